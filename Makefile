@@ -1,0 +1,126 @@
+# Every target does its own set-up: a virtual environment in .venv, tools and dependencies from the
+# package index, a build of the C++ core. The machine needs python3 (3.11 or later) with pip, make
+# and a C++ compiler. A second run only repeats what has changed.
+
+PYTHON ?= python3
+ARGS ?=
+
+VENV := .venv
+PY := $(VENV)/bin/python
+BIN := $(VENV)/bin
+PIP := $(PY) -m pip --disable-pip-version-check --no-input
+DONE := $(VENV)/done
+CPP_FILES := $(sort $(shell find cpp -name '*.cpp' -o -name '*.h'))
+PYTHON_DIRS := src tests bench examples tools
+CHECKED_TEXT := $(PYTHON_DIRS) cpp docs .github .ci Makefile CMakeLists.txt pyproject.toml \
+                $(wildcard *.md)
+
+# A user's own module path must not shadow what is installed here.
+unexport PYTHONPATH PYTHONHOME
+
+# All targets share one environment, so nothing here may run beside anything else.
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint style types layers spelling docstrings warnings format bench docs \
+        wheel dev clean
+
+help:  ## show this list
+	@echo "make <target>, one of:"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@echo "ARGS='...' goes to what the target runs, e.g. make test ARGS='-k binning'"
+
+demo: $(DONE)/package  ## train, score, save, load in a new process, predict
+	@$(PY) examples/demo.py $(ARGS)
+
+test: $(DONE)/package $(DONE)/test  ## run all tests
+	@$(PY) -m pytest $(ARGS)
+
+# `make -k lint` goes on after a failure and shows all of them.
+lint: style types layers spelling docstrings warnings  ## check style, types, layers, spelling, warnings
+
+style: $(DONE)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
+
+types: $(DONE)/package $(DONE)/dev
+	$(BIN)/mypy
+
+layers: $(DONE)/package $(DONE)/dev
+	$(BIN)/lint-imports --no-logo
+
+spelling: $(DONE)/dev
+	$(BIN)/codespell $(CHECKED_TEXT)
+
+docstrings: $(DONE)/package
+	$(PY) tools/write_docstrings.py --check
+
+warnings: $(DONE)/build
+	@failed=0; export PATH="$(CURDIR)/$(BIN):$$PATH"; \
+	for compiler in g++ clang++; do \
+	  command -v $$compiler >/dev/null || { echo "$$compiler is not here: skipped"; continue; }; \
+	  echo "== $$compiler -Werror"; \
+	  cmake -S . -B build/warnings-$$compiler -G Ninja -DCMAKE_CXX_COMPILER=$$compiler \
+	    -DCMAKE_BUILD_TYPE=Release -DARBOOST_WERROR=ON -DPython_EXECUTABLE="$(CURDIR)/$(PY)" \
+	    >/dev/null && \
+	  cmake --build build/warnings-$$compiler -- --quiet -k 0 && \
+	  $(PY) tools/check_kernels.py build/warnings-$$compiler || failed=1; \
+	done; exit $$failed
+
+format: $(DONE)/dev  ## rewrite the layout of all sources, and the docstrings' parameter texts
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP_FILES)
+	$(PY) tools/write_docstrings.py
+
+bench: $(DONE)/package $(DONE)/bench  ## compare with the peers; results go to bench/results
+	@$(PY) bench/run_all.py $(ARGS)
+
+docs: $(DONE)/package $(DONE)/docs  ## write the reference of the public names to build/docs
+	@$(PY) -m pdoc --docformat numpy --output-directory build/docs arboost
+	@echo "build/docs/index.html"
+
+wheel: $(DONE)/build  ## build the wheel and the source archive into dist, and check them
+	@rm -rf dist
+	@$(PIP) wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	@$(PY) -c "from scikit_build_core.build import build_sdist; build_sdist('dist')"
+	@$(PY) tools/check_dist.py dist
+
+dev: $(DONE)/package $(DONE)/test $(DONE)/dev  ## set up for development, with the git hooks
+	$(BIN)/pre-commit install
+
+clean:  ## remove all that was built or installed here
+	rm -rf $(VENV) build dist wheelhouse src/arboost/_core.pyi
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---- set-up: a file in .venv/done says that a step is done ----
+
+$(DONE)/venv:
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { \
+	  echo "$(PYTHON) is not Python 3.11 or later: give one, e.g. make PYTHON=python3.12"; exit 1; }
+	@echo "== virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV) || { \
+	  $(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --python $(PY) install pip; }
+	@mkdir -p $(DONE) && touch $@
+
+$(DONE)/build: pyproject.toml $(DONE)/venv
+	@echo "== build tools and dependencies"
+	@$(PY) tools/requirements.py build run >$(DONE)/build.txt
+	@$(PIP) install --quiet -r $(DONE)/build.txt
+	@touch $@
+
+# Python sources are used where they are; the core is built again when its sources change. The type
+# checker looks for the core's stub beside the sources.
+$(DONE)/package: $(DONE)/build CMakeLists.txt $(CPP_FILES)
+	@echo "== arboost with its C++ core"
+	@$(PIP) install --quiet --no-build-isolation --no-deps --editable .
+	@cp "$$($(PY) -c "import sysconfig; print(sysconfig.get_path('platlib'))")/arboost/_core.pyi" src/arboost/_core.pyi
+	@touch $@
+
+$(DONE)/test $(DONE)/dev $(DONE)/bench $(DONE)/docs: $(DONE)/build
+	@echo "== tools: $(@F)"
+	@$(PY) tools/requirements.py $(@F) >$@.txt
+	@$(PIP) install --quiet -r $@.txt
+	@touch $@

@@ -1,0 +1,104 @@
+"""How fast, how good and how large is training beside the peers, at the same shape of tree?
+
+Two shapes (255 leaves best-first, depth 8 by level) on generated data like HIGGS;
+with --real also the held-out quality on real tables.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import data
+import harness
+from peers import Shape
+
+SHAPES = {"leafwise": Shape(max_leaves=255), "depthwise": Shape(max_depth=8)}
+SHARED = harness.HERE.parents[1] / "shared" / "data"
+
+
+def main() -> None:
+    """Run the comparison, print its tables and save it."""
+    parser = harness.parser(__doc__, "train")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--features", type=int, default=28)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
+    parser.add_argument(
+        "--real",
+        nargs="?",
+        type=Path,
+        const=SHARED,
+        metavar="FOLDER",
+        help="compare quality on the parquet tables in FOLDER instead (saved as real.json)",
+    )
+    args = harness.parse(parser)
+    with tempfile.TemporaryDirectory() as scratch:
+        figures = on_real(args, Path(scratch)) if args.real else on_generated(args, Path(scratch))
+    if args.real:
+        args.name = "real"
+    harness.save(args, figures)
+
+
+def on_generated(args: Any, scratch: Path) -> dict[str, Any]:
+    """Figures of each shape on the generated data."""
+    folder = data.generate(scratch / "higgs_like", args.rows, args.features)
+    figures = {"rows": args.rows, "features": args.features, "rounds": args.rounds}
+    for name in args.shapes:
+        figures[name] = compare(args, folder, SHAPES[name], args.repeats)
+        title = f"{args.rows:,} x {args.features}, {SHAPES[name]}, {args.rounds} rounds"
+        print_comparison(f"{title}, {args.threads} threads", figures[name])
+    return figures
+
+
+def on_real(args: Any, scratch: Path) -> dict[str, Any]:
+    """Figures of each table and shape; one repeat, because only quality is asked."""
+    figures: dict[str, Any] = {"rounds": args.rounds}
+    tables = [name for name in data.REAL_TABLES if (args.real / f"{name}.parquet").exists()]
+    if not tables:
+        raise SystemExit(f"--real: no table of {', '.join(data.REAL_TABLES)} in that folder")
+    for table in tables:
+        folder = data.real(scratch / table, table, args.real)
+        figures[table] = {}
+        for name in args.shapes:
+            figures[table][name] = compare(args, folder, SHAPES[name], repeats=1)
+            print_comparison(f"{table}, {SHAPES[name]}, {args.rounds} rounds", figures[table][name])
+    return figures
+
+
+def compare(args: Any, folder: Path, shape: Shape, repeats: int) -> dict[str, Any]:
+    """Figures of every contestant on one problem and shape."""
+    candidates = {}
+    for name in harness.contestants(args.peers, shape):
+        job = harness.Job(name, str(folder), shape, args.rounds, args.threads)
+        candidates[name] = harness.variants(job)
+    return harness.contest(candidates, repeats)
+
+
+def print_comparison(title: str, figures: dict[str, Any]) -> None:
+    """Print one contest."""
+    header = (
+        "library",
+        "time s",
+        "binning s",
+        "x arboost",
+        "log loss",
+        "AUC",
+        "peak MB",
+        "variant",
+    )
+    rows = []
+    for name, one in figures.items():
+        if "error" in one:
+            rows.append((name, one["error"], *[None] * 6))
+            continue
+        quality = (f"{one['log_loss']:.5f}", f"{one['auc']:.5f}")
+        times = (one["seconds"], one["bin_seconds"], harness.ratio(figures, name))
+        rows.append((name, *times, *quality, one["peak_mb"], one["variant"]))
+    harness.show(title, header, rows)
+
+
+if __name__ == "__main__":
+    main()

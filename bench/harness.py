@@ -1,0 +1,252 @@
+"""What every benchmark shares: contests between libraries, tables, JSON results."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from peers import PEERS, Shape, installed
+
+HERE = Path(__file__).resolve().parent
+# A candidate (variant, thread count) this much slower than the fastest of its
+# contestant in the first repeat is not run again.
+KEEP_WITHIN = 1.10
+BUSY = 0.2  # cores used by other work above which a warning is printed
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of one contestant in a fresh process."""
+
+    peer: str
+    folder: str
+    shape: Shape
+    rounds: int
+    threads: int
+    variant: str = "default"
+    fits: int = 1  # fits inside the process; the fastest counts
+    quality: bool = True
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Run a job in a fresh process; figures, or {"error": reason}.
+
+    `other_cores` among the figures says how many cores other work took meanwhile:
+    OpenMP's spinning barriers make the peers up to ten times slower then, so a
+    comparison is worth nothing unless this is near zero.
+    """
+    # scikit-learn takes its threads from the environment only.
+    env = os.environ | {"OMP_NUM_THREADS": str(job.threads)}
+    command = [sys.executable, str(HERE / "fit_once.py"), json.dumps(asdict(job))]
+    start, before = time.perf_counter(), _others_seconds()
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    others = (_others_seconds() - before) / (time.perf_counter() - start)
+    if done.returncode == 0:
+        return json.loads(done.stdout.splitlines()[-1]) | {"other_cores": round(others, 2)}
+    lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    return {"error": lines[-1]}
+
+
+def contestants(names: Sequence[str] | None, shape: Shape) -> list[str]:
+    """Names of the contestants that are installed and can grow `shape`; says who is left out."""
+    chosen = []
+    for name in names or list(PEERS):
+        if not installed(name):
+            package = PEERS[name].distributions[0]
+            print(f"{name}: left out, not installed (pip install {package})", file=sys.stderr)
+        elif PEERS[name].supports(shape):
+            chosen.append(name)
+    if not chosen:
+        raise SystemExit("no contestant is installed: install arboost or one of the peers")
+    return chosen
+
+
+def variants(job: Job) -> list[Job]:
+    """The job once for each variant of its library."""
+    return [replace(job, variant=variant) for variant in PEERS[job.peer].variants]
+
+
+def contest(candidates: dict[str, list[Job]], repeats: int) -> dict[str, dict[str, Any]]:
+    """Fastest figures of each contestant; contestants alternate, the first one rotates.
+
+    Each contestant may have several candidates. All run in the first repeat; later
+    repeats run only those near its fastest, unless other work disturbed the clock.
+    """
+    runs: dict[str, dict[Job, list[dict[str, Any]]]] = {
+        name: {job: [] for job in jobs} for name, jobs in candidates.items()
+    }
+    names = list(candidates)
+    for repeat in range(repeats):
+        turn = repeat % len(names) if names else 0
+        for name in names[turn:] + names[:turn]:
+            for job in _worth_running(runs[name]):
+                figures = run(job)
+                runs[name][job].append(figures)
+                _progress(repeat, job, figures)
+    return {name: _summary(by_job) for name, by_job in runs.items()}
+
+
+def _worth_running(by_job: dict[Job, list[dict[str, Any]]]) -> list[Job]:
+    figures = [one for runs in by_job.values() for one in runs]
+    if not figures or any(one.get("other_cores", 0.0) > BUSY for one in figures):
+        return list(by_job)  # nothing known yet, or nothing that can be trusted
+    best = {job: _fastest(runs)["seconds"] for job, runs in by_job.items()}
+    limit = KEEP_WITHIN * min(best.values())
+    return [job for job, seconds in best.items() if seconds <= limit < float("inf")]
+
+
+def _fastest(figures: list[dict[str, Any]]) -> dict[str, Any]:
+    return min(({"seconds": float("inf")} | one for one in figures), key=lambda one: one["seconds"])
+
+
+def _summary(by_job: dict[Job, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Figures of the fastest run, with the times of all runs of all candidates."""
+    job = min(by_job, key=lambda one: _fastest(by_job[one])["seconds"])
+    best = _fastest(by_job[job])
+    if "error" in best:
+        return {"error": best["error"]}
+    tried = [
+        {"variant": one.variant, "threads": one.threads}
+        | {"seconds": [round(f["seconds"], 6) for f in figures if "seconds" in f]}
+        for one, figures in by_job.items()
+    ]
+    return best | {"variant": job.variant, "threads": job.threads, "tried": tried}
+
+
+def _progress(repeat: int, job: Job, figures: dict[str, Any]) -> None:
+    took = f"{figures['seconds']:.4g} s" if "seconds" in figures else figures["error"]
+    what = f"{job.peer} ({job.variant}, {job.threads} threads, {job.shape})"
+    others = figures.get("other_cores", 0.0)
+    note = f"  DISTURBED: other work took {others} cores" if others > BUSY else ""
+    print(f"  repeat {repeat + 1}: {what}: {took}{note}", file=sys.stderr, flush=True)
+
+
+def ratio(figures: dict[str, dict[str, Any]], name: str) -> float | None:
+    """How many times slower than arboost `name` is, or None when either did not run."""
+    ours, theirs = figures.get("arboost", {}), figures[name]
+    if "seconds" not in ours or "seconds" not in theirs:
+        return None
+    return theirs["seconds"] / ours["seconds"]
+
+
+def show(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print a table; numbers with four digits, None as a dash."""
+    cells = [list(header)] + [[cell(value) for value in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    print(f"\n{title}")
+    for first, *rest in cells:
+        padded = [text.rjust(width) for text, width in zip(rest, widths[1:], strict=True)]
+        print("  ".join([first.ljust(widths[0]), *padded]))
+
+
+def cell(value: Any) -> str:
+    """Text of one table cell."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return str(value)
+
+
+def parser(description: str | None, name: str) -> argparse.ArgumentParser:
+    """Arguments that every benchmark has."""
+    made = argparse.ArgumentParser(description=(description or "").splitlines()[0])
+    made.add_argument("--repeats", type=int, default=3, help="best of so many")
+    made.add_argument("--peers", nargs="+", choices=list(PEERS), help="contestants")
+    made.add_argument("--results", type=Path, default=HERE / "results", help="folder for JSON")
+    made.set_defaults(name=name)
+    return made
+
+
+def parse(made: argparse.ArgumentParser) -> argparse.Namespace:
+    """Arguments given, and how busy the machine is before the start."""
+    args = made.parse_args()
+    args.busy_cores = busy_cores()
+    if args.busy_cores > BUSY:
+        print(f"other work uses {args.busy_cores} cores: times will be wrong", file=sys.stderr)
+    return args
+
+
+def save(args: argparse.Namespace, figures: Any) -> None:
+    """Write the figures with machine, versions, date and command."""
+    words = [word if "/" not in word else Path(word).name for word in sys.argv[1:]]
+    result = {
+        "benchmark": args.name,
+        "command": " ".join(["python", f"bench/{Path(sys.argv[0]).name}", *words]),
+        "date": datetime.date.today().isoformat(),
+        "machine": machine() | {"busy_cores_before": args.busy_cores},
+        "versions": versions(),
+        "figures": figures,
+    }
+    args.results.mkdir(parents=True, exist_ok=True)
+    path = args.results / f"{args.name}.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def machine() -> dict[str, Any]:
+    """CPU, cores that this process may use, memory and system."""
+    cpu = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                cpu = line.split(":", 1)[1].strip()
+                break
+    memory = None
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        memory = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30)
+    return {
+        "cpu": cpu,
+        "architecture": platform.machine(),
+        "cores": cores(),
+        "memory_gb": memory,
+        "system": platform.system(),
+    }
+
+
+def busy_cores(seconds: float = 1.0) -> float:
+    """Cores that other work uses now. The load average would count what has ended."""
+    before = _others_seconds()
+    time.sleep(seconds)
+    return round((_others_seconds() - before) / seconds, 2)
+
+
+def _others_seconds() -> float:
+    """CPU seconds since the system started that were not ours; 0 where Linux does not say."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return 0.0
+    user, nice, system, _idle, _wait, irq, soft, steal = map(int, stat.read_text().split()[1:9])
+    ours = os.times()
+    busy = (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
+    return busy - sum(ours[:4])  # us and the processes we waited for
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, NumPy and every contestant that is installed."""
+    found = {"python": platform.python_version(), "numpy": metadata.version("numpy")}
+    for peer in PEERS.values():
+        for name in peer.distributions:
+            try:
+                found[name] = metadata.version(name)
+                break
+            except metadata.PackageNotFoundError:
+                continue
+    return found

@@ -1,0 +1,309 @@
+"""One small adapter per library: the same data, the same shape of tree.
+
+Each adapter has three steps. `bin` and `train` are timed, `predict` is not:
+
+    bin(X, y, work) -> data      the library's own binned container, if it has one
+    train(data, work) -> model
+    predict(model, X) -> probability of class 1
+
+Settings that every contestant gets: logistic loss, start value from the data,
+lambda 1, least hessian sum 1, least rows in a leaf 1, 255 bins, no sampling of
+rows or columns. What a library cannot be told is said in its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import numpy as np
+
+LEARNING_RATE = 0.1
+MAX_BINS = 255
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Shape of every tree: best-first with `max_leaves`, or by level with `max_depth`."""
+
+    max_leaves: int | None = None
+    max_depth: int | None = None
+
+    @property
+    def leafwise(self) -> bool:
+        """Whether the leaf with the best gain is split first."""
+        return self.max_leaves is not None
+
+    def __str__(self) -> str:
+        """Words for tables."""
+        if self.leafwise:
+            return f"{self.max_leaves} leaves best-first"
+        return f"depth {self.max_depth} by level"
+
+
+@dataclass(frozen=True)
+class Work:
+    """What to fit: shape of tree, rounds, threads, and the adapter's variant."""
+
+    shape: Shape
+    rounds: int
+    threads: int
+    variant: str = "default"
+
+
+class Peer(Protocol):
+    """What the harness asks of an adapter."""
+
+    package: str  # name to import
+    distributions: tuple[str, ...]  # names to install; the first found gives the version
+    variants: tuple[str, ...]  # ways to run it; the fastest one counts
+
+    def supports(self, shape: Shape) -> bool: ...
+    def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any: ...
+    def train(self, data: Any, work: Work) -> Any: ...
+    def predict(self, model: Any, X: np.ndarray) -> np.ndarray: ...
+
+
+class Arboost:
+    """This project."""
+
+    package = "arboost"
+    distributions = ("arboost",)
+    variants = ("default",)
+
+    def supports(self, shape: Shape) -> bool:
+        return True
+
+    def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any:
+        from arboost import Dataset
+
+        return Dataset(X, y, max_bins=MAX_BINS, n_jobs=work.threads)
+
+    def train(self, data: Any, work: Work) -> Any:
+        from arboost import GradientBoostingClassifier
+
+        return GradientBoostingClassifier(
+            n_estimators=work.rounds,
+            learning_rate=LEARNING_RATE,
+            max_depth=work.shape.max_depth,
+            max_leaves=work.shape.max_leaves,
+            grow_policy="leafwise" if work.shape.leafwise else "depthwise",
+            min_child_weight=1.0,
+            min_samples_leaf=1,
+            reg_lambda=1.0,
+            max_bins=MAX_BINS,
+            n_jobs=work.threads,
+            random_state=0,
+            verbose=0,
+        ).fit(data)
+
+    def predict(self, model: Any, X: np.ndarray) -> np.ndarray:
+        return model.predict_proba(X)[:, 1]
+
+
+class LightGBM:
+    """LightGBM by `Dataset` and `train`.
+
+    It always grows best-first; with 2**depth leaves allowed nothing but the depth
+    stops it, and the tree is the one that level order gives. Its histograms can be
+    laid out by row or by column; `auto` times both at the start of each fit.
+    """
+
+    package = "lightgbm"
+    distributions = ("lightgbm",)
+    variants = ("auto", "row_wise", "col_wise")
+    extra: Mapping[str, Any] = MappingProxyType({})
+
+    def supports(self, shape: Shape) -> bool:
+        return True
+
+    def params(self, work: Work) -> dict[str, Any]:
+        shape = work.shape
+        params = {
+            "objective": "binary",
+            "learning_rate": LEARNING_RATE,
+            "num_leaves": shape.max_leaves or 2**shape.max_depth,
+            "max_depth": shape.max_depth or -1,
+            "min_data_in_leaf": 1,
+            "min_sum_hessian_in_leaf": 1.0,
+            "lambda_l2": 1.0,
+            "max_bin": MAX_BINS,
+            "feature_pre_filter": False,
+            "num_threads": work.threads,
+            "seed": 0,
+            "verbosity": -1,
+        }
+        if work.variant != "auto":
+            params[f"force_{work.variant}"] = True
+        return {**params, **self.extra}
+
+    def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any:
+        import lightgbm
+
+        return lightgbm.Dataset(X, y, params=self.params(work)).construct()
+
+    def train(self, data: Any, work: Work) -> Any:
+        import lightgbm
+
+        return lightgbm.train(self.params(work), data, work.rounds)
+
+    def predict(self, model: Any, X: np.ndarray) -> np.ndarray:
+        return model.predict(X)
+
+
+class LightGBMQuantised(LightGBM):
+    """LightGBM with gradients of two bits and leaf values from the full ones."""
+
+    extra = MappingProxyType(
+        {"use_quantized_grad": True, "num_grad_quant_bins": 4, "quant_train_renew_leaf": True}
+    )
+
+
+class XGBoost:
+    """XGBoost hist by `QuantileDMatrix` and `train`; lossguide when best-first."""
+
+    package = "xgboost"
+    distributions = ("xgboost-cpu", "xgboost")
+    variants = ("default",)
+
+    def supports(self, shape: Shape) -> bool:
+        return True
+
+    def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any:
+        import xgboost
+
+        return xgboost.QuantileDMatrix(X, y, max_bin=MAX_BINS, nthread=work.threads)
+
+    def train(self, data: Any, work: Work) -> Any:
+        import xgboost
+
+        params = {
+            "objective": "binary:logistic",
+            "tree_method": "hist",
+            "grow_policy": "lossguide" if work.shape.leafwise else "depthwise",
+            "max_leaves": work.shape.max_leaves or 0,
+            "max_depth": work.shape.max_depth or 0,
+            "learning_rate": LEARNING_RATE,
+            "min_child_weight": 1.0,
+            "reg_lambda": 1.0,
+            "max_bin": MAX_BINS,
+            "nthread": work.threads,
+            "verbosity": 0,
+        }
+        return xgboost.train(params, data, work.rounds)
+
+    def predict(self, model: Any, X: np.ndarray) -> np.ndarray:
+        return model.inplace_predict(X)
+
+
+class CatBoost:
+    """CatBoost by `Pool`: Lossguide or Depthwise, one Newton step a leaf, no randomness.
+
+    It has no least hessian sum, and no tree of it is deeper than 16.
+    """
+
+    package = "catboost"
+    distributions = ("catboost",)
+    variants = ("default",)
+
+    def supports(self, shape: Shape) -> bool:
+        return True
+
+    def growth(self, shape: Shape) -> dict[str, Any]:
+        if shape.leafwise:
+            return {"grow_policy": "Lossguide", "max_leaves": shape.max_leaves, "depth": 16}
+        return {"grow_policy": "Depthwise", "depth": shape.max_depth}
+
+    def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any:
+        import catboost
+
+        return catboost.Pool(X, y, thread_count=work.threads)
+
+    def train(self, data: Any, work: Work) -> Any:
+        import catboost
+
+        model = catboost.CatBoostClassifier(
+            iterations=work.rounds,
+            learning_rate=LEARNING_RATE,
+            l2_leaf_reg=1.0,
+            border_count=MAX_BINS - 1,
+            boosting_type="Plain",
+            bootstrap_type="No",
+            random_strength=0,
+            leaf_estimation_method="Newton",
+            leaf_estimation_iterations=1,
+            boost_from_average=True,
+            thread_count=work.threads,
+            random_seed=0,
+            logging_level="Silent",
+            allow_writing_files=False,
+            **self.growth(work.shape),
+        )
+        return model.fit(data)
+
+    def predict(self, model: Any, X: np.ndarray) -> np.ndarray:
+        return model.predict_proba(X)[:, 1]
+
+
+class CatBoostSymmetric(CatBoost):
+    """CatBoost as it is by default: one split a level. Another shape of tree."""
+
+    def supports(self, shape: Shape) -> bool:
+        return not shape.leafwise
+
+    def growth(self, shape: Shape) -> dict[str, Any]:
+        return {"grow_policy": "SymmetricTree", "depth": shape.max_depth}
+
+
+class HistGradientBoosting:
+    """scikit-learn's booster; bins inside `fit`, threads from OMP_NUM_THREADS.
+
+    Its least hessian sum is 0.001 and cannot be set.
+    """
+
+    package = "sklearn"
+    distributions = ("scikit-learn",)
+    variants = ("default",)
+
+    def supports(self, shape: Shape) -> bool:
+        return True
+
+    def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any:
+        return X, y
+
+    def train(self, data: Any, work: Work) -> Any:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        return HistGradientBoostingClassifier(
+            max_iter=work.rounds,
+            learning_rate=LEARNING_RATE,
+            max_leaf_nodes=work.shape.max_leaves,
+            max_depth=work.shape.max_depth,
+            min_samples_leaf=1,
+            l2_regularization=1.0,
+            max_bins=MAX_BINS,
+            early_stopping=False,
+            random_state=0,
+        ).fit(*data)
+
+    def predict(self, model: Any, X: np.ndarray) -> np.ndarray:
+        return model.predict_proba(X)[:, 1]
+
+
+PEERS: dict[str, Peer] = {
+    "arboost": Arboost(),
+    "lightgbm": LightGBM(),
+    "lightgbm-quantised": LightGBMQuantised(),
+    "xgboost": XGBoost(),
+    "catboost": CatBoost(),
+    "catboost-symmetric": CatBoostSymmetric(),
+    "scikit-learn-hgb": HistGradientBoosting(),
+}
+
+
+def installed(name: str) -> bool:
+    """Whether the library of contestant `name` can be imported."""
+    return find_spec(PEERS[name].package) is not None

@@ -1,0 +1,62 @@
+"""Run every benchmark, one after the other, then print the bars and what was reached.
+
+This is `make bench`. With --quick the sizes are tiny and nothing is kept: it shows
+that the benchmarks run, not how fast anything is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import harness
+
+FULL: dict[str, list[str]] = {
+    "bench_train.py": [],
+    "bench_small.py": [],
+    "bench_load.py": [],
+    "bench_import.py": ["--build"],
+    "bench_binning.py": [],
+    "bench_kernels.py": [],
+}
+TINY = ["--rows", "20000", "--rounds", "5", "--repeats", "1"]
+QUICK: dict[str, list[str]] = {
+    "bench_train.py": TINY,
+    "bench_small.py": ["--repeats", "1", "--fits", "2", "--rounds", "10"],
+    "bench_load.py": TINY,
+    "bench_threads.py": TINY,
+    "bench_import.py": ["--repeats", "2"],
+}
+MANY_CORES = 8  # fewer say nothing about scaling
+
+
+def main() -> None:
+    """Run the scripts; a failing one is named at the end and makes the exit status 1."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, results not kept")
+    args = parser.parse_args()
+    scripts = dict(QUICK if args.quick else FULL)
+    if not args.quick and harness.cores() >= MANY_CORES:
+        scripts["bench_threads.py"] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        extra = ["--results", scratch] if args.quick else []
+        failed = [name for name, options in scripts.items() if not _run(name, options + extra)]
+        _run("table.py", extra)
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
+
+
+def _run(name: str, options: list[str]) -> bool:
+    script: Path = harness.HERE / name
+    print(f"\n== {name}", flush=True)
+    if not script.exists():
+        print("not there, left out")
+        return True
+    return subprocess.run([sys.executable, str(script), *options], check=False).returncode == 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""Turn the JSON results into Markdown: the bars and what was reached, then each contest."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import BUSY, HERE, cell, ratio
+
+SHAPES = ("leafwise", "depthwise")
+OTHER_SHAPE = "catboost-symmetric"  # not comparable in quality at the same shape
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One promise: what was measured, what is asked, what is hoped for."""
+
+    work: str
+    value: float
+    bar: float
+    moonshot: float
+    unit: str = "x"
+    less_is_better: bool = False
+
+    def verdict(self) -> str:
+        """Which of the two marks was reached."""
+        sign = -1 if self.less_is_better else 1
+        if sign * self.value >= sign * self.moonshot:
+            return "moonshot"
+        return "met" if sign * self.value >= sign * self.bar else "**missed**"
+
+    def row(self) -> list[str]:
+        """Cells of the table."""
+        word = "at most" if self.less_is_better else "at least"
+        return [
+            self.work,
+            f"{word} {self.bar:g} {self.unit}",
+            f"{self.value:.3g} {self.unit}",
+            self.verdict(),
+        ]
+
+
+def main() -> None:
+    """Print the tables of whatever results there are."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--results", type=Path, default=HERE / "results")
+    results = {
+        path.stem: json.loads(path.read_text())
+        for path in sorted(parser.parse_args().results.glob("*.json"))
+    }
+    rows = []
+    for name in filter(results.__contains__, BARS):
+        result = results[name]
+        spoilt = disturbed(result["figures"]) or disturbed(result["machine"])
+        for bar in BARS[name](result["figures"]):
+            *cells, verdict = bar.row()
+            rows.append([*cells, "disturbed, run again" if spoilt else verdict])
+    if rows:
+        print(markdown(["work", "bar", "reached", "verdict"], rows))
+    if "train" in results:
+        print(contests(results["train"]))
+
+
+def disturbed(figures: Any) -> bool:
+    """Whether other work took a core, before or during a run that counts."""
+    if not isinstance(figures, dict):
+        return False
+    allowed = {"other_cores": BUSY, "busy_cores_before": BUSY, "other_cores_loaded": 1 + BUSY}
+    return any(figures.get(key, 0.0) > limit for key, limit in allowed.items()) or any(
+        disturbed(value) for value in figures.values()
+    )
+
+
+def _train_bars(train: dict[str, Any]) -> Iterator[Bar]:
+    asked = {
+        "leafwise": {"lightgbm": 2.5, "lightgbm-quantised": 1.7, "xgboost": 2.5},
+        "depthwise": {"xgboost": 2.5},
+    }
+    for shape, peers in asked.items():
+        figures = train.get(shape, {})
+        for name, bar in peers.items():
+            faster = ratio(figures, name) if name in figures else None
+            if faster is not None:
+                yield Bar(f"{shape}, faster than {name}", faster, bar, 4.0)
+        yield from _quality_bars(shape, figures)
+
+
+def _quality_bars(shape: str, figures: dict[str, Any]) -> Iterator[Bar]:
+    ran = {name: one for name, one in figures.items() if "error" not in one}
+    ours = ran.pop("arboost", None)
+    ran.pop(OTHER_SHAPE, None)
+    if ours is None or not ran:
+        return
+    loss = ours["log_loss"] - min(one["log_loss"] for one in ran.values())
+    auc = max(one["auc"] for one in ran.values()) - ours["auc"]
+    behind = {"unit": "behind", "less_is_better": True}
+    yield Bar(f"{shape}, log loss, best peer", loss, 0.0005, 0.0, **behind)
+    yield Bar(f"{shape}, AUC, best peer", auc, 0.0005, 0.0, **behind)
+    if "lightgbm" in ran:
+        share = ours["peak_mb"] / ran["lightgbm"]["peak_mb"]
+        yield Bar(f"{shape}, peak memory over LightGBM's", share, 1.0, 0.5, less_is_better=True)
+
+
+def _small_bars(small: dict[str, Any]) -> Iterator[Bar]:
+    for size, bar in (("1000x10", 5.0), ("150x10", 3.0)):
+        figures = small.get(size, {})
+        faster = [ratio(figures, name) for name in figures if name != "arboost"]
+        known = [value for value in faster if value is not None]
+        if known:
+            yield Bar(f"{size}, faster than the fastest peer", min(known), bar, 20.0)
+
+
+def _load_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    if "arboost" in figures:
+        slower = figures["arboost"]["ratio"]
+        yield Bar(
+            "leafwise while a core is burnt, over quiet", slower, 2.0, 1.6, less_is_better=True
+        )
+
+
+def _thread_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    seconds = {
+        int(count): one["arboost"]["seconds"]
+        for count, one in figures["by_threads"].items()
+        if "seconds" in one.get("arboost", {})
+    }
+    if 1 in seconds and 16 in seconds:
+        yield Bar("2M x 28, 1 to 16 threads", seconds[1] / seconds[16], 7.0, 12.0)
+
+
+def _size_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    if "arboost" in figures["import"]:
+        seconds = figures["import"]["arboost"]["median"]
+        yield Bar("import arboost", seconds, 0.2, 0.1, "s", less_is_better=True)
+    if figures["wheel_mb"] is not None:
+        yield Bar("core wheel", figures["wheel_mb"], 10.0, 3.0, "MB", less_is_better=True)
+
+
+BARS = {
+    "train": _train_bars,
+    "small": _small_bars,
+    "load": _load_bars,
+    "threads": _thread_bars,
+    "import": _size_bars,
+}
+
+
+def contests(train: dict[str, Any]) -> str:
+    """Tables of the training comparison, with machine and versions under them."""
+    parts = []
+    for shape in SHAPES:
+        figures = train["figures"].get(shape)
+        if figures is None:
+            continue
+        rows = [
+            [
+                name,
+                *map(cell, (one["seconds"], ratio(figures, name))),
+                f"{one['log_loss']:.4f}",
+                f"{one['auc']:.4f}",
+                cell(one["peak_mb"]),
+            ]
+            for name, one in figures.items()
+            if "error" not in one
+        ]
+        header = [shape, "seconds", "x arboost", "log loss", "AUC", "peak MB"]
+        parts.append(markdown(header, rows))
+    machine = train["machine"]
+    names = ", ".join(f"{name} {version}" for name, version in train["versions"].items())
+    place = f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB"
+    if disturbed(train["figures"]):
+        parts.append("Not to be published: other work was running.\n")
+    return "\n".join([*parts, f"{place}; {names}; {train['date']}; `{train['command']}`"])
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

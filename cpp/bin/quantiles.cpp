@@ -1,0 +1,231 @@
+// Columns -> edges. Cost: a sort of at most 200,000 sampled values a column, and where the sample
+// shows few values one scan of the column. Parallel over groups of columns, then over rows; what is
+// found does not depend on either.
+#include "quantiles.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+
+#include "keys.h"
+#include "random.h"
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t sample_size = 200'000;
+
+// Positions, within the rows of the fit, of the rows that quantiles are taken from.
+struct Sample {
+  bool complete;                      // all rows
+  std::vector<RowId> rows;            // rows of the table; empty when complete
+  std::vector<std::uint32_t> places;  // their positions; empty when complete
+  std::size_t size;
+};
+
+Sample choose_rows(const Rows& rows, Team& team) {
+  const std::size_t n = rows.size();
+  if (n <= sample_size) return {true, {}, {}, n};
+  const auto threshold = static_cast<std::uint64_t>(static_cast<double>(sample_size) /
+                                                    static_cast<double>(n) * 0x1p64);
+  constexpr std::size_t grain = 1 << 16;
+  std::vector<std::vector<std::uint32_t>> parts((n + grain - 1) / grain);
+  team.for_chunks(0, n, grain, [&](std::size_t begin, std::size_t end, int) {
+    auto& part = parts[begin / grain];
+    for (std::size_t i = begin; i < end; ++i)
+      if (counter_hash(0, Purpose::quantile_rows, 0, i) < threshold)
+        part.push_back(static_cast<std::uint32_t>(i));
+  });
+  Sample sample{false, {}, {}, 0};
+  for (const auto& part : parts) {
+    sample.places.insert(sample.places.end(), part.begin(), part.end());
+    for (const std::uint32_t place : part) sample.rows.push_back(rows[place]);
+  }
+  sample.size = sample.rows.size();
+  return sample;
+}
+
+// What is sorted: 32-bit keys where float32 holds every value exactly, and positions only where
+// weights are to be looked up.
+template <class Visitor>
+void with_item(Type type, bool weighted, Visitor&& visitor) {
+  if (fits_float32(type)) {
+    if (weighted) return visitor.template operator()<Placed<std::uint32_t>>();
+    return visitor.template operator()<Plain<std::uint32_t>>();
+  }
+  if (weighted) return visitor.template operator()<Placed<std::uint64_t>>();
+  return visitor.template operator()<Plain<std::uint64_t>>();
+}
+using LargestItem = Placed<std::uint64_t>;
+
+// Memory of one thread, kept from one group of columns to the next.
+struct Scratch {
+  Buffer<LargestItem> items, spare;  // `items`: one stretch for each column of the group
+  std::vector<double> values, sums;  // distinct values of a column, running sums of their weights
+};
+
+// The sample of some columns on its way to edges.
+class Sampler {
+ public:
+  Sampler(const Columns& table, const Rows& rows, std::span<const double> weights,
+          const Sample& sample)
+      : table_(table), rows_(rows), weights_(weights), sample_(sample) {}
+
+  // Calls done(c, distinct values, running sums of weights) for columns [begin, end). They are read together,
+  // because neighbours share cache lines in a row-major table.
+  template <class Done>
+  void run(std::size_t begin, std::size_t end, Scratch& scratch, const Done& done) const {
+    const std::size_t n = sample_.size;
+    if (scratch.items.size() < (end - begin) * n) {
+      scratch.items = Buffer<LargestItem>((end - begin) * n);
+      scratch.spare = Buffer<LargestItem>(n);
+    }
+    std::vector<std::size_t> found(end - begin);  // values that are not missing
+    for (std::size_t first = 0; first < n; first += block_rows) {
+      const std::size_t last = std::min(first + block_rows, n);
+      for (std::size_t c = begin; c < end; ++c)
+        found[c - begin] += read(table_.columns[c], first, last,
+                                 scratch.items.data() + (c - begin) * n, found[c - begin]);
+    }
+    for (std::size_t c = begin; c < end; ++c) {
+      with_item(table_.columns[c].type, !weights_.empty(), [&]<class Item>() {
+        auto* items = reinterpret_cast<Item*>(scratch.items.data() + (c - begin) * n);
+        auto* spare = reinterpret_cast<Item*>(scratch.spare.data());
+        sort_by_key<Item>({items, found[c - begin]}, {spare, n});
+        collect<Item>({items, found[c - begin]}, scratch);
+      });
+      done(c, scratch.values, scratch.sums);
+    }
+  }
+
+ private:
+  // Appends the values of sample rows [first, last) to the `size` items that are there already and
+  // returns how many were not missing.
+  std::size_t read(const Column& column, std::size_t first, std::size_t last, LargestItem* memory,
+                   std::size_t size) const {
+    double block[block_rows];
+    if (sample_.complete) {
+      rows_.read(column, first, last, block);
+    } else {
+      read_rows(column, std::span(sample_.rows).subspan(first, last - first), block);
+    }
+    const std::size_t before = size;
+    with_item(column.type, !weights_.empty(), [&]<class Item>() {
+      using Number = std::conditional_t<sizeof(typename Item::Key) == 4, float, double>;
+      auto* items = reinterpret_cast<Item*>(memory);
+      for (std::size_t i = 0; i < last - first; ++i) {
+        Item item;
+        item.key = key_of(static_cast<Number>(block[i]));
+        if constexpr (requires { item.position; })
+          item.position = static_cast<std::uint32_t>(
+              sample_.complete ? first + i : sample_.places[first + i]);
+        items[size] = item;
+        size += std::isnan(block[i]) ? 0 : 1;
+      }
+    });
+    return size - before;
+  }
+
+  // Sorted items -> distinct values with running sums of their weights.
+  template <class Item>
+  void collect(std::span<const Item> items, Scratch& scratch) const {
+    scratch.values.resize(items.size());
+    scratch.sums.resize(items.size());
+    std::size_t n = 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if constexpr (requires { items[i].position; }) {
+        sum += weights_[items[i].position];
+      } else {
+        sum = static_cast<double>(i + 1);
+      }
+      // Written for every item, kept for the last one of each value: no branch to mispredict.
+      scratch.values[n] = value_of(items[i].key);
+      scratch.sums[n] = sum;
+      n += i + 1 == items.size() || items[i].key != items[i + 1].key ? 1 : 0;
+    }
+    scratch.values.resize(n);
+    scratch.sums.resize(n);
+  }
+
+  const Columns& table_;
+  const Rows& rows_;
+  std::span<const double> weights_;
+  const Sample& sample_;
+};
+
+// Scans all rows of the columns whose sample has at most max_bins values, because the rows beside
+// the sample may hold more. Columns whose values fit have their edges replaced by exact ones.
+void complete(const Columns& table, const Rows& rows, const std::vector<std::size_t>& candidates,
+              std::size_t max_bins, Team& team, std::vector<std::vector<double>>& edges) {
+  const std::size_t n = candidates.size();
+  std::vector<std::vector<KeySet>> seen(static_cast<std::size_t>(team.size()),
+                                        std::vector<KeySet>(n));
+  std::vector<std::atomic<bool>> too_many(n);
+  team.for_chunks(0, rows.size(), 64 * block_rows, [&](std::size_t begin, std::size_t end, int m) {
+    double block[block_rows];
+    for (; begin < end; begin += block_rows) {
+      const std::size_t stop = std::min(begin + block_rows, end);
+      for (std::size_t k = 0; k < n; ++k) {
+        if (too_many[k].load(std::memory_order_relaxed)) continue;
+        rows.read(table.columns[candidates[k]], begin, stop, block);
+        KeySet& keys = seen[static_cast<std::size_t>(m)][k];
+        for (std::size_t i = 0; i < stop - begin; ++i)
+          if (!std::isnan(block[i])) keys.insert(key_of(block[i]));
+        if (keys.size() > max_bins) too_many[k].store(true, std::memory_order_relaxed);
+      }
+    }
+  });
+  for (std::size_t k = 0; k < n; ++k) {
+    std::vector<std::uint64_t> keys;
+    for (const auto& member : seen) {
+      const auto more = member[k].keys();
+      keys.insert(keys.end(), more.begin(), more.end());
+    }
+    std::sort(keys.begin(), keys.end());
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    if (too_many[k].load() || keys.size() > max_bins) continue;
+    std::vector<double> values;
+    for (const std::uint64_t key : keys) values.push_back(value_of(key));
+    edges[candidates[k]] = cut(values, {}, max_bins);
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& rows,
+                                           std::span<const double> weights, std::size_t max_bins,
+                                           Team& team) {
+  if (rows.size() > std::numeric_limits<RowId>::max())
+    throw std::invalid_argument("A fit holds at most 2^32 - 1 rows. Pass fewer rows.");
+  const std::size_t n_columns = table.columns.size();
+  std::vector<std::vector<double>> edges(n_columns);
+  std::vector<std::uint8_t> few(n_columns);
+  const Sample sample = choose_rows(rows, team);
+  const Sampler sampler(table, rows, weights, sample);
+
+  // Small tables are not worth a second thread; groups bound the memory for the sample.
+  const auto n_threads = static_cast<std::size_t>(team.size());
+  std::vector<Scratch> scratch(n_threads);
+  std::size_t group = std::clamp<std::size_t>(n_columns / (2 * n_threads), 1, 8);
+  if (sample.size * n_columns < 20'000) group = std::min<std::size_t>(n_columns, 64);
+  team.for_chunks(0, n_columns, group, [&](std::size_t begin, std::size_t end, int member) {
+    const auto done = [&](std::size_t c, std::span<const double> values,
+                          std::span<const double> sums) {
+      few[c] = values.size() <= max_bins ? 1 : 0;
+      edges[c] = cut(values, sums, max_bins);
+    };
+    sampler.run(begin, end, scratch[static_cast<std::size_t>(member)], done);
+  });
+  if (sample.complete) return edges;
+  std::vector<std::size_t> candidates;
+  for (std::size_t c = 0; c < n_columns; ++c)
+    if (few[c] != 0) candidates.push_back(c);
+  if (!candidates.empty()) complete(table, rows, candidates, max_bins, team, edges);
+  return edges;
+}
+
+}  // namespace arboost

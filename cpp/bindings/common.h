@@ -1,0 +1,36 @@
+// What every binding needs: array types, and a team that Ctrl-C can stop.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "parallel.h"
+
+namespace arboost::bindings {
+
+namespace nb = nanobind;
+
+template <class T, class Shape>
+using Array = nb::ndarray<const T, Shape, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Vector = Array<T, nb::ndim<1>>;
+
+// Called now and then by the thread that came from Python, while it does not hold the GIL.
+inline Team::Poll python_poll() {
+  return [] {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
+}
+
+// Threads worth using for so many table cells: starting one costs as much as thousands of cells.
+inline int threads_for(std::size_t cells, int n_threads) {
+  constexpr std::size_t cells_per_thread = 65536;
+  const std::size_t useful = 1 + cells / cells_per_thread;
+  return static_cast<int>(std::min<std::size_t>(useful, static_cast<std::size_t>(n_threads)));
+}
+
+}  // namespace arboost::bindings

@@ -1,0 +1,28 @@
+// The module arboost._core: one function for each stage.
+#include <nanobind/nanobind.h>
+
+#include "kernels.h"
+#include "parallel.h"
+
+namespace arboost::bindings {
+
+namespace nb = nanobind;
+
+void bind_bin(nb::module_& m);
+void bind_loss(nb::module_& m);
+void bind_grow(nb::module_& m);
+void bind_predict(nb::module_& m);
+
+}  // namespace arboost::bindings
+
+NB_MODULE(_core, m) {
+  m.doc() = "The core of arboost: arrays in, arrays out. Use the package arboost instead.";
+  m.def("available_threads", &arboost::available_threads,
+        "CPUs that this process may use, container limits counted in.");
+  m.def("instruction_set", [] { return arboost::kernels().name; },
+        "Which variant of the kernels runs on this CPU: baseline, avx2 or avx512.");
+  arboost::bindings::bind_bin(m);
+  arboost::bindings::bind_loss(m);
+  arboost::bindings::bind_grow(m);
+  arboost::bindings::bind_predict(m);
+}

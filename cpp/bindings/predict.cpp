@@ -1,0 +1,70 @@
+// Binding of prediction: traverse.
+#include <span>
+#include <stdexcept>
+
+#include "bindings/common.h"
+#include "predict/traverse.h"
+
+namespace arboost::bindings {
+namespace {
+
+using Scores = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// The arrays of an arboost.model.Forest, and the views of them that the core takes.
+struct ForestArrays {
+  explicit ForestArrays(nb::handle forest)
+      : tree_start(nb::cast<Vector<std::int64_t>>(forest.attr("tree_start"), false)),
+        feature(nb::cast<Vector<std::int32_t>>(forest.attr("feature"), false)),
+        threshold(nb::cast<Vector<double>>(forest.attr("threshold"), false)),
+        left(nb::cast<Vector<std::int32_t>>(forest.attr("left"), false)),
+        default_left(nb::cast<Vector<bool>>(forest.attr("default_left"), false)),
+        value(nb::cast<Array<double, nb::ndim<2>>>(forest.attr("value"), false)),
+        output(nb::cast<Vector<std::int32_t>>(forest.attr("output"), false)) {
+    const std::size_t n_nodes = left.size();
+    if (feature.size() != n_nodes || threshold.size() != n_nodes ||
+        default_left.size() != n_nodes || value.shape(0) != n_nodes ||
+        tree_start.size() != output.size() + 1)
+      throw std::invalid_argument("the forest's arrays differ in length");
+  }
+
+  Forest views() const {
+    return {.tree_start = {tree_start.data(), tree_start.size()},
+            .feature = {feature.data(), feature.size()},
+            .threshold = {threshold.data(), threshold.size()},
+            .left = {left.data(), left.size()},
+            .default_left = {reinterpret_cast<const std::uint8_t*>(default_left.data()),
+                             default_left.size()},
+            .value = {value.data(), value.size()},
+            .output = {output.data(), output.size()},
+            .width = value.shape(1)};
+  }
+
+  Vector<std::int64_t> tree_start;
+  Vector<std::int32_t> feature;
+  Vector<double> threshold;
+  Vector<std::int32_t> left;
+  Vector<bool> default_left;
+  Array<double, nb::ndim<2>> value;
+  Vector<std::int32_t> output;
+};
+
+void traverse(const Columns& columns, nb::handle forest, const Scores& out, std::size_t tree_begin,
+              std::size_t tree_end, int n_threads) {
+  if (out.shape(0) != columns.n_rows)
+    throw std::invalid_argument("out has another number of rows than the table");
+  const ForestArrays arrays(forest);
+  nb::gil_scoped_release release;
+  Team team(threads_for(columns.n_rows * (tree_end - tree_begin), n_threads), python_poll());
+  arboost::traverse(columns, arrays.views(), {tree_begin, tree_end}, out.shape(1), team,
+                    out.data());
+}
+
+}  // namespace
+
+void bind_predict(nb::module_& m) {
+  m.def("traverse", &traverse, nb::arg("columns"), nb::arg("forest"), nb::arg("out").noconvert(),
+        nb::arg("tree_begin"), nb::arg("tree_end"), nb::arg("n_threads"),
+        "Adds to out[row][output] what the trees of the range say of the row.");
+}
+
+}  // namespace arboost::bindings

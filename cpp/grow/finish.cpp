@@ -1,0 +1,115 @@
+// Rows in leaves -> leaf of each row, leaf values, flat arrays.
+//
+// Leaf values come from the fixed-point gradients themselves (30 bits each, 64-bit sums), not from the
+// coarser integers that chose the splits: as good as doubles, and independent of the order of rows.
+#include <cmath>
+#include <limits>
+
+#include "grow/grower.h"
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t rows_per_piece = 16384;
+
+// A stretch of one leaf's rows.
+struct Stretch {
+  std::size_t begin, end;
+  const GrowNode* leaf;
+};
+
+#if defined(_MSC_VER)
+void prefetch(const void*) {}
+#else
+void prefetch(const void* address) { __builtin_prefetch(address); }
+#endif
+
+}  // namespace
+
+void Grower::finish_tree(const Gradients& gradients, std::size_t output, double rate,
+                         GrownTrees& forest, Team& team) {
+  std::vector<std::int64_t> sums = leaf_sums(gradients, output, team);
+  // Children come after their parents: from the back, every node's sums are complete when reached.
+  const std::size_t per_node = 2 * width_;
+  for (std::size_t id = tree_.size(); id-- > 0;) {
+    if (!tree_[id]->committed) continue;
+    const auto left = static_cast<std::size_t>(tree_[id]->left->id);
+    for (std::size_t j = 0; j < per_node; ++j)
+      sums[id * per_node + j] = sums[left * per_node + j] + sums[(left + 1) * per_node + j];
+  }
+  append_tree(sums, gradients, rate, forest);
+}
+
+// Sums [node][output][g, h] of the leaves; zero for inner nodes. Also notes the leaf of each row.
+std::vector<std::int64_t> Grower::leaf_sums(const Gradients& gradients, std::size_t output,
+                                            Team& team) {
+  std::vector<Stretch> pieces;
+  for (const GrowNode* node : tree_) {
+    if (node->committed) continue;
+    for (std::size_t at = node->begin; at < node->end; at += rows_per_piece)
+      pieces.push_back({at, std::min(at + rows_per_piece, node->end), node});
+  }
+  const std::size_t per_node = 2 * width_;
+  std::vector<std::int64_t> sums(tree_.size() * per_node, 0);
+  std::mutex mutex;
+  const FixedPair* pairs = gradients.pairs.data() + output * gradients.output_stride();
+  const std::size_t stride = gradients.row_stride();
+  team.for_chunks(0, pieces.size(), 4, [&](std::size_t first, std::size_t last, int) {
+    std::vector<std::int64_t> own(per_node);
+    for (std::size_t p = first; p < last; ++p) {
+      const Stretch& piece = pieces[p];
+      const Element* e = rows_.elements(*piece.leaf) + (piece.begin - piece.leaf->begin);
+      const std::size_t n = piece.end - piece.begin;
+      const auto id = static_cast<std::uint32_t>(piece.leaf->id);
+      std::fill(own.begin(), own.end(), 0);
+      for (std::size_t i = 0; i < n; ++i) {
+        if (i + 16 < n) prefetch(pairs + row_of(e[i + 16]) * stride);
+        const RowId row = row_of(e[i]);
+        leaf_of_row_[row] = id;
+        for (std::size_t k = 0; k < width_; ++k) {
+          own[2 * k] += pairs[row * stride + k].g;
+          own[2 * k + 1] += pairs[row * stride + k].h;
+        }
+      }
+      std::lock_guard lock(mutex);
+      for (std::size_t j = 0; j < per_node; ++j) sums[id * per_node + j] += own[j];
+    }
+  });
+  return sums;
+}
+
+// The step of a leaf, -S(G) / (H + lambda) within max_delta_step (Chen and Guestrin 2016, equation 5,
+// with S as in grow/gain.h).
+double Grower::leaf_step(double g, double h) const {
+  const double size = std::abs(g), denominator = h + params_.reg_lambda;
+  if (size <= params_.reg_alpha || denominator <= 0) return 0.0;
+  double step = (size - params_.reg_alpha) / denominator;
+  if (params_.max_delta_step > 0) step = std::min(step, params_.max_delta_step);
+  return g < 0 ? step : -step;
+}
+
+void Grower::append_tree(const std::vector<std::int64_t>& sums, const Gradients& gradients,
+                         double rate, GrownTrees& forest) const {
+  const double g_unit = std::ldexp(1.0, -gradients.g_exponent);
+  const double h_unit = std::ldexp(1.0, -gradients.h_exponent);
+  constexpr double largest = std::numeric_limits<double>::max();
+  for (std::size_t id = 0; id < tree_.size(); ++id) {
+    const GrowNode& node = *tree_[id];
+    forest.feature.push_back(node.committed ? node.feature : 0);
+    forest.bin.push_back(node.committed ? static_cast<std::int32_t>(node.split.bin) : 0);
+    forest.left.push_back(node.committed ? node.left->id : 0);
+    forest.default_left.push_back(node.committed && node.split.missing_left);
+    forest.gain.push_back(node.committed ? std::min(node.gain * score_unit_, largest) : 0.0);
+    double cover = 0;
+    for (std::size_t k = 0; k < width_; ++k) {
+      const double g = static_cast<double>(sums[(id * width_ + k) * 2]) * g_unit;
+      const double h = static_cast<double>(sums[(id * width_ + k) * 2 + 1]) * h_unit;
+      forest.value.push_back(rate * leaf_step(g, h));
+      cover += h;
+    }
+    forest.cover.push_back(cover / static_cast<double>(width_));
+  }
+  forest.tree_start.push_back(static_cast<std::int64_t>(forest.feature.size()));
+}
+
+}  // namespace arboost

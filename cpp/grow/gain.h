@@ -1,0 +1,56 @@
+// What a split is worth. With the sums G, H of one side's gradients and hessians, that side scores
+//
+//   score(G, H) = S(G)^2 / (H + lambda),   S(G) = sign(G) max(|G| - alpha, 0)
+//
+// and the gain of a split is score(left) + score(right) - score(node) (Chen and Guestrin 2016,
+// equation 7, without its factor 1/2; alpha is the L1 term on leaf weights).
+#pragma once
+
+#include <cstdint>
+
+namespace arboost {
+
+// In units of the integers that gradients and hessians are counted in: sums enter as they are, and
+// all scales are powers of two, so nothing is rounded by the change of units.
+struct GainParams {
+  double reg_lambda, reg_alpha, max_delta_step;
+  std::int32_t min_h;      // smallest sum of hessians in a child, at least 1
+  std::int64_t min_count;  // smallest number of rows in a child; above 1 only when counted
+  int outputs;
+  int channels;
+};
+
+// In an unnamed namespace: each instruction set's variant keeps a copy of its own.
+namespace {
+
+// What one side of a split takes off the objective, twice: with the step w that max_delta_step
+// allows, -(2 G w + (H + lambda) w^2 + 2 alpha |w|), which without that limit is the score above.
+template <bool plain>
+inline double side_score(const GainParams& p, double g, double h) {
+  if constexpr (plain) {
+    return g * g / (h + p.reg_lambda);
+  } else {
+    const double size = g < 0 ? -g : g;
+    const double shrunk = size > p.reg_alpha ? size - p.reg_alpha : 0.0;
+    const double denominator = h + p.reg_lambda;
+    const double free_step = shrunk / denominator;
+    const bool limited = p.max_delta_step > 0 && free_step > p.max_delta_step;
+    const double step = limited ? p.max_delta_step : free_step;
+    return step * (2 * shrunk - denominator * step);
+  }
+}
+
+// score(left) + score(right); of the plain kind with one division instead of two.
+template <bool plain>
+inline double split_score(const GainParams& p, double left_g, double left_h, double right_g,
+                          double right_h) {
+  if constexpr (plain) {
+    const double left = left_h + p.reg_lambda, right = right_h + p.reg_lambda;
+    return (left_g * left_g * right + right_g * right_g * left) / (left * right);
+  } else {
+    return side_score<false>(p, left_g, left_h) + side_score<false>(p, right_g, right_h);
+  }
+}
+
+}  // namespace
+}  // namespace arboost

@@ -1,0 +1,248 @@
+// The growth loop; grow/finish.cpp turns what it leaves into a tree.
+#include "grow/grower.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace arboost {
+namespace {
+
+// A gain below this part of the node's own score is rounding of doubles, not information.
+constexpr double least_relative_gain = 1e-10;
+
+// Histogram slots that one thread searches for splits before it is worth asking others.
+constexpr std::size_t slots_per_search = 65536;
+
+}  // namespace
+
+Grower::Grower(const Codes& codes, const TreeParams& params, std::size_t width)
+    : codes_(codes),
+      params_(params),
+      width_(width),
+      channels_(width + (params.min_samples_leaf > 1 ? 1 : 0)),
+      rows_(codes, width, params.min_samples_leaf > 1),
+      histograms_(codes, channels_),
+      leaf_of_row_(codes.n_rows) {
+  // Below this a walk over all bins of a histogram costs more than the rows themselves.
+  small_rows_ = histograms_.slots().n_slots / std::max<std::size_t>(1, codes.n_features) / 2;
+  small_rows_ = std::min<std::size_t>(small_rows_, 512);
+}
+
+void Grower::grow(const Gradients& gradients, std::size_t output, std::uint32_t seed, double rate,
+                  GrownTrees& forest, Team& team) {
+  start_tree(gradients, output, seed, team);
+  team.for_chunks(0, static_cast<std::size_t>(team.size()), 1,
+                  [&](std::size_t, std::size_t, int member) { work(member, team); });
+  histograms_.release_all();
+  finish_tree(gradients, output, rate, forest, team);
+}
+
+void Grower::start_tree(const Gradients& gradients, std::size_t output, std::uint32_t seed,
+                        Team& team) {
+  while (scratch_.size() < static_cast<std::size_t>(team.size()))
+    scratch_.push_back(std::make_unique<Scratch>(histograms_.max_bins(), channels_));
+  rows_.prepare(gradients, output, seed, team);
+  const double g_unit = rows_.g_scale(), h_unit = rows_.h_scale();
+  const double min_h = std::ceil(params_.min_child_weight / h_unit);
+  score_unit_ = g_unit / h_unit * g_unit;
+  gain_ = {.reg_lambda = params_.reg_lambda / h_unit,
+           .reg_alpha = params_.reg_alpha / g_unit,
+           .max_delta_step = params_.max_delta_step / (g_unit / h_unit),
+           .min_h = static_cast<std::int32_t>(
+               std::clamp(min_h, 1.0, double{std::numeric_limits<std::int32_t>::max()})),
+           .min_count = params_.min_samples_leaf,
+           .outputs = static_cast<int>(width_),
+           .channels = static_cast<int>(channels_)};
+  failed_ = false;
+  n_nodes_ = 0;
+  tree_.clear();
+  queue_ = std::make_unique<GrowQueue>(params_.best_first, params_.max_leaves - 1);
+  GrowNode& root = new_node(0, codes_.n_rows, 0, 0);
+  root.id = 0;
+  tree_.push_back(&root);
+  root.histogram = histograms_.build(codes_, rows_, root, 0, team);
+  // Every row is in exactly one slot of feature 0.
+  root.sums.assign(channels_, 0);
+  const Slots& slots = histograms_.slots();
+  for (std::size_t slot = 0; slot < codes_.first_slot[1]; ++slot)
+    for (std::size_t c = 0; c < channels_; ++c)
+      root.sums[c] += root.histogram[(slots.first[0] + slot) * channels_ + c];
+  if (may_split(root)) evaluate(root, 0, team);
+  queue_->add(&root);
+}
+
+// Every thread of the team runs this until the tree is done.
+void Grower::work(int member, Team& team) {
+  for (;;) {
+    GrowNode* node = nullptr;
+    team.help_until(member, [&] {
+      std::lock_guard lock(mutex_);
+      if (failed_ || queue_->finished()) return true;
+      node = queue_->take();
+      return node != nullptr;
+    });
+    if (node == nullptr) return;
+    try {
+      expand(*node, member, team);
+    } catch (...) {
+      failed_ = true;
+      team.notify();
+      throw;
+    }
+    {
+      std::lock_guard lock(mutex_);
+      node->expanded = true;
+      queue_->commit([this](GrowNode* done) { commit(*done); });
+    }
+    team.notify();
+  }
+}
+
+void Grower::commit(GrowNode& node) {
+  node.committed = true;
+  for (GrowNode* child : {node.left, node.right}) {
+    child->id = static_cast<std::int32_t>(tree_.size());
+    tree_.push_back(child);
+    queue_->add(child);
+  }
+}
+
+GrowNode& Grower::new_node(std::size_t begin, std::size_t end, int buffer, std::int64_t depth) {
+  std::lock_guard lock(mutex_);
+  if (n_nodes_ == nodes_.size()) nodes_.emplace_back();
+  GrowNode& node = nodes_[n_nodes_++];
+  node.begin = begin;
+  node.end = end;
+  node.buffer = buffer;
+  node.depth = depth;
+  node.id = -1;
+  node.gain = -1;
+  node.histogram = nullptr;
+  node.expanded = node.committed = false;
+  return node;
+}
+
+void Grower::expand(GrowNode& node, int member, Team& team) {
+  const std::size_t n_left = rows_.split(node, member, team);
+  const std::size_t middle = node.begin + n_left;
+  node.left = &new_node(node.begin, middle, 1 - node.buffer, node.depth + 1);
+  node.right = &new_node(middle, node.end, 1 - node.buffer, node.depth + 1);
+  node.left->sums = node.left_sums;
+  node.right->sums.resize(channels_);
+  for (std::size_t c = 0; c < channels_; ++c)
+    node.right->sums[c] = node.sums[c] - node.left_sums[c];
+  evaluate_children(node, member, team);
+}
+
+// Finds the children's best splits. Only the smaller child's rows are read: the larger child's sums
+// are the parent's less the smaller one's, in the parent's own memory.
+void Grower::evaluate_children(GrowNode& node, int member, Team& team) {
+  const bool left_smaller = node.left->n_rows() <= node.right->n_rows();
+  GrowNode& smaller = left_smaller ? *node.left : *node.right;
+  GrowNode& larger = left_smaller ? *node.right : *node.left;
+  const bool search_smaller = may_split(smaller), search_larger = may_split(larger);
+  std::int64_t* parent = node.histogram;
+  node.histogram = nullptr;
+  if (search_larger && !is_small(larger)) {
+    if (parent == nullptr) {
+      larger.histogram = histograms_.build(codes_, rows_, larger, member, team);
+    } else if (is_small(smaller)) {
+      kernels().accumulate(codes_, histograms_.slots(), rows_.sums(), rows_.elements(smaller),
+                           smaller.n_rows(), true, parent);
+      larger.histogram = parent;
+    } else {
+      smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);
+      kernels().subtract(parent, smaller.histogram, histograms_.size());
+      larger.histogram = parent;
+    }
+  }
+  if (search_smaller && !is_small(smaller) && smaller.histogram == nullptr)
+    smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);
+  if (search_smaller) evaluate(smaller, member, team);
+  if (search_larger) evaluate(larger, member, team);
+  if (larger.histogram != parent) histograms_.release(parent);
+  for (GrowNode* child : {node.left, node.right})
+    if (child->gain <= 0 || histograms_.scarce()) {
+      histograms_.release(child->histogram);
+      child->histogram = nullptr;
+    }
+}
+
+bool Grower::may_split(const GrowNode& node) const {
+  std::int64_t h = 0;
+  for (std::size_t k = 0; k < width_; ++k) h += sum_h(node.sums[k]);
+  return node.depth < params_.max_depth &&
+         node.n_rows() >= 2 * static_cast<std::size_t>(params_.min_samples_leaf) &&
+         h >= 2 * std::int64_t{gain_.min_h} * static_cast<std::int64_t>(width_);
+}
+
+double Grower::node_score(const GrowNode& node) const {
+  const bool plain = params_.reg_alpha == 0 && params_.max_delta_step == 0;
+  double score = 0;
+  for (std::size_t k = 0; k < width_; ++k) {
+    const double g = sum_g(node.sums[k]), h = sum_h(node.sums[k]);
+    score += plain ? side_score<true>(gain_, g, h) : side_score<false>(gain_, g, h);
+  }
+  return score;
+}
+
+// The node's best split over all features: the highest gain, then the lowest feature.
+void Grower::evaluate(GrowNode& node, int member, Team& team) {
+  Scratch& own = *scratch_[static_cast<std::size_t>(member)];
+  const std::int64_t* values = nullptr;
+  if (node.histogram == nullptr) {
+    own.values.resize(node.n_rows() * channels_);
+    rows_.read_values(node, own.values.data());
+    values = own.values.data();
+  }
+  const double score = node_score(node);
+  const double floor = score + std::max(params_.gamma / score_unit_, least_relative_gain * score);
+  const std::size_t n_features = codes_.n_features;
+  const std::size_t slots = std::max<std::size_t>(1, histograms_.slots().n_slots / n_features);
+  const std::size_t grain = std::max<std::size_t>(1, slots_per_search / slots);
+  std::vector<GrowNode> best((n_features + grain - 1) / grain);
+  team.for_chunks(member, n_features, grain, [&](std::size_t first, std::size_t last, int who) {
+    GrowNode& found = best[first / grain];
+    found.split.score = floor;
+    search(node, first, last, values, *scratch_[static_cast<std::size_t>(who)], found);
+  });
+  double highest = floor;
+  for (GrowNode& found : best) {
+    if (found.feature < 0 || !(found.split.score > highest)) continue;
+    highest = found.split.score;
+    node.feature = found.feature;
+    node.split = found.split;
+    node.left_sums = std::move(found.left_sums);
+    node.gain = highest - score;
+  }
+  if (node.gain <= 0 || node.split.missing_seen) return;
+  // No missing value here to learn a direction from: follow the heavier child.
+  std::int64_t left_h = 0, h = 0;
+  for (std::size_t k = 0; k < width_; ++k) {
+    left_h += sum_h(node.left_sums[k]);
+    h += sum_h(node.sums[k]);
+  }
+  node.split.missing_left = 2 * left_h >= h;
+}
+
+void Grower::search(const GrowNode& node, std::size_t first, std::size_t last,
+                    const std::int64_t* values, Scratch& scratch, GrowNode& best) const {
+  const Kernels& k = kernels();
+  const Slots& slots = histograms_.slots();
+  for (std::size_t f = first; f < last; ++f) {
+    const FeatureSplit split =
+        values != nullptr
+            ? k.find_split_small(gain_, codes_, f, rows_.elements(node), values, node.n_rows(),
+                                 node.sums.data(), best.split.score, scratch.split)
+            : k.find_split(gain_, node.histogram + slots.first[f] * channels_, codes_.n_bins[f],
+                           codes_.has_missing[f] != 0, node.sums.data(), best.split.score,
+                           scratch.split);
+    if (split.score < 0) continue;
+    best.split = split;
+    best.feature = static_cast<std::int32_t>(f);
+    best.left_sums = scratch.split.left;
+  }
+}
+
+}  // namespace arboost

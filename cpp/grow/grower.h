@@ -1,0 +1,86 @@
+// Codes and gradients -> a tree, and the leaf of each row.
+//
+// Node by node: take the best open node, split its rows, build the smaller child's histogram, get the
+// larger child's by subtraction, search both for their best splits, and put them back in the queue.
+// Threads do this for several nodes at once, and share out the rows of large ones. Sums are exact
+// integers and nodes are committed in one order, so the tree does not depend on the threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "grow/histograms.h"
+#include "grow/queue.h"
+#include "grow/rows.h"
+#include "grow/tree.h"
+#include "loss/apply.h"
+#include "parallel.h"
+#include "types.h"
+
+namespace arboost {
+
+class Grower {
+ public:
+  // `width` outputs share each tree: 1, or all of them for vector leaves.
+  Grower(const Codes& codes, const TreeParams& params, std::size_t width);
+
+  // Appends one tree for `output` (0 for vector leaves) to the forest. `seed` decides the rounding
+  // of large problems' gradients; values are multiplied by `rate`.
+  void grow(const Gradients& gradients, std::size_t output, std::uint32_t seed, double rate,
+            GrownTrees& forest, Team& team);
+
+  // The node (a leaf of the last tree) that each row ended in.
+  const std::uint32_t* leaf_of_row() const { return leaf_of_row_.data(); }
+
+ private:
+  struct Scratch {  // of one member
+    Scratch(std::size_t max_bins, std::size_t channels) : split(max_bins, channels) {}
+    SplitScratch split;
+    std::vector<std::int64_t> values;
+  };
+
+  void start_tree(const Gradients& gradients, std::size_t output, std::uint32_t seed, Team& team);
+  void work(int member, Team& team);
+  void expand(GrowNode& node, int member, Team& team);
+  void evaluate_children(GrowNode& node, int member, Team& team);
+  void evaluate(GrowNode& node, int member, Team& team);
+  void search(const GrowNode& node, std::size_t first, std::size_t last, const std::int64_t* values,
+              Scratch& scratch, GrowNode& best) const;
+  void commit(GrowNode& node);
+  bool may_split(const GrowNode& node) const;
+  bool is_small(const GrowNode& node) const { return node.n_rows() <= small_rows_; }
+  GrowNode& new_node(std::size_t begin, std::size_t end, int buffer, std::int64_t depth);
+  double node_score(const GrowNode& node) const;
+  double leaf_step(double g, double h) const;
+
+  // The finished tree: leaf of each row, exact sums of its nodes, then flat arrays.
+  void finish_tree(const Gradients& gradients, std::size_t output, double rate, GrownTrees& forest,
+                   Team& team);
+  std::vector<std::int64_t> leaf_sums(const Gradients& gradients, std::size_t output, Team& team);
+  void append_tree(const std::vector<std::int64_t>& sums, const Gradients& gradients, double rate,
+                   GrownTrees& forest) const;
+
+  const Codes& codes_;
+  TreeParams params_;
+  std::size_t width_, channels_, small_rows_;
+  RowPartition rows_;
+  Histograms histograms_;
+  GainParams gain_{};
+  double score_unit_ = 1;  // real value of one unit of score
+  std::vector<std::unique_ptr<Scratch>> scratch_;  // [member]
+  Buffer<std::uint32_t> leaf_of_row_;
+
+  // Of the tree that is growing; guarded by mutex_ while threads work on it.
+  std::mutex mutex_;
+  std::unique_ptr<GrowQueue> queue_;
+  std::deque<GrowNode> nodes_;  // used again for the next tree
+  std::size_t n_nodes_ = 0;
+  std::vector<GrowNode*> tree_;  // by id
+  std::atomic<bool> failed_{false};
+};
+
+}  // namespace arboost

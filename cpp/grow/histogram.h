@@ -1,0 +1,151 @@
+// Rows -> histogram of gradient sums. About 0.4 ns for each (row, feature): one add to memory is
+// close to the one store a cycle that the CPU can do. Single-threaded; callers split the rows.
+//
+// Included by kernels_table.h inside each instruction set's variant.
+#pragma once
+
+#include "kernels.h"
+
+namespace arboost::ARBOOST_ISA {
+namespace {
+
+#if defined(_MSC_VER)
+inline void prefetch(const void*) {}
+#else
+inline void prefetch(const void* address) { __builtin_prefetch(address); }
+#endif
+
+// Rows ahead of the current one whose codes are asked for: a node's rows lie scattered.
+constexpr std::size_t prefetch_distance = 24;
+
+// g:16 h:16 of an element -> g:32 h:32.
+inline PackedSum widen(Element e) {
+  const auto pair = static_cast<std::int32_t>(e >> 32);
+  return pack(pair >> 16, pair & 0xffff);
+}
+
+// Where feature f's slots begin: by multiplication when features have the same number of slots,
+// which saves one load for each update, else by table.
+template <bool uniform>
+struct SlotCursor {
+  const Slots& slots;
+  std::int64_t* base;
+  std::size_t channels;
+  std::int64_t* at(std::size_t f) const {
+    return base + (uniform ? f * slots.stride : slots.first[f]) * channels;
+  }
+};
+
+// One channel. Two rows at a time, so that the CPU has two independent chains of updates.
+template <class Code, bool uniform, class Value>
+void accumulate_one(const Codes& codes, const Slots& slots, const Element* elements, std::size_t n,
+                    Value value, std::int64_t* hist) {
+  const std::uint8_t* rows = codes.by_row.data();
+  const std::size_t stride = codes.row_stride;
+  const std::size_t n_features = slots.n_features;
+  const auto row = [&](std::size_t i) {
+    return reinterpret_cast<const Code*>(rows + row_of(elements[i]) * stride);
+  };
+  const SlotCursor<uniform> cursor{slots, hist, 1};
+  std::size_t i = 0;
+  for (; i + 2 <= n; i += 2) {
+    if (i + 2 + prefetch_distance <= n) {
+      prefetch(row(i + prefetch_distance));
+      prefetch(row(i + prefetch_distance + 1));
+    }
+    const Code* a = row(i);
+    const Code* b = row(i + 1);
+    const PackedSum va = value(elements[i]);
+    const PackedSum vb = value(elements[i + 1]);
+    std::size_t f = 0;
+    for (; f + 2 <= n_features; f += 2) {
+      std::int64_t* h0 = cursor.at(f);
+      std::int64_t* h1 = cursor.at(f + 1);
+      h0[a[f]] += va;
+      h1[a[f + 1]] += va;
+      h0[b[f]] += vb;
+      h1[b[f + 1]] += vb;
+    }
+    if (f < n_features) {
+      std::int64_t* h0 = cursor.at(f);
+      h0[a[f]] += va;
+      h0[b[f]] += vb;
+    }
+  }
+  for (; i < n; ++i) {
+    const Code* a = row(i);
+    const PackedSum va = value(elements[i]);
+    for (std::size_t f = 0; f < n_features; ++f) cursor.at(f)[a[f]] += va;
+  }
+}
+
+// Several channels: outputs, and the count where it is asked for.
+template <class Code>
+void accumulate_many(const Codes& codes, const Slots& slots, const RowSums& sums,
+                     const Element* elements, std::size_t n, std::int64_t sign,
+                     std::int64_t* hist) {
+  const auto channels = static_cast<std::size_t>(sums.channels());
+  const auto outputs = static_cast<std::size_t>(sums.outputs);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i + prefetch_distance < n) {
+      const RowId ahead = row_of(elements[i + prefetch_distance]);
+      prefetch(codes.by_row.data() + ahead * codes.row_stride);
+      if (sums.wide != nullptr) prefetch(sums.wide + ahead * outputs);
+    }
+    const RowId id = row_of(elements[i]);
+    const PackedSum narrow = widen(elements[i]);
+    const PackedSum* values = sums.wide == nullptr ? &narrow : sums.wide + id * outputs;
+    const Code* row = codes.row<Code>(id);
+    for (std::size_t f = 0; f < slots.n_features; ++f) {
+      std::int64_t* slot = hist + (slots.first[f] + row[f]) * channels;
+      for (std::size_t k = 0; k < outputs; ++k) slot[k] += sign * values[k];
+      if (sums.counted) slot[outputs] += sign;
+    }
+  }
+}
+
+template <class Code, bool uniform>
+void accumulate_single(const Codes& codes, const Slots& slots, const RowSums& sums,
+                       const Element* elements, std::size_t n, std::int64_t sign,
+                       std::int64_t* hist) {
+  const PackedSum* wide = sums.wide;
+  if (wide != nullptr) {
+    const auto value = [wide, sign](Element e) { return sign * wide[row_of(e)]; };
+    accumulate_one<Code, uniform>(codes, slots, elements, n, value, hist);
+  } else {
+    const auto value = [sign](Element e) { return sign * widen(e); };
+    accumulate_one<Code, uniform>(codes, slots, elements, n, value, hist);
+  }
+}
+
+template <class Code>
+void accumulate_code(const Codes& codes, const Slots& slots, const RowSums& sums,
+                     const Element* elements, std::size_t n, std::int64_t sign,
+                     std::int64_t* hist) {
+  if (sums.channels() > 1)
+    accumulate_many<Code>(codes, slots, sums, elements, n, sign, hist);
+  else if (slots.stride != 0)
+    accumulate_single<Code, true>(codes, slots, sums, elements, n, sign, hist);
+  else
+    accumulate_single<Code, false>(codes, slots, sums, elements, n, sign, hist);
+}
+
+void accumulate(const Codes& codes, const Slots& slots, const RowSums& sums,
+                const Element* elements, std::size_t n, bool subtract, std::int64_t* hist) {
+  const std::int64_t sign = subtract ? -1 : 1;
+  if (codes.width == 1)
+    accumulate_code<std::uint8_t>(codes, slots, sums, elements, n, sign, hist);
+  else
+    accumulate_code<std::uint16_t>(codes, slots, sums, elements, n, sign, hist);
+}
+
+void add(std::int64_t* target, const std::int64_t* source, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) target[i] += source[i];
+}
+
+void subtract(std::int64_t* target, const std::int64_t* source, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) target[i] -= source[i];
+}
+
+}  // namespace
+}  // namespace arboost::ARBOOST_ISA

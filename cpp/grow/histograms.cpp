@@ -1,0 +1,89 @@
+// Rows of a node -> histogram, shared out among threads when the rows are many: each member adds to
+// a histogram of its own, and integer sums make their total the same whoever did what.
+#include "grow/histograms.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t chunk_rows = 8192;
+constexpr std::size_t memory_limit = std::size_t{512} << 20;  // bytes in kept histograms
+
+}  // namespace
+
+Histograms::Histograms(const Codes& codes, std::size_t channels) : channels_(channels) {
+  std::uint32_t widest = 0;
+  for (std::size_t f = 0; f < codes.n_features; ++f) {
+    widest = std::max(widest, codes.first_slot[f + 1] - codes.first_slot[f]);
+    max_bins_ = std::max<std::size_t>(max_bins_, codes.n_bins[f]);
+  }
+  // Features at equal distances save a table look-up for each update, at the price of some unused
+  // slots: worth it while at most a quarter of the histogram is unused.
+  const std::size_t uniform = std::size_t{widest} * codes.n_features;
+  const bool use_uniform = uniform <= codes.first_slot.back() * std::size_t{4} / 3;
+  first_slot_ = codes.first_slot;
+  if (use_uniform)
+    for (std::size_t f = 0; f <= codes.n_features; ++f)
+      first_slot_[f] = static_cast<std::uint32_t>(f * widest);
+  slots_ = {first_slot_.data(), use_uniform ? widest : 0, codes.n_features, first_slot_.back()};
+}
+
+std::int64_t* Histograms::acquire() {
+  std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    all_.emplace_back(size());
+    return all_.back().data();
+  }
+  std::int64_t* histogram = free_.back();
+  free_.pop_back();
+  return histogram;
+}
+
+std::int64_t* Histograms::acquire_zeroed() {
+  std::int64_t* histogram = acquire();
+  std::memset(histogram, 0, size() * sizeof(std::int64_t));
+  return histogram;
+}
+
+void Histograms::release(std::int64_t* histogram) {
+  if (histogram == nullptr) return;
+  std::lock_guard lock(mutex_);
+  free_.push_back(histogram);
+}
+
+bool Histograms::scarce() {
+  std::lock_guard lock(mutex_);
+  return (all_.size() - free_.size()) * size() * sizeof(std::int64_t) > memory_limit;
+}
+
+void Histograms::release_all() {
+  std::lock_guard lock(mutex_);
+  free_.clear();
+  for (auto& buffer : all_) free_.push_back(buffer.data());
+}
+
+std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, const GrowNode& node,
+                                int member, Team& team) {
+  const Element* elements = rows.elements(node);
+  const std::size_t n = node.n_rows();
+  std::vector<std::int64_t*> parts(static_cast<std::size_t>(team.size()), nullptr);
+  const std::size_t grain = n < shared_node_rows ? n : chunk_rows;
+  team.for_chunks(member, n, grain, [&](std::size_t begin, std::size_t end, int who) {
+    std::int64_t*& part = parts[static_cast<std::size_t>(who)];
+    if (part == nullptr) part = acquire_zeroed();
+    kernels().accumulate(codes, slots_, rows.sums(), elements + begin, end - begin, false, part);
+  });
+  std::erase(parts, nullptr);
+  std::int64_t* total = parts.front();
+  if (parts.size() == 1) return total;
+  team.for_chunks(member, size(), 8192, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = 1; i < parts.size(); ++i)
+      kernels().add(total + begin, parts[i] + begin, end - begin);
+  });
+  for (std::size_t i = 1; i < parts.size(); ++i) release(parts[i]);
+  return total;
+}
+
+}  // namespace arboost

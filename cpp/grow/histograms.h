@@ -1,0 +1,44 @@
+// Histograms of nodes: memory that is used again, and building one with all threads.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "grow/queue.h"
+#include "grow/rows.h"
+#include "kernels.h"
+#include "parallel.h"
+
+namespace arboost {
+
+class Histograms {
+ public:
+  Histograms(const Codes& codes, std::size_t channels);
+
+  const Slots& slots() const { return slots_; }
+  std::size_t max_bins() const { return max_bins_; }  // value bins of the feature that has most
+  std::size_t size() const { return slots_.n_slots * channels_; }
+
+  std::int64_t* acquire();
+  void release(std::int64_t* histogram);  // null is fine
+  // True while so many are in use that a node should not keep its own for its children.
+  bool scarce();
+  void release_all();
+
+  // The sums of a node's rows, in a histogram that the caller releases.
+  std::int64_t* build(const Codes& codes, const RowPartition& rows, const GrowNode& node,
+                      int member, Team& team);
+
+ private:
+  std::int64_t* acquire_zeroed();
+
+  std::size_t channels_, max_bins_ = 1;
+  std::vector<std::uint32_t> first_slot_;
+  Slots slots_;
+  std::mutex mutex_;
+  std::vector<Buffer<std::int64_t>> all_;
+  std::vector<std::int64_t*> free_;
+};
+
+}  // namespace arboost

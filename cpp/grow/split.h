@@ -1,0 +1,265 @@
+// A node's sums -> the best split of one feature. About 1 ns a bin.
+//
+// For each bin b the rows with codes <= b go left, and the scores of both sides (grow/gain.h) are
+// added; with several outputs, over all of them. Missing values are tried on the right and on the
+// left.
+//
+// Included by kernels_table.h inside each instruction set's variant.
+#pragma once
+
+#include <bit>      // countr_zero
+#include <cstring>  // memcpy
+
+#include "kernels.h"
+
+namespace arboost::ARBOOST_ISA {
+namespace {
+
+// The candidates of one pass: splits after entry 0 .. n-1 of the prefix sums, to which `extra` (the
+// missing rows, when they go left) is added.
+struct Pass {
+  std::size_t n;
+  const std::int64_t* totals;
+  const std::int64_t* extra;  // [channels], or null for none
+};
+
+template <bool plain>
+void score_one_output(const GainParams& params, const Pass& pass, SplitScratch& scratch) {
+  const GainParams p = params;  // a copy of its own lets the compiler keep it in registers
+  const std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
+  double* ARBOOST_RESTRICT scores = scratch.scores.data();
+  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
+  const std::int64_t total = pass.totals[0];
+  const std::size_t n = pass.n;
+  for (std::size_t b = 0; b < n; ++b) {
+    const std::int64_t left = prefix[b] + extra;
+    const std::int64_t right = total - left;
+    const std::int32_t left_h = sum_h(left), right_h = sum_h(right);
+    const double score = split_score<plain>(p, sum_g(left), left_h, sum_g(right), right_h);
+    const bool allowed = (left_h >= p.min_h) & (right_h >= p.min_h);
+    scores[b] = allowed ? score : -1.0;
+  }
+}
+
+template <bool plain>
+void score_outputs(const GainParams& p, const Pass& pass, SplitScratch& scratch) {
+  double* scores = scratch.scores.data();
+  for (std::size_t b = 0; b < pass.n; ++b) {
+    double score = 0;
+    std::int64_t left_h = 0, right_h = 0;
+    for (int k = 0; k < p.outputs; ++k) {
+      const std::int64_t left = scratch.prefix[k * scratch.stride + b] +
+                                (pass.extra == nullptr ? 0 : pass.extra[k]);
+      const std::int64_t right = pass.totals[k] - left;
+      left_h += sum_h(left);
+      right_h += sum_h(right);
+      score += split_score<plain>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
+    }
+    const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
+    scores[b] = left_h >= min_h && right_h >= min_h ? score : -1.0;
+  }
+}
+
+// Forbids splits that leave a side with too few rows; the count is the last channel.
+void require_counts(const GainParams& p, const Pass& pass, SplitScratch& scratch) {
+  if (p.channels == p.outputs) return;
+  const std::int64_t* prefix = scratch.prefix.data() + p.outputs * scratch.stride;
+  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[p.outputs];
+  for (std::size_t b = 0; b < pass.n; ++b) {
+    const std::int64_t left = prefix[b] + extra;
+    const bool enough = left >= p.min_count && pass.totals[p.outputs] - left >= p.min_count;
+    if (!enough) scratch.scores[b] = -1.0;
+  }
+}
+
+// Index of the first highest score, when that is above `floor`; else n. Eight running maxima, so
+// that the loop vectorises; the array has room for the padding behind n.
+std::size_t first_best(double* scores, std::size_t n, double floor) {
+  constexpr std::size_t lanes = 8;
+  double highest[lanes];
+  for (std::size_t j = 0; j < lanes; ++j) highest[j] = scores[n + j] = -1.0;
+  for (std::size_t b = 0; b < n; b += lanes) {
+    double block[lanes];
+    std::memcpy(block, scores + b, sizeof block);
+    for (std::size_t j = 0; j < lanes; ++j)
+      highest[j] = block[j] > highest[j] ? block[j] : highest[j];
+  }
+  double best = floor;
+  for (double score : highest) best = score > best ? score : best;
+  if (!(best > floor)) return n;
+  std::size_t index = 0;
+  while (scores[index] != best) ++index;
+  return index;
+}
+
+void run_pass(const GainParams& p, const Pass& pass, bool missing_left, SplitScratch& scratch,
+              FeatureSplit* best) {
+  const bool plain = p.reg_alpha == 0 && p.max_delta_step == 0;
+  if (p.outputs == 1)
+    plain ? score_one_output<true>(p, pass, scratch) : score_one_output<false>(p, pass, scratch);
+  else
+    plain ? score_outputs<true>(p, pass, scratch) : score_outputs<false>(p, pass, scratch);
+  require_counts(p, pass, scratch);
+  const std::size_t index = first_best(scratch.scores.data(), pass.n, best->score);
+  if (index == pass.n) return;
+  best->score = scratch.scores[index];
+  best->bin = static_cast<std::uint32_t>(index);
+  best->missing_left = missing_left;
+  for (int c = 0; c < p.channels; ++c)
+    scratch.left[c] = scratch.prefix[c * scratch.stride + index] +
+                      (pass.extra == nullptr ? 0 : pass.extra[c]);
+}
+
+// Both passes over prefix sums of `n` entries; `missing` are the sums of the missing rows or null.
+FeatureSplit best_of_prefix(const GainParams& p, std::size_t n, const std::int64_t* totals,
+                            const std::int64_t* missing, double floor, SplitScratch& scratch) {
+  FeatureSplit best;
+  best.score = floor;
+  // With missing rows on the right, the last entry splits them from all the others.
+  const std::size_t n_right = missing == nullptr ? n - 1 : n;
+  run_pass(p, {n_right, totals, nullptr}, false, scratch, &best);
+  if (missing != nullptr) run_pass(p, {n - 1, totals, missing}, true, scratch, &best);
+  if (!(best.score > floor)) best.score = -1;
+  best.missing_seen = missing != nullptr;
+  return best;
+}
+
+bool any_nonzero(const std::int64_t* values, int n) {
+  for (int c = 0; c < n; ++c)
+    if (values[c] != 0) return true;
+  return false;
+}
+
+// Running sums of every channels-th number. Four at a time: one addition waits for the group before,
+// the others do not.
+void prefix_sums(const std::int64_t* values, std::size_t n, std::size_t channels,
+                 std::int64_t* ARBOOST_RESTRICT sums) {
+  std::int64_t before = 0;
+  std::size_t b = 0;
+  for (; b + 4 <= n; b += 4) {
+    const std::int64_t* v = values + b * channels;
+    const std::int64_t one = v[0], two = one + v[channels];
+    const std::int64_t last = v[2 * channels] + v[3 * channels];
+    sums[b] = before + one;
+    sums[b + 1] = before + two;
+    sums[b + 2] = before + (two + v[2 * channels]);
+    sums[b + 3] = before += two + last;
+  }
+  for (; b < n; ++b) sums[b] = before += values[b * channels];
+}
+
+FeatureSplit find_split(const GainParams& p, const std::int64_t* feature_hist, std::size_t n_bins,
+                        bool has_missing, const std::int64_t* totals, double floor,
+                        SplitScratch& scratch) {
+  const auto channels = static_cast<std::size_t>(p.channels);
+  if (channels == 1)
+    prefix_sums(feature_hist, n_bins, 1, scratch.prefix.data());
+  else
+    for (std::size_t c = 0; c < channels; ++c)
+      prefix_sums(feature_hist + c, n_bins, channels, scratch.prefix.data() + c * scratch.stride);
+  const std::int64_t* missing = feature_hist + n_bins * channels;
+  const bool use_missing = has_missing && any_nonzero(missing, p.channels);
+  return best_of_prefix(p, n_bins, totals, use_missing ? missing : nullptr, floor, scratch);
+}
+
+// The codes that occur among the rows, in order, into scratch.bins, and the running sums over them
+// into scratch.prefix; the last code's own sums into scratch.missing. Returns how many occur.
+//
+// One-byte codes: a byte for each code marks what occurs, so there is nothing to sort.
+template <std::size_t fixed_channels>  // 0: known only at run time
+std::size_t collect(const std::uint8_t* column, const Element* elements,
+                    const std::int64_t* row_values, std::size_t n, std::size_t any_channels,
+                    SplitScratch& scratch) {
+  const std::size_t channels = fixed_channels == 0 ? any_channels : fixed_channels;
+  std::uint8_t* ARBOOST_RESTRICT touched = scratch.touched.data();
+  std::int64_t* ARBOOST_RESTRICT slots = scratch.slots.data();
+  std::uint32_t* ARBOOST_RESTRICT bins = scratch.bins.data();
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t code = column[row_of(elements[i])];
+    touched[code] = 1;
+    for (std::size_t c = 0; c < channels; ++c)
+      slots[code * channels + c] += row_values[i * channels + c];
+  }
+  std::size_t n_codes = 0;
+  for (std::uint32_t first = 0; first < 256; first += 8) {
+    std::uint64_t marks;
+    std::memcpy(&marks, touched + first, 8);
+    for (; marks != 0; marks &= marks - 1)
+      bins[n_codes++] = first + static_cast<std::uint32_t>(std::countr_zero(marks)) / 8;
+  }
+  std::memset(touched, 0, 256);
+  for (std::size_t c = 0; c < channels; ++c) {
+    std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data() + c * scratch.stride;
+    std::int64_t sum = 0, last = 0;
+    for (std::size_t b = 0; b < n_codes; ++b) {
+      std::int64_t& slot = slots[bins[b] * channels + c];
+      last = slot;
+      slot = 0;
+      prefix[b] = sum += last;
+    }
+    scratch.missing[c] = last;
+  }
+  return n_codes;
+}
+
+// Shell sort: short, in place, and good enough for the few hundred keys of a small node.
+void sort_keys(std::uint64_t* keys, std::size_t n) {
+  for (const std::size_t gap : {301u, 132u, 57u, 23u, 10u, 4u, 1u})
+    for (std::size_t i = gap; i < n; ++i) {
+      const std::uint64_t key = keys[i];
+      std::size_t j = i;
+      for (; j >= gap && keys[j - gap] > key; j -= gap) keys[j] = keys[j - gap];
+      keys[j] = key;
+    }
+}
+
+// Two-byte codes: a mark for each of up to 65,536 codes would cost more than sorting the rows.
+std::size_t collect_sorted(const std::uint16_t* column, const Element* elements,
+                           const std::int64_t* row_values, std::size_t n, std::size_t channels,
+                           SplitScratch& scratch) {
+  scratch.keys.resize(n);
+  for (std::size_t i = 0; i < n; ++i)
+    scratch.keys[i] = std::uint64_t{column[row_of(elements[i])]} << 32 | i;
+  sort_keys(scratch.keys.data(), n);
+  std::size_t n_codes = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto code = static_cast<std::uint32_t>(scratch.keys[i] >> 32);
+    const std::int64_t* values = row_values + (scratch.keys[i] & 0xffffffff) * channels;
+    const bool fresh = n_codes == 0 || scratch.bins[n_codes - 1] != code;
+    if (fresh) scratch.bins[n_codes++] = code;
+    for (std::size_t c = 0; c < channels; ++c) {
+      std::int64_t* prefix = scratch.prefix.data() + c * scratch.stride + (n_codes - 1);
+      if (fresh) prefix[0] = n_codes == 1 ? 0 : prefix[-1];
+      if (fresh) scratch.missing[c] = 0;
+      prefix[0] += values[c];
+      scratch.missing[c] += values[c];
+    }
+  }
+  return n_codes;
+}
+
+FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size_t feature,
+                              const Element* elements, const std::int64_t* row_values,
+                              std::size_t n, const std::int64_t* totals, double floor,
+                              SplitScratch& scratch) {
+  const auto channels = static_cast<std::size_t>(p.channels);
+  const auto run = [&](auto collect_codes, const auto* column) {
+    return collect_codes(column, elements, row_values, n, channels, scratch);
+  };
+  std::size_t n_codes =
+      codes.width == 2 ? run(collect_sorted, codes.column<std::uint16_t>(feature))
+      : channels == 1  ? run(collect<1>, codes.column<std::uint8_t>(feature))
+                       : run(collect<0>, codes.column<std::uint8_t>(feature));
+  const bool has_missing = scratch.bins[n_codes - 1] == codes.n_bins[feature];
+  if (has_missing) --n_codes;
+  if (n_codes == 0) return {};
+  const std::int64_t* missing = scratch.missing.data();
+  const bool use_missing = has_missing && any_nonzero(missing, p.channels);
+  FeatureSplit best =
+      best_of_prefix(p, n_codes, totals, use_missing ? missing : nullptr, floor, scratch);
+  best.bin = scratch.bins[best.bin];
+  return best;
+}
+
+}  // namespace
+}  // namespace arboost::ARBOOST_ISA

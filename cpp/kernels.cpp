@@ -1,0 +1,79 @@
+// Picks the kernels for this CPU, once.
+#include "kernels.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#if defined(ARBOOST_X86_64) && defined(_MSC_VER)
+#include <intrin.h>  // cpuid
+#endif
+
+namespace arboost {
+
+namespace baseline {
+extern const Kernels table;
+}
+#if defined(ARBOOST_X86_64)
+namespace avx2 {
+extern const Kernels table;
+}
+namespace avx512 {
+extern const Kernels table;
+}
+
+namespace {
+
+#if defined(_MSC_VER)
+bool has_bit(const int* registers, int which, int bit) { return (registers[which] >> bit) & 1; }
+
+struct CpuFlags {
+  bool avx2 = false, avx512 = false;
+  CpuFlags() {
+    int leaf1[4], leaf7[4];
+    __cpuidex(leaf1, 1, 0);
+    __cpuidex(leaf7, 7, 0);
+    if (!has_bit(leaf1, 2, 27)) return;  // the system does not save wide registers
+    const auto saved = _xgetbv(0);
+    avx2 = (saved & 6) == 6 && has_bit(leaf7, 1, 5) && has_bit(leaf7, 1, 8);
+    avx512 = avx2 && (saved & 0xe6) == 0xe6 && has_bit(leaf7, 1, 16) && has_bit(leaf7, 1, 17) &&
+             has_bit(leaf7, 1, 30) && has_bit(leaf7, 1, 31) && has_bit(leaf7, 1, 28);
+  }
+};
+bool cpu_has_avx2() { return CpuFlags().avx2; }
+bool cpu_has_avx512() { return CpuFlags().avx512; }
+#else
+bool cpu_has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
+bool cpu_has_avx512() {
+  return cpu_has_avx2() && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+}
+#endif
+
+}  // namespace
+#endif
+
+namespace {
+
+// ARBOOST_ISA=baseline or avx2 in the environment holds the library back; tests use it to show that
+// all variants give the same bytes.
+const Kernels& choose() {
+#if defined(ARBOOST_X86_64)
+  const char* wish = std::getenv("ARBOOST_ISA");
+  const bool any = wish == nullptr;
+  const bool baseline_only = !any && std::strcmp(wish, "baseline") == 0;
+  const bool avx2_at_most = !any && std::strcmp(wish, "avx2") == 0;
+  if (!baseline_only && !avx2_at_most && cpu_has_avx512()) return avx512::table;
+  if (!baseline_only && cpu_has_avx2()) return avx2::table;
+#endif
+  return baseline::table;
+}
+
+}  // namespace
+
+const Kernels& kernels() {
+  static const Kernels& chosen = choose();
+  return chosen;
+}
+
+}  // namespace arboost

@@ -1,0 +1,126 @@
+// The inner loops, compiled once for each instruction set and chosen when the library first runs.
+//
+// All variants give the same bits: sums are integers, and floating-point steps use only the
+// correctly rounded operations + - * / without contraction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "grow/gain.h"
+#include "types.h"
+
+namespace arboost {
+
+// A row on its way through the tree: row id in the low 32 bits; in the high 32 bits its narrow
+// gradient pair (grow/quantise.h), or nothing where the wide pairs are looked up by row id.
+using Element = std::uint64_t;
+
+static inline RowId row_of(Element e) { return static_cast<RowId>(e); }
+
+// Where in a histogram the slots of each feature begin.
+struct Slots {
+  const std::uint32_t* first;  // [n_features + 1]
+  std::size_t stride;          // distance between features when it is uniform, else 0
+  std::size_t n_features;
+  std::size_t n_slots;
+};
+
+// One packed sum: gradient in the high 32 bits (signed), hessian in the low 32 bits (never
+// negative). As g * 2^32 + h it adds and subtracts as one int64, exactly, while |sum g| and sum h
+// stay below 2^31; the scale of a round is chosen so that they do over all rows.
+using PackedSum = std::int64_t;
+
+static inline PackedSum pack(std::int64_t g, std::int64_t h) { return g * (std::int64_t{1} << 32) + h; }
+static inline std::int32_t sum_g(PackedSum s) { return static_cast<std::int32_t>(s >> 32); }
+static inline std::int32_t sum_h(PackedSum s) { return static_cast<std::int32_t>(s & 0xffffffff); }
+
+// What the rows add to each histogram slot they touch: `channels` int64 numbers, namely the packed
+// sums of each output and, when `counted`, the number of rows as the last channel.
+struct RowSums {
+  const PackedSum* wide;  // [n_rows][outputs]; null: one output, narrow pairs inside the elements
+  int outputs;
+  bool counted;
+  int channels() const { return outputs + (counted ? 1 : 0); }
+};
+
+// The best split of one feature: left are codes <= bin, and missing values when missing_left.
+struct FeatureSplit {
+  double score = -1;  // sum of the two children's scores; -1 when none beats the floor
+  std::uint32_t bin = 0;
+  bool missing_left = false;
+  bool missing_seen = false;  // some of the node's rows are missing here
+};
+
+// Scratch of one thread for the split search, for features of up to `max_bins` value bins.
+struct SplitScratch {
+  SplitScratch(std::size_t max_bins, std::size_t channels)
+      : stride(max_bins + 16),
+        prefix(stride * channels),
+        scores(stride),
+        bins(stride),
+        touched(256, 0),
+        slots(256 * channels, 0),
+        missing(channels, 0),
+        left(channels, 0) {}
+
+  std::size_t stride;                // from one channel's prefix sums to the next
+  Buffer<std::int64_t> prefix;       // [channels][stride]: sums over the codes up to each bin
+  Buffer<double> scores;             // [stride]: score of the split after each bin
+  Buffer<std::uint32_t> bins;        // small nodes: the codes that occur, in order
+  std::vector<std::uint8_t> touched;  // small nodes: which codes occur; all zero between calls
+  std::vector<std::int64_t> slots;    // small nodes: their sums; all zero between calls
+  std::vector<std::int64_t> missing;  // small nodes: sums of the missing rows
+  std::vector<std::int64_t> left;     // sums of the left side of the split that was returned
+  std::vector<std::uint64_t> keys;    // small nodes with two-byte codes: (code, row) pairs to sort
+};
+
+struct SplitRule {
+  std::uint32_t bin;           // left: code <= bin ...
+  std::uint32_t missing_left;  // ... or code equal to this (no code when missing goes right)
+};
+
+struct LossArgs;  // loss/losses.h
+struct LossSums;  // loss/losses.h
+
+struct Kernels {
+  const char* name;
+
+  // hist[slot][channel] += (or -= when `subtract`) what each of the n elements' rows holds.
+  void (*accumulate)(const Codes& codes, const Slots& slots, const RowSums& sums,
+                     const Element* elements, std::size_t n, bool subtract, std::int64_t* hist);
+
+  // Writes the elements that go left from left_begin upwards and the others from right_end
+  // downwards; the two may share one array of n elements. Returns how many went left.
+  std::size_t (*partition)(const Codes& codes, std::size_t feature, const SplitRule& rule,
+                           const Element* elements, std::size_t n, Element* left_begin,
+                           Element* right_end);
+
+  // The best split of one feature with a score above `floor`, from the feature's slots of a node's
+  // histogram and the node's totals. Among equal scores the lowest bin wins, missing right first.
+  FeatureSplit (*find_split)(const GainParams& params, const std::int64_t* feature_hist,
+                             std::size_t n_bins, bool has_missing, const std::int64_t* totals,
+                             double floor, SplitScratch& scratch);
+
+  // The same for a small node, straight from its rows and what each holds ([n][channels]).
+  FeatureSplit (*find_split_small)(const GainParams& params, const Codes& codes,
+                                   std::size_t feature, const Element* elements,
+                                   const std::int64_t* row_values, std::size_t n,
+                                   const std::int64_t* totals, double floor,
+                                   SplitScratch& scratch);
+
+  // Fixed-point pairs of rows [begin, end) -> elements with narrow pairs.
+  void (*quantise_narrow)(const FixedPair* pairs, std::size_t begin, std::size_t end, int g_shift,
+                          int h_shift, std::uint32_t seed, Element* elements);
+
+  // target += source, and target -= source.
+  void (*add)(std::int64_t* target, const std::int64_t* source, std::size_t n);
+  void (*subtract)(std::int64_t* target, const std::int64_t* source, std::size_t n);
+
+  // Gradients of rows [begin, end) -> fixed-point pairs and their sums; or only their bounds.
+  void (*gradients)(const LossArgs& args, std::size_t begin, std::size_t end, LossSums& sums);
+};
+
+const Kernels& kernels();
+
+}  // namespace arboost

@@ -1,0 +1,30 @@
+// Included once for each instruction set, with ARBOOST_ISA naming it: everything below lives in a
+// namespace of that name, so that no variant's code can be picked up by another by the linker.
+#pragma once
+
+#include "grow/histogram.h"
+#include "grow/partition.h"
+#include "grow/quantise.h"
+#include "grow/split.h"
+#include "kernels.h"
+#include "loss/pointwise.h"
+
+#define ARBOOST_TEXT_OF(x) #x
+#define ARBOOST_TEXT(x) ARBOOST_TEXT_OF(x)
+
+namespace arboost::ARBOOST_ISA {
+
+extern const Kernels table;
+const Kernels table = {
+    .name = ARBOOST_TEXT(ARBOOST_ISA),
+    .accumulate = accumulate,
+    .partition = partition,
+    .find_split = find_split,
+    .find_split_small = find_split_small,
+    .quantise_narrow = quantise_narrow,
+    .add = add,
+    .subtract = subtract,
+    .gradients = gradients,
+};
+
+}  // namespace arboost::ARBOOST_ISA

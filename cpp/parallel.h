@@ -1,0 +1,59 @@
+// Threads: a Team is borrowed for one call of the core, does its loops, and is given back.
+//
+//   Team team(n_threads, poll);
+//   team.for_chunks(0, n, grain, [&](size_t begin, size_t end, int member) { ... });
+//
+// Idle members sleep; loops of one chunk never wake anybody. Loops may be started inside loops:
+// members with nothing to do help with whatever loop of their team is open. Nothing here depends on
+// which member runs which chunk, and neither may the callers' results.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace arboost {
+
+// CPUs that this process may use: affinity mask and container quota (cgroup v1 and v2) counted in.
+int available_threads();
+
+class Team {
+ public:
+  // Called by the owner of the team (member 0) about every 50 ms; throws to stop the work.
+  using Poll = std::function<void()>;
+  using Body = std::function<void(std::size_t begin, std::size_t end, int member)>;
+
+  explicit Team(int n_threads, Poll poll = {});
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int size() const { return size_; }
+
+  // Runs body over [0, n) in chunks of at most `grain` items and returns when all are done.
+  // `self` is the calling member. The first exception of a chunk cancels the rest and is rethrown.
+  void for_chunks(int self, std::size_t n, std::size_t grain, const Body& body);
+
+  // Returns when ready() is true; meanwhile helps with the team's open loops. Whoever makes it
+  // true calls notify() afterwards.
+  void help_until(int self, const std::function<bool()>& ready);
+  void notify();
+
+ private:
+  struct Loop;   // one for_chunks in progress
+  struct State;  // shared with the borrowed workers, so that a late one finds a closed team
+  void poll_if_due(int self);
+
+  int size_;
+  Poll poll_;
+  std::chrono::steady_clock::time_point next_poll_;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace arboost

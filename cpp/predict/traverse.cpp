@@ -1,0 +1,229 @@
+// Rows are read in blocks that stay in the cache, as doubles; each block meets all trees, several
+// rows at a time. Cost: 1 to 2 ns a step of a row from node to node. Blocks run in parallel.
+#include "predict/traverse.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>  // invalid_argument
+#include <vector>
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t lanes = 8;  // rows that walk together: their loads overlap
+constexpr std::size_t block_bytes = 32 * 1024;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// A node as it is walked. A leaf leads to itself: it looks at a column that the block adds to the
+// table and that is -infinity everywhere, which is never above a threshold. So the leaf's threshold
+// is free to hold its value, and rows that have arrived can go on stepping beside the others.
+struct Node {
+  double threshold;
+  std::uint32_t next;    // left child; the right one follows it
+  std::uint32_t column;  // of the block; the highest bit says that missing values go right
+};
+constexpr std::uint32_t missing_right = 1u << 31;
+
+struct Tree {
+  std::size_t first;        // in the packed nodes
+  std::size_t first_value;  // in the forest's nodes
+  int depth;
+  std::uint32_t output;
+};
+
+struct Packed {
+  std::vector<Node> nodes;
+  std::vector<Tree> trees;
+  std::vector<std::size_t> features;  // used ones, in the order of the block's columns
+};
+
+void require(bool holds, const char* what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+class Packer {
+ public:
+  Packer(const Forest& forest, std::size_t n_columns, std::size_t n_outputs)
+      : forest_(forest), n_outputs_(n_outputs), column_of_(n_columns, unused) {}
+
+  Packed pack(TreeRange range) {
+    const auto first = static_cast<std::size_t>(forest_.tree_start[range.begin]);
+    const auto last = static_cast<std::size_t>(forest_.tree_start[range.end]);
+    require(first <= last && last <= forest_.left.size(), "trees outside the nodes");
+    packed_.nodes.resize(last - first);
+    for (std::size_t t = range.begin; t < range.end; ++t) pack_tree(t, first);
+    // Only now is the number of used columns known, and with it the place of the added one.
+    for (Node& node : packed_.nodes)
+      if (node.column == unused) node.column = static_cast<std::uint32_t>(packed_.features.size());
+    return std::move(packed_);
+  }
+
+ private:
+  static constexpr std::uint32_t unused = missing_right - 1;
+
+  void pack_tree(std::size_t t, std::size_t origin) {
+    const auto first = static_cast<std::size_t>(forest_.tree_start[t]);
+    const auto last = static_cast<std::size_t>(forest_.tree_start[t + 1]);
+    require(origin <= first && first < last && last <= origin + packed_.nodes.size(),
+            "a tree without nodes");
+    const auto output = static_cast<std::uint32_t>(forest_.output[t]);
+    require(output < n_outputs_, "a tree for an unknown output");
+    const std::size_t size = last - first;
+    depth_.assign(size, 0);
+    int depth = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      depth = std::max(depth, depth_[i]);
+      packed_.nodes[first - origin + i] = pack_node(first + i, i, size);
+    }
+    packed_.trees.push_back({first - origin, first, depth, output});
+  }
+
+  Node pack_node(std::size_t node, std::size_t i, std::size_t size) {
+    if (forest_.left[node] == 0) {
+      const double value = forest_.width == 1 ? forest_.value[node] : 0.0;
+      return {value, static_cast<std::uint32_t>(i), unused};
+    }
+    const auto left = static_cast<std::size_t>(forest_.left[node]);
+    require(left > i && left + 1 < size, "a child outside its tree");
+    depth_[left] = depth_[left + 1] = depth_[i] + 1;
+    const std::uint32_t column = column_of(static_cast<std::size_t>(forest_.feature[node]));
+    const std::uint32_t flag = forest_.default_left[node] ? 0 : missing_right;
+    return {forest_.threshold[node], static_cast<std::uint32_t>(left), column | flag};
+  }
+
+  std::uint32_t column_of(std::size_t feature) {
+    require(feature < column_of_.size(), "a split on an unknown column");
+    if (column_of_[feature] == unused) {
+      column_of_[feature] = static_cast<std::uint32_t>(packed_.features.size());
+      packed_.features.push_back(feature);
+    }
+    return column_of_[feature];
+  }
+
+  const Forest& forest_;
+  std::size_t n_outputs_;
+  std::vector<std::uint32_t> column_of_;  // block column of each feature
+  std::vector<int> depth_;                // of the tree's nodes
+  Packed packed_;
+};
+
+// Rows as doubles, row by row, with the leaves' column at the end of each.
+class Block {
+ public:
+  Block(const Columns& table, const std::vector<std::size_t>& features)
+      : table_(table),
+        features_(features),
+        stride_(features.size() + 1),
+        values_(capacity(features.size()) * stride_, -infinity) {}
+
+  static std::size_t capacity(std::size_t n_features) {
+    const std::size_t rows = block_bytes / ((n_features + 1) * sizeof(double)) / lanes * lanes;
+    return std::clamp(rows, lanes, block_rows);
+  }
+  std::size_t stride() const { return stride_; }
+  const double* row(std::size_t i) const { return values_.data() + i * stride_; }
+
+  // Returns whether a value is missing.
+  bool read(std::size_t begin, std::size_t end) {
+    for (std::size_t column = 0; column < features_.size(); ++column)
+      read_block(table_.columns[features_[column]], begin, end, values_.data() + column, stride_);
+    const std::size_t n = (end - begin) * stride_;
+    bool missing = false;
+    for (std::size_t i = 0; i < n; ++i) missing |= std::isnan(values_[i]);
+    return missing;
+  }
+
+ private:
+  const Columns& table_;
+  const std::vector<std::size_t>& features_;
+  std::size_t stride_;
+  std::vector<double> values_;
+};
+
+// Leaves of `n` rows in one tree.
+template <std::size_t n, bool with_missing>
+inline void walk(const Node* nodes, int depth, const double* rows, std::size_t stride,
+                 std::uint32_t* at) {
+  for (std::size_t lane = 0; lane < n; ++lane) at[lane] = 0;
+  for (int level = 0; level < depth; ++level) {
+    std::uint32_t moved = 0;
+    for (std::size_t lane = 0; lane < n; ++lane) {
+      const Node node = nodes[at[lane]];
+      const double x = rows[lane * stride + (node.column & ~missing_right)];
+      std::uint32_t right = x > node.threshold;
+      if constexpr (with_missing) right |= (x != x) & (node.column >> 31);
+      const std::uint32_t next = node.next + right;
+      moved |= next ^ at[lane];
+      at[lane] = next;
+    }
+    if (moved == 0) break;  // uneven trees: all have arrived before the deepest leaf
+  }
+}
+
+struct Target {
+  const double* value;  // of the forest's leaves
+  std::size_t width, n_outputs;
+};
+
+template <std::size_t n>
+inline void add(const Packed& packed, const Tree& tree, const Target& target,
+                const std::uint32_t* at, double* scores) {
+  for (std::size_t lane = 0; lane < n; ++lane) {
+    double* row = scores + lane * target.n_outputs;
+    if (target.width == 1) {
+      row[tree.output] += packed.nodes[tree.first + at[lane]].threshold;
+      continue;
+    }
+    const double* leaf = target.value + (tree.first_value + at[lane]) * target.width;
+    for (std::size_t k = 0; k < target.width; ++k) row[k] += leaf[k];
+  }
+}
+
+template <bool with_missing>
+void run_block(const Packed& packed, const Block& block, std::size_t n, const Target& target,
+               double* scores) {
+  std::uint32_t at[lanes];
+  const std::size_t full = n / lanes * lanes;
+  for (const Tree& tree : packed.trees) {
+    const Node* nodes = packed.nodes.data() + tree.first;
+    for (std::size_t i = 0; i < full; i += lanes) {
+      walk<lanes, with_missing>(nodes, tree.depth, block.row(i), block.stride(), at);
+      add<lanes>(packed, tree, target, at, scores + i * target.n_outputs);
+    }
+    for (std::size_t i = full; i < n; ++i) {
+      walk<1, with_missing>(nodes, tree.depth, block.row(i), block.stride(), at);
+      add<1>(packed, tree, target, at, scores + i * target.n_outputs);
+    }
+  }
+}
+
+// Rows that take about a fifth of a millisecond: long beside a hand-over, short beside Ctrl-C.
+// Reading eight values costs about what one tree does.
+std::size_t rows_per_chunk(std::size_t n_trees, std::size_t n_features) {
+  constexpr std::size_t visits = 16384;
+  return std::max(lanes, visits / (1 + n_trees + n_features / 8));
+}
+
+}  // namespace
+
+void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::size_t n_outputs,
+              Team& team, double* scores) {
+  require(forest.width == 1 || forest.width == n_outputs, "leaves that do not fit the outputs");
+  require(trees.begin <= trees.end && trees.end < forest.tree_start.size(), "trees out of range");
+  const Packed packed = Packer(forest, table.columns.size(), n_outputs).pack(trees);
+  const Target target{forest.value.data(), forest.width, n_outputs};
+  const std::size_t capacity = Block::capacity(packed.features.size());
+  const std::size_t blocks =
+      rows_per_chunk(packed.trees.size(), packed.features.size()) / capacity + 1;
+  team.for_chunks(0, table.n_rows, blocks * capacity, [&](std::size_t begin, std::size_t end, int) {
+    Block block(table, packed.features);
+    for (std::size_t at = begin; at < end; at += capacity) {
+      const std::size_t stop = std::min(end, at + capacity);
+      const auto run = block.read(at, stop) ? run_block<true> : run_block<false>;
+      run(packed, block, stop - at, target, scores + at * n_outputs);
+    }
+  });
+}
+
+}  // namespace arboost

@@ -1,0 +1,36 @@
+// Trees and a table -> scores.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "parallel.h"
+#include "table.h"
+
+namespace arboost {
+
+// Views of the arrays of arboost.model.Forest: nodes of tree t at tree_start[t] to
+// tree_start[t + 1], left = index of the left child in its tree (right = left + 1), 0 for a leaf.
+struct Forest {
+  std::span<const std::int64_t> tree_start;  // [n_trees + 1]
+  std::span<const std::int32_t> feature;     // [n_nodes], as the next three
+  std::span<const double> threshold;
+  std::span<const std::int32_t> left;
+  std::span<const std::uint8_t> default_left;
+  std::span<const double> value;         // [n_nodes][width]
+  std::span<const std::int32_t> output;  // [n_trees]
+  std::size_t width;                     // 1, or the number of outputs
+};
+
+struct TreeRange {
+  std::size_t begin, end;
+};
+
+// scores[row][output] += what the trees of the range say, tree by tree in their order: the result
+// depends neither on the team nor on how the rows are cut into blocks.
+// Throws std::invalid_argument where a tree leads outside its nodes, the table or the scores.
+void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::size_t n_outputs,
+              Team& team, double* scores);
+
+}  // namespace arboost

@@ -1,0 +1,96 @@
+// Tables as typed columns: views of the user's memory, read block by block as doubles. No copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "types.h"
+
+namespace arboost {
+
+enum class Type : std::uint8_t {
+  boolean,  // one byte, 0 or not
+  bit,      // Arrow's boolean: one bit
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  float16,
+  float32,
+  float64,
+  null,  // no values: all rows are missing
+};
+
+// Bytes of one value; 0 for bit and null.
+std::size_t item_size(Type type);
+
+// True where every value of the type is a float32 exactly.
+bool fits_float32(Type type);
+
+// Rows [begin, end) of a column, stored in one piece. A value is missing where it is NaN, where the
+// byte mask is not 0, or where the bit of the validity bitmap is 0.
+struct Piece {
+  std::size_t begin = 0, end = 0;
+  const std::byte* values = nullptr;  // row `begin`; for bits the bitmap, whose bit `first_bit` it is
+  std::size_t first_bit = 0;
+  const std::uint8_t* mask = nullptr;  // row `begin`; null: nothing is masked
+  std::ptrdiff_t mask_stride = 0;
+  const std::uint8_t* valid = nullptr;  // bitmap whose bit `first_valid` belongs to row `begin`
+  std::size_t first_valid = 0;
+};
+
+// Pieces without gaps, in the order of the rows; none where the table has no rows.
+struct Column {
+  Type type = Type::null;
+  std::ptrdiff_t stride = 0;  // bytes from one value to the next, of either sign
+  std::vector<Piece> pieces;
+};
+
+struct Columns {
+  std::size_t n_rows = 0;
+  std::vector<Column> columns;
+  std::vector<std::shared_ptr<const void>> owners;  // what keeps the memory alive
+};
+
+// Values of rows [begin, end) as doubles, missing ones as NaN; row i goes to
+// out[(i - begin) * out_stride].
+void read_block(const Column& column, std::size_t begin, std::size_t end, double* out,
+                std::size_t out_stride);
+
+// Values of the given rows, in their order.
+void read_rows(const Column& column, std::span<const RowId> rows, double* out);
+
+// Indices of the columns with integers beyond 2^53, where a double no longer tells neighbours apart.
+std::vector<std::size_t> inexact_columns(const Columns& table);
+
+// The rows of a table that a fit uses: all of them, or those of an index.
+class Rows {
+ public:
+  Rows(std::size_t n_rows, const RowId* index) : n_rows_(n_rows), index_(index) {}
+  std::size_t size() const { return n_rows_; }
+  void read(const Column& column, std::size_t begin, std::size_t end, double* out) const {
+    if (index_ == nullptr) return read_block(column, begin, end, out, 1);
+    read_rows(column, {index_ + begin, end - begin}, out);
+  }
+  RowId operator[](std::size_t i) const {
+    return index_ == nullptr ? static_cast<RowId>(i) : index_[i];
+  }
+
+ private:
+  std::size_t n_rows_;
+  const RowId* index_;
+};
+
+// Rows that are read at once while all columns are: few enough that the cache lines of a row-major
+// table are still there when the next column reads them.
+constexpr std::size_t block_rows = 256;
+
+}  // namespace arboost

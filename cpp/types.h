@@ -1,0 +1,108 @@
+// The words that all stages share: row ids, codes, gradients. Each says its unit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>  // aligned memory
+#include <memory>
+#include <new>  // bad_alloc
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/mman.h>  // huge pages for the large tables
+#endif
+
+// The pointer that it qualifies is the only way to its memory in the function: loops may vectorise.
+#if defined(_MSC_VER)
+#define ARBOOST_RESTRICT __restrict
+#else
+#define ARBOOST_RESTRICT __restrict__
+#endif
+
+namespace arboost {
+
+using RowId = std::uint32_t;  // index of a training row; a fit holds at most 2^32 - 1 rows
+
+// Uninitialised memory for the large tables: aligned to cache lines and, where the system offers
+// huge pages, to those, because rows are read in the order of the tree's nodes and every such
+// read of a 4 KiB page would cost a look-up of its address.
+template <class T>
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(std::size_t size) : size_(size) {
+    if (size == 0) return;
+    constexpr std::size_t huge_page = std::size_t{1} << 21;
+    const std::size_t bytes = size * sizeof(T);
+    const std::size_t alignment = bytes >= huge_page ? huge_page : 64;
+    const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+#if defined(_MSC_VER)
+    data_.reset(static_cast<T*>(_aligned_malloc(rounded, alignment)));
+#else
+    data_.reset(static_cast<T*>(std::aligned_alloc(alignment, rounded)));
+#endif
+    if (!data_) throw std::bad_alloc();
+#if defined(__linux__)
+    if (alignment == huge_page) madvise(data_.get(), rounded, MADV_HUGEPAGE);
+#endif
+  }
+
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+  T& operator[](std::size_t i) { return data_.get()[i]; }
+  const T& operator[](std::size_t i) const { return data_.get()[i]; }
+
+ private:
+  struct Free {
+    void operator()(T* pointer) const {
+#if defined(_MSC_VER)
+      _aligned_free(pointer);
+#else
+      std::free(pointer);
+#endif
+    }
+  };
+  std::unique_ptr<T, Free> data_;
+  std::size_t size_ = 0;
+};
+
+// A binned table. Feature f has n_bins[f] codes for values, in the order of the values; missing
+// values have the code n_bins[f]. The table is kept twice, because histograms read all features of
+// one row and partitions read one feature of many rows.
+//
+//   by_row      row 0: f0 f1 ... pad | row 1: f0 f1 ... pad | ...      row_stride bytes a row
+//   by_column   f0: row 0, row 1, ... | f1: row 0, row 1, ... | ...    n_rows codes a feature
+//
+// A code takes one byte while every feature has at most 255 bins (and missing), else two.
+struct Codes {
+  std::size_t n_rows = 0;
+  std::size_t n_features = 0;
+  int width = 1;               // bytes of one code: 1 or 2
+  std::size_t row_stride = 0;  // bytes from one row to the next in by_row, a multiple of 8
+  Buffer<std::uint8_t> by_row;
+  Buffer<std::uint8_t> by_column;
+  std::vector<std::uint32_t> n_bins;      // codes for values, per feature
+  std::vector<std::uint8_t> has_missing;  // 1 where a training value is missing
+  // Histogram slots: feature f owns slots [first_slot[f], first_slot[f + 1]), one for each value
+  // code and one more where values are missing.
+  std::vector<std::uint32_t> first_slot;
+
+  template <class Code>
+  const Code* row(std::size_t i) const {
+    return reinterpret_cast<const Code*>(by_row.data() + i * row_stride);
+  }
+  template <class Code>
+  const Code* column(std::size_t feature) const {
+    return reinterpret_cast<const Code*>(by_column.data()) + feature * n_rows;
+  }
+};
+
+// One row's gradient and hessian as fixed-point integers: value = integer * 2^-exponent, with one
+// exponent for all gradients and one for all hessians of a round (DESIGN: integer gradients).
+struct FixedPair {
+  std::int32_t g;
+  std::int32_t h;
+};
+
+}  // namespace arboost

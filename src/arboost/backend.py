@@ -1,0 +1,14 @@
+"""Which module does the heavy work, and with how many threads."""
+
+from __future__ import annotations
+
+from arboost import _core
+
+__all__ = ["core", "threads"]
+
+core = _core
+
+
+def threads(n_jobs: int | None) -> int:
+    """Threads to use: ``n_jobs`` of them, or for None and -1 all that this process may use."""
+    return core.available_threads() if n_jobs is None or n_jobs == -1 else n_jobs

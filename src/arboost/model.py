@@ -1,0 +1,247 @@
+"""Forest (trees as flat arrays) and Model: what a fit leaves behind, frozen.
+
+The nodes of tree t lie at ``tree_start[t]`` to ``tree_start[t + 1]``, parents before children:
+
+    node    0   1   2   3   4        left of a node = index of its left child in the same tree,
+    left    1   0   3   0   0        right child = left + 1, and 0 marks a leaf
+               /       \\
+           leaf 1     3 and 4 are the leaves below node 2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from arboost.ingest import Schema
+from arboost.links import LINKS
+
+__all__ = ["FOREST_DTYPES", "Forest", "Model"]
+
+FOREST_DTYPES: dict[str, str] = {
+    "tree_start": "int64",
+    "feature": "int32",
+    "threshold": "float64",
+    "left": "int32",
+    "default_left": "bool",
+    "value": "float64",
+    "gain": "float64",
+    "cover": "float64",
+    "output": "int32",
+}
+
+
+def _frozen(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
+    """Read-only view as the core reads it, or copy where dtype, order or alignment differ."""
+    view = np.require(array, dtype, "CA").view()
+    view.flags.writeable = False
+    return view
+
+
+def _require(holds: bool | np.bool_, what: str) -> None:
+    if not holds:
+        raise ValueError(f"inconsistent model: {what}")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Forest:
+    """Trees as flat arrays; a row goes left where x <= threshold or x is missing and default_left.
+
+    Attributes
+    ----------
+    tree_start : int64 array of shape (n_trees + 1,)
+        First node of each tree, and the number of nodes.
+    feature, left : int32 arrays of shape (n_nodes,)
+        Column that is compared, and left child (see the head of this file).
+    threshold, gain, cover : float64 arrays of shape (n_nodes,)
+        Largest value that goes left, gain of the split, and sum of hessians in the node.
+    default_left : bool array of shape (n_nodes,)
+        Whether missing values go left.
+    value : float64 array of shape (n_nodes, width)
+        What the leaf adds: to one output (width 1), or one number to each (width n_outputs).
+    output : int32 array of shape (n_trees,)
+        Output that the tree adds to; 0 where it adds to all.
+    """
+
+    tree_start: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]
+    default_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    cover: NDArray[np.float64]
+    output: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        for name, dtype in FOREST_DTYPES.items():
+            object.__setattr__(self, name, _frozen(getattr(self, name), dtype))
+
+    @classmethod
+    def empty(cls, width: int = 1) -> Self:
+        """Return a forest without trees."""
+        arrays = {name: np.empty(0, dtype) for name, dtype in FOREST_DTYPES.items()}
+        arrays["tree_start"] = np.zeros(1, np.int64)
+        arrays["value"] = np.empty((0, width))
+        return cls(**arrays)
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.output)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.left)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a leaf."""
+        return int(self.value.shape[1])
+
+    @property
+    def is_split(self) -> NDArray[np.bool_]:
+        return self.left != 0
+
+    def first(self, n_trees: int) -> Self:
+        """Return a forest of the first trees; its arrays are views of this one's."""
+        n_nodes = int(self.tree_start[n_trees])
+        ends = dict.fromkeys(FOREST_DTYPES, n_nodes) | {
+            "tree_start": n_trees + 1,
+            "output": n_trees,
+        }
+        return type(self)(**{name: getattr(self, name)[:end] for name, end in ends.items()})
+
+    def validate(self, n_features: int, n_outputs: int) -> None:
+        """Raise ValueError unless every walk from a root ends in a leaf inside the arrays."""
+        self._validate_shapes()
+        self._validate_links()
+        split = self.is_split
+        feature = self.feature[split]
+        _require(np.all((feature >= 0) & (feature < n_features)), "a split on an unknown feature")
+        _require(not np.any(np.isnan(self.threshold)), "a threshold that is not a number")
+        for name in ("value", "gain", "cover"):
+            _require(np.all(np.isfinite(getattr(self, name))), f"a {name} that is not finite")
+        _require(np.all(self.cover >= 0), "a negative cover")
+        outputs = n_outputs if self.width == 1 else 1
+        _require(np.all((self.output >= 0) & (self.output < outputs)), "an unknown output")
+        _require(self.width in (1, n_outputs), f"leaves of width {self.width}")
+
+    def _validate_shapes(self) -> None:
+        for name in FOREST_DTYPES:
+            array = getattr(self, name)
+            _require(array.ndim == (2 if name == "value" else 1), f"{name} of {array.ndim} axes")
+            if name not in ("tree_start", "output"):
+                _require(len(array) == self.n_nodes, f"{name} for {len(array)} nodes")
+        start = self.tree_start
+        _require(len(start) == self.n_trees + 1, f"{len(start)} starts of {self.n_trees} trees")
+        _require(start[0] == 0 and start[-1] == self.n_nodes, "trees that do not hold all nodes")
+        _require(np.all(start[1:] > start[:-1]), "a tree without nodes")
+
+    def _validate_links(self) -> None:
+        # Children come after their parent, and every node but the roots is the child of one node:
+        # then by induction every node is reached from its root, and there is no cycle.
+        size = np.diff(self.tree_start)
+        root = np.repeat(self.tree_start[:-1], size)
+        end = np.repeat(self.tree_start[1:], size)
+        node = np.arange(self.n_nodes)
+        _require(np.all(self.left >= 0), "a negative child")
+        split = self.is_split
+        child = root[split] + self.left[split]
+        _require(np.all(child > node[split]), "a child before its parent")
+        _require(np.all(child + 1 < end[split]), "a child outside its tree")
+        parents = np.bincount(child, minlength=self.n_nodes)
+        parents += np.bincount(child + 1, minlength=self.n_nodes)
+        _require(np.array_equal(parents, (node != root).astype(parents.dtype)), "a lost node")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Model:
+    """A fitted ensemble: raw score = base_score + sum of the trees, then a link.
+
+    Attributes
+    ----------
+    forest : Forest
+    schema : arboost.ingest.Schema
+        Names and number of the columns.
+    base_score : float64 array of shape (n_outputs,)
+    link : {"identity", "logistic", "softmax"}
+    classes : array of shape (n_classes,) or None
+        Labels in the order of the probabilities; None for regression.
+    trees_per_round : int
+    params : dict
+        Parameters of the fit that can change the model.
+    kind : {"regressor", "classifier"}
+    """
+
+    forest: Forest
+    schema: Schema
+    base_score: NDArray[np.float64]
+    link: str
+    classes: NDArray[Any] | None
+    trees_per_round: int
+    params: dict[str, Any]
+    kind: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "base_score", _frozen(self.base_score, "float64"))
+        if self.classes is not None:
+            object.__setattr__(self, "classes", _frozen(self.classes, self.classes.dtype))
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.base_score)
+
+    @property
+    def n_trees(self) -> int:
+        return self.forest.n_trees
+
+    @property
+    def n_rounds(self) -> int:
+        return self.n_trees // self.trees_per_round
+
+    def truncated(self, rounds: int) -> Self:
+        """Return the model as it was after some rounds.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor().fit([[0], [1]], [0, 1]).model_
+        >>> model.truncated(10).n_rounds
+        10
+        """
+        if not 0 <= rounds <= self.n_rounds:
+            raise ValueError(
+                f"rounds={rounds} is not allowed: the model has {self.n_rounds} rounds. "
+                f"Use a number from 0 to {self.n_rounds}."
+            )
+        return replace(self, forest=self.forest.first(rounds * self.trees_per_round))
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields by name, as the constructor takes them."""
+        return {field.name: getattr(self, field.name) for field in fields(Model)}
+
+    def validate(self) -> None:
+        """Raise ValueError unless the parts fit together; a valid model cannot crash the core."""
+        _require(self.base_score.ndim == 1 and self.n_outputs >= 1, "no base score")
+        _require(np.all(np.isfinite(self.base_score)), "a base score that is not finite")
+        self.forest.validate(self.schema.n_features, self.n_outputs)
+        _require(self.trees_per_round >= 1, f"{self.trees_per_round} trees per round")
+        _require(self.n_trees % self.trees_per_round == 0, "an unfinished round")
+        names = self.schema.names
+        if names is not None:
+            _require(len(names) == self.schema.n_features, f"{len(names)} feature names")
+            _require(len(set(names)) == len(names), "two features of one name")
+        self._validate_answer()
+
+    def _validate_answer(self) -> None:
+        _require(self.link in LINKS, f"the link {self.link!r}")
+        _require(self.kind in ("regressor", "classifier"), f"the kind {self.kind!r}")
+        _require((self.kind == "classifier") == (self.classes is not None), "classes and kind")
+        _require((self.kind == "regressor") == (self.link == "identity"), "link and kind")
+        if self.classes is not None:
+            columns = 2 if self.link == "logistic" else self.n_outputs
+            _require(self.classes.shape == (columns,), f"{len(self.classes)} classes")
+            _require(self.link != "logistic" or self.n_outputs == 1, "link and outputs")

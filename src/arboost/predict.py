@@ -1,0 +1,78 @@
+"""Model + table -> raw scores -> link -> answer.
+
+Raw scores are float64 of shape (n_rows, n_outputs): the base score plus the trees in their order,
+so they depend neither on the number of threads nor on which rows are predicted together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.ingest import Table, ingest
+from arboost.links import LINKS
+from arboost.model import Model
+
+__all__ = ["answer", "probabilities", "raw_scores", "staged_raw_scores"]
+
+
+def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64]:
+    """Return the raw scores of the rows of X."""
+    table = ingest(X, model.schema)
+    scores = _start(model, table)
+    _add_trees(model, table, scores, range(model.n_trees), n_threads)
+    return scores
+
+
+def staged_raw_scores(
+    model: Model, X: object, *, n_threads: int
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the raw scores after each round, each in an array of its own."""
+    table = ingest(X, model.schema)
+    scores = _start(model, table)
+    for first in range(0, model.n_trees, model.trees_per_round):
+        _add_trees(model, table, scores, range(first, first + model.trees_per_round), n_threads)
+        yield scores.copy()
+
+
+def probabilities(model: Model, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probabilities, shape (n_rows, n_classes), that the raw scores mean."""
+    if model.kind != "classifier":
+        raise TypeError(
+            f"predict_proba was asked of a {model.kind}: only a classifier has probabilities. "
+            "Use predict."
+        )
+    return LINKS[model.link](raw)
+
+
+def answer(model: Model, raw: NDArray[np.float64]) -> NDArray[Any]:
+    """Return the values (regression) or the most likely labels that the raw scores mean."""
+    if model.classes is None:
+        values = LINKS[model.link](raw)
+        return values[:, 0] if model.n_outputs == 1 else values
+    # Both links keep the order of the scores, so the most likely class needs no exp.
+    best = (raw[:, 0] > 0).astype(np.intp) if model.link == "logistic" else raw.argmax(axis=1)
+    return model.classes[best]
+
+
+def _start(model: Model, table: Table) -> NDArray[np.float64]:
+    scores = np.empty((table.n_rows, model.n_outputs))
+    scores[:] = model.base_score
+    return scores
+
+
+def _add_trees(
+    model: Model, table: Table, scores: NDArray[np.float64], trees: range, n_threads: int
+) -> None:
+    core.traverse(
+        columns=table.columns,
+        forest=model.forest,
+        out=scores,
+        tree_begin=trees.start,
+        tree_end=trees.stop,
+        n_threads=n_threads,
+    )

@@ -1,0 +1,104 @@
+"""Load and run a saved model: no training code, no scikit-learn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import threads
+from arboost.model import Model
+from arboost.params import PARAMS
+from arboost.predict import answer, probabilities, raw_scores, staged_raw_scores
+from arboost.save import from_bytes, read_model, to_bytes, write_model
+
+__all__ = ["Predictor", "load"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Predictor(Model):
+    """A fitted model, ready to run. `load` returns it, and estimators hold it as ``model_``.
+
+    Tables are matched by column name as in ``fit``; NaN and None are missing values. Answers are
+    float64, or class labels as ``fit`` saw them. `n_jobs` is the number of threads (None for all
+    that this process may use); answers do not depend on it.
+
+    Examples
+    --------
+    >>> import arboost
+    >>> model = arboost.GradientBoostingClassifier().fit([[0], [1]], ["no", "yes"]).model_
+    >>> model
+    Predictor(classifier, 1 feature, 100 trees)
+    >>> model.predict_raw([[0], [1]])
+    array([[0.],
+           [0.]])
+    """
+
+    def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
+        """Return the values or labels of the rows of X, shape (n_rows,)."""
+        return answer(self, self.predict_raw(X, n_jobs=n_jobs))
+
+    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return the probabilities of the classes, shape (n_rows, n_classes)."""
+        return probabilities(self, self.predict_raw(X, n_jobs=n_jobs))
+
+    def predict_raw(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
+        return raw_scores(self, X, n_threads=_threads(n_jobs))
+
+    def staged_raw(
+        self, X: object, *, n_jobs: int | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the raw scores after each round."""
+        return staged_raw_scores(self, X, n_threads=_threads(n_jobs))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file; a failure leaves the file that was there before."""
+        write_model(self, path)
+
+    def __repr__(self) -> str:
+        columns = self.schema.n_features
+        plural = "" if columns == 1 else "s"
+        return f"Predictor({self.kind}, {columns} feature{plural}, {self.n_trees} trees)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The bytes of the model file are checked when they are read, unlike pickled arrays.
+        return _from_bytes, (to_bytes(self),)
+
+    def __copy__(self) -> Self:
+        return self  # frozen
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+
+def load(path: str | os.PathLike[str]) -> Predictor:
+    """Return the model in a file that ``save`` wrote.
+
+    Raises
+    ------
+    arboost.ModelFileError
+        The file holds no model, is damaged, or needs a newer version.
+
+    Examples
+    --------
+    >>> import arboost, tempfile
+    >>> model = arboost.GradientBoostingRegressor(n_estimators=2).fit([[0], [1]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.arb")
+    ...     arboost.load(f"{folder}/model.arb")
+    Predictor(regressor, 1 feature, 2 trees)
+    """
+    return Predictor(**read_model(path).fields())
+
+
+def _from_bytes(data: bytes) -> Predictor:
+    return Predictor(**from_bytes(data, "the pickled model").fields())
+
+
+def _threads(n_jobs: object) -> int:
+    return threads(PARAMS["n_jobs"].check(n_jobs))

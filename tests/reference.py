@@ -1,0 +1,175 @@
+"""A plain NumPy engine: slow, short, and the oracle that the core is tested against.
+
+It follows the definitions, not the core: every histogram is summed from its rows, every node is
+searched in full, and nodes are split one after the other. Only the integers are the same, so
+trees must be equal, not close.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+NARROW_ROWS = 32768  # from here on gradients are rounded to 15 bits
+NARROW_MEAN_UNITS = 16
+
+
+@dataclass
+class Settings:
+    max_depth: float = 6
+    max_leaves: float = np.inf
+    best_first: bool = False
+    min_child_weight: float = 1.0
+    min_samples_leaf: int = 1
+    gamma: float = 0.0
+    reg_lambda: float = 1.0
+    reg_alpha: float = 0.0
+    max_delta_step: float = 0.0
+
+
+@dataclass(eq=False)
+class Node:
+    rows: np.ndarray
+    depth: int
+    id: int
+    gain: float = -1.0
+    feature: int = 0
+    bin: int = 0
+    missing_left: bool = False
+    children: list[Node] = field(default_factory=list)
+
+
+def fixed_point(values: np.ndarray, bound: float) -> tuple[np.ndarray, int]:
+    """Integers of 30 bits below ``bound``, and the exponent: value = integer * 2^-exponent."""
+    exponent = min(30 - int(np.frexp(bound)[1]), 1000) if bound > 0 else 0
+    return np.rint(values * 2.0**exponent).astype(np.int64), exponent
+
+
+def _shift(total: int, n: int, lowest: int) -> int:
+    shift = lowest
+    while (total >> shift) + n >= 2**31:
+        shift += 1
+    return shift
+
+
+def _mix(rows: np.ndarray, seed: int) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        x = (rows.astype(np.uint32) ^ np.uint32(seed)) * np.uint32(0x9E3779B1) + np.uint32(seed)
+        x ^= x >> np.uint32(15)
+        x *= np.uint32(0x2C1B3C6D)
+        x ^= x >> np.uint32(12)
+        x *= np.uint32(0x297A2D39)
+        return x ^ (x >> np.uint32(15))
+
+
+def units(fixed: np.ndarray, seed: int) -> tuple[np.ndarray, tuple[int, int]]:
+    """Fixed-point pairs (n, outputs, 2) to the integers that splits are judged by, and shifts."""
+    n, outputs, _ = fixed.shape
+    totals = np.abs(fixed).sum(axis=0)
+    if outputs == 1 and n >= NARROW_ROWS:
+        shifts = tuple(_shift(int(totals[0, j]), n, 16) for j in (0, 1))
+        if all(int(totals[0, j]) >> shifts[j] >= NARROW_MEAN_UNITS * n for j in (0, 1)):
+            u = _mix(np.arange(n), seed).astype(np.int64)
+            up = np.stack(
+                [(u & 0xFFFF) << (shifts[0] - 16), (u >> 16) << (shifts[1] - 16)], axis=1
+            )
+            return (fixed + up[:, None, :]) >> np.array(shifts), shifts
+    shifts = (0, 0)
+    for k in range(outputs):
+        shifts = tuple(_shift(int(totals[k, j]), n, shifts[j]) for j in (0, 1))
+    half = np.array([2 ** (s - 1) if s > 0 else 0 for s in shifts])
+    return (fixed + half) >> np.array(shifts), shifts
+
+
+class ReferenceGrower:
+    """Grows one tree on codes (n, features); a code equal to n_bins[f] is missing."""
+
+    def __init__(self, codes, n_bins, fixed, exponents, settings, seed=0):
+        self.codes, self.n_bins, self.fixed = codes, n_bins, fixed
+        self.exponents, self.settings = exponents, settings
+        self.units, shifts = units(fixed, seed)
+        self.g_unit = 2.0 ** (shifts[0] - exponents[0])
+        self.h_unit = 2.0 ** (shifts[1] - exponents[1])
+        self.min_h = np.clip(np.ceil(settings.min_child_weight / self.h_unit), 1, 2**31 - 1)
+
+    def score(self, g, h):
+        """Of one side, with g and h (..., outputs) in integer units."""
+        s = self.settings
+        alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit
+        shrunk = np.maximum(np.abs(g) - alpha, 0.0)
+        step = shrunk / (h + lam)
+        if s.max_delta_step > 0:
+            step = np.minimum(step, s.max_delta_step / (self.g_unit / self.h_unit))
+        return (step * (2 * shrunk - (h + lam) * step)).sum(axis=-1)
+
+    def best_split(self, node):
+        """Every feature, every bin, missing right and then left; the first highest score wins."""
+        s, rows = self.settings, node.rows
+        g_all, h_all = self.units[rows, :, 0], self.units[rows, :, 1]
+        outputs = g_all.shape[1]
+        own = self.score(g_all.sum(0), h_all.sum(0))
+        unit = self.g_unit / self.h_unit * self.g_unit
+        best = own + max(s.gamma / unit, 1e-10 * own)
+        if node.depth >= s.max_depth or len(rows) < 2 * s.min_samples_leaf:
+            return
+        for f in range(self.codes.shape[1]):
+            code = self.codes[rows, f]
+            missing = code == self.n_bins[f]
+            for missing_left in (False, True):
+                if missing_left and not missing.any():
+                    continue
+                for b in range(self.n_bins[f]):
+                    left = (code <= b) | (missing & missing_left)
+                    left &= ~missing | missing_left
+                    sides = [left, ~left]
+                    if any(side.sum() < s.min_samples_leaf for side in sides):
+                        continue
+                    h = [h_all[side].sum(0) for side in sides]
+                    if any(x.sum() < self.min_h * outputs for x in h):
+                        continue
+                    total = sum(
+                        self.score(g_all[side].sum(0), x) for side, x in zip(sides, h, strict=True)
+                    )
+                    if total > best * (1 + 1e-13):  # the core may round the last bit differently
+                        best = total
+                        node.gain, node.feature, node.bin = total - own, f, b
+                        node.missing_left = missing_left
+                        if not missing.any():
+                            node.missing_left = 2 * h[0].sum() >= h_all.sum()
+
+    def grow(self):
+        """Nodes by id; splits in the order of the settings."""
+        s = self.settings
+        root = Node(np.arange(len(self.codes)), 0, 0)
+        self.best_split(root)
+        nodes, waiting, leaves = [root], [root], 1
+        while leaves < s.max_leaves:
+            waiting = [node for node in waiting if node.gain > 0]
+            if not waiting:
+                break
+            node = min(waiting, key=lambda x: (-x.gain if s.best_first else x.depth, x.id))
+            waiting.remove(node)
+            code = self.codes[node.rows, node.feature]
+            left = code <= node.bin
+            left |= (code == self.n_bins[node.feature]) & node.missing_left
+            for side in (left, ~left):
+                child = Node(node.rows[side], node.depth + 1, len(nodes))
+                self.best_split(child)
+                node.children.append(child)
+                nodes.append(child)
+                waiting.append(child)
+            leaves += 1
+        return nodes
+
+    def leaf_value(self, node):
+        """From the fixed-point integers, in exact arithmetic up to the last division."""
+        s = self.settings
+        g = self.fixed[node.rows, :, 0].sum(0) * 2.0 ** -self.exponents[0]
+        h = self.fixed[node.rows, :, 1].sum(0) * 2.0 ** -self.exponents[1]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            step = np.maximum(np.abs(g) - s.reg_alpha, 0) / (h + s.reg_lambda)
+        step = np.where(h + s.reg_lambda > 0, step, 0.0)
+        if s.max_delta_step > 0:
+            step = np.minimum(step, s.max_delta_step)
+        return -np.sign(g) * step

@@ -1,0 +1,181 @@
+"""Forest and Model: what is frozen, and what `validate` refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from arboost.ingest import Schema
+from arboost.model import FOREST_DTYPES, Forest, Model
+
+#   tree 0      0        tree 1   0     tree 2    0
+#             1   2                             1   2
+#           3   4                                  3  4
+TREES = {
+    "tree_start": [0, 5, 6, 11],
+    "feature": [0, 2, -1, -1, -1, -1, 1, -1, 2, -1, -1],
+    "threshold": [0.5, -1.0, 0, 0, 0, 0, np.inf, 0, -np.inf, 0, 0],
+    "left": [1, 3, 0, 0, 0, 0, 1, 0, 3, 0, 0],
+    "default_left": [True, False, False, False, False, False, False, False, True, False, False],
+    "value": [[0], [0], [3], [1], [2], [10], [0], [100], [0], [200], [300]],
+    "gain": [4.0, 2.0, 0, 0, 0, 0, 1.0, 0, 0.5, 0, 0],
+    "cover": [9.0, 6.0, 3, 2, 4, 9, 9, 4, 5, 2, 3],
+    "output": [0, 0, 0],
+}
+
+
+def forest(**changes):
+    return Forest(**{name: np.array(values) for name, values in (TREES | changes).items()})
+
+
+def model(**changes):
+    fields = {
+        "forest": forest(),
+        "schema": Schema(names=None, n_features=3),
+        "base_score": np.array([0.5]),
+        "link": "identity",
+        "classes": None,
+        "trees_per_round": 1,
+        "params": {},
+        "kind": "regressor",
+    }
+    return Model(**(fields | changes))
+
+
+def changed(name, position, value):
+    """The trees with one number replaced."""
+    values = np.array(TREES[name], dtype=FOREST_DTYPES[name])
+    values[position] = value
+    return {name: values}
+
+
+def test_valid():
+    model().validate()
+    assert forest().n_trees == 3
+    assert forest().n_nodes == 11
+    assert forest().width == 1
+    assert model().n_rounds == 3
+
+
+def test_frozen():
+    subject = model()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        subject.link = "softmax"
+    for name in FOREST_DTYPES:
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(subject.forest, name)[0] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        subject.base_score[0] = 0
+
+
+def test_freezing_leaves_the_callers_arrays_alone():
+    values = np.zeros((11, 1))
+    forest(value=values)
+    values[0] = 1.0
+    assert values.flags.writeable
+
+
+def test_dtypes():
+    for name, dtype in FOREST_DTYPES.items():
+        array = getattr(forest(), name)
+        assert array.dtype == dtype
+        assert array.flags.c_contiguous
+
+
+def test_truncated():
+    first = model().truncated(2)
+    first.validate()
+    assert first.n_trees == 2
+    assert first.forest.n_nodes == 6
+    assert model().truncated(0).n_trees == 0
+    assert model().truncated(3).n_trees == 3
+    model().truncated(0).validate()
+
+
+def test_truncated_counts_rounds():
+    subject = model(
+        forest=forest(output=[0, 1, 2]),
+        base_score=np.zeros(3),
+        link="softmax",
+        kind="classifier",
+        classes=np.arange(3),
+        trees_per_round=3,
+    )
+    subject.validate()
+    assert subject.n_rounds == 1
+    assert subject.truncated(1).n_trees == 3
+
+
+@pytest.mark.parametrize("rounds", [-1, 4])
+def test_truncated_out_of_range(rounds):
+    with pytest.raises(ValueError, match=f"rounds={rounds} .*from 0 to 3"):
+        model().truncated(rounds)
+
+
+def test_empty_forest():
+    for width in (1, 3):
+        empty = Forest.empty(width)
+        empty.validate(n_features=2, n_outputs=3)
+        assert (empty.n_trees, empty.n_nodes, empty.width) == (0, 0, width)
+
+
+BROKEN_TREES = {
+    "cycle": (changed("left", 1, 1), "a child before its parent"),
+    "self": (changed("left", 0, 0), "a lost node"),
+    "shared child": (changed("left", 1, 1) | changed("left", 0, 3), "a lost node"),
+    "child outside": (changed("left", 1, 4), "a child outside its tree"),
+    "child in next tree": (changed("left", 5, 1), "a child outside its tree"),
+    "far child": (changed("left", 1, 2**31 - 1), "a child outside its tree"),
+    "negative child": (changed("left", 1, -1), "a negative child"),
+    "two parents": (changed("left", 0, 3), "a lost node"),
+    "feature": (changed("feature", 0, 3), "a split on an unknown feature"),
+    "negative feature": (changed("feature", 0, -1), "a split on an unknown feature"),
+    "threshold": (changed("threshold", 0, np.nan), "a threshold that is not a number"),
+    "value": (changed("value", 2, np.inf), "a value that is not finite"),
+    "gain": (changed("gain", 0, np.nan), "a gain that is not finite"),
+    "cover": (changed("cover", 0, -1), "a negative cover"),
+    "output": (changed("output", 1, 1), "an unknown output"),
+    "negative output": (changed("output", 1, -1), "an unknown output"),
+    "start": (changed("tree_start", 0, 1), "do not hold all nodes"),
+    "end": (changed("tree_start", 3, 12), "do not hold all nodes"),
+    "no nodes": (changed("tree_start", 1, 6), "a tree without nodes"),
+    "backwards": (changed("tree_start", 1, 7), "a tree without nodes"),
+    "short": ({"gain": np.zeros(10)}, "gain for 10 nodes"),
+    "axes": ({"value": np.zeros(11)}, "value of 1 axes"),
+    "starts": ({"output": np.zeros(4)}, "4 starts of 4 trees"),
+    "width": ({"value": np.zeros((11, 2))}, "leaves of width 2"),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), BROKEN_TREES.values(), ids=BROKEN_TREES)
+def test_broken_trees(changes, message):
+    with pytest.raises(ValueError, match=f"inconsistent model: .*{message}"):
+        model(forest=forest(**changes)).validate()
+
+
+SOFTMAX = {"kind": "classifier", "link": "softmax"}
+LOGISTIC = {"kind": "classifier", "link": "logistic"}
+
+BROKEN_MODELS = {
+    "no outputs": ({"base_score": np.zeros(0)}, "no base score"),
+    "base score": ({"base_score": np.array([np.nan])}, "not finite"),
+    "link": ({"link": "probit"}, "the link 'probit'"),
+    "kind": ({"kind": "ranker"}, "the kind 'ranker'"),
+    "no classes": (LOGISTIC, "classes and kind"),
+    "classes": ({"classes": np.arange(2)}, "classes and kind"),
+    "link and kind": ({"link": "softmax"}, "link and kind"),
+    "three of two": (LOGISTIC | {"classes": np.arange(3)}, "3 classes"),
+    "two of one": (SOFTMAX | {"classes": np.arange(2)}, "2 classes"),
+    "rounds": ({"trees_per_round": 0}, "0 trees per round"),
+    "unfinished": ({"trees_per_round": 2}, "an unfinished round"),
+    "names": ({"schema": Schema(names=("a",), n_features=3)}, "1 feature names"),
+    "equal": ({"schema": Schema(names=("a", "b", "a"), n_features=3)}, "two features of one name"),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), BROKEN_MODELS.values(), ids=BROKEN_MODELS)
+def test_broken_models(changes, message):
+    with pytest.raises(ValueError, match=message):
+        model(**changes).validate()

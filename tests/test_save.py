@@ -1,0 +1,313 @@
+"""Model files: same model, same bytes; and no damage goes unnoticed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import arboost
+from arboost import ModelFileError, save
+from arboost.ingest import Schema
+from arboost.model import FOREST_DTYPES, Forest, Model
+from arboost.serve import Predictor
+
+DIGEST = 32
+
+
+def small_model(classes=None, names=("a", "b"), **changes):
+    """Two trees by hand: a split with two leaves, and a lone leaf."""
+    forest = Forest(
+        tree_start=np.array([0, 3, 4]),
+        feature=np.array([1, -1, -1, -1]),
+        threshold=np.array([0.5, 0.0, 0.0, 0.0]),
+        left=np.array([1, 0, 0, 0]),
+        default_left=np.array([True, False, False, False]),
+        value=np.array([[0.0], [1 / 3], [-2.5], [1e-300]]),
+        gain=np.array([4.0, 0.0, 0.0, 0.0]),
+        cover=np.array([5.0, 2.0, 3.0, 5.0]),
+        output=np.array([0, 0]),
+    )
+    fields = {
+        "forest": forest,
+        "schema": Schema(names=names, n_features=2),
+        "base_score": np.array([0.1]),
+        "link": "identity" if classes is None else "logistic",
+        "classes": classes,
+        "trees_per_round": 1,
+        "params": {"learning_rate": 0.1, "max_depth": None, "random_state": 0},
+        "kind": "regressor" if classes is None else "classifier",
+    }
+    return Model(**(fields | changes))
+
+
+def assert_same(first: Model, second: Model) -> None:
+    for name in FOREST_DTYPES:
+        left, right = getattr(first.forest, name), getattr(second.forest, name)
+        assert left.dtype == right.dtype
+        np.testing.assert_array_equal(left, right)
+    np.testing.assert_array_equal(first.base_score, second.base_score)
+    assert first.schema == second.schema
+    assert first.params == second.params
+    for name in ("link", "kind", "trees_per_round"):
+        assert getattr(first, name) == getattr(second, name)
+    if first.classes is None:
+        assert second.classes is None
+    else:
+        assert first.classes.dtype == second.classes.dtype
+        np.testing.assert_array_equal(first.classes, second.classes)
+
+
+def sealed(data: bytes) -> bytes:
+    """The file with its length and checksum made right again."""
+    body = bytearray(data[:-DIGEST])
+    body[16:24] = struct.pack("<Q", len(data))
+    return bytes(body) + hashlib.blake2b(body, digest_size=DIGEST).digest()
+
+
+def with_header(data: bytes, change) -> bytes:
+    """The file with another header, and otherwise in order."""
+    (size,) = struct.unpack_from("<Q", data, 24)
+    header = json.loads(data[32 : 32 + size])
+    change(header)
+    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    # The sections start at a multiple of 8, so the header keeps its length modulo 8.
+    text += b" " * ((size - len(text)) % 8)
+    head = data[:24] + struct.pack("<Q", len(text))
+    return sealed(head + text + data[32 + size :])
+
+
+CLASSES = [
+    np.array([0, 1]),
+    np.array([-5, 7], dtype=np.int8),
+    np.array([1, 2], dtype=np.uint64),
+    np.array([False, True]),
+    np.array([0.0, 1.0]),
+    np.array([1.0, 3.0], dtype=np.float32),
+    np.array(["no", "yes"]),
+    np.array(["a", "b"], dtype="<U9"),
+    np.array(["ja", "n\u00f6 \U0001f333 \x00x"], dtype=object),
+    np.array(["", "x"], dtype=object),
+]
+
+
+@pytest.mark.parametrize("classes", [None, *CLASSES], ids=str)
+def test_round_trip(classes):
+    model = small_model(classes)
+    data = save.to_bytes(model)
+    again = save.from_bytes(data)
+    assert_same(model, again)
+    assert save.to_bytes(again) == data
+
+
+@pytest.mark.parametrize(
+    "names", [None, ("", " "), ("\n", "\ud800"), ("[<:\"{", "\U0001f333"), ("x", "X")], ids=repr
+)
+def test_names_round_trip(names):
+    model = small_model(names=names)
+    assert_same(model, save.from_bytes(save.to_bytes(model)))
+
+
+def test_empty_forest_round_trip():
+    model = small_model(forest=Forest.empty())
+    assert_same(model, save.from_bytes(save.to_bytes(model)))
+
+
+def test_loaded_arrays_are_frozen():
+    model = save.from_bytes(save.to_bytes(small_model()))
+    with pytest.raises(ValueError, match="read-only"):
+        model.forest.value[0] = 1.0
+
+
+def test_file_round_trip(tmp_path):
+    model = Predictor(**small_model().fields())
+    path = tmp_path / "model.arb"
+    model.save(path)
+    assert_same(model, arboost.load(path))
+    assert_same(model, arboost.load(str(path)))
+    assert path.read_bytes() == save.to_bytes(model)
+    assert os.listdir(tmp_path) == ["model.arb"]
+
+
+def test_every_flipped_byte_is_noticed():
+    data = save.to_bytes(small_model(np.array(["no", "yes"])))
+    for position in range(len(data)):
+        for mask in (0x01, 0x80, 0xFF):
+            damaged = bytearray(data)
+            damaged[position] ^= mask
+            with pytest.raises(ModelFileError):
+                save.from_bytes(bytes(damaged))
+
+
+def test_every_truncation_is_noticed():
+    data = save.to_bytes(small_model())
+    for length in range(len(data)):
+        with pytest.raises(ModelFileError):
+            save.from_bytes(data[:length])
+
+
+def test_flipped_bytes_under_a_right_checksum():
+    """What a checksum cannot show is found by the checks behind it, or changes only numbers."""
+    data = save.to_bytes(small_model(np.array(["no", "yes"]), names=None))
+    for position in range(len(data) - DIGEST):
+        for mask in (0x01, 0x20, 0x80, 0xFF):
+            damaged = bytearray(data)
+            damaged[position] ^= mask
+            try:
+                model = save.from_bytes(sealed(bytes(damaged)))
+            except ModelFileError:
+                continue
+            X = np.full((2, model.schema.n_features), np.nan)
+            assert Predictor(**model.fields()).predict_proba(X).shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"", "it is empty"),
+        (b"PK\x03\x04 something else", r"it starts with b'PK"),
+        (b"\x91ARB\n\x1a\n", "it is no arboost model"),
+        (b"\x91ARB\r\n\x1a\n" + bytes(10), "cut after 18 bytes"),
+    ],
+)
+def test_other_files(tmp_path, data, found):
+    path = tmp_path / "other.arb"
+    path.write_bytes(data)
+    with pytest.raises(ModelFileError, match=found) as caught:
+        arboost.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_cut_file_says_both_lengths():
+    data = save.to_bytes(small_model())
+    with pytest.raises(ModelFileError, match=f"has {len(data) - 1} bytes .* says {len(data)}"):
+        save.from_bytes(data[:-1])
+
+
+def test_longer_file():
+    with pytest.raises(ModelFileError, match="Save or copy it again"):
+        save.from_bytes(save.to_bytes(small_model()) + b"\n")
+
+
+def test_newer_version_refuses():
+    data = bytearray(save.to_bytes(small_model()))
+    data[8:16] = struct.pack("<II", 7, 6)
+    with pytest.raises(ModelFileError, match="format version 7 and needs .* 6 or later") as caught:
+        save.from_bytes(sealed(bytes(data)))
+    assert "Install a newer arboost" in str(caught.value)
+
+
+def test_newer_version_that_old_readers_understand():
+    data = bytearray(save.to_bytes(small_model()))
+    data[8:12] = struct.pack("<I", 7)
+    assert_same(small_model(), save.from_bytes(sealed(bytes(data))))
+
+
+def set_section(name, dtype=None, shape=None):
+    def change(header):
+        for section in header["sections"]:
+            if section[0] == name:
+                section[1:] = [dtype or section[1], shape or section[2]]
+
+    return change
+
+
+HOSTILE = {
+    "huge shape": set_section("threshold", shape=[2**62]),
+    "many axes": set_section("threshold", shape=[2**40, 2**40, 2**40]),
+    "nothing times much": set_section("threshold", shape=[0, 2**70]),
+    "negative shape": set_section("threshold", shape=[-4]),
+    "fractional shape": set_section("threshold", shape=[4.0]),
+    "pickled type": set_section("threshold", dtype="|O"),
+    "other type": set_section("threshold", dtype="<i8"),
+    "no sections": lambda header: header.update(sections=[]),
+    "sections of another kind": lambda header: header.update(sections=3),
+    "no schema": lambda header: header.pop("schema"),
+    "schema of another kind": lambda header: header.update(schema=[1]),
+    "negative features": lambda header: header["schema"].update(n_features=-1),
+    "one name": lambda header: header["schema"].update(names=["a"]),
+    "equal names": lambda header: header["schema"].update(names=["a", "a"]),
+    "number as name": lambda header: header["schema"].update(names=["a", 1]),
+    "link": lambda header: header.update(link="probit"),
+    "link as list": lambda header: header.update(link=["identity"]),
+    "kind": lambda header: header.update(kind="classifier"),
+    "rounds": lambda header: header.update(trees_per_round=0),
+    "half a round": lambda header: header.update(trees_per_round=4),
+    "truth as number": lambda header: header.update(trees_per_round=True),
+    "params": lambda header: header.update(params=[]),
+    "classes": lambda header: header.update(classes={"dtype": "<U999999999", "values": ["a", "b"]}),
+    "narrow classes": lambda header: header.update(classes={"dtype": "<U1", "values": ["aa", "b"]}),
+    "odd classes": lambda header: header.update(classes={"dtype": 5, "values": ["aa", "b"]}),
+    "nested": lambda header: header.update(params={"a": json.loads("[" * 900 + "]" * 900)}),
+}
+
+
+@pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_headers(change):
+    data = with_header(save.to_bytes(small_model()), change)
+    try:
+        model = save.from_bytes(data, "it")
+    except ModelFileError as error:
+        assert str(error).startswith("cannot read it: ")
+    else:
+        assert change is HOSTILE["nested"]
+        model.validate()
+
+
+def test_deeply_nested_header():
+    data = save.to_bytes(small_model())
+    text = b"[" * 200_000
+    head = data[:24] + struct.pack("<Q", len(text))
+    with pytest.raises(ModelFileError):
+        save.from_bytes(sealed(head + text + data[-DIGEST:]))
+
+
+def test_truth_values_are_checked():
+    forest = replace(small_model().forest, default_left=np.ones(4, dtype=bool))
+    data = bytearray(save.to_bytes(small_model(forest=forest)))
+    data[data.index(forest.default_left.tobytes())] = 2
+    with pytest.raises(ModelFileError, match="neither 0 nor 1"):
+        save.from_bytes(sealed(bytes(data)))
+
+
+def test_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "model.arb"
+    path.write_bytes(b"old")
+
+    def no_space(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(OSError, match="No space left"):
+        save.write_model(small_model(), path)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["model.arb"]
+
+
+def test_save_through_a_link(tmp_path):
+    target, link = tmp_path / "real.arb", tmp_path / "link.arb"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    save.write_model(small_model(), link)
+    assert link.is_symlink()
+    assert_same(small_model(), save.read_model(target))
+
+
+def test_paths():
+    with pytest.raises(FileNotFoundError):
+        arboost.load("no such file.arb")
+    with pytest.raises(TypeError):
+        arboost.load(3)
+    with pytest.raises(TypeError):
+        save.write_model(small_model(), None)
+
+
+def test_folder(tmp_path):
+    with pytest.raises(OSError):
+        save.write_model(small_model(), tmp_path)
+    assert not os.listdir(tmp_path)

@@ -1,0 +1,87 @@
+"""scikit-learn's own checks, with no expected failure, and its tools around our estimators."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_regression
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from arboost import GradientBoostingClassifier, GradientBoostingRegressor
+
+
+@parametrize_with_checks(
+    [
+        GradientBoostingRegressor(n_estimators=20),
+        GradientBoostingRegressor(n_estimators=20, grow_policy="leafwise", max_leaves=8),
+        GradientBoostingClassifier(n_estimators=20),
+        GradientBoostingClassifier(n_estimators=20, multi_strategy="multi_output_tree"),
+    ]
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def test_grid_search_over_a_pipeline():
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), GradientBoostingClassifier(n_estimators=5))
+    grid = {"gradientboostingclassifier__max_depth": [1, 3]}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
+    assert search.best_score_ > 0.9
+
+
+def test_cross_validation_in_processes():
+    X, y = make_regression(200, 4, random_state=0)
+    model = GradientBoostingRegressor(n_estimators=30)
+    assert cross_val_score(model, X, y, cv=3, n_jobs=2).mean() > 0.5
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_change_nothing(how):
+    X, y = load_iris(return_X_y=True)
+    model = GradientBoostingClassifier(n_estimators=5, random_state=7).fit(X, y)
+    before = dict(vars(model))
+    other = how(model)
+    assert vars(model) == before
+    assert other.get_params() == model.get_params()
+    np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(other.classes_, model.classes_)
+
+
+def test_clone_is_unfitted():
+    X, y = load_iris(return_X_y=True)
+    model = GradientBoostingClassifier(n_estimators=3, gamma=0.5).fit(X, y)
+    other = clone(model)
+    assert other.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        other.predict(X)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model: model.predict_proba([[1.0]]),
+        lambda model: model.decision_function([[1.0]]),
+        lambda model: next(model.staged_predict([[1.0]])),
+        lambda model: model.save("never.arb"),
+        lambda model: model.feature_importances_,
+    ],
+)
+def test_not_fitted(use):
+    with pytest.raises(NotFittedError):
+        use(GradientBoostingClassifier())
+
+
+def test_repr_of_a_fitted_model():
+    X, y = load_iris(return_X_y=True)
+    model = GradientBoostingClassifier(n_estimators=3).fit(X, y)
+    assert repr(model) == "GradientBoostingClassifier(n_estimators=3)"
+    assert "n_estimators" in model._repr_html_()
