@@ -99,7 +99,7 @@ clean:  ## remove all that was built or installed here
 
 $(DONE)/venv:
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { \
-	  echo "$(PYTHON) is not Python 3.11 or later: give one, e.g. make PYTHON=python3.12"; exit 1; }
+	  echo "$(PYTHON) does not run or is older than Python 3.11: try make PYTHON=python3.12"; exit 1; }
 	@echo "== virtual environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV) || { \
 	  $(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --python $(PY) install pip; }

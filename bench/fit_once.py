@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from peers import PEERS, Peer, Shape, Work
 
 WARM_UP_ROWS = 200

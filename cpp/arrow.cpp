@@ -1,5 +1,6 @@
 // Arrow C stream -> column views. Buffers are not copied; the arrays live as long as the table.
-// The interface does not tell the size of a buffer, so lengths and pointers are what can be checked.
+// The interface does not tell the size of a buffer, so lengths and pointers are what can be
+// checked.
 #include "arrow.h"
 
 #include <limits>
@@ -36,20 +37,34 @@ std::optional<Type> type_of(const ArrowSchema& schema) {
   const std::string_view format = schema.format;
   if (schema.dictionary != nullptr || format.size() != 1) return std::nullopt;
   switch (format[0]) {
-    case 'n': return Type::null;
-    case 'b': return Type::bit;
-    case 'c': return Type::int8;
-    case 'C': return Type::uint8;
-    case 's': return Type::int16;
-    case 'S': return Type::uint16;
-    case 'i': return Type::int32;
-    case 'I': return Type::uint32;
-    case 'l': return Type::int64;
-    case 'L': return Type::uint64;
-    case 'e': return Type::float16;
-    case 'f': return Type::float32;
-    case 'g': return Type::float64;
-    default: return std::nullopt;
+    case 'n':
+      return Type::null;
+    case 'b':
+      return Type::bit;
+    case 'c':
+      return Type::int8;
+    case 'C':
+      return Type::uint8;
+    case 's':
+      return Type::int16;
+    case 'S':
+      return Type::uint16;
+    case 'i':
+      return Type::int32;
+    case 'I':
+      return Type::uint32;
+    case 'l':
+      return Type::int64;
+    case 'L':
+      return Type::uint64;
+    case 'e':
+      return Type::float16;
+    case 'f':
+      return Type::float32;
+    case 'g':
+      return Type::float64;
+    default:
+      return std::nullopt;
   }
 }
 

@@ -48,8 +48,8 @@ namespace arboost {
 
 struct ArrowImport {
   std::vector<std::string> names, formats;  // of all columns; formats as the specification has them
-  std::vector<std::size_t> unsupported;     // columns that are not numbers; if any, nothing was read
-  bool is_table = false;                    // or a single column
+  std::vector<std::size_t> unsupported;  // columns that are not numbers; if any, nothing was read
+  bool is_table = false;                 // or a single column
   Columns table;
 };
 

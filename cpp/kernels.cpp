@@ -24,7 +24,9 @@ extern const Kernels table;
 namespace {
 
 #if defined(_MSC_VER)
-bool has_bit(const int* registers, int which, int bit) { return (registers[which] >> bit) & 1; }
+bool has_bit(const int* registers, int which, int bit) {
+  return (registers[which] >> bit) & 1;
+}
 
 struct CpuFlags {
   bool avx2 = false, avx512 = false;
@@ -39,10 +41,16 @@ struct CpuFlags {
              has_bit(leaf7, 1, 30) && has_bit(leaf7, 1, 31) && has_bit(leaf7, 1, 28);
   }
 };
-bool cpu_has_avx2() { return CpuFlags().avx2; }
-bool cpu_has_avx512() { return CpuFlags().avx512; }
+bool cpu_has_avx2() {
+  return CpuFlags().avx2;
+}
+bool cpu_has_avx512() {
+  return CpuFlags().avx512;
+}
 #else
-bool cpu_has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
+bool cpu_has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+}
 bool cpu_has_avx512() {
   return cpu_has_avx2() && __builtin_cpu_supports("avx512f") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&

@@ -16,7 +16,9 @@ namespace arboost {
 // gradient pair (grow/quantise.h), or nothing where the wide pairs are looked up by row id.
 using Element = std::uint64_t;
 
-static inline RowId row_of(Element e) { return static_cast<RowId>(e); }
+static inline RowId row_of(Element e) {
+  return static_cast<RowId>(e);
+}
 
 // Where in a histogram the slots of each feature begin.
 struct Slots {
@@ -31,9 +33,15 @@ struct Slots {
 // stay below 2^31; the scale of a round is chosen so that they do over all rows.
 using PackedSum = std::int64_t;
 
-static inline PackedSum pack(std::int64_t g, std::int64_t h) { return g * (std::int64_t{1} << 32) + h; }
-static inline std::int32_t sum_g(PackedSum s) { return static_cast<std::int32_t>(s >> 32); }
-static inline std::int32_t sum_h(PackedSum s) { return static_cast<std::int32_t>(s & 0xffffffff); }
+static inline PackedSum pack(std::int64_t g, std::int64_t h) {
+  return g * (std::int64_t{1} << 32) + h;
+}
+static inline std::int32_t sum_g(PackedSum s) {
+  return static_cast<std::int32_t>(s >> 32);
+}
+static inline std::int32_t sum_h(PackedSum s) {
+  return static_cast<std::int32_t>(s & 0xffffffff);
+}
 
 // What the rows add to each histogram slot they touch: `channels` int64 numbers, namely the packed
 // sums of each output and, when `counted`, the number of rows as the last channel.
@@ -55,7 +63,7 @@ struct FeatureSplit {
 // Scratch of one thread for the split search, for features of up to `max_bins` value bins.
 struct SplitScratch {
   SplitScratch(std::size_t max_bins, std::size_t channels)
-      : stride(max_bins + 16),
+      : stride(max_bins + 16),  // room for the padding of vectorised loops
         prefix(stride * channels),
         scores(stride),
         bins(stride),
@@ -64,10 +72,10 @@ struct SplitScratch {
         missing(channels, 0),
         left(channels, 0) {}
 
-  std::size_t stride;                // from one channel's prefix sums to the next
-  Buffer<std::int64_t> prefix;       // [channels][stride]: sums over the codes up to each bin
-  Buffer<double> scores;             // [stride]: score of the split after each bin
-  Buffer<std::uint32_t> bins;        // small nodes: the codes that occur, in order
+  std::size_t stride;                 // from one channel's prefix sums to the next
+  Buffer<std::int64_t> prefix;        // [channels][stride]: sums over the codes up to each bin
+  Buffer<double> scores;              // [stride]: score of the split after each bin
+  Buffer<std::uint32_t> bins;         // small nodes: the codes that occur, in order
   std::vector<std::uint8_t> touched;  // small nodes: which codes occur; all zero between calls
   std::vector<std::int64_t> slots;    // small nodes: their sums; all zero between calls
   std::vector<std::int64_t> missing;  // small nodes: sums of the missing rows
@@ -106,8 +114,7 @@ struct Kernels {
   FeatureSplit (*find_split_small)(const GainParams& params, const Codes& codes,
                                    std::size_t feature, const Element* elements,
                                    const std::int64_t* row_values, std::size_t n,
-                                   const std::int64_t* totals, double floor,
-                                   SplitScratch& scratch);
+                                   const std::int64_t* totals, double floor, SplitScratch& scratch);
 
   // Fixed-point pairs of rows [begin, end) -> elements with narrow pairs.
   void (*quantise_narrow)(const FixedPair* pairs, std::size_t begin, std::size_t end, int g_shift,

@@ -34,18 +34,26 @@ void pause_cpu() {
 #endif
 }
 
-// Threads that outlive the teams. One is started whenever a team asks and none is idle, so teams
-// of several Python threads never wait for each other.
+// Threads that outlive the teams. A team borrows workers and gives them back; a thread is started
+// whenever more are lent out than there are, so teams of several Python threads never wait for each
+// other. A worker that was given back may still be on its way out of its old team.
 class Pool {
  public:
-  void run(std::function<void()> task) {
+  void lend(std::function<void()> task) {
     std::unique_lock lock(mutex_);
-    if (idle_ > static_cast<int>(tasks_.size())) {
+    if (lent_ == threads_) {
+      std::thread([this, first = std::move(task)]() mutable { serve(std::move(first)); }).detach();
+      ++threads_;
+    } else {
       tasks_.push_back(std::move(task));
       wake_.notify_one();
-      return;
     }
-    std::thread([this, first = std::move(task)]() mutable { serve(std::move(first)); }).detach();
+    ++lent_;
+  }
+
+  void give_back(int workers) {
+    std::lock_guard lock(mutex_);
+    lent_ -= workers;
   }
 
  private:
@@ -54,18 +62,16 @@ class Pool {
       task();
       task = nullptr;  // release what the task holds before sleeping
       std::unique_lock lock(mutex_);
-      ++idle_;
       wake_.wait(lock, [this] { return !tasks_.empty(); });
-      --idle_;
-      task = std::move(tasks_.back());
-      tasks_.pop_back();
+      task = std::move(tasks_.front());
+      tasks_.erase(tasks_.begin());
     }
   }
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::function<void()>> tasks_;
-  int idle_ = 0;
+  int threads_ = 0, lent_ = 0;
 };
 
 // Never destroyed: its threads may still sleep when the process ends. A forked child has none of
@@ -128,7 +134,7 @@ struct Team::Loop {
 struct Team::State {
   std::mutex mutex;
   std::condition_variable changed;
-  std::atomic<unsigned> epoch{0};   // counts every change that somebody may wait for
+  std::atomic<unsigned> epoch{0};  // counts every change that somebody may wait for
   std::atomic<int> sleepers{0};
   std::vector<Loop*> loops;  // guarded by mutex
   bool closed = false;       // guarded by mutex
@@ -136,7 +142,9 @@ struct Team::State {
   void notify() {
     epoch.fetch_add(1);
     if (sleepers.load() > 0) {
-      { std::lock_guard lock(mutex); }
+      {
+        std::lock_guard lock(mutex);
+      }
       changed.notify_all();
     }
   }
@@ -209,12 +217,15 @@ struct Team::State {
 };
 
 Team::Team(int n_threads, Poll poll)
-    : size_(std::max(1, n_threads)), poll_(std::move(poll)), next_poll_(Clock::now() + poll_interval) {
+    : size_(std::max(1, n_threads)),
+      poll_(std::move(poll)),
+      next_poll_(Clock::now() + poll_interval) {
   if (size_ == 1) return;
   state_ = std::make_shared<State>();
   for (int member = 1; member < size_; ++member) {
     try {
-      pool().run([state = state_, member] { state->serve(member); });
+      pool().lend([state = state_, member] { state->serve(member); });
+      ++borrowed_;
     } catch (const std::system_error&) {
       break;  // no more threads to be had: a smaller team gives the same answer
     }
@@ -228,6 +239,7 @@ Team::~Team() {
     state_->closed = true;
   }
   state_->notify();
+  pool().give_back(borrowed_);
 }
 
 void Team::notify() {

@@ -51,6 +51,7 @@ class Team {
   void poll_if_due(int self);
 
   int size_;
+  int borrowed_ = 0;
   Poll poll_;
   std::chrono::steady_clock::time_point next_poll_;
   std::shared_ptr<State> state_;

@@ -1,4 +1,5 @@
-// Column views -> doubles. A value costs its load and conversion; masks and bitmaps are extra passes.
+// Column views -> doubles. A value costs its load and conversion; masks and bitmaps are extra
+// passes.
 #include "table.h"
 
 #include <algorithm>
@@ -29,12 +30,14 @@ double to_double(Half half) {
   } else if (exponent == 31) {
     magnitude = fraction == 0 ? std::numeric_limits<double>::infinity() : missing;
   } else {
-    magnitude = std::bit_cast<double>(std::uint64_t{exponent + 1008} << 52 |
-                                      std::uint64_t{fraction} << 42);
+    magnitude =
+        std::bit_cast<double>(std::uint64_t{exponent + 1008} << 52 | std::uint64_t{fraction} << 42);
   }
   return half.bits >> 15 ? -magnitude : magnitude;
 }
-double to_double(Truth truth) { return truth.byte != 0 ? 1.0 : 0.0; }
+double to_double(Truth truth) {
+  return truth.byte != 0 ? 1.0 : 0.0;
+}
 template <class Number>
 double to_double(Number number) {
   return static_cast<double>(number);
@@ -47,26 +50,41 @@ double load(const std::byte* from) {
   return to_double(value);
 }
 
-bool bit_at(const std::uint8_t* bitmap, std::size_t i) { return bitmap[i >> 3] >> (i & 7) & 1; }
+bool bit_at(const std::uint8_t* bitmap, std::size_t i) {
+  return bitmap[i >> 3] >> (i & 7) & 1;
+}
 
 // Calls with<T>() for the type's C++ number type; bit and null have none.
 template <class Visitor>
 void with_type(Type type, Visitor&& visitor) {
   switch (type) {
-    case Type::boolean: return visitor.template operator()<Truth>();
-    case Type::int8: return visitor.template operator()<std::int8_t>();
-    case Type::int16: return visitor.template operator()<std::int16_t>();
-    case Type::int32: return visitor.template operator()<std::int32_t>();
-    case Type::int64: return visitor.template operator()<std::int64_t>();
-    case Type::uint8: return visitor.template operator()<std::uint8_t>();
-    case Type::uint16: return visitor.template operator()<std::uint16_t>();
-    case Type::uint32: return visitor.template operator()<std::uint32_t>();
-    case Type::uint64: return visitor.template operator()<std::uint64_t>();
-    case Type::float16: return visitor.template operator()<Half>();
-    case Type::float32: return visitor.template operator()<float>();
-    case Type::float64: return visitor.template operator()<double>();
+    case Type::boolean:
+      return visitor.template operator()<Truth>();
+    case Type::int8:
+      return visitor.template operator()<std::int8_t>();
+    case Type::int16:
+      return visitor.template operator()<std::int16_t>();
+    case Type::int32:
+      return visitor.template operator()<std::int32_t>();
+    case Type::int64:
+      return visitor.template operator()<std::int64_t>();
+    case Type::uint8:
+      return visitor.template operator()<std::uint8_t>();
+    case Type::uint16:
+      return visitor.template operator()<std::uint16_t>();
+    case Type::uint32:
+      return visitor.template operator()<std::uint32_t>();
+    case Type::uint64:
+      return visitor.template operator()<std::uint64_t>();
+    case Type::float16:
+      return visitor.template operator()<Half>();
+    case Type::float32:
+      return visitor.template operator()<float>();
+    case Type::float64:
+      return visitor.template operator()<double>();
     case Type::bit:
-    case Type::null: break;
+    case Type::null:
+      break;
   }
   throw std::logic_error("a column type without numbers was read as numbers");
 }
@@ -127,8 +145,10 @@ bool fits_float32(Type type) {
     case Type::int64:
     case Type::uint32:
     case Type::uint64:
-    case Type::float64: return false;
-    default: return true;
+    case Type::float64:
+      return false;
+    default:
+      return true;
   }
 }
 

@@ -39,7 +39,8 @@ bool fits_float32(Type type);
 // byte mask is not 0, or where the bit of the validity bitmap is 0.
 struct Piece {
   std::size_t begin = 0, end = 0;
-  const std::byte* values = nullptr;  // row `begin`; for bits the bitmap, whose bit `first_bit` it is
+  const std::byte* values =
+      nullptr;  // row `begin`; for bits the bitmap, whose bit `first_bit` it is
   std::size_t first_bit = 0;
   const std::uint8_t* mask = nullptr;  // row `begin`; null: nothing is masked
   std::ptrdiff_t mask_stride = 0;
@@ -68,7 +69,8 @@ void read_block(const Column& column, std::size_t begin, std::size_t end, double
 // Values of the given rows, in their order.
 void read_rows(const Column& column, std::span<const RowId> rows, double* out);
 
-// Indices of the columns with integers beyond 2^53, where a double no longer tells neighbours apart.
+// Indices of the columns with integers beyond 2^53, where a double no longer tells neighbours
+// apart.
 std::vector<std::size_t> inexact_columns(const Columns& table);
 
 // The rows of a table that a fit uses: all of them, or those of an index.

@@ -71,9 +71,7 @@ def units(fixed: np.ndarray, seed: int) -> tuple[np.ndarray, tuple[int, int]]:
         shifts = tuple(_shift(int(totals[0, j]), n, 16) for j in (0, 1))
         if all(int(totals[0, j]) >> shifts[j] >= NARROW_MEAN_UNITS * n for j in (0, 1)):
             u = _mix(np.arange(n), seed).astype(np.int64)
-            up = np.stack(
-                [(u & 0xFFFF) << (shifts[0] - 16), (u >> 16) << (shifts[1] - 16)], axis=1
-            )
+            up = np.stack([(u & 0xFFFF) << (shifts[0] - 16), (u >> 16) << (shifts[1] - 16)], axis=1)
             return (fixed + up[:, None, :]) >> np.array(shifts), shifts
     shifts = (0, 0)
     for k in range(outputs):

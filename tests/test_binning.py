@@ -1,6 +1,7 @@
 """Binning: edges, codes, and that neither depends on threads, chunks or the kind of table."""
 
 import doctest
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -228,7 +229,9 @@ class TestCodes:
         assert codes.width == width
         assert codes.n_bins.tolist() == [max_bins] * 3
         assert codes.has_missing.tolist() == [0, 1, 0]
-        assert codes.first_slot.tolist() == np.cumsum([0, max_bins, max_bins + 1, max_bins]).tolist()
+        assert (
+            codes.first_slot.tolist() == np.cumsum([0, max_bins, max_bins + 1, max_bins]).tolist()
+        )
         assert (codes.by_row == codes.by_column).all()
         assert codes.by_row[5, 1] == max_bins
 
@@ -295,7 +298,10 @@ class TestSameAnswer:
             "pandas pyarrow": pd.DataFrame(values, columns=names).astype("double[pyarrow]"),
             "polars": pl.DataFrame(values, schema=names),
             "polars chunked": pl.concat(
-                [pl.DataFrame(values[:999], schema=names), pl.DataFrame(values[999:], schema=names)],
+                [
+                    pl.DataFrame(values[:999], schema=names),
+                    pl.DataFrame(values[999:], schema=names),
+                ],
                 rechunk=False,
             ),
             "pyarrow": table,
@@ -316,7 +322,7 @@ class TestSameAnswer:
             plain = [None if v is None else (v > 0 if dtype == pa.bool_() else v) for v in values]
             whole = pa.table({"a": pa.array(plain, dtype)})
             bounds = [0, *cuts, len(values)]
-            parts = [whole.slice(a, b - a) for a, b in zip(bounds, bounds[1:], strict=False)]
+            parts = [whole.slice(a, b - a) for a, b in pairwise(bounds)]
             expected = np.array([[np.nan if v is None else float(v)] for v in plain])
             assert self.bits(pa.concat_tables(parts)) == self.bits(whole) == self.bits(expected)
 
@@ -349,7 +355,10 @@ class TestDataset:
 
     def test_equal_weights_are_no_weights(self, rng):
         values = rng.normal(size=(999, 2))
-        plain, weighted = Dataset(values, max_bins=9), Dataset(values, sample_weight=0.1, max_bins=9)
+        plain, weighted = (
+            Dataset(values, max_bins=9),
+            Dataset(values, sample_weight=0.1, max_bins=9),
+        )
         assert [e.tolist() for e in plain.binned.edges] == [
             e.tolist() for e in weighted.binned.edges
         ]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference import ReferenceGrower, Settings, fixed_point
 
 from arboost import _core
+from reference import ReferenceGrower, Settings, fixed_point
 
 TREE_ARRAYS = ("tree_start", "feature", "bin", "left", "default_left", "value", "gain", "cover")
 

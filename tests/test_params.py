@@ -80,6 +80,7 @@ OUT_OF_RANGE = [
     ("base_score", math.nan),
     ("n_jobs", 0),
     ("n_jobs", -2),
+    ("n_jobs", 1025),
     ("random_state", -1),
     ("random_state", 2**32),
     ("verbose", -1),

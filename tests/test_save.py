@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import struct
 from dataclasses import replace
 
@@ -106,7 +107,7 @@ def test_round_trip(classes):
 
 
 @pytest.mark.parametrize(
-    "names", [None, ("", " "), ("\n", "\ud800"), ("[<:\"{", "\U0001f333"), ("x", "X")], ids=repr
+    "names", [None, ("", " "), ("\n", "\ud800"), ('[<:"{', "\U0001f333"), ("x", "X")], ids=repr
 )
 def test_names_round_trip(names):
     model = small_model(names=names)
@@ -197,7 +198,7 @@ def test_longer_file():
 def test_newer_version_refuses():
     data = bytearray(save.to_bytes(small_model()))
     data[8:16] = struct.pack("<II", 7, 6)
-    with pytest.raises(ModelFileError, match="format version 7 and needs .* 6 or later") as caught:
+    with pytest.raises(ModelFileError, match=r"format version 7 and needs .* 6 or later") as caught:
         save.from_bytes(sealed(bytes(data)))
     assert "Install a newer arboost" in str(caught.value)
 
@@ -243,20 +244,14 @@ HOSTILE = {
     "classes": lambda header: header.update(classes={"dtype": "<U999999999", "values": ["a", "b"]}),
     "narrow classes": lambda header: header.update(classes={"dtype": "<U1", "values": ["aa", "b"]}),
     "odd classes": lambda header: header.update(classes={"dtype": 5, "values": ["aa", "b"]}),
-    "nested": lambda header: header.update(params={"a": json.loads("[" * 900 + "]" * 900)}),
 }
 
 
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_headers(change):
     data = with_header(save.to_bytes(small_model()), change)
-    try:
-        model = save.from_bytes(data, "it")
-    except ModelFileError as error:
-        assert str(error).startswith("cannot read it: ")
-    else:
-        assert change is HOSTILE["nested"]
-        model.validate()
+    with pytest.raises(ModelFileError, match=r"^cannot read it: "):
+        save.from_bytes(data, "it")
 
 
 def test_deeply_nested_header():
@@ -308,6 +303,6 @@ def test_paths():
 
 
 def test_folder(tmp_path):
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match=re.escape(str(tmp_path))):
         save.write_model(small_model(), tmp_path)
     assert not os.listdir(tmp_path)

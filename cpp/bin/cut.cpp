@@ -1,7 +1,8 @@
 // Distinct values with weights -> edges.
 //
 //   values   -3 -2 -1  0 ########  1  2  3  4        # weight of a heavy value
-//   bins    |   2    |      1    |     3     |       heavy values first, one bin each; the stretches
+//   bins    |   2    |      1    |     3     |       heavy values first, one bin each; the
+//   stretches
 //                                                    of light values between them share the rest
 #include <algorithm>
 #include <cmath>
@@ -113,8 +114,7 @@ std::vector<std::size_t> bin_starts(Weights weights, std::size_t max_bins) {
     const double weight = weights.of(stretch.begin, stretch.end);
     std::size_t wanted = bins;
     if (n_light > 0 && weight < light)
-      wanted = static_cast<std::size_t>(
-          std::llround(weight / light * static_cast<double>(bins)));
+      wanted = static_cast<std::size_t>(std::llround(weight / light * static_cast<double>(bins)));
     if (spare) wanted = std::max<std::size_t>(1, std::min(wanted, bins - n_light));
     wanted = std::min(wanted, stretch.end - stretch.begin);
     if (wanted > 0) {

@@ -16,8 +16,8 @@ namespace {
 template <class Code>
 class Encoder {
  public:
-  Encoder(const Columns& table, const Rows& rows,
-          const std::vector<std::span<const double>>& edges, Codes& codes)
+  Encoder(const Columns& table, const Rows& rows, const std::vector<std::span<const double>>& edges,
+          Codes& codes)
       : table_(table), rows_(rows), codes_(codes), missing_(edges.size()) {
     for (const auto& column : edges) lookups_.emplace_back(column, rows.size());
   }
@@ -44,8 +44,7 @@ class Encoder {
     clear_pad(by_row, n);
     for (std::size_t f = 0; f < codes_.n_features; ++f) {
       rows_.read(table_.columns[f], begin, end, values);
-      Code* column =
-          reinterpret_cast<Code*>(codes_.by_column.data()) + f * codes_.n_rows + begin;
+      Code* column = reinterpret_cast<Code*>(codes_.by_column.data()) + f * codes_.n_rows + begin;
       if (lookups_[f].codes(values, n, buckets, column))
         missing_[f].store(true, std::memory_order_relaxed);
       for (std::size_t i = 0; i < n; ++i)

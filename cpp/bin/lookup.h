@@ -5,10 +5,10 @@
 //   bucket   | 0 |  1  | 2 | 3 | ...
 //   edges       ^    ^ ^         ^         first[b] = number of edges in buckets before b
 //
-// An edge in an earlier bucket than x is below x, one in a later bucket is above it: exactly, however
-// f rounds. What is left is a search among the edges of the bucket of x, a fixed number of steps
-// without branches. f is linear in x or in the bits of x (about its logarithm), whichever spreads
-// the edges better.
+// An edge in an earlier bucket than x is below x, one in a later bucket is above it: exactly,
+// however f rounds. What is left is a search among the edges of the bucket of x, a fixed number of
+// steps without branches. f is linear in x or in the bits of x (about its logarithm), whichever
+// spreads the edges better.
 #pragma once
 
 #include <algorithm>
@@ -49,11 +49,20 @@ class Lookup {
       for (std::size_t i = 0; i < n; ++i) buckets[i] = bits_bucket(values[i]);
     }
     switch (steps_) {
-      case 0: search<0>(values, n, buckets, out); break;
-      case 1: search<1>(values, n, buckets, out); break;
-      case 2: search<2>(values, n, buckets, out); break;
-      case 3: search<3>(values, n, buckets, out); break;
-      default: search<-1>(values, n, buckets, out);
+      case 0:
+        search<0>(values, n, buckets, out);
+        break;
+      case 1:
+        search<1>(values, n, buckets, out);
+        break;
+      case 2:
+        search<2>(values, n, buckets, out);
+        break;
+      case 3:
+        search<3>(values, n, buckets, out);
+        break;
+      default:
+        search<-1>(values, n, buckets, out);
     }
     const auto missing_code = static_cast<Code>(n_edges_ + 1);
     bool any = false;

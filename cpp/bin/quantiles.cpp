@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <deque>  // atomics do not move
 #include <limits>
 #include <stdexcept>
 #include <type_traits>
 
 #include "keys.h"
+#include "lookup.h"
 #include "random.h"
 
 namespace arboost {
@@ -74,8 +76,8 @@ class Sampler {
           const Sample& sample)
       : table_(table), rows_(rows), weights_(weights), sample_(sample) {}
 
-  // Calls done(c, distinct values, running sums of weights) for columns [begin, end). They are read together,
-  // because neighbours share cache lines in a row-major table.
+  // Calls done(c, distinct values, running sums of weights) for columns [begin, end). They are read
+  // together, because neighbours share cache lines in a row-major table.
   template <class Done>
   void run(std::size_t begin, std::size_t end, Scratch& scratch, const Done& done) const {
     const std::size_t n = sample_.size;
@@ -120,10 +122,10 @@ class Sampler {
         Item item;
         item.key = key_of(static_cast<Number>(block[i]));
         if constexpr (requires { item.position; })
-          item.position = static_cast<std::uint32_t>(
-              sample_.complete ? first + i : sample_.places[first + i]);
+          item.position =
+              static_cast<std::uint32_t>(sample_.complete ? first + i : sample_.places[first + i]);
         items[size] = item;
-        size += std::isnan(block[i]) ? 0 : 1;
+        size += std::isnan(block[i]) ? 0u : 1u;
       }
     });
     return size - before;
@@ -145,7 +147,7 @@ class Sampler {
       // Written for every item, kept for the last one of each value: no branch to mispredict.
       scratch.values[n] = value_of(items[i].key);
       scratch.sums[n] = sum;
-      n += i + 1 == items.size() || items[i].key != items[i + 1].key ? 1 : 0;
+      n += i + 1 == items.size() || items[i].key != items[i + 1].key ? 1u : 0u;
     }
     scratch.values.resize(n);
     scratch.sums.resize(n);
@@ -157,40 +159,52 @@ class Sampler {
   const Sample& sample_;
 };
 
-// Scans all rows of the columns whose sample has at most max_bins values, because the rows beside
-// the sample may hold more. Columns whose values fit have their edges replaced by exact ones.
-void complete(const Columns& table, const Rows& rows, const std::vector<std::size_t>& candidates,
+// A column whose sample has few values: the rows beside the sample may hold others.
+struct Candidate {
+  Candidate(std::size_t index, const std::vector<double>& values, const std::vector<double>& edges,
+            std::size_t n_rows)
+      : column(index), known(values), lookup(edges, n_rows) {
+    known.resize(values.size() + 2, std::numeric_limits<double>::quiet_NaN());  // code of missing
+  }
+  std::size_t column;
+  std::vector<double> known;  // by code
+  Lookup<std::uint16_t> lookup;
+  std::atomic<bool> too_many = false;
+};
+
+// Scans all rows of the candidates. Those whose values fit have their edges replaced by exact ones.
+void complete(const Columns& table, const Rows& rows, std::deque<Candidate>& candidates,
               std::size_t max_bins, Team& team, std::vector<std::vector<double>>& edges) {
-  const std::size_t n = candidates.size();
   std::vector<std::vector<KeySet>> seen(static_cast<std::size_t>(team.size()),
-                                        std::vector<KeySet>(n));
-  std::vector<std::atomic<bool>> too_many(n);
-  team.for_chunks(0, rows.size(), 64 * block_rows, [&](std::size_t begin, std::size_t end, int m) {
+                                        std::vector<KeySet>(candidates.size()));
+  const auto scan = [&](Candidate& candidate, std::size_t begin, std::size_t end, KeySet& others) {
     double block[block_rows];
-    for (; begin < end; begin += block_rows) {
-      const std::size_t stop = std::min(begin + block_rows, end);
-      for (std::size_t k = 0; k < n; ++k) {
-        if (too_many[k].load(std::memory_order_relaxed)) continue;
-        rows.read(table.columns[candidates[k]], begin, stop, block);
-        KeySet& keys = seen[static_cast<std::size_t>(m)][k];
-        for (std::size_t i = 0; i < stop - begin; ++i)
-          if (!std::isnan(block[i])) keys.insert(key_of(block[i]));
-        if (keys.size() > max_bins) too_many[k].store(true, std::memory_order_relaxed);
-      }
-    }
+    std::uint32_t buckets[block_rows];
+    std::uint16_t codes[block_rows];
+    rows.read(table.columns[candidate.column], begin, end, block);
+    candidate.lookup.codes(block, end - begin, buckets, codes);
+    for (std::size_t i = 0; i < end - begin; ++i)
+      if (candidate.known[codes[i]] != block[i] && !std::isnan(block[i]))
+        others.insert(key_of(block[i]));
+    if (others.size() > max_bins) candidate.too_many.store(true, std::memory_order_relaxed);
+  };
+  team.for_chunks(0, rows.size(), 64 * block_rows, [&](std::size_t begin, std::size_t end, int m) {
+    for (; begin < end; begin += block_rows)
+      for (std::size_t k = 0; k < candidates.size(); ++k)
+        if (!candidates[k].too_many.load(std::memory_order_relaxed))
+          scan(candidates[k], begin, std::min(begin + block_rows, end),
+               seen[static_cast<std::size_t>(m)][k]);
   });
-  for (std::size_t k = 0; k < n; ++k) {
-    std::vector<std::uint64_t> keys;
-    for (const auto& member : seen) {
-      const auto more = member[k].keys();
-      keys.insert(keys.end(), more.begin(), more.end());
-    }
-    std::sort(keys.begin(), keys.end());
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-    if (too_many[k].load() || keys.size() > max_bins) continue;
-    std::vector<double> values;
-    for (const std::uint64_t key : keys) values.push_back(value_of(key));
-    edges[candidates[k]] = cut(values, {}, max_bins);
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
+    Candidate& candidate = candidates[k];
+    std::vector<double>& values = candidate.known;
+    values.resize(values.size() - 2);
+    for (const auto& member : seen)
+      for (const std::uint64_t key : member[k].keys()) values.push_back(value_of(key));
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    if (!candidate.too_many.load() && values.size() <= max_bins)
+      edges[candidate.column] = cut(values, {}, max_bins);
   }
 }
 
@@ -203,7 +217,8 @@ std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& row
     throw std::invalid_argument("A fit holds at most 2^32 - 1 rows. Pass fewer rows.");
   const std::size_t n_columns = table.columns.size();
   std::vector<std::vector<double>> edges(n_columns);
-  std::vector<std::uint8_t> few(n_columns);
+  std::vector<std::vector<double>> few(n_columns);  // distinct values where they may be all
+  std::vector<std::uint8_t> is_few(n_columns);
   const Sample sample = choose_rows(rows, team);
   const Sampler sampler(table, rows, weights, sample);
 
@@ -215,15 +230,16 @@ std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& row
   team.for_chunks(0, n_columns, group, [&](std::size_t begin, std::size_t end, int member) {
     const auto done = [&](std::size_t c, std::span<const double> values,
                           std::span<const double> sums) {
-      few[c] = values.size() <= max_bins ? 1 : 0;
+      is_few[c] = values.size() <= max_bins ? 1 : 0;
       edges[c] = cut(values, sums, max_bins);
+      if (is_few[c] != 0 && !sample.complete) few[c].assign(values.begin(), values.end());
     };
     sampler.run(begin, end, scratch[static_cast<std::size_t>(member)], done);
   });
   if (sample.complete) return edges;
-  std::vector<std::size_t> candidates;
+  std::deque<Candidate> candidates;
   for (std::size_t c = 0; c < n_columns; ++c)
-    if (few[c] != 0) candidates.push_back(c);
+    if (is_few[c] != 0) candidates.emplace_back(c, few[c], edges[c], rows.size());
   if (!candidates.empty()) complete(table, rows, candidates, max_bins, team, edges);
   return edges;
 }

@@ -22,8 +22,8 @@ std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& row
 double edge_between(double a, double b);
 
 // Edges that split the distinct values, ascending, into at most max_bins bins of about equal
-// weight. Values that are heavier than a fair share have a bin of their own. sums[i] is the weight of
-// the values 0 to i; it is not read while the values fit into max_bins.
+// weight. Values that are heavier than a fair share have a bin of their own. sums[i] is the weight
+// of the values 0 to i; it is not read while the values fit into max_bins.
 std::vector<double> cut(std::span<const double> values, std::span<const double> sums,
                         std::size_t max_bins);
 

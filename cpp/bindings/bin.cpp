@@ -34,11 +34,16 @@ Type type_of(nb::dlpack::dtype dtype) {
   const auto code = static_cast<Code>(dtype.code);
   const auto pick = [&](Type b8, Type b16, Type b32, Type b64) {
     switch (dtype.bits) {
-      case 8: return b8;
-      case 16: return b16;
-      case 32: return b32;
-      case 64: return b64;
-      default: return Type::null;
+      case 8:
+        return b8;
+      case 16:
+        return b16;
+      case 32:
+        return b32;
+      case 64:
+        return b64;
+      default:
+        return Type::null;
     }
   };
   Type type = Type::null;
@@ -113,12 +118,13 @@ Columns pick(const Columns& table, const std::vector<std::size_t>& indices) {
 }
 
 // (columns or None, [(name, format)], indices of columns that are not numbers, a table or not)
-using ArrowAnswer = std::tuple<std::optional<Columns>, std::vector<std::pair<std::string, std::string>>,
-                               std::vector<std::size_t>, bool>;
+using ArrowAnswer =
+    std::tuple<std::optional<Columns>, std::vector<std::pair<std::string, std::string>>,
+               std::vector<std::size_t>, bool>;
 
 ArrowAnswer from_arrow(const nb::capsule& capsule) {
-  auto* stream = static_cast<ArrowArrayStream*>(
-      PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
+  auto* stream =
+      static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
   if (stream == nullptr) throw nb::python_error();
   ArrowImport import = import_arrow(*stream);
   std::vector<std::pair<std::string, std::string>> fields;
@@ -129,13 +135,15 @@ ArrowAnswer from_arrow(const nb::capsule& capsule) {
   return {std::move(columns), std::move(fields), std::move(import.unsupported), import.is_table};
 }
 
-// numpy array that owns the vector.
+// numpy array that owns a vector.
 template <class T>
-nb::object to_numpy(std::vector<T> values) {
+using Owned = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+template <class T>
+Owned<T> to_numpy(std::vector<T> values) {
   auto* owned = new std::vector<T>(std::move(values));
   nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  using Array1D = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-  return nb::cast(Array1D(owned->data(), {owned->size()}, owner));
+  return Owned<T>(owned->data(), {owned->size()}, owner);
 }
 
 Rows rows_of(const Columns& table, const std::optional<Index>& rows) {
@@ -147,8 +155,9 @@ Rows rows_of(const Columns& table, const std::optional<Index>& rows) {
   return Rows(n, index);
 }
 
-auto bound_quantiles(const Columns& table, const std::optional<Index>& rows,
-                     const std::optional<Doubles>& weights, std::size_t max_bins, int n_threads) {
+std::vector<Owned<double>> bound_quantiles(const Columns& table, const std::optional<Index>& rows,
+                                           const std::optional<Doubles>& weights,
+                                           std::size_t max_bins, int n_threads) {
   if (max_bins < 2 || max_bins > 65535)
     throw std::invalid_argument("max_bins must be from 2 to 65535.");
   std::vector<std::vector<double>> edges;
@@ -162,8 +171,8 @@ auto bound_quantiles(const Columns& table, const std::optional<Index>& rows,
     Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
     edges = quantiles(table, used, w, max_bins, team);
   }
-  nb::list result;
-  for (auto& column : edges) result.append(to_numpy(std::move(column)));
+  std::vector<Owned<double>> result;
+  for (auto& column : edges) result.push_back(to_numpy(std::move(column)));
   return result;
 }
 
@@ -185,8 +194,10 @@ Codes bound_encode(const Columns& table, const std::optional<Index>& rows,
   return encode(table, used, spans, team);
 }
 
+using View = nb::ndarray<nb::numpy, nb::ro, nb::ndim<2>>;
+
 // Read-only view of one of the two tables as an array of shape (n_rows, n_features).
-nb::object view_of(nb::handle self, bool by_row) {
+View view_of(nb::handle self, bool by_row) {
   const auto& codes = nb::cast<const Codes&>(self);
   const auto width = static_cast<std::size_t>(codes.width);
   const std::size_t shape[2] = {codes.n_rows, codes.n_features};
@@ -195,7 +206,7 @@ nb::object view_of(nb::handle self, bool by_row) {
   const std::int64_t strides[2] = {row_step, column_step};
   const auto dtype = width == 1 ? nb::dtype<std::uint8_t>() : nb::dtype<std::uint16_t>();
   const auto* data = by_row ? codes.by_row.data() : codes.by_column.data();
-  return nb::cast(nb::ndarray<nb::numpy, nb::ro>(data, 2, shape, self, strides, dtype));
+  return View(data, 2, shape, self, strides, dtype);
 }
 
 }  // namespace
@@ -205,8 +216,7 @@ void bind_bin(nb::module_& m) {
 
   nb::class_<Columns>(m, "Columns", "Typed columns of a table: views, never copies.")
       .def(
-          "__init__",
-          [](Columns* self, std::size_t n_rows) { new (self) Columns{n_rows, {}, {}}; },
+          "__init__", [](Columns* self, std::size_t n_rows) { new (self) Columns{n_rows, {}, {}}; },
           "n_rows"_a)
       .def("add", &add, "values"_a.noconvert(), "mask"_a.noconvert().none() = nb::none(),
            "Append a column; mask is True where a value is missing.")
@@ -215,29 +225,39 @@ void bind_bin(nb::module_& m) {
       .def("select", &pick, "indices"_a, "Table of the given columns, in that order.")
       .def("inexact_columns", &arboost::inexact_columns,
            "Indices of columns with integers that a float64 cannot hold.")
-      .def_static("from_arrow", &from_arrow, "stream"_a,
-                  "(columns or None where some are not numbers, [(name, format)], indices of those, "
-                  "whether the stream was a table and not a single column).")
+      .def_static(
+          "from_arrow", &from_arrow, "stream"_a,
+          "(columns or None where some are not numbers, [(name, format)], indices of those, "
+          "whether the stream was a table and not a single column).")
       .def_prop_ro("n_rows", [](const Columns& table) { return table.n_rows; })
       .def_prop_ro("n_columns", [](const Columns& table) { return table.columns.size(); });
 
+  constexpr auto own = nb::rv_policy::automatic;  // arrays that know what keeps them alive
   nb::class_<Codes>(m, "Codes", "A binned table.")
       .def_prop_ro("n_rows", [](const Codes& codes) { return codes.n_rows; })
       .def_prop_ro("n_features", [](const Codes& codes) { return codes.n_features; })
       .def_prop_ro("width", [](const Codes& codes) { return codes.width; })
-      .def_prop_ro("n_bins", [](const Codes& codes) { return to_numpy(codes.n_bins); })
-      .def_prop_ro("has_missing", [](const Codes& codes) { return to_numpy(codes.has_missing); })
-      .def_prop_ro("first_slot", [](const Codes& codes) { return to_numpy(codes.first_slot); })
-      .def_prop_ro("by_row", [](nb::handle self) { return view_of(self, true); })
-      .def_prop_ro("by_column", [](nb::handle self) { return view_of(self, false); })
-      .def("to_numpy", [](nb::handle self) { return view_of(self, true).attr("astype")("uint16"); },
-           "Copy of the codes as uint16, one row of the array for each row of the table.");
+      .def_prop_ro(
+          "n_bins", [](const Codes& codes) { return to_numpy(codes.n_bins); }, own)
+      .def_prop_ro(
+          "has_missing", [](const Codes& codes) { return to_numpy(codes.has_missing); }, own)
+      .def_prop_ro(
+          "first_slot", [](const Codes& codes) { return to_numpy(codes.first_slot); }, own)
+      .def_prop_ro(
+          "by_row", [](nb::handle self) { return view_of(self, true); }, own)
+      .def_prop_ro(
+          "by_column", [](nb::handle self) { return view_of(self, false); }, own)
+      .def(
+          "to_numpy",
+          [](nb::handle self) { return nb::cast(view_of(self, true)).attr("astype")("uint16"); },
+          nb::sig("def to_numpy(self) -> numpy.typing.NDArray[numpy.uint16]"),
+          "Copy of the codes as uint16, one row of the array for each row of the table.");
 
   m.def("quantiles", &bound_quantiles, "columns"_a, "rows"_a.noconvert().none(),
         "weights"_a.noconvert().none(), "max_bins"_a, "n_threads"_a,
         "Edges of every column, ascending; weights belong to the rows that are used.");
-  m.def("encode", &bound_encode, "columns"_a, "rows"_a.noconvert().none(), "edges"_a,
-        "n_threads"_a, "Codes of every value: the number of edges strictly below it.");
+  m.def("encode", &bound_encode, "columns"_a, "rows"_a.noconvert().none(), "edges"_a, "n_threads"_a,
+        "Codes of every value: the number of edges strictly below it.");
 }
 
 }  // namespace arboost::bindings

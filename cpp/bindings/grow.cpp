@@ -16,7 +16,9 @@ namespace {
 // A grower with the trees it has grown.
 struct TreeGrower {
   TreeGrower(const Codes& codes, std::size_t width, const TreeParams& params)
-      : n_rows(codes.n_rows), n_features(codes.n_features), trees(width),
+      : n_rows(codes.n_rows),
+        n_features(codes.n_features),
+        trees(width),
         grower(codes, params, width) {}
 
   std::size_t n_rows, n_features;
@@ -70,9 +72,10 @@ nb::dict trees(const TreeGrower& self) {
   return result;
 }
 
-TreeParams tree_params(std::optional<std::int64_t> max_depth, std::optional<std::int64_t> max_leaves,
-                       bool best_first, double min_child_weight, std::int64_t min_samples_leaf,
-                       double gamma, double reg_lambda, double reg_alpha, double max_delta_step) {
+TreeParams tree_params(std::optional<std::int64_t> max_depth,
+                       std::optional<std::int64_t> max_leaves, bool best_first,
+                       double min_child_weight, std::int64_t min_samples_leaf, double gamma,
+                       double reg_lambda, double reg_alpha, double max_delta_step) {
   return {.max_depth = max_depth.value_or(TreeParams::unlimited),
           .max_leaves = max_leaves.value_or(TreeParams::unlimited),
           .best_first = best_first,
@@ -88,19 +91,19 @@ TreeParams tree_params(std::optional<std::int64_t> max_depth, std::optional<std:
 
 void bind_grow(nb::module_& m) {
   nb::class_<TreeParams>(m, "TreeParams", "How a tree is grown.")
-      .def("__init__",
-           [](TreeParams* self, std::optional<std::int64_t> max_depth,
-              std::optional<std::int64_t> max_leaves, bool best_first, double min_child_weight,
-              std::int64_t min_samples_leaf, double gamma, double reg_lambda, double reg_alpha,
-              double max_delta_step) {
-             new (self) TreeParams(tree_params(max_depth, max_leaves, best_first, min_child_weight,
-                                               min_samples_leaf, gamma, reg_lambda, reg_alpha,
-                                               max_delta_step));
-           },
-           nb::kw_only(), nb::arg("max_depth").none(), nb::arg("max_leaves").none(),
-           nb::arg("best_first"), nb::arg("min_child_weight"), nb::arg("min_samples_leaf"),
-           nb::arg("gamma"), nb::arg("reg_lambda"), nb::arg("reg_alpha"),
-           nb::arg("max_delta_step"));
+      .def(
+          "__init__",
+          [](TreeParams* self, std::optional<std::int64_t> max_depth,
+             std::optional<std::int64_t> max_leaves, bool best_first, double min_child_weight,
+             std::int64_t min_samples_leaf, double gamma, double reg_lambda, double reg_alpha,
+             double max_delta_step) {
+            new (self) TreeParams(tree_params(max_depth, max_leaves, best_first, min_child_weight,
+                                              min_samples_leaf, gamma, reg_lambda, reg_alpha,
+                                              max_delta_step));
+          },
+          nb::kw_only(), nb::arg("max_depth").none(), nb::arg("max_leaves").none(),
+          nb::arg("best_first"), nb::arg("min_child_weight"), nb::arg("min_samples_leaf"),
+          nb::arg("gamma"), nb::arg("reg_lambda"), nb::arg("reg_alpha"), nb::arg("max_delta_step"));
   nb::class_<TreeGrower>(m, "Grower", "Grows trees on one binned table, and keeps them.")
       .def(nb::init<const Codes&, std::size_t, const TreeParams&>(), nb::arg("codes"),
            nb::arg("width"), nb::arg("params"), nb::keep_alive<1, 2>())

@@ -65,11 +65,11 @@ void bind_loss(nb::module_& m) {
           "to_numpy",
           [](const Gradients& self) {
             auto* copy = new std::int32_t[self.n_rows * self.outputs * 2];
-            nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
+            nb::capsule owner(copy,
+                              [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
             for (std::size_t i = 0; i < self.n_rows; ++i)
               for (std::size_t k = 0; k < self.outputs; ++k) {
-                const FixedPair pair =
-                    self.pairs[i * self.row_stride() + k * self.output_stride()];
+                const FixedPair pair = self.pairs[i * self.row_stride() + k * self.output_stride()];
                 copy[(i * self.outputs + k) * 2] = pair.g;
                 copy[(i * self.outputs + k) * 2 + 1] = pair.h;
               }

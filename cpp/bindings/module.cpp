@@ -19,8 +19,9 @@ NB_MODULE(_core, m) {
   m.doc() = "The core of arboost: arrays in, arrays out. Use the package arboost instead.";
   m.def("available_threads", &arboost::available_threads,
         "CPUs that this process may use, container limits counted in.");
-  m.def("instruction_set", [] { return arboost::kernels().name; },
-        "Which variant of the kernels runs on this CPU: baseline, avx2 or avx512.");
+  m.def(
+      "instruction_set", [] { return arboost::kernels().name; },
+      "Which variant of the kernels runs on this CPU: baseline, avx2 or avx512.");
   arboost::bindings::bind_bin(m);
   arboost::bindings::bind_loss(m);
   arboost::bindings::bind_grow(m);

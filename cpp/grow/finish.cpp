@@ -1,7 +1,8 @@
 // Rows in leaves -> leaf of each row, leaf values, flat arrays.
 //
-// Leaf values come from the fixed-point gradients themselves (30 bits each, 64-bit sums), not from the
-// coarser integers that chose the splits: as good as doubles, and independent of the order of rows.
+// Leaf values come from the fixed-point gradients themselves (30 bits each, 64-bit sums), not from
+// the coarser integers that chose the splits: as good as doubles, and independent of the order of
+// rows.
 #include <cmath>
 #include <limits>
 
@@ -10,7 +11,7 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t rows_per_piece = 16384;
+constexpr std::size_t stretch_rows = 16384;
 
 // A stretch of one leaf's rows.
 struct Stretch {
@@ -18,16 +19,11 @@ struct Stretch {
   const GrowNode* leaf;
 };
 
-#if defined(_MSC_VER)
-void prefetch(const void*) {}
-#else
-void prefetch(const void* address) { __builtin_prefetch(address); }
-#endif
-
 }  // namespace
 
 void Grower::finish_tree(const Gradients& gradients, std::size_t output, double rate,
                          GrownTrees& forest, Team& team) {
+  assign_leaves(team);
   std::vector<std::int64_t> sums = leaf_sums(gradients, output, team);
   // Children come after their parents: from the back, every node's sums are complete when reached.
   const std::size_t per_node = 2 * width_;
@@ -40,46 +36,54 @@ void Grower::finish_tree(const Gradients& gradients, std::size_t output, double 
   append_tree(sums, gradients, rate, forest);
 }
 
-// Sums [node][output][g, h] of the leaves; zero for inner nodes. Also notes the leaf of each row.
-std::vector<std::int64_t> Grower::leaf_sums(const Gradients& gradients, std::size_t output,
-                                            Team& team) {
-  std::vector<Stretch> pieces;
+// Notes the leaf of each row: the rows of a leaf lie together, their places in the table do not.
+void Grower::assign_leaves(Team& team) {
+  std::vector<Stretch> stretches;
   for (const GrowNode* node : tree_) {
     if (node->committed) continue;
-    for (std::size_t at = node->begin; at < node->end; at += rows_per_piece)
-      pieces.push_back({at, std::min(at + rows_per_piece, node->end), node});
+    for (std::size_t at = node->begin; at < node->end; at += stretch_rows)
+      stretches.push_back({at, std::min(at + stretch_rows, node->end), node});
   }
+  const std::size_t grain = std::max<std::size_t>(1, stretches.size() / 64);
+  team.for_chunks(0, stretches.size(), grain, [&](std::size_t first, std::size_t last, int) {
+    for (std::size_t s = first; s < last; ++s) {
+      const Stretch& stretch = stretches[s];
+      const Element* e = rows_.elements(*stretch.leaf) + (stretch.begin - stretch.leaf->begin);
+      const std::size_t n = stretch.end - stretch.begin;
+      const auto id = static_cast<std::uint32_t>(stretch.leaf->id);
+      for (std::size_t i = 0; i < n; ++i) leaf_of_row_[row_of(e[i])] = id;
+    }
+  });
+}
+
+// Sums [node][output][g, h] of the leaves' rows, read in the order of the table; zero for inner
+// nodes.
+std::vector<std::int64_t> Grower::leaf_sums(const Gradients& gradients, std::size_t output,
+                                            Team& team) const {
   const std::size_t per_node = 2 * width_;
   std::vector<std::int64_t> sums(tree_.size() * per_node, 0);
-  std::mutex mutex;
   const FixedPair* pairs = gradients.pairs.data() + output * gradients.output_stride();
   const std::size_t stride = gradients.row_stride();
-  team.for_chunks(0, pieces.size(), 4, [&](std::size_t first, std::size_t last, int) {
-    std::vector<std::int64_t> own(per_node);
-    for (std::size_t p = first; p < last; ++p) {
-      const Stretch& piece = pieces[p];
-      const Element* e = rows_.elements(*piece.leaf) + (piece.begin - piece.leaf->begin);
-      const std::size_t n = piece.end - piece.begin;
-      const auto id = static_cast<std::uint32_t>(piece.leaf->id);
-      std::fill(own.begin(), own.end(), 0);
-      for (std::size_t i = 0; i < n; ++i) {
-        if (i + 16 < n) prefetch(pairs + row_of(e[i + 16]) * stride);
-        const RowId row = row_of(e[i]);
-        leaf_of_row_[row] = id;
-        for (std::size_t k = 0; k < width_; ++k) {
-          own[2 * k] += pairs[row * stride + k].g;
-          own[2 * k + 1] += pairs[row * stride + k].h;
-        }
+  std::mutex mutex;
+  // Every chunk has sums of its own for all nodes, so it should have many more rows than that.
+  const std::size_t grain = std::max(stretch_rows, 16 * tree_.size());
+  team.for_chunks(0, codes_.n_rows, grain, [&](std::size_t begin, std::size_t end, int) {
+    std::vector<std::int64_t> own(sums.size(), 0);
+    for (std::size_t row = begin; row < end; ++row) {
+      std::int64_t* sum = own.data() + leaf_of_row_[row] * per_node;
+      for (std::size_t k = 0; k < width_; ++k) {
+        sum[2 * k] += pairs[row * stride + k].g;
+        sum[2 * k + 1] += pairs[row * stride + k].h;
       }
-      std::lock_guard lock(mutex);
-      for (std::size_t j = 0; j < per_node; ++j) sums[id * per_node + j] += own[j];
     }
+    std::lock_guard lock(mutex);
+    for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += own[j];
   });
   return sums;
 }
 
-// The step of a leaf, -S(G) / (H + lambda) within max_delta_step (Chen and Guestrin 2016, equation 5,
-// with S as in grow/gain.h).
+// The step of a leaf, -S(G) / (H + lambda) within max_delta_step (Chen and Guestrin 2016, equation
+// 5, with S as in grow/gain.h).
 double Grower::leaf_step(double g, double h) const {
   const double size = std::abs(g), denominator = h + params_.reg_lambda;
   if (size <= params_.reg_alpha || denominator <= 0) return 0.0;

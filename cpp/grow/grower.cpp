@@ -94,6 +94,7 @@ void Grower::work(int member, Team& team) {
       std::lock_guard lock(mutex_);
       node->expanded = true;
       queue_->commit([this](GrowNode* done) { commit(*done); });
+      queue_->drop([this](GrowNode* leaf) { forget_histogram(*leaf); });
     }
     team.notify();
   }
@@ -163,10 +164,12 @@ void Grower::evaluate_children(GrowNode& node, int member, Team& team) {
   if (search_larger) evaluate(larger, member, team);
   if (larger.histogram != parent) histograms_.release(parent);
   for (GrowNode* child : {node.left, node.right})
-    if (child->gain <= 0 || histograms_.scarce()) {
-      histograms_.release(child->histogram);
-      child->histogram = nullptr;
-    }
+    if (child->gain <= 0 || histograms_.scarce()) forget_histogram(*child);
+}
+
+void Grower::forget_histogram(GrowNode& node) {
+  histograms_.release(node.histogram);
+  node.histogram = nullptr;
 }
 
 bool Grower::may_split(const GrowNode& node) const {

@@ -1,9 +1,9 @@
 // Codes and gradients -> a tree, and the leaf of each row.
 //
-// Node by node: take the best open node, split its rows, build the smaller child's histogram, get the
-// larger child's by subtraction, search both for their best splits, and put them back in the queue.
-// Threads do this for several nodes at once, and share out the rows of large ones. Sums are exact
-// integers and nodes are committed in one order, so the tree does not depend on the threads.
+// Node by node: take the best open node, split its rows, build the smaller child's histogram, get
+// the larger child's by subtraction, search both for their best splits, and put them back in the
+// queue. Threads do this for several nodes at once, and share out the rows of large ones. Sums are
+// exact integers and nodes are committed in one order, so the tree does not depend on the threads.
 #pragma once
 
 #include <atomic>
@@ -51,6 +51,7 @@ class Grower {
   void search(const GrowNode& node, std::size_t first, std::size_t last, const std::int64_t* values,
               Scratch& scratch, GrowNode& best) const;
   void commit(GrowNode& node);
+  void forget_histogram(GrowNode& node);
   bool may_split(const GrowNode& node) const;
   bool is_small(const GrowNode& node) const { return node.n_rows() <= small_rows_; }
   GrowNode& new_node(std::size_t begin, std::size_t end, int buffer, std::int64_t depth);
@@ -60,7 +61,9 @@ class Grower {
   // The finished tree: leaf of each row, exact sums of its nodes, then flat arrays.
   void finish_tree(const Gradients& gradients, std::size_t output, double rate, GrownTrees& forest,
                    Team& team);
-  std::vector<std::int64_t> leaf_sums(const Gradients& gradients, std::size_t output, Team& team);
+  void assign_leaves(Team& team);
+  std::vector<std::int64_t> leaf_sums(const Gradients& gradients, std::size_t output,
+                                      Team& team) const;
   void append_tree(const std::vector<std::int64_t>& sums, const Gradients& gradients, double rate,
                    GrownTrees& forest) const;
 
@@ -70,7 +73,7 @@ class Grower {
   RowPartition rows_;
   Histograms histograms_;
   GainParams gain_{};
-  double score_unit_ = 1;  // real value of one unit of score
+  double score_unit_ = 1;                          // real value of one unit of score
   std::vector<std::unique_ptr<Scratch>> scratch_;  // [member]
   Buffer<std::uint32_t> leaf_of_row_;
 

@@ -12,7 +12,9 @@ namespace {
 #if defined(_MSC_VER)
 inline void prefetch(const void*) {}
 #else
-inline void prefetch(const void* address) { __builtin_prefetch(address); }
+inline void prefetch(const void* address) {
+  __builtin_prefetch(address);
+}
 #endif
 
 // Rows ahead of the current one whose codes are asked for: a node's rows lie scattered.
@@ -24,16 +26,28 @@ inline PackedSum widen(Element e) {
   return pack(pair >> 16, pair & 0xffff);
 }
 
-// Where feature f's slots begin: by multiplication when features have the same number of slots,
-// which saves one load for each update, else by table.
+// Walks over the features' slots: by equal steps when all features have the same room, which saves
+// one load for each update, else by table.
 template <bool uniform>
-struct SlotCursor {
-  const Slots& slots;
-  std::int64_t* base;
-  std::size_t channels;
-  std::int64_t* at(std::size_t f) const {
-    return base + (uniform ? f * slots.stride : slots.first[f]) * channels;
+class SlotWalk {
+ public:
+  SlotWalk(const Slots& slots, std::int64_t* hist)
+      : hist_(hist), at_(hist), step_(slots.stride), first_(slots.first) {}
+  std::int64_t* next() {
+    if constexpr (uniform) {
+      std::int64_t* here = at_;
+      at_ += step_;
+      return here;
+    } else {
+      return hist_ + *first_++;
+    }
   }
+
+ private:
+  std::int64_t* hist_;
+  std::int64_t* at_;
+  std::size_t step_;
+  const std::uint32_t* first_;
 };
 
 // One channel. Two rows at a time, so that the CPU has two independent chains of updates.
@@ -43,10 +57,10 @@ void accumulate_one(const Codes& codes, const Slots& slots, const Element* eleme
   const std::uint8_t* rows = codes.by_row.data();
   const std::size_t stride = codes.row_stride;
   const std::size_t n_features = slots.n_features;
-  const auto row = [&](std::size_t i) {
+  const SlotWalk<uniform> start(slots, hist);
+  const auto row = [=](std::size_t i) {
     return reinterpret_cast<const Code*>(rows + row_of(elements[i]) * stride);
   };
-  const SlotCursor<uniform> cursor{slots, hist, 1};
   std::size_t i = 0;
   for (; i + 2 <= n; i += 2) {
     if (i + 2 + prefetch_distance <= n) {
@@ -57,25 +71,27 @@ void accumulate_one(const Codes& codes, const Slots& slots, const Element* eleme
     const Code* b = row(i + 1);
     const PackedSum va = value(elements[i]);
     const PackedSum vb = value(elements[i + 1]);
+    SlotWalk<uniform> walk = start;
     std::size_t f = 0;
     for (; f + 2 <= n_features; f += 2) {
-      std::int64_t* h0 = cursor.at(f);
-      std::int64_t* h1 = cursor.at(f + 1);
+      std::int64_t* h0 = walk.next();
+      std::int64_t* h1 = walk.next();
       h0[a[f]] += va;
       h1[a[f + 1]] += va;
       h0[b[f]] += vb;
       h1[b[f + 1]] += vb;
     }
     if (f < n_features) {
-      std::int64_t* h0 = cursor.at(f);
+      std::int64_t* h0 = walk.next();
       h0[a[f]] += va;
       h0[b[f]] += vb;
     }
   }
-  for (; i < n; ++i) {
+  if (i < n) {
     const Code* a = row(i);
     const PackedSum va = value(elements[i]);
-    for (std::size_t f = 0; f < n_features; ++f) cursor.at(f)[a[f]] += va;
+    SlotWalk<uniform> walk = start;
+    for (std::size_t f = 0; f < n_features; ++f) walk.next()[a[f]] += va;
   }
 }
 

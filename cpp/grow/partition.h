@@ -10,33 +10,44 @@
 namespace arboost::ARBOOST_ISA {
 namespace {
 
-template <class Code>
-std::size_t partition_code(const Code* column, const SplitRule& rule, const Element* elements,
-                           std::size_t n, Element* left_begin, Element* right_end) {
-  const std::uint32_t bin = rule.bin;
-  const std::uint32_t missing_left = rule.missing_left;
-  Element* left = left_begin;
+// goes_left(code) is 0 or 1. After i elements, n_left of them are on the left and i - n_left on the
+// right; both places are written and the one that was meant is kept.
+template <class Code, class GoesLeft>
+std::size_t partition_by(const Code* column, GoesLeft goes_left, const Element* elements,
+                         std::size_t n, Element* left, Element* right_end) {
   Element* right = right_end - 1;
-  for (std::size_t i = 0; i < n; ++i) {
-    const Element e = elements[i];
-    const std::uint32_t code = column[row_of(e)];
-    const std::size_t goes_left = (code <= bin) | (code == missing_left);
-    *left = e;
-    *right = e;
-    left += goes_left;
-    right -= 1 - goes_left;
+  std::size_t n_left = 0;
+  const auto place = [&](std::size_t i, Element e, std::size_t is_left) {
+    left[n_left] = e;
+    *(right - (i - n_left)) = e;
+    n_left += is_left;
+  };
+  std::size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const Element e[4] = {elements[i], elements[i + 1], elements[i + 2], elements[i + 3]};
+    std::size_t is_left[4];
+    for (int j = 0; j < 4; ++j) is_left[j] = goes_left(column[row_of(e[j])]);
+    for (std::size_t j = 0; j < 4; ++j) place(i + j, e[j], is_left[j]);
   }
-  return static_cast<std::size_t>(left - left_begin);
+  for (; i < n; ++i) place(i, elements[i], goes_left(column[row_of(elements[i])]));
+  return n_left;
 }
 
 std::size_t partition(const Codes& codes, std::size_t feature, const SplitRule& rule,
                       const Element* elements, std::size_t n, Element* left_begin,
                       Element* right_end) {
-  if (codes.width == 1)
-    return partition_code(codes.column<std::uint8_t>(feature), rule, elements, n, left_begin,
-                          right_end);
-  return partition_code(codes.column<std::uint16_t>(feature), rule, elements, n, left_begin,
+  const std::uint32_t bin = rule.bin, missing_left = rule.missing_left;
+  const auto follows = [=](std::uint32_t code) -> std::uint8_t {
+    return (code <= bin) | (code == missing_left);
+  };
+  if (codes.width == 2)
+    return partition_by(codes.column<std::uint16_t>(feature), follows, elements, n, left_begin,
                         right_end);
+  std::uint8_t table[256];  // one look-up is shorter than two comparisons
+  for (std::uint32_t code = 0; code < 256; ++code) table[code] = follows(code);
+  return partition_by(
+      codes.column<std::uint8_t>(feature), [&table](std::uint8_t code) { return table[code]; },
+      elements, n, left_begin, right_end);
 }
 
 }  // namespace

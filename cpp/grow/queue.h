@@ -5,6 +5,7 @@
 //   open      evaluated, in the tree, waiting to be expanded
 //   pending   being expanded, or expanded and waiting for a better node to be committed first
 //   commit    the best node of open and pending, once expanded: its children join the tree
+//   drop      open, but with as many better open nodes as there are splits left: a leaf for good
 #pragma once
 
 #include <algorithm>
@@ -20,11 +21,11 @@ struct GrowNode {
   std::size_t begin = 0, end = 0;  // its elements
   int buffer = 0;                  // which of the two element arrays holds them
   std::int64_t depth = 0;
-  std::int32_t id = -1;             // place in the finished tree, given when its parent is committed
-  std::vector<std::int64_t> sums;   // [channels]
+  std::int32_t id = -1;            // place in the finished tree, given when its parent is committed
+  std::vector<std::int64_t> sums;  // [channels]
   std::vector<std::int64_t> left_sums;  // [channels], of the rows that its best split sends left
-  std::int64_t* histogram = nullptr;  // kept while the node may still be expanded
-  double gain = -1;                 // of its best split, in units; not above 0: it is a leaf
+  std::int64_t* histogram = nullptr;    // kept while the node may still be expanded
+  double gain = -1;                     // of its best split, in units; not above 0: it is a leaf
   std::int32_t feature = -1;
   FeatureSplit split;
   bool expanded = false;   // its children exist
@@ -75,13 +76,27 @@ class GrowQueue {
     return node;
   }
 
+  // Takes out nodes that can no longer be split, and hands them to on_drop(node). A few at a time,
+  // so that the cost of finding them is shared.
+  template <class OnDrop>
+  void drop(OnDrop on_drop) {
+    constexpr std::size_t batch = 16;
+    if (open_.size() < batch || static_cast<std::int64_t>(open_.size() - batch) < splits_left_)
+      return;
+    const auto end = open_.begin() + splits_left_;
+    std::nth_element(open_.begin(), end, open_.end(),
+                     [this](const GrowNode* a, const GrowNode* b) { return before(a, b); });
+    std::for_each(end, open_.end(), on_drop);
+    open_.erase(end, open_.end());
+    std::make_heap(open_.begin(), open_.end(), heap_order());
+  }
+
   // Commits what can be: on_commit(node) gives ids to the children and adds them with add().
   template <class OnCommit>
   void commit(OnCommit on_commit) {
     while (splits_left_ > 0 && !pending_.empty()) {
-      const auto best = std::min_element(pending_.begin(), pending_.end(), [this](auto* a, auto* b) {
-        return before(a, b);
-      });
+      const auto best = std::min_element(pending_.begin(), pending_.end(),
+                                         [this](auto* a, auto* b) { return before(a, b); });
       GrowNode* node = *best;
       if (!node->expanded || (!open_.empty() && before(open_.front(), node))) return;
       pending_.erase(best);

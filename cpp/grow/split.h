@@ -48,8 +48,8 @@ void score_outputs(const GainParams& p, const Pass& pass, SplitScratch& scratch)
     double score = 0;
     std::int64_t left_h = 0, right_h = 0;
     for (int k = 0; k < p.outputs; ++k) {
-      const std::int64_t left = scratch.prefix[k * scratch.stride + b] +
-                                (pass.extra == nullptr ? 0 : pass.extra[k]);
+      const std::int64_t left =
+          scratch.prefix[k * scratch.stride + b] + (pass.extra == nullptr ? 0 : pass.extra[k]);
       const std::int64_t right = pass.totals[k] - left;
       left_h += sum_h(left);
       right_h += sum_h(right);
@@ -106,8 +106,8 @@ void run_pass(const GainParams& p, const Pass& pass, bool missing_left, SplitScr
   best->bin = static_cast<std::uint32_t>(index);
   best->missing_left = missing_left;
   for (int c = 0; c < p.channels; ++c)
-    scratch.left[c] = scratch.prefix[c * scratch.stride + index] +
-                      (pass.extra == nullptr ? 0 : pass.extra[c]);
+    scratch.left[c] =
+        scratch.prefix[c * scratch.stride + index] + (pass.extra == nullptr ? 0 : pass.extra[c]);
 }
 
 // Both passes over prefix sums of `n` entries; `missing` are the sums of the missing rows or null.
@@ -130,8 +130,8 @@ bool any_nonzero(const std::int64_t* values, int n) {
   return false;
 }
 
-// Running sums of every channels-th number. Four at a time: one addition waits for the group before,
-// the others do not.
+// Running sums of every channels-th number. Four at a time: one addition waits for the group
+// before, the others do not.
 void prefix_sums(const std::int64_t* values, std::size_t n, std::size_t channels,
                  std::int64_t* ARBOOST_RESTRICT sums) {
   std::int64_t before = 0;
@@ -162,6 +162,18 @@ FeatureSplit find_split(const GainParams& p, const std::int64_t* feature_hist, s
   return best_of_prefix(p, n_bins, totals, use_missing ? missing : nullptr, floor, scratch);
 }
 
+// 64 bytes of 0 or 1 -> 64 bits. The product moves the lowest bits of eight bytes side by side into
+// its highest byte: byte i, times 2^(56 - 7i), lands on bit 56 + i.
+inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
+  std::uint64_t bits = 0;
+  for (int group = 0; group < 8; ++group) {
+    std::uint64_t eight;
+    std::memcpy(&eight, bytes + 8 * group, 8);
+    bits |= (eight * 0x0102040810204080u >> 56) << (8 * group);
+  }
+  return bits;
+}
+
 // The codes that occur among the rows, in order, into scratch.bins, and the running sums over them
 // into scratch.prefix; the last code's own sums into scratch.missing. Returns how many occur.
 //
@@ -181,11 +193,9 @@ std::size_t collect(const std::uint8_t* column, const Element* elements,
       slots[code * channels + c] += row_values[i * channels + c];
   }
   std::size_t n_codes = 0;
-  for (std::uint32_t first = 0; first < 256; first += 8) {
-    std::uint64_t marks;
-    std::memcpy(&marks, touched + first, 8);
-    for (; marks != 0; marks &= marks - 1)
-      bins[n_codes++] = first + static_cast<std::uint32_t>(std::countr_zero(marks)) / 8;
+  for (std::uint32_t first = 0; first < 256; first += 64) {
+    for (std::uint64_t marks = bits_of_bytes(touched + first); marks != 0; marks &= marks - 1)
+      bins[n_codes++] = first + static_cast<std::uint32_t>(std::countr_zero(marks));
   }
   std::memset(touched, 0, 256);
   for (std::size_t c = 0; c < channels; ++c) {
@@ -246,10 +256,9 @@ FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size
   const auto run = [&](auto collect_codes, const auto* column) {
     return collect_codes(column, elements, row_values, n, channels, scratch);
   };
-  std::size_t n_codes =
-      codes.width == 2 ? run(collect_sorted, codes.column<std::uint16_t>(feature))
-      : channels == 1  ? run(collect<1>, codes.column<std::uint8_t>(feature))
-                       : run(collect<0>, codes.column<std::uint8_t>(feature));
+  std::size_t n_codes = codes.width == 2 ? run(collect_sorted, codes.column<std::uint16_t>(feature))
+                        : channels == 1  ? run(collect<1>, codes.column<std::uint8_t>(feature))
+                                         : run(collect<0>, codes.column<std::uint8_t>(feature));
   const bool has_missing = scratch.bins[n_codes - 1] == codes.n_bins[feature];
   if (has_missing) --n_codes;
   if (n_codes == 0) return {};

@@ -17,7 +17,7 @@ constexpr std::size_t rows_per_chunk = 8192;
 int exponent_for(double bound) {
   if (bound <= 0) return 0;
   int e;
-  std::frexp(bound, &e);  // bound = m 2^e with m in [1/2, 1)
+  std::frexp(bound, &e);          // bound = m 2^e with m in [1/2, 1)
   return std::min(30 - e, 1000);  // 2^1000 is still a double, however small the bound
 }
 

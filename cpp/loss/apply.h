@@ -11,22 +11,22 @@
 namespace arboost {
 
 struct Gradients {
-  // by_row: the outputs of one row lie together, for trees with vector leaves; otherwise the rows of
-  // one output do, for one tree an output.
+  // by_row: the outputs of one row lie together, for trees with vector leaves; otherwise the rows
+  // of one output do, for one tree an output.
   Gradients(std::size_t n_rows_, std::size_t outputs_, bool by_row_);
 
   std::size_t n_rows, outputs;
   bool by_row;
   Buffer<FixedPair> pairs;
-  int g_exponent = 0, h_exponent = 0;      // value = integer * 2^-exponent
+  int g_exponent = 0, h_exponent = 0;          // value = integer * 2^-exponent
   std::vector<std::int64_t> sum_abs_g, sum_h;  // per output, in integer units
 
   std::size_t row_stride() const { return by_row ? outputs : 1; }
   std::size_t output_stride() const { return by_row ? 1 : n_rows; }
 };
 
-// Fills `out` from the scores [n_rows][outputs]. Throws std::invalid_argument when a gradient is not
-// finite. For Loss::given, y and weight are the gradients and hessians themselves.
+// Fills `out` from the scores [n_rows][outputs]. Throws std::invalid_argument when a gradient is
+// not finite. For Loss::given, y and weight are the gradients and hessians themselves.
 void apply_loss(Loss loss, const double* y, const double* weight, const double* scores,
                 Gradients& out, Team& team);
 

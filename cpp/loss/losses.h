@@ -26,10 +26,10 @@ struct LossArgs {
   const double* weight;  // [n_rows] or null for 1; `given`: the hessians, [n_rows][outputs]
   const double* scores;  // [n_rows][outputs]
   std::size_t outputs;
-  double g_scale, h_scale;     // 2^exponent
-  FixedPair* pairs;            // null: only the bounds are wanted
-  std::size_t row_stride;      // pairs from one row to the next ...
-  std::size_t output_stride;   // ... and from one output to the next
+  double g_scale, h_scale;    // 2^exponent
+  FixedPair* pairs;           // null: only the bounds are wanted
+  std::size_t row_stride;     // pairs from one row to the next ...
+  std::size_t output_stride;  // ... and from one output to the next
 };
 
 // What one call found in its rows. Exact, so the total does not depend on how rows were grouped.

@@ -109,22 +109,25 @@ void one_output(const LossArgs& args, std::size_t begin, std::size_t end, LossSu
   const double* scores = args.scores;
   const double* weight = args.weight;
   if (weight == nullptr)
-    reduce(args, begin, end, 0,
-           [=](std::size_t i) { return LossOfRow::at(y[i], scores[i], 1.0); }, sums);
+    reduce(
+        args, begin, end, 0, [=](std::size_t i) { return LossOfRow::at(y[i], scores[i], 1.0); },
+        sums);
   else
-    reduce(args, begin, end, 0,
-           [=](std::size_t i) { return LossOfRow::at(y[i], scores[i], weight[i]); }, sums);
+    reduce(
+        args, begin, end, 0,
+        [=](std::size_t i) { return LossOfRow::at(y[i], scores[i], weight[i]); }, sums);
 }
 
 // Gradients as arrays [n_rows][outputs]; scores are not looked at.
 void given(const LossArgs& args, std::size_t begin, std::size_t end, LossSums& sums) {
   for (std::size_t k = 0; k < args.outputs; ++k)
-    reduce(args, begin, end, k,
-           [=](std::size_t i) {
-             const std::size_t at = i * args.outputs + k;
-             return Given::at(args.y[at], 0.0, args.weight[at]);
-           },
-           sums);
+    reduce(
+        args, begin, end, k,
+        [=](std::size_t i) {
+          const std::size_t at = i * args.outputs + k;
+          return Given::at(args.y[at], 0.0, args.weight[at]);
+        },
+        sums);
 }
 
 // Log loss of K classes: with p_k = e^score_k / sum_j e^score_j, g_k = w (p_k - [y = k]) and
@@ -153,25 +156,30 @@ void softmax(const LossArgs& args, std::size_t begin, std::size_t end, LossSums&
     }
     for (std::size_t k = 0; k < outputs; ++k) {
       const double* e = exps.data() + k * block;
-      reduce(args, first, first + n, k,
-             [&](std::size_t row) {
-               const std::size_t i = row - first;
-               const double p = e[i] / total[i];
-               const double w = args.weight == nullptr ? 1.0 : args.weight[row];
-               const double hit = args.y[row] == static_cast<double>(k) ? 1.0 : 0.0;
-               return GradientPair{w * (p - hit), 2.0 * w * (p * (1.0 - p))};
-             },
-             sums);
+      reduce(
+          args, first, first + n, k,
+          [&](std::size_t row) {
+            const std::size_t i = row - first;
+            const double p = e[i] / total[i];
+            const double w = args.weight == nullptr ? 1.0 : args.weight[row];
+            const double hit = args.y[row] == static_cast<double>(k) ? 1.0 : 0.0;
+            return GradientPair{w * (p - hit), 2.0 * w * (p * (1.0 - p))};
+          },
+          sums);
     }
   }
 }
 
 void gradients(const LossArgs& args, std::size_t begin, std::size_t end, LossSums& sums) {
   switch (args.loss) {
-    case Loss::squared_error: return one_output<SquaredError>(args, begin, end, sums);
-    case Loss::logistic: return one_output<Logistic>(args, begin, end, sums);
-    case Loss::softmax: return softmax(args, begin, end, sums);
-    case Loss::given: return given(args, begin, end, sums);
+    case Loss::squared_error:
+      return one_output<SquaredError>(args, begin, end, sums);
+    case Loss::logistic:
+      return one_output<Logistic>(args, begin, end, sums);
+    case Loss::softmax:
+      return softmax(args, begin, end, sums);
+    case Loss::given:
+      return given(args, begin, end, sums);
   }
 }
 

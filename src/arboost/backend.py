@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from arboost import _core
+import arboost._core as core
 
 __all__ = ["core", "threads"]
-
-core = _core
 
 
 def threads(n_jobs: int | None) -> int:

@@ -1,7 +1,7 @@
 """The only training loop: a recipe and a binned table to a forest.
 
-    scores = start
-    every round:  gradients at the scores -> trees -> scores += leaves
+From the start scores on, every round takes the gradients at the scores, grows trees on them, and
+adds what their leaves say to the scores.
 """
 
 from __future__ import annotations
@@ -103,9 +103,7 @@ def train(
     return Fitted(_forest(grower, binned, recipe, tree_outputs), base_score)
 
 
-def _forest(
-    grower: core.Grower, binned: Binned, recipe: Recipe, tree_outputs: range
-) -> Forest:
+def _forest(grower: core.Grower, binned: Binned, recipe: Recipe, tree_outputs: range) -> Forest:
     """The grower's trees, with the values that splits compare with instead of bins."""
     trees = grower.trees()
     is_leaf = trees["left"] == 0

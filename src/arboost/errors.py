@@ -5,7 +5,7 @@ A message says what was given, what is allowed and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any
 
 __all__ = [
@@ -47,21 +47,21 @@ def listing(items: Iterable[object], limit: int = 10) -> str:
     Examples
     --------
     >>> listing(["a", "b", "c"], limit=2)
-    "'a', 'b' and 1 more"
+    'a, b and 1 more'
     """
-    shown = [repr(item) for item in items]
+    shown = [str(item) for item in items]
     more = f" and {len(shown) - limit} more" if len(shown) > limit else ""
     return ", ".join(shown[:limit]) + more
 
 
 def dimensions_message(array: Any) -> str:
     """Say that an array is no table, in the words of scikit-learn."""
-    if array.ndim > 2:
+    kind = {0: "scalar", 1: "1D"}.get(array.ndim)
+    if kind is None:
         return (
             f"Found array with dim {array.ndim}, while dim <= 2 is required: X has the shape "
             f"{array.shape}. Pass rows and columns, for example X.reshape(len(X), -1)."
         )
-    kind = "1D" if array.ndim == 1 else "scalar"
     return (
         f"Expected 2D array, got {kind} array instead:\narray={array}.\nReshape your data either "
         "using array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if "
@@ -78,12 +78,11 @@ def series_message(series: object) -> str:
     )
 
 
-def not_numbers_message(columns: Sequence[tuple[object, str]]) -> str:
+def not_numbers_message(columns: Iterable[tuple[object, str]]) -> str:
     """Say which columns, given as (name, type), are not of numbers, and what to do."""
-    shown = ", ".join(f"{name!r} ({kind})" for name, kind in columns[:10])
-    more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
+    shown = listing(f"{name!r} ({kind})" for name, kind in columns)
     return (
-        f"X has columns that are not numbers: {shown}{more}. Columns must be numbers or booleans. "
+        f"X has columns that are not numbers: {shown}. Columns must be numbers or booleans. "
         "Turn categories into numbers with sklearn.preprocessing.OrdinalEncoder, dates into "
         "numbers of days or seconds, numbers stored as text or objects into floats; or drop them."
     )
@@ -114,8 +113,8 @@ def twice_message(names: Iterable[object]) -> str:
             twice[name] = None
         seen.add(name)
     return (
-        f"X has several columns of the same name: {listing(twice)}. Each column must have a name "
-        "of its own: rename or drop columns."
+        f"X has several columns of the same name: {listing(map(repr, twice))}. Each column must "
+        "have a name of its own: rename or drop columns."
     )
 
 
@@ -132,9 +131,9 @@ def name_types_message(names: Iterable[object]) -> str:
 def inexact_message(columns: Iterable[object]) -> str:
     """Say which columns lose digits, and what to do."""
     return (
-        f"X has integers of 2**53 or beyond in the columns {listing(columns)}. Values are compared "
-        "as float64, which cannot tell such neighbours apart: subtract an offset, or split the "
-        "digits over two columns."
+        f"X has integers of 2**53 or beyond in the columns {listing(map(repr, columns))}. Values "
+        "are compared as float64, which cannot tell such neighbours apart: subtract an offset, or "
+        "split the digits over two columns."
     )
 
 

@@ -5,6 +5,8 @@ An algorithm is a subclass that lists its parameters and turns them into a `Reci
 
 from __future__ import annotations
 
+import math
+import numbers
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from arboost.explain import importances
 from arboost.ingest import Schema, ingest, target, weights
 from arboost.losses import Target
 from arboost.model import Forest
-from arboost.params import Value, check
+from arboost.params import PARAMS, check
 from arboost.predict import answer, probabilities
 from arboost.progress import Bar
 from arboost.serve import Predictor
@@ -83,24 +85,10 @@ class TreeEnsemble(BaseEstimator):
         -------
         self
         """
-        params = check(self.get_params(deep=False))
-        n_threads = threads(params["n_jobs"])
+        params = self._params()
         rows = _training_rows(X, y, sample_weight)
         task = self._task(rows.y)
-        if task.is_constant:
-            fitted = Fitted(Forest.empty(), np.zeros(1))
-        else:
-            recipe = self._recipe(params, task)
-            binned = rows.bin(params["max_bins"], n_threads)
-            with Bar(recipe.n_estimators, "fitting", visible=params["verbose"] > 0) as bar:
-                fitted = train(
-                    recipe,
-                    binned,
-                    Target(task.y, rows.weight),
-                    n_threads=n_threads,
-                    seed=params["random_state"],
-                    on_round=lambda done: bar.show(done.index + 1),
-                )
+        fitted = self._train(params, rows, task)
         self._keep(fitted, rows.schema, task, params)
         return self
 
@@ -109,20 +97,36 @@ class TreeEnsemble(BaseEstimator):
 
         A failure leaves the file that was there before.
         """
-        check_is_fitted(self)
-        self.model_.save(path)
+        self._fitted_model().save(path)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of each feature in the total gain of all splits; all 0 where nothing was split."""
-        check_is_fitted(self)
-        gain = importances(self.model_, "gain")
+        gain = importances(self._fitted_model(), "gain")
         total = gain.sum()
         return gain / total if total > 0 else gain
 
-    def _keep(
-        self, fitted: Fitted, schema: Schema, task: Task, params: dict[str, Value]
-    ) -> None:
+    def _params(self) -> dict[str, Any]:
+        # Faster than get_params, which looks at signatures: it matters when a fit takes a moment.
+        return check({name: value for name, value in vars(self).items() if name in PARAMS})
+
+    def _train(self, params: dict[str, Any], rows: TrainingRows, task: Task) -> Fitted:
+        if task.is_constant:
+            return Fitted(Forest.empty(), np.zeros(1))
+        recipe = self._recipe(params, task)
+        n_threads = threads(params["n_jobs"])
+        binned = rows.bin(params["max_bins"], n_threads)
+        with Bar(recipe.n_estimators, "fitting", visible=params["verbose"] > 0) as bar:
+            return train(
+                recipe,
+                binned,
+                Target(task.y, rows.weight),
+                n_threads=n_threads,
+                seed=params["random_state"],
+                on_round=lambda done: bar.show(done.index + 1),
+            )
+
+    def _keep(self, fitted: Fitted, schema: Schema, task: Task, params: dict[str, Any]) -> None:
         """Set the fitted attributes; nothing before this has changed the estimator."""
         outputs_per_tree = task.n_outputs if fitted.forest.width > 1 else 1
         self.model_ = Predictor(
@@ -142,7 +146,7 @@ class TreeEnsemble(BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if task.classes is not None:
-            self.classes_ = task.classes
+            self.classes_ = self.model_.classes
 
     def _task(self, y: NDArray[Any]) -> Task:
         raise NotImplementedError
@@ -150,13 +154,12 @@ class TreeEnsemble(BaseEstimator):
     def _recipe(self, params: dict[str, Any], task: Task) -> Recipe:
         raise NotImplementedError
 
-    def _raw(self, X: object) -> NDArray[np.float64]:
+    def _fitted_model(self) -> Predictor:
         check_is_fitted(self)
-        return self.model_.predict_raw(X, n_jobs=self.n_jobs)
+        return self.model_
 
     def _staged_raw(self, X: object) -> Iterator[NDArray[np.float64]]:
-        check_is_fitted(self)
-        return self.model_.staged_raw(X, n_jobs=self.n_jobs)
+        return self._fitted_model().staged_raw(X, n_jobs=self.n_jobs)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -172,7 +175,7 @@ class TreeRegressor(RegressorMixin, TreeEnsemble):
 
     def predict(self, X: object) -> NDArray[np.float64]:
         """Return the predicted values, float64 of shape (n_rows,)."""
-        return answer(self.model_, self._raw(X))
+        return self._fitted_model().predict(X, n_jobs=self.n_jobs)
 
     def staged_predict(self, X: object) -> Iterator[NDArray[np.float64]]:
         """Yield what `predict` would return after each round."""
@@ -180,7 +183,7 @@ class TreeRegressor(RegressorMixin, TreeEnsemble):
             yield answer(self.model_, raw)
 
     def _task(self, y: NDArray[Any]) -> Task:
-        return Task("regressor", "identity", y.astype(np.float64, copy=False), 1)
+        return Task("regressor", "identity", _numbers(y), 1)
 
 
 class TreeClassifier(ClassifierMixin, TreeEnsemble):
@@ -188,15 +191,15 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
 
     def predict(self, X: object) -> NDArray[Any]:
         """Return the most likely labels, shape (n_rows,)."""
-        return answer(self.model_, self._raw(X))
+        return self._fitted_model().predict(X, n_jobs=self.n_jobs)
 
     def predict_proba(self, X: object) -> NDArray[np.float64]:
         """Return the probabilities of the classes in the order of ``classes_``."""
-        return probabilities(self.model_, self._raw(X))
+        return self._fitted_model().predict_proba(X, n_jobs=self.n_jobs)
 
     def decision_function(self, X: object) -> NDArray[np.float64]:
         """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
-        return _decision(self._raw(X))
+        return _decision(self._fitted_model().predict_raw(X, n_jobs=self.n_jobs))
 
     def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield what `predict` would return after each round."""
@@ -215,10 +218,11 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
 
     def _task(self, y: NDArray[Any]) -> Task:
         classes, codes = _encode_labels(y)
-        # One class: a softmax over one score, which is a probability of exactly 1.
-        link = "logistic" if len(classes) == 2 else "softmax"
-        n_outputs = 1 if len(classes) == 2 else len(classes)
-        return Task("classifier", link, codes, n_outputs, classes)
+        n_classes = len(classes)
+        if n_classes == 2:  # noqa: PLR2004
+            return Task("classifier", "logistic", codes, 1, classes)
+        # With one class this is a softmax over one score: a probability of exactly 1.
+        return Task("classifier", "softmax", codes, n_classes, classes)
 
 
 def _training_rows(X: object, y: object, sample_weight: object) -> TrainingRows:
@@ -227,7 +231,7 @@ def _training_rows(X: object, y: object, sample_weight: object) -> TrainingRows:
         return _dataset_rows(X, y, sample_weight)
     table = ingest(X)
     labels = target(y, table.n_rows)
-    weight = weights(sample_weight, table.n_rows)
+    weight = _summable(weights(sample_weight, table.n_rows))
     kept = None
     if weight is not None and not weight.all():
         kept = np.flatnonzero(weight).astype(np.uint32)
@@ -243,11 +247,11 @@ def _dataset_rows(data: Dataset, y: object, sample_weight: object) -> TrainingRo
     labels = data.y if y is None and data.y is not None else target(y, data.n_rows)
     weight = data.sample_weight
     if sample_weight is not None:
-        weight = weights(sample_weight, data.n_rows)
+        weight = _summable(weights(sample_weight, data.n_rows))
     if weight is not None and not weight.all():
         raise ValueError(
-            f"sample_weight is 0 in {np.count_nonzero(weight == 0)} rows, but the rows of a Dataset "
-            "are binned already and cannot be left out. Pass these weights to Dataset instead."
+            f"sample_weight is 0 in {np.count_nonzero(weight == 0)} rows, but the rows of a "
+            "Dataset are binned already and cannot be left out. Pass these weights to Dataset."
         )
 
     def binned(max_bins: int, n_threads: int) -> Binned:
@@ -265,9 +269,48 @@ def _decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     return raw[:, 0] if raw.shape[1] == 1 else raw
 
 
+def _summable(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    if weight is not None:
+        with np.errstate(over="ignore"):
+            total = weight.sum()
+        if not np.isfinite(total):
+            raise ValueError(
+                f"the sum of sample_weight is {total}: its largest value, {weight.max()}, is too "
+                "large for so many rows. Only ratios of weights matter much: scale them down."
+            )
+    return weight
+
+
+def _numbers(y: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the target of a regressor as contiguous float64."""
+    if y.dtype.kind == "O":
+        strange = [value for value in y if not isinstance(value, numbers.Real)]
+    else:
+        strange = y[:1].tolist() if y.dtype.kind not in "biuf" else []
+    if strange:
+        raise TypeError(
+            f"y holds {strange[0]!r} ({type(strange[0]).__name__}), but a regressor needs numbers. "
+            "Convert y to float, or use a classifier for labels."
+        )
+    try:
+        values = np.ascontiguousarray(y, dtype=np.float64)
+    except OverflowError as error:
+        raise ValueError(f"y does not fit float64: {error}. Bring y to a smaller scale.") from None
+    low, high = float(values.min()), float(values.max())
+    if not math.isfinite(high - low):
+        raise ValueError(
+            f"y goes from {low} to {high}, and the difference does not fit float64. Bring y to a "
+            "smaller scale."
+        )
+    return values
+
+
 def _encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return the classes, sorted, and the index of each label among them."""
     _check_labels(y)
+    if y.dtype.kind == "f" and y.dtype.itemsize > np.dtype(np.float64).itemsize:
+        y = y.astype(np.float64)  # long doubles differ from machine to machine
+    y = y.astype(y.dtype.newbyteorder("="), copy=False)
     if y.dtype.kind not in "OU":
         # The difference of two labels of few bits may not fit into as many.
         wide = y.astype({"f": np.float64, "i": np.int64}.get(y.dtype.kind, np.uint64), copy=False)
@@ -302,10 +345,9 @@ def _check_labels(y: NDArray[Any]) -> None:
     if y.dtype.kind == "O" and not all(isinstance(label, str) for label in y):
         example = next(label for label in y if not isinstance(label, str))
         raise ValueError(
-            f"Unknown label type: unknown. y holds {example!r} ({type(example).__name__}). {advice}"
+            f"Unknown label type: unknown. y is of objects, one of them {example!r} "
+            f"({type(example).__name__}). {advice}"
             "Convert y to one of them."
         )
     if y.dtype.kind not in "biufOU":
-        raise ValueError(
-            f"Unknown label type: {y.dtype}. {advice}Convert y to one of them."
-        )
+        raise ValueError(f"Unknown label type: {y.dtype}. {advice}Convert y to one of them.")

@@ -1,4 +1,4 @@
-"""Any table -> `Table` (typed columns without copies) + `Schema`; the only file that knows dataframes.
+"""Any table -> `Table` (columns without copies) + `Schema`; the only file that knows dataframes.
 
     NumPy array -----------------> one view of the matrix
     pandas ----------------------> one view for each column
@@ -27,6 +27,8 @@ from arboost.errors import DataWarning, SchemaError
 __all__ = ["Schema", "Table", "ingest", "target", "weights"]
 
 _NUMBERS = "biuf"  # kinds of NumPy dtypes that columns may have
+_TABLE_DIMENSIONS = 2
+_WIDEST = 8  # bytes of a value that the core can read
 _SMALL = 100_000  # values that are faster copied than looked at column by column
 
 # Arrow formats that users meet, as the message calls them.
@@ -116,7 +118,7 @@ def target(y: object, n_rows: int) -> NDArray[Any]:
             "fit requires y to be passed, but the target y is None. Pass one value for each row."
         )
     array = _vector(y)
-    if array.ndim == 2 and array.shape[1] == 1:
+    if array.shape[1:] == (1,):
         from sklearn.exceptions import DataConversionWarning
 
         warnings.warn(
@@ -144,7 +146,7 @@ def weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
         array = np.asarray(_vector(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise type(error)(
-            f"sample_weight must be numbers, one for each row, but {error}. Pass an array of floats."
+            f"sample_weight must be numbers, one for each row, but {error}. Pass floats."
         ) from error
     if array.ndim == 0:
         array = np.full(n_rows, float(array))
@@ -191,7 +193,7 @@ def _read(X: object) -> tuple[core.Columns, tuple[str, ...] | None]:
 
 
 def _from_numpy(X: NDArray[Any]) -> core.Columns:
-    if X.ndim != 2:
+    if X.ndim != _TABLE_DIMENSIONS:
         raise ValueError(errors.dimensions_message(X))
     columns = core.Columns(X.shape[0])
     if isinstance(X, np.ma.MaskedArray):
@@ -218,7 +220,7 @@ def _native(values: NDArray[Any]) -> NDArray[Any]:
             f"X is an array of {dtype}, but columns must be numbers or booleans. Convert it, for "
             "example with X.astype(float)."
         )
-    if dtype.itemsize > 8:
+    if dtype.itemsize > _WIDEST:
         return values.astype(np.float64)  # long double: the core works with float64
     if not dtype.isnative or any(stride % dtype.itemsize for stride in values.strides):
         return values.astype(dtype.newbyteorder("="))
@@ -260,8 +262,8 @@ def _from_pandas(frame: Any, arrays: Any) -> tuple[core.Columns, tuple[str, ...]
             columns.add(_native(series.to_numpy()))
         elif hasattr(dtype, "pyarrow_dtype"):
             stream = series.array.__arrow_array__().__arrow_c_stream__()
-            part, _, unsupported, _ = core.Columns.from_arrow(stream)
-            if unsupported:
+            part, *_ = core.Columns.from_arrow(stream)
+            if part is None:
                 bad.append((name, str(dtype)))
             else:
                 columns.extend(part)
@@ -286,14 +288,14 @@ def _from_arrow(X: Any) -> tuple[core.Columns, tuple[str, ...] | None]:
     columns, fields, unsupported, is_table = core.Columns.from_arrow(X.__arrow_c_stream__())
     if not is_table:
         raise ValueError(errors.series_message(X))
-    if unsupported:
+    if columns is None:
         bad = [(fields[i][0], _arrow_type(fields[i][1])) for i in unsupported]
         raise TypeError(errors.not_numbers_message(bad))
     return columns, _names([name for name, _ in fields])
 
 
-def _arrow_type(format: str) -> str:
-    return _ARROW_TYPES.get(format) or _ARROW_TYPES.get(format[:1], format)
+def _arrow_type(given: str) -> str:
+    return _ARROW_TYPES.get(given) or _ARROW_TYPES.get(given[:1], given)
 
 
 def _names(given: Sequence[object]) -> tuple[str, ...] | None:

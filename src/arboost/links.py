@@ -57,7 +57,7 @@ def softmax(raw: Scores) -> Scores:
     >>> softmax(np.array([[1000.0, 1000.0, 0.0]]))
     array([[0.5, 0.5, 0. ]])
     """
-    answer = np.exp(raw - raw.max(axis=1, keepdims=True))
+    answer: Scores = np.exp(raw - raw.max(axis=1, keepdims=True))
     answer /= answer.sum(axis=1, keepdims=True)
     return answer
 

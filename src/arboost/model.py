@@ -1,15 +1,16 @@
-"""Forest (trees as flat arrays) and Model: what a fit leaves behind, frozen.
+r"""Forest (trees as flat arrays) and Model: what a fit leaves behind, frozen.
 
 The nodes of tree t lie at ``tree_start[t]`` to ``tree_start[t + 1]``, parents before children:
 
     node    0   1   2   3   4        left of a node = index of its left child in the same tree,
     left    1   0   3   0   0        right child = left + 1, and 0 marks a leaf
-               /       \\
+               /       \
            leaf 1     3 and 4 are the leaves below node 2
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -21,27 +22,29 @@ from arboost.links import LINKS
 
 __all__ = ["FOREST_DTYPES", "Forest", "Model"]
 
-FOREST_DTYPES: dict[str, str] = {
-    "tree_start": "int64",
-    "feature": "int32",
-    "threshold": "float64",
-    "left": "int32",
-    "default_left": "bool",
-    "value": "float64",
-    "gain": "float64",
-    "cover": "float64",
-    "output": "int32",
+FOREST_DTYPES: Mapping[str, np.dtype[Any]] = {
+    "tree_start": np.dtype(np.int64),
+    "feature": np.dtype(np.int32),
+    "threshold": np.dtype(np.float64),
+    "left": np.dtype(np.int32),
+    "default_left": np.dtype(np.bool_),
+    "value": np.dtype(np.float64),
+    "gain": np.dtype(np.float64),
+    "cover": np.dtype(np.float64),
+    "output": np.dtype(np.int32),
 }
 
 
 def _frozen(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
     """Read-only view as the core reads it, or copy where dtype, order or alignment differ."""
-    view = np.require(array, dtype, "CA").view()
+    view = np.asarray(array, dtype=dtype, order="C").view()
+    if not view.flags.aligned:
+        view = view.copy()
     view.flags.writeable = False
     return view
 
 
-def _require(holds: bool | np.bool_, what: str) -> None:
+def _require(holds: object, what: str) -> None:
     if not holds:
         raise ValueError(f"inconsistent model: {what}")
 
@@ -90,10 +93,12 @@ class Forest:
 
     @property
     def n_trees(self) -> int:
+        """Number of trees."""
         return len(self.output)
 
     @property
     def n_nodes(self) -> int:
+        """Number of nodes of all trees, leaves included."""
         return len(self.left)
 
     @property
@@ -103,7 +108,8 @@ class Forest:
 
     @property
     def is_split(self) -> NDArray[np.bool_]:
-        return self.left != 0
+        """Which nodes are no leaves."""
+        return np.not_equal(self.left, 0)
 
     def first(self, n_trees: int) -> Self:
         """Return a forest of the first trees; its arrays are views of this one's."""
@@ -186,20 +192,23 @@ class Model:
     kind: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "base_score", _frozen(self.base_score, "float64"))
+        object.__setattr__(self, "base_score", _frozen(self.base_score, np.float64))
         if self.classes is not None:
             object.__setattr__(self, "classes", _frozen(self.classes, self.classes.dtype))
 
     @property
     def n_outputs(self) -> int:
+        """Raw scores of a row."""
         return len(self.base_score)
 
     @property
     def n_trees(self) -> int:
+        """Number of trees."""
         return self.forest.n_trees
 
     @property
     def n_rounds(self) -> int:
+        """Number of boosting rounds."""
         return self.n_trees // self.trees_per_round
 
     def truncated(self, rounds: int) -> Self:

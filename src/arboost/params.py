@@ -11,6 +11,7 @@ import numbers
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ Value = int | float | str | None
 
 _LARGEST_INT = 2**31 - 1  # the core counts depths, leaves and rounds in 32 bits
 _LARGEST_SEED = 2**32 - 1  # as scikit-learn
+_LONGEST_VALUE = 80  # characters of a value that messages show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +50,8 @@ class Param:
     def _message(self, value: object) -> str:
         advice = self.advice or f"Use such a value, for example the default {self.default!r}."
         shown = repr(value)
-        if len(shown) > 80:
-            shown = f"{shown[:77]}..."
+        if len(shown) > _LONGEST_VALUE:
+            shown = f"{shown[:_LONGEST_VALUE]}..."
         given = f"{self.name}={shown} ({type(value).__name__})"
         return f"{given} is not allowed: {self.name} must be {self.allowed}. {advice}"
 
@@ -65,17 +67,21 @@ class Integer(Param):
 
     @property
     def type_name(self) -> str:
+        """Type as the docstrings show it."""
         return "int or None" if self.optional else "int"
 
     @property
     def allowed(self) -> str:
-        text = f"an integer from {self.low} to {self.high}"
+        """What is allowed, to follow "must be"."""
         if self.high == _LARGEST_INT:
             text = f"an integer of at least {self.low}"
+        else:
+            text = f"an integer from {self.low} to {self.high}"
         text += "".join(f", or {value}" for value in self.also)
         return text + (", or None" if self.optional else "")
 
     def check(self, value: object) -> int | None:
+        """Return the number as an int, or None."""
         if value is None and self.optional:
             return None
         # True is an Integral to Python, but as a count it is nearly always a slip.
@@ -97,16 +103,19 @@ class Real(Param):
 
     @property
     def type_name(self) -> str:
+        """Type as the docstrings show it."""
         return "float or None" if self.optional else "float"
 
     @property
     def allowed(self) -> str:
+        """What is allowed, to follow "must be"."""
         text = "a finite number"
         if self.low > -math.inf:
             text += f" above {self.low:g}" if self.low_open else f" of at least {self.low:g}"
         return text + (", or None" if self.optional else "")
 
     def check(self, value: object) -> float | None:
+        """Return the number as a float, or None."""
         if value is None and self.optional:
             return None
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -129,13 +138,16 @@ class Choice(Param):
 
     @property
     def type_name(self) -> str:
+        """Type as the docstrings show it."""
         return "{" + ", ".join(f'"{option}"' for option in self.options) + "}"
 
     @property
     def allowed(self) -> str:
+        """What is allowed, to follow "must be"."""
         return " or ".join(f'"{option}"' for option in self.options)
 
     def check(self, value: object) -> str:
+        """Return the word."""
         if not isinstance(value, str):
             raise TypeError(self._message(value))
         if value not in self.options:
@@ -149,13 +161,16 @@ class Seed(Param):
 
     @property
     def type_name(self) -> str:
+        """Type as the docstrings show it."""
         return "int, RandomState or None"
 
     @property
     def allowed(self) -> str:
+        """What is allowed, to follow "must be"."""
         return f"an integer from 0 to {_LARGEST_SEED}, a numpy.random.RandomState, or None"
 
     def check(self, value: object) -> int:
+        """Return the seed, drawn where it was left open."""
         if value is None:
             return secrets.randbits(32)
         if isinstance(value, np.random.RandomState):
@@ -271,6 +286,7 @@ PARAMS: Mapping[str, Param] = _table(
         name="n_jobs",
         default=None,
         low=1,
+        high=1024,  # far more than help; a slip of more could exhaust the machine
         also=(-1,),
         optional=True,
         text="Number of threads; None and -1 take all that this process may use. The model does "
@@ -293,8 +309,8 @@ PARAMS: Mapping[str, Param] = _table(
 )
 
 
-def check(values: Mapping[str, object]) -> dict[str, Value]:
-    """Return plain, checked values of the parameters; the seed is drawn where it was left open.
+def check(values: Mapping[str, object]) -> dict[str, Any]:
+    """Return checked values of the parameters as plain Python ones.
 
     Raises
     ------

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.binning import Dataset
 from arboost.ingest import Table, ingest
 from arboost.links import LINKS
 from arboost.model import Model
@@ -22,17 +23,15 @@ __all__ = ["answer", "probabilities", "raw_scores", "staged_raw_scores"]
 
 def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64]:
     """Return the raw scores of the rows of X."""
-    table = ingest(X, model.schema)
+    table = _read(model, X)
     scores = _start(model, table)
     _add_trees(model, table, scores, range(model.n_trees), n_threads)
     return scores
 
 
-def staged_raw_scores(
-    model: Model, X: object, *, n_threads: int
-) -> Iterator[NDArray[np.float64]]:
+def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[NDArray[np.float64]]:
     """Yield the raw scores after each round, each in an array of its own."""
-    table = ingest(X, model.schema)
+    table = _read(model, X)
     scores = _start(model, table)
     for first in range(0, model.n_trees, model.trees_per_round):
         _add_trees(model, table, scores, range(first, first + model.trees_per_round), n_threads)
@@ -56,7 +55,16 @@ def answer(model: Model, raw: NDArray[np.float64]) -> NDArray[Any]:
         return values[:, 0] if model.n_outputs == 1 else values
     # Both links keep the order of the scores, so the most likely class needs no exp.
     best = (raw[:, 0] > 0).astype(np.intp) if model.link == "logistic" else raw.argmax(axis=1)
-    return model.classes[best]
+    labels: NDArray[Any] = model.classes[best]
+    return labels
+
+
+def _read(model: Model, X: object) -> Table:
+    if isinstance(X, Dataset):
+        raise TypeError(
+            "X is a Dataset, which holds bins instead of values. Pass the table it was made from."
+        )
+    return ingest(X, model.schema)
 
 
 def _start(model: Model, table: Table) -> NDArray[np.float64]:

@@ -89,7 +89,14 @@ def from_bytes(data: bytes, name: str = "the data") -> Model:
         model.validate()
     except ModelFileError as error:
         raise ModelFileError(f"cannot read {name}: {error}") from None
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         # The checksum was right, so these bytes were written so: by a bug, or by hand.
         what = f"its checksum is right, but its content is not ({type(error).__name__}: {error})"
         raise ModelFileError(f"cannot read {name}: {what}. Save the model again.") from error
@@ -227,7 +234,12 @@ def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Mod
     if arrays["base_score"].dtype != np.float64:
         raise ValueError(f"base_score of type {arrays['base_score'].dtype}")
     values = {name: header[name] for name in _MODEL_FIELDS}
-    for name, expected in (("kind", str), ("link", str), ("trees_per_round", int), ("params", dict)):
+    for name, expected in (
+        ("kind", str),
+        ("link", str),
+        ("trees_per_round", int),
+        ("params", dict),
+    ):
         if type(values[name]) is not expected:
             raise TypeError(f"{name}={values[name]!r}")
     return Model(

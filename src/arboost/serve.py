@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import threads
 from arboost.model import Model
-from arboost.params import PARAMS
+from arboost.params import check
 from arboost.predict import answer, probabilities, raw_scores, staged_raw_scores
 from arboost.save import from_bytes, read_model, to_bytes, write_model
 
@@ -50,9 +50,7 @@ class Predictor(Model):
         """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
         return raw_scores(self, X, n_threads=_threads(n_jobs))
 
-    def staged_raw(
-        self, X: object, *, n_jobs: int | None = None
-    ) -> Iterator[NDArray[np.float64]]:
+    def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[np.float64]]:
         """Yield the raw scores after each round."""
         return staged_raw_scores(self, X, n_threads=_threads(n_jobs))
 
@@ -101,4 +99,4 @@ def _from_bytes(data: bytes) -> Predictor:
 
 
 def _threads(n_jobs: object) -> int:
-    return threads(PARAMS["n_jobs"].check(n_jobs))
+    return threads(check({"n_jobs": n_jobs})["n_jobs"])

@@ -102,7 +102,7 @@ def test_base_score(regression, binary):
 @pytest.mark.parametrize("base_score", [0, 1, -0.5, 2.0])
 def test_base_score_is_a_probability(base_score):
     model = GradientBoostingClassifier(base_score=base_score)
-    with pytest.raises(ValueError, match="base_score=.*probability of the second"):
+    with pytest.raises(ValueError, match=r"base_score=.*probability of the second"):
         model.fit([[0], [1]], [0, 1])
 
 
@@ -164,6 +164,22 @@ def test_labels(multiclass, labels, n_classes, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
 
+def test_labels_of_other_machines(multiclass):
+    """Classes have the types that a model file can hold on any machine."""
+    X, _, y, _ = multiclass
+    for given, kept in ((">i4", "=i4"), (">U3", "=U3"), (np.longdouble, float)):
+        model = GradientBoostingClassifier(n_estimators=2).fit(X, y.astype(given))
+        assert model.classes_.dtype == np.dtype(kept)
+        assert model.predict(X).dtype == np.dtype(kept)
+
+
+def test_classes_cannot_be_changed(multiclass):
+    X, _, y, _ = multiclass
+    model = GradientBoostingClassifier(n_estimators=2).fit(X, y)
+    with pytest.raises(ValueError, match="read-only"):
+        model.classes_[0] = 7
+
+
 @pytest.mark.parametrize("label", ["yes", 3, 2.0, True])
 def test_one_class(label):
     X = np.arange(6.0).reshape(-1, 1)
@@ -210,7 +226,7 @@ def test_importances(regression):
     splits = importances(model.model_, "split")
     assert splits.sum() == model.model_.forest.is_split.sum()
     np.testing.assert_array_equal(splits > 0, importances(model.model_, "cover") > 0)
-    with pytest.raises(ValueError, match="kind='weight' .*gain, cover, split"):
+    with pytest.raises(ValueError, match=r"kind='weight' .*gain, cover, split"):
         importances(model.model_, "weight")
 
 
@@ -235,6 +251,26 @@ def test_parameters_are_kept_in_the_model(regression):
     assert model.model_.params["gamma"] == 1.0
     assert isinstance(model.model_.params["random_state"], int)
     assert "n_jobs" not in model.model_.params
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_dataset_gives_the_same_model(binary, weighted):
+    X, _, y, _ = binary
+    weight = np.linspace(0, 2, len(y)).round() if weighted else None
+    direct = GradientBoostingClassifier(n_estimators=5).fit(X, y, weight)
+    data = Dataset(X, y, sample_weight=weight)
+    shared = GradientBoostingClassifier(n_estimators=5).fit(data)
+    assert to_bytes(direct.model_) == to_bytes(shared.model_)
+
+
+def test_dataset_with_another_target(binary):
+    X, _, y, _ = binary
+    data = Dataset(X, y)
+    model = GradientBoostingRegressor(n_estimators=5).fit(data, X[:, 0])
+    assert to_bytes(model.model_) == to_bytes(model.fit(X, X[:, 0]).model_)
+    weight = np.linspace(1, 2, len(y))
+    model.fit(data, sample_weight=weight)
+    assert model.model_.base_score[0] == pytest.approx(np.average(y, weights=weight))
 
 
 def test_refit_forgets(regression, binary):

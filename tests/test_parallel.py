@@ -1,0 +1,161 @@
+"""Threads: forked children, several Python threads at once, Ctrl-C, CPU limits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from arboost import GradientBoostingClassifier, GradientBoostingRegressor, _core
+
+BIG_ENOUGH_FOR_THREADS = 30_000
+
+
+def table(n=BIG_ENOUGH_FOR_THREADS, features=8, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, features))
+    return X, (X[:, 0] * X[:, 1] + rng.normal(size=n) > 0).astype(int)
+
+
+def fit_bytes(X, y, n_jobs, tmp_path):
+    model = GradientBoostingClassifier(n_estimators=5, n_jobs=n_jobs).fit(X, y)
+    path = tmp_path / f"{threading.get_ident()}-{os.getpid()}-{n_jobs}.arb"
+    model.save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+# Newer Pythons warn that forking a process with threads may hang; that it does not is the test.
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_fit_in_a_forked_child_after_a_threaded_fit(tmp_path):
+    X, y = table()
+    expected = fit_bytes(X, y, 2, tmp_path)
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if fit_bytes(X, y, 2, tmp_path) == expected else 1)
+        except BaseException:
+            os._exit(2)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid == child:
+            assert os.waitstatus_to_exitcode(status) == 0
+            return
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    pytest.fail("the forked child hangs")
+
+
+def test_fits_in_four_threads_at_once(tmp_path):
+    X, y = table()
+    expected = fit_bytes(X, y, 2, tmp_path)
+    results = [b""] * 4
+
+    def work(i):
+        results[i] = fit_bytes(X, y, 2, tmp_path)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [expected] * 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_ctrl_c_stops_a_long_fit_within_a_second():
+    """One tree of this fit takes long, so the core itself must notice."""
+    code = """
+        import numpy as np, sys
+        from arboost import GradientBoostingRegressor
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(300_000, 30)), rng.normal(size=300_000)
+        model = GradientBoostingRegressor(n_estimators=1000, max_depth=None, min_child_weight=0)
+        print("fitting", flush=True)
+        try:
+            model.fit(X, y)
+        except KeyboardInterrupt:
+            print("interrupted", hasattr(model, "model_"), flush=True)
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout.readline() == "fitting\n"
+    time.sleep(2)
+    start = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=60)
+    assert out == "interrupted False\n"
+    assert time.monotonic() - start < 5  # the promise is one second; this machine may be busy
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+def test_every_instruction_set_gives_the_same_bytes(isa, tmp_path):
+    code = """
+        import sys, numpy as np
+        from arboost import GradientBoostingClassifier, _core
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(40_000, 6))
+        X[rng.random(X.shape) < 0.1] = np.nan
+        y = np.digitize(np.nan_to_num(X[:, 0]) + rng.normal(size=len(X)), [-0.5, 0.5])
+        for strategy in ("one_output_per_tree", "multi_output_tree"):
+            model = GradientBoostingClassifier(n_estimators=3, multi_strategy=strategy)
+            model.fit(X, y).save(sys.argv[1] + strategy)
+        model = GradientBoostingClassifier(n_estimators=3, reg_alpha=0.5).fit(X, y > 0)
+        model.save(sys.argv[1] + "binary")
+        print(_core.instruction_set())
+    """
+    seen = []
+    for name in (isa, "best"):
+        env = {**os.environ, "ARBOOST_ISA": name}
+        if name == "best":
+            del env["ARBOOST_ISA"]
+        (tmp_path / name).mkdir()
+        command = [sys.executable, "-c", textwrap.dedent(code), f"{tmp_path / name}{os.sep}"]
+        seen.append(subprocess.run(command, env=env, check=True, capture_output=True).stdout)
+    for path in (tmp_path / "best").iterdir():
+        assert path.read_bytes() == (tmp_path / isa / path.name).read_bytes(), (path.name, seen)
+
+
+def test_available_threads_honours_the_affinity_mask():
+    if not hasattr(os, "sched_getaffinity"):
+        pytest.skip("no affinity masks on this system")
+    assert 1 <= _core.available_threads() <= len(os.sched_getaffinity(0))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads /proc")
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_n_jobs_is_honoured(n_jobs):
+    """A fresh process, so that no earlier fit has left sleeping threads behind."""
+    code = f"""
+        import numpy as np, re
+        from arboost import GradientBoostingRegressor
+        def n_threads():
+            return int(re.search(r"Threads:\\s+(\\d+)", open("/proc/self/status").read())[1])
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(30_000, 8)), rng.normal(size=30_000)
+        model = GradientBoostingRegressor(n_estimators=3, n_jobs={n_jobs})
+        import sklearn.base
+        before = n_threads()
+        model.fit(X, y)
+        print(n_threads() - before)
+    """
+    run = [sys.executable, "-c", textwrap.dedent(code)]
+    out = subprocess.run(run, check=True, capture_output=True, text=True).stdout
+    assert int(out) == n_jobs - 1
+
+
+def test_small_fits_start_no_thread():
+    before = threading.active_count()
+    X, y = table(n=200)
+    GradientBoostingRegressor(n_estimators=3, n_jobs=8).fit(X, y)
+    assert threading.active_count() == before

@@ -1,0 +1,130 @@
+"""The promise: the same data, parameters and seed give the same model file, byte for byte."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from arboost import Dataset, GradientBoostingClassifier, GradientBoostingRegressor
+
+# Large enough for several threads, for gradients that travel with the rows, and (with more rows
+# than the quantiles take) for edges from a sample.
+ROWS = 36_000
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+def make_table(n=ROWS):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(n, len(NAMES))).astype(np.float32)
+    X[:, 3] = np.round(X[:, 3] * 2)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    score = np.nan_to_num(X[:, 0] * X[:, 1] + X[:, 3])
+    return X, (score + rng.normal(size=n)).astype(np.float64)
+
+
+X, TARGET = make_table()
+LABELS = np.digitize(TARGET, [-1.0, 1.0])
+
+MODELS = {
+    "regressor": (GradientBoostingRegressor(n_estimators=4), TARGET),
+    "binary, best first": (
+        GradientBoostingClassifier(
+            n_estimators=4, grow_policy="leafwise", max_depth=None, max_leaves=40
+        ),
+        LABELS > 0,
+    ),
+    "three classes": (GradientBoostingClassifier(n_estimators=2), LABELS),
+    "vector leaves": (
+        GradientBoostingClassifier(n_estimators=3, multi_strategy="multi_output_tree"),
+        LABELS,
+    ),
+    "counted leaves": (GradientBoostingRegressor(n_estimators=3, min_samples_leaf=30), TARGET),
+    "two-byte codes": (GradientBoostingRegressor(n_estimators=2, max_bins=1000), TARGET),
+}
+
+
+def digest(model, data, y, tmp_path, **params):
+    path = tmp_path / "model.arb"
+    model.__class__(**{**model.get_params(), **params}).fit(data, y).save(path)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_threads(name, tmp_path):
+    model, y = MODELS[name]
+    digests = {digest(model, X, y, tmp_path, n_jobs=n_jobs) for n_jobs in (1, 2, 4)}
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_memory_order_and_precision(name, tmp_path):
+    """float32 values are float64 values too: the same table, however it lies in memory."""
+    model, y = MODELS[name]
+    every_second = np.repeat(X, 2, axis=1)[:, ::2]
+    tables = [X, np.asfortranarray(X), X.astype(np.float64), every_second, X[::-1][::-1]]
+    assert len({digest(model, table, y, tmp_path) for table in tables}) == 1
+
+
+def frames():
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    columns = {name: X[:, j] for j, name in enumerate(NAMES)}
+    whole = pyarrow.table({name: pyarrow.array(v, from_pandas=True) for name, v in columns.items()})
+    third = ROWS // 3
+    chunked = pyarrow.concat_tables(
+        [whole.slice(0, 7), whole.slice(7, third), whole.slice(7 + third)]
+    )
+    return {
+        "pandas": pandas.DataFrame(columns),
+        "pandas, nullable": pandas.DataFrame(columns).convert_dtypes(),
+        "Polars": polars.DataFrame(columns),
+        "Polars, nulls": polars.DataFrame(columns).fill_nan(None),
+        "Arrow": whole,
+        "Arrow, chunked": chunked,
+    }
+
+
+def test_kinds_of_tables(tmp_path):
+    model, y = MODELS["binary, best first"]
+    digests = {kind: digest(model, frame, y, tmp_path) for kind, frame in frames().items()}
+    assert len(set(digests.values())) == 1, digests
+
+
+def test_dataset_and_table(tmp_path):
+    model, y = MODELS["three classes"]
+    assert digest(model, Dataset(X, y), None, tmp_path) == digest(model, X, y, tmp_path)
+
+
+def test_edges_from_a_sample_of_rows(tmp_path):
+    """More rows than the quantiles take: which are taken must not depend on threads or chunks."""
+    pyarrow = pytest.importorskip("pyarrow")
+    long, y = make_table(250_000)
+    model = GradientBoostingRegressor(n_estimators=1, max_depth=3)
+    columns = [pyarrow.array(long[:, j], from_pandas=True) for j in range(5)]
+    whole = pyarrow.table(columns, names=NAMES)
+    pieces = pyarrow.concat_tables([whole.slice(0, 100_001), whole.slice(100_001)])
+    one = digest(model, whole, y, tmp_path, n_jobs=1)
+    assert one == digest(model, pieces, y, tmp_path, n_jobs=4)
+
+
+def test_the_seed_is_the_only_source_of_chance(tmp_path):
+    """Rounding of gradients is random from 32,768 rows on, and only that depends on the seed."""
+    model, y = MODELS["regressor"]
+    first = digest(model, X, y, tmp_path, random_state=1)
+    assert first == digest(model, X, y, tmp_path, random_state=1)
+    assert first != digest(model, X, y, tmp_path, random_state=2)
+
+
+def test_row_order_does_not_change_small_models():
+    """Sums are exact, so nothing depends on the order in which rows are added."""
+    small, y = X[:3000], TARGET[:3000]
+    order = np.random.default_rng(0).permutation(len(y))
+    forests = [
+        GradientBoostingRegressor(n_estimators=3, base_score=0.0).fit(a, b).model_.forest
+        for a, b in ((small, y), (small[order], y[order]))
+    ]
+    for name in ("feature", "threshold", "left", "value"):
+        np.testing.assert_array_equal(getattr(forests[0], name), getattr(forests[1], name))
