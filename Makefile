@@ -37,14 +37,14 @@ test: $(DONE)/package $(DONE)/test  ## run all tests
 	@$(PY) -m pytest $(ARGS)
 
 # `make -k lint` goes on after a failure and shows all of them.
-lint: style types layers spelling docstrings warnings  ## check style, types, layers, spelling, warnings
+lint: style types layers spelling docstrings warnings  ## all checks but the tests
 
 style: $(DONE)/dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check $(PYTHON_DIRS)
+	$(BIN)/ruff format --check $(PYTHON_DIRS)
 	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
 
-types: $(DONE)/package $(DONE)/dev
+types: src/arboost/_core.pyi $(DONE)/dev
 	$(BIN)/mypy
 
 layers: $(DONE)/package $(DONE)/dev
@@ -69,8 +69,8 @@ warnings: $(DONE)/build
 	done; exit $$failed
 
 format: $(DONE)/dev  ## rewrite the layout of all sources, and the docstrings' parameter texts
-	$(BIN)/ruff check --fix-only .
-	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix-only $(PYTHON_DIRS)
+	$(BIN)/ruff format $(PYTHON_DIRS)
 	$(BIN)/clang-format -i $(CPP_FILES)
 	$(PY) tools/write_docstrings.py
 
@@ -111,13 +111,15 @@ $(DONE)/build: pyproject.toml $(DONE)/venv
 	@$(PIP) install --quiet -r $(DONE)/build.txt
 	@touch $@
 
-# Python sources are used where they are; the core is built again when its sources change. The type
-# checker looks for the core's stub beside the sources.
+# Python sources are used where they are; the core is built again when its sources change.
 $(DONE)/package: $(DONE)/build CMakeLists.txt $(CPP_FILES)
 	@echo "== arboost with its C++ core"
 	@$(PIP) install --quiet --no-build-isolation --no-deps --editable .
-	@cp "$$($(PY) -c "import sysconfig; print(sysconfig.get_path('platlib'))")/arboost/_core.pyi" src/arboost/_core.pyi
 	@touch $@
+
+# The type checker looks for the core's stub beside the sources.
+src/arboost/_core.pyi: $(DONE)/package
+	@cp "$$($(PY) -c "import sysconfig; print(sysconfig.get_path('platlib'))")/arboost/_core.pyi" $@
 
 $(DONE)/test $(DONE)/dev $(DONE)/bench $(DONE)/docs: $(DONE)/build
 	@echo "== tools: $(@F)"

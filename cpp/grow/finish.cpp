@@ -13,11 +13,24 @@ namespace {
 
 constexpr std::size_t stretch_rows = 16384;
 
-// A stretch of one leaf's rows.
+// A stretch of one leaf's rows, and the node whose elements they are.
 struct Stretch {
   std::size_t begin, end;
-  const GrowNode* leaf;
+  const GrowNode* node;
+  std::uint32_t leaf;
 };
+
+// The rows of a leaf lie with the leaf or, where a thread had gone ahead and split it in vain, with
+// the last of those splits.
+void add_stretches(const GrowNode* node, std::uint32_t leaf, std::vector<Stretch>& stretches) {
+  if (node->expanded) {
+    add_stretches(node->left, leaf, stretches);
+    add_stretches(node->right, leaf, stretches);
+    return;
+  }
+  for (std::size_t at = node->begin; at < node->end; at += stretch_rows)
+    stretches.push_back({at, std::min(at + stretch_rows, node->end), node, leaf});
+}
 
 }  // namespace
 
@@ -39,19 +52,15 @@ void Grower::finish_tree(const Gradients& gradients, std::size_t output, double 
 // Notes the leaf of each row: the rows of a leaf lie together, their places in the table do not.
 void Grower::assign_leaves(Team& team) {
   std::vector<Stretch> stretches;
-  for (const GrowNode* node : tree_) {
-    if (node->committed) continue;
-    for (std::size_t at = node->begin; at < node->end; at += stretch_rows)
-      stretches.push_back({at, std::min(at + stretch_rows, node->end), node});
-  }
+  for (const GrowNode* node : tree_)
+    if (!node->committed) add_stretches(node, static_cast<std::uint32_t>(node->id), stretches);
   const std::size_t grain = std::max<std::size_t>(1, stretches.size() / 64);
   team.for_chunks(0, stretches.size(), grain, [&](std::size_t first, std::size_t last, int) {
     for (std::size_t s = first; s < last; ++s) {
       const Stretch& stretch = stretches[s];
-      const Element* e = rows_.elements(*stretch.leaf) + (stretch.begin - stretch.leaf->begin);
+      const Element* e = rows_.elements(*stretch.node) + (stretch.begin - stretch.node->begin);
       const std::size_t n = stretch.end - stretch.begin;
-      const auto id = static_cast<std::uint32_t>(stretch.leaf->id);
-      for (std::size_t i = 0; i < n; ++i) leaf_of_row_[row_of(e[i])] = id;
+      for (std::size_t i = 0; i < n; ++i) leaf_of_row_[row_of(e[i])] = stretch.leaf;
     }
   });
 }

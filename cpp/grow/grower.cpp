@@ -69,7 +69,7 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, std::uin
     for (std::size_t c = 0; c < channels_; ++c)
       root.sums[c] += root.histogram[(slots.first[0] + slot) * channels_ + c];
   if (may_split(root)) evaluate(root, 0, team);
-  queue_->add(&root);
+  queue_->add_to_frontier(&root);
 }
 
 // Every thread of the team runs this until the tree is done.
@@ -93,6 +93,7 @@ void Grower::work(int member, Team& team) {
     {
       std::lock_guard lock(mutex_);
       node->expanded = true;
+      for (GrowNode* child : {node->left, node->right}) queue_->add_ready(child);
       queue_->commit([this](GrowNode* done) { commit(*done); });
       queue_->drop([this](GrowNode* leaf) { forget_histogram(*leaf); });
     }
@@ -105,7 +106,7 @@ void Grower::commit(GrowNode& node) {
   for (GrowNode* child : {node.left, node.right}) {
     child->id = static_cast<std::int32_t>(tree_.size());
     tree_.push_back(child);
-    queue_->add(child);
+    queue_->add_to_frontier(child);
   }
 }
 
@@ -120,7 +121,7 @@ GrowNode& Grower::new_node(std::size_t begin, std::size_t end, int buffer, std::
   node.id = -1;
   node.gain = -1;
   node.histogram = nullptr;
-  node.expanded = node.committed = false;
+  node.taken = node.expanded = node.committed = false;
   return node;
 }
 

@@ -69,7 +69,10 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   const Element* elements = rows.elements(node);
   const std::size_t n = node.n_rows();
   std::vector<std::int64_t*> parts(static_cast<std::size_t>(team.size()), nullptr);
-  const std::size_t grain = n < shared_node_rows ? n : chunk_rows;
+  // Small chunks, so that all members get some, but worth the histogram that each has to add up.
+  const std::size_t share = n / (4 * static_cast<std::size_t>(team.size()));
+  const std::size_t grain =
+      n < shared_node_rows ? n : std::clamp(share, chunk_rows / 4, chunk_rows);
   team.for_chunks(member, n, grain, [&](std::size_t begin, std::size_t end, int who) {
     std::int64_t*& part = parts[static_cast<std::size_t>(who)];
     if (part == nullptr) part = acquire_zeroed();

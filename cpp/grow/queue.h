@@ -1,11 +1,11 @@
-// The order of growth. Nodes may be expanded in any order by any thread, and early; what becomes of
-// the tree is decided by committing expansions in one order, so it is the same for any number of
+// The order of growth. Threads may expand nodes in any order, and ahead of the tree; what becomes
+// of the tree is decided by committing expansions in one order, so it is the same for any number of
 // threads.
 //
-//   open      evaluated, in the tree, waiting to be expanded
-//   pending   being expanded, or expanded and waiting for a better node to be committed first
-//   commit    the best node of open and pending, once expanded: its children join the tree
-//   drop      open, but with as many better open nodes as there are splits left: a leaf for good
+//   ready      evaluated, and not yet taken by a thread; its parent may still be ahead of the tree
+//   frontier   in the tree, and worth splitting
+//   commit     the best node of the frontier, once expanded: its children join the tree
+//   drop       frontier nodes that as many better ones precede as there are splits left
 #pragma once
 
 #include <algorithm>
@@ -28,6 +28,7 @@ struct GrowNode {
   double gain = -1;                     // of its best split, in units; not above 0: it is a leaf
   std::int32_t feature = -1;
   FeatureSplit split;
+  bool taken = false;      // by a thread, or dropped
   bool expanded = false;   // its children exist
   bool committed = false;  // ... and are part of the tree
   GrowNode* left = nullptr;
@@ -36,80 +37,110 @@ struct GrowNode {
   std::size_t n_rows() const { return end - begin; }
 };
 
+// True when a is to be split after b: by gain, or level by level. (Heaps keep in front what comes
+// after nothing else.)
+inline bool splits_later(bool best_first, const GrowNode* a, const GrowNode* b, bool if_equal) {
+  if (best_first && a->gain != b->gain) return a->gain < b->gain;
+  if (!best_first && a->depth != b->depth) return a->depth > b->depth;
+  return if_equal;
+}
+
+// Among equals the older one first: the order that the tree is committed in.
+struct TreeOrder {
+  bool best_first;
+  bool operator()(const GrowNode* a, const GrowNode* b) const {
+    return splits_later(best_first, a, b, a->id > b->id);
+  }
+};
+
+// The same for nodes that may not be in the tree yet and so have no id.
+struct RowOrder {
+  bool best_first;
+  bool operator()(const GrowNode* a, const GrowNode* b) const {
+    return splits_later(best_first, a, b, a->begin > b->begin);
+  }
+};
+
 class GrowQueue {
  public:
   GrowQueue(bool best_first, std::int64_t max_splits)
       : best_first_(best_first), splits_left_(max_splits) {}
 
-  // True when a is to be split before b: by gain, or level by level; then in order of creation.
-  bool before(const GrowNode* a, const GrowNode* b) const {
-    if (best_first_ && a->gain != b->gain) return a->gain > b->gain;
-    if (!best_first_ && a->depth != b->depth) return a->depth < b->depth;
-    return a->id < b->id;
+  void add_ready(GrowNode* node) {
+    if (node->gain > 0) push(ready_, node, RowOrder{best_first_});
+  }
+  void add_to_frontier(GrowNode* node) {
+    if (node->gain > 0) push(frontier_, node, TreeOrder{best_first_});
   }
 
-  // std::push_heap keeps the "largest" in front: here the one that comes before all others.
-  auto heap_order() const {
-    return [this](const GrowNode* a, const GrowNode* b) { return before(b, a); };
-  }
+  bool finished() const { return splits_left_ == 0 || frontier_.empty(); }
 
-  void add(GrowNode* node) {
-    if (node->gain <= 0) return;
-    open_.push_back(node);
-    std::push_heap(open_.begin(), open_.end(), heap_order());
-  }
-
-  bool finished() const { return splits_left_ == 0 || (open_.empty() && pending_.empty()); }
-
-  // The next node to expand, or null when there is none now. A node that comes before all pending
-  // ones is sure to be split; others are taken on speculation, within the splits that are left.
+  // The next node to expand, or null when there is none now. The first of the frontier is sure to
+  // be split; others are taken on speculation, and never more of them than there are splits left.
   GrowNode* take() {
-    if (open_.empty()) return nullptr;
-    const bool sure = std::none_of(pending_.begin(), pending_.end(), [this](const GrowNode* node) {
-      return before(node, open_.front());
-    });
-    if (!sure && static_cast<std::int64_t>(pending_.size()) >= splits_left_) return nullptr;
-    std::pop_heap(open_.begin(), open_.end(), heap_order());
-    GrowNode* node = open_.back();
-    open_.pop_back();
-    pending_.push_back(node);
+    GrowNode* node = frontier_.empty() || frontier_.front()->taken ? nullptr : frontier_.front();
+    while (node == nullptr && ahead_ < splits_left_ && !ready_.empty()) {
+      GrowNode* next = pop(ready_, RowOrder{best_first_});
+      if (!next->taken) node = next;
+    }
+    if (node == nullptr) return nullptr;
+    node->taken = true;
+    ++ahead_;
     return node;
   }
 
-  // Takes out nodes that can no longer be split, and hands them to on_drop(node). A few at a time,
-  // so that the cost of finding them is shared.
-  template <class OnDrop>
-  void drop(OnDrop on_drop) {
-    constexpr std::size_t batch = 16;
-    if (open_.size() < batch || static_cast<std::int64_t>(open_.size() - batch) < splits_left_)
-      return;
-    const auto end = open_.begin() + splits_left_;
-    std::nth_element(open_.begin(), end, open_.end(),
-                     [this](const GrowNode* a, const GrowNode* b) { return before(a, b); });
-    std::for_each(end, open_.end(), on_drop);
-    open_.erase(end, open_.end());
-    std::make_heap(open_.begin(), open_.end(), heap_order());
-  }
-
-  // Commits what can be: on_commit(node) gives ids to the children and adds them with add().
+  // Commits what can be: on_commit(node) gives ids to the children and adds them to the frontier.
   template <class OnCommit>
   void commit(OnCommit on_commit) {
-    while (splits_left_ > 0 && !pending_.empty()) {
-      const auto best = std::min_element(pending_.begin(), pending_.end(),
-                                         [this](auto* a, auto* b) { return before(a, b); });
-      GrowNode* node = *best;
-      if (!node->expanded || (!open_.empty() && before(open_.front(), node))) return;
-      pending_.erase(best);
+    while (!finished() && frontier_.front()->expanded) {
+      GrowNode* node = pop(frontier_, TreeOrder{best_first_});
       --splits_left_;
+      --ahead_;
       on_commit(node);
     }
   }
 
+  // Takes out nodes that can no longer be split, and hands those that no thread has taken to
+  // on_drop(node). Many at a time, so that the cost of finding them is shared.
+  template <class OnDrop>
+  void drop(OnDrop on_drop) {
+    constexpr std::size_t batch = 16;
+    if (frontier_.size() < batch ||
+        static_cast<std::int64_t>(frontier_.size() - batch) < splits_left_)
+      return;
+    const auto end = frontier_.begin() + splits_left_;
+    const TreeOrder order{best_first_};
+    std::nth_element(frontier_.begin(), end, frontier_.end(),
+                     [order](const GrowNode* a, const GrowNode* b) { return order(b, a); });
+    for (auto node = end; node != frontier_.end(); ++node) {
+      if ((*node)->taken) continue;
+      (*node)->taken = true;
+      on_drop(*node);
+    }
+    frontier_.erase(end, frontier_.end());
+    std::make_heap(frontier_.begin(), frontier_.end(), order);
+  }
+
  private:
+  using Heap = std::vector<GrowNode*>;
+
+  template <class Order>
+  static void push(Heap& heap, GrowNode* node, Order order) {
+    heap.push_back(node);
+    std::push_heap(heap.begin(), heap.end(), order);
+  }
+  template <class Order>
+  static GrowNode* pop(Heap& heap, Order order) {
+    std::pop_heap(heap.begin(), heap.end(), order);
+    GrowNode* node = heap.back();
+    heap.pop_back();
+    return node;
+  }
+
   bool best_first_;
   std::int64_t splits_left_;
-  std::vector<GrowNode*> open_;
-  std::vector<GrowNode*> pending_;
+  std::int64_t ahead_ = 0;  // nodes that are taken and not committed
+  Heap ready_, frontier_;
 };
 
 }  // namespace arboost
