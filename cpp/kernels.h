@@ -63,8 +63,9 @@ struct FeatureSplit {
 // Scratch of one thread for the split search, for features of up to `max_bins` value bins.
 struct SplitScratch {
   SplitScratch(std::size_t max_bins, std::size_t channels)
-      : stride(max_bins + 16),  // room for the padding of vectorised loops
+      : stride(max_bins + 32),  // room for the padding of vectorised loops
         prefix(stride * channels),
+        rough(stride),
         scores(stride),
         bins(stride),
         touched(256, 0),
@@ -74,13 +75,14 @@ struct SplitScratch {
 
   std::size_t stride;                 // from one channel's prefix sums to the next
   Buffer<std::int64_t> prefix;        // [channels][stride]: sums over the codes up to each bin
+  Buffer<std::int32_t> rough;         // [stride]: the same as the bits of floats
   Buffer<double> scores;              // [stride]: score of the split after each bin
   Buffer<std::uint32_t> bins;         // small nodes: the codes that occur, in order
   std::vector<std::uint8_t> touched;  // small nodes: which codes occur; all zero between calls
   std::vector<std::int64_t> slots;    // small nodes: their sums; all zero between calls
   std::vector<std::int64_t> missing;  // small nodes: sums of the missing rows
   std::vector<std::int64_t> left;     // sums of the left side of the split that was returned
-  std::vector<std::uint64_t> keys;    // small nodes with two-byte codes: (code, row) pairs to sort
+  std::vector<std::uint64_t> keys;    // small nodes, two-byte codes: [rows] (code, row) pairs
 };
 
 struct SplitRule {

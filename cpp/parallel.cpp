@@ -255,10 +255,12 @@ void Team::poll_if_due(int self) {
 }
 
 void Team::for_chunks(int self, std::size_t n, std::size_t grain, const Body& body) {
-  if (n == 0) return;
-  poll_if_due(self);
   grain = std::max<std::size_t>(1, grain);
-  if (size_ == 1 || n <= grain) {
+  if (n <= grain) {
+    if (n > 0) body(0, n, self);
+    return;
+  }
+  if (size_ == 1) {
     for (std::size_t begin = 0; begin < n; begin += grain) {
       body(begin, std::min(begin + grain, n), self);
       poll_if_due(self);

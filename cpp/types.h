@@ -8,6 +8,9 @@
 #include <new>  // bad_alloc
 #include <vector>
 
+#if defined(_WIN32)
+#include <malloc.h>  // aligned memory
+#endif
 #if defined(__linux__)
 #include <sys/mman.h>  // huge pages for the large tables
 #endif
@@ -36,7 +39,7 @@ class Buffer {
     const std::size_t bytes = size * sizeof(T);
     const std::size_t alignment = bytes >= huge_page ? huge_page : 64;
     const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-#if defined(_MSC_VER)
+#if defined(_WIN32)
     data_.reset(static_cast<T*>(_aligned_malloc(rounded, alignment)));
 #else
     data_.reset(static_cast<T*>(std::aligned_alloc(alignment, rounded)));
@@ -56,7 +59,7 @@ class Buffer {
  private:
   struct Free {
     void operator()(T* pointer) const {
-#if defined(_MSC_VER)
+#if defined(_WIN32)
       _aligned_free(pointer);
 #else
       std::free(pointer);

@@ -41,15 +41,20 @@ inline double side_score(const GainParams& p, double g, double h) {
 }
 
 // score(left) + score(right); of the plain kind with one division instead of two.
-template <bool plain>
-inline double split_score(const GainParams& p, double left_g, double left_h, double right_g,
-                          double right_h) {
+template <bool plain, class Real>
+inline Real split_score(const GainParams& p, Real left_g, Real left_h, Real right_g, Real right_h) {
   if constexpr (plain) {
-    const double left = left_h + p.reg_lambda, right = right_h + p.reg_lambda;
+    const Real lambda = static_cast<Real>(p.reg_lambda);
+    const Real left = left_h + lambda, right = right_h + lambda;
     return (left_g * left_g * right + right_g * right_g * left) / (left * right);
   } else {
     return side_score<false>(p, left_g, left_h) + side_score<false>(p, right_g, right_h);
   }
+}
+
+// Without an L1 term and a limit of steps, scores take the shorter form.
+inline bool is_plain(const GainParams& p) {
+  return p.reg_alpha == 0 && p.max_delta_step == 0;
 }
 
 }  // namespace

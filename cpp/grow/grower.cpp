@@ -182,7 +182,7 @@ bool Grower::may_split(const GrowNode& node) const {
 }
 
 double Grower::node_score(const GrowNode& node) const {
-  const bool plain = params_.reg_alpha == 0 && params_.max_delta_step == 0;
+  const bool plain = is_plain(gain_);
   double score = 0;
   for (std::size_t k = 0; k < width_; ++k) {
     const double g = sum_g(node.sums[k]), h = sum_h(node.sums[k]);
@@ -205,22 +205,22 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
   const std::size_t n_features = codes_.n_features;
   const std::size_t slots = std::max<std::size_t>(1, histograms_.slots().n_slots / n_features);
   const std::size_t grain = std::max<std::size_t>(1, slots_per_search / slots);
-  std::vector<GrowNode> best((n_features + grain - 1) / grain);
+  own.found.resize((n_features + grain - 1) / grain);
   team.for_chunks(member, n_features, grain, [&](std::size_t first, std::size_t last, int who) {
-    GrowNode& found = best[first / grain];
+    Found& found = own.found[first / grain];
+    found.feature = -1;
     found.split.score = floor;
     search(node, first, last, values, *scratch_[static_cast<std::size_t>(who)], found);
   });
-  double highest = floor;
-  for (GrowNode& found : best) {
-    if (found.feature < 0 || !(found.split.score > highest)) continue;
-    highest = found.split.score;
-    node.feature = found.feature;
-    node.split = found.split;
-    node.left_sums = std::move(found.left_sums);
-    node.gain = highest - score;
-  }
-  if (node.gain <= 0 || node.split.missing_seen) return;
+  const auto best = std::max_element(own.found.begin(), own.found.end(), [](auto& a, auto& b) {
+    return a.split.score < b.split.score;  // of equals the first
+  });
+  if (best->feature < 0) return;
+  node.gain = best->split.score - score;
+  node.feature = best->feature;
+  node.split = best->split;
+  node.left_sums = best->left_sums;
+  if (node.split.missing_seen) return;
   // No missing value here to learn a direction from: follow the heavier child.
   std::int64_t left_h = 0, h = 0;
   for (std::size_t k = 0; k < width_; ++k) {
@@ -231,9 +231,10 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
 }
 
 void Grower::search(const GrowNode& node, std::size_t first, std::size_t last,
-                    const std::int64_t* values, Scratch& scratch, GrowNode& best) const {
+                    const std::int64_t* values, Scratch& scratch, Found& best) const {
   const Kernels& k = kernels();
   const Slots& slots = histograms_.slots();
+  if (values != nullptr) scratch.split.keys.resize(node.n_rows());
   for (std::size_t f = first; f < last; ++f) {
     const FeatureSplit split =
         values != nullptr

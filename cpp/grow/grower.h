@@ -37,10 +37,16 @@ class Grower {
   const std::uint32_t* leaf_of_row() const { return leaf_of_row_.data(); }
 
  private:
-  struct Scratch {  // of one member
+  struct Found {           // the best split among some features
+    std::int32_t feature;  // -1: none
+    FeatureSplit split;
+    std::vector<std::int64_t> left_sums;
+  };
+  struct Scratch {  // of one member; kept from node to node for its memory
     Scratch(std::size_t max_bins, std::size_t channels) : split(max_bins, channels) {}
     SplitScratch split;
     std::vector<std::int64_t> values;
+    std::vector<Found> found;
   };
 
   void start_tree(const Gradients& gradients, std::size_t output, std::uint32_t seed, Team& team);
@@ -49,7 +55,7 @@ class Grower {
   void evaluate_children(GrowNode& node, int member, Team& team);
   void evaluate(GrowNode& node, int member, Team& team);
   void search(const GrowNode& node, std::size_t first, std::size_t last, const std::int64_t* values,
-              Scratch& scratch, GrowNode& best) const;
+              Scratch& scratch, Found& best) const;
   void commit(GrowNode& node);
   void forget_histogram(GrowNode& node);
   bool may_split(const GrowNode& node) const;

@@ -78,7 +78,8 @@ class Softmax(Loss):
     def start(self, target: Target, n_outputs: int) -> Floats:
         counts = np.bincount(target.y.astype(np.intp), target.weight, minlength=n_outputs)
         with np.errstate(divide="ignore"):
-            return np.maximum(np.log(counts / counts.sum()), -_LARGEST_LOG_ODDS)
+            log_shares: Floats = np.log(counts / counts.sum())
+        return log_shares.clip(min=-_LARGEST_LOG_ODDS)
 
 
 LOSSES: dict[str, Loss] = {
