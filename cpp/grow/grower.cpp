@@ -25,7 +25,7 @@ Grower::Grower(const Codes& codes, const TreeParams& params, std::size_t width)
       histograms_(codes, channels_),
       leaf_of_row_(codes.n_rows) {
   // Below this a walk over all bins of a histogram costs more than the rows themselves.
-  small_rows_ = histograms_.slots().n_slots / std::max<std::size_t>(1, codes.n_features) / 2;
+  small_rows_ = histograms_.slots().n_slots / std::max<std::size_t>(1, codes.n_features) / 4;
   small_rows_ = std::min<std::size_t>(small_rows_, 512);
 }
 

@@ -116,14 +116,15 @@ class TreeEnsemble(BaseEstimator):
         recipe = self._recipe(params, task)
         n_threads = threads(params["n_jobs"])
         binned = rows.bin(params["max_bins"], n_threads)
-        with Bar(recipe.n_estimators, "fitting", visible=params["verbose"] > 0) as bar:
+        verbose = params["verbose"] > 0
+        with Bar(recipe.n_estimators, "fitting", visible=verbose) as bar:
             return train(
                 recipe,
                 binned,
                 Target(task.y, rows.weight),
                 n_threads=n_threads,
                 seed=params["random_state"],
-                on_round=lambda done: bar.show(done.index + 1),
+                on_round=(lambda done: bar.show(done.index + 1)) if verbose else None,
             )
 
     def _keep(self, fitted: Fitted, schema: Schema, task: Task, params: dict[str, Any]) -> None:
