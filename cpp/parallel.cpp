@@ -254,7 +254,7 @@ void Team::poll_if_due(int self) {
   poll_();
 }
 
-void Team::for_chunks(int self, std::size_t n, std::size_t grain, const Body& body) {
+void Team::for_chunks(int self, std::size_t n, std::size_t grain, Body body) {
   grain = std::max<std::size_t>(1, grain);
   if (n <= grain) {
     if (n > 0) body(0, n, self);
@@ -296,7 +296,10 @@ void Team::for_chunks(int self, std::size_t n, std::size_t grain, const Body& bo
   if (loop.error) std::rethrow_exception(loop.error);
 }
 
-void Team::help_until(int self, const std::function<bool()>& ready) {
+void Team::help_until(int self, Ready ready) {
+  // Even to look at the clock costs too much for work of a microsecond; long work has loops of its
+  // own, which look.
+  if (self == 0 && ++waits_ % 32 == 0) poll_if_due(self);
   for (;;) {
     const unsigned seen = state_ ? state_->epoch.load() : 0;
     if (ready()) return;

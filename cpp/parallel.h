@@ -10,12 +10,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <vector>
 
 namespace arboost {
@@ -23,11 +25,34 @@ namespace arboost {
 // CPUs that this process may use: affinity mask and container quota (cgroup v1 and v2) counted in.
 int available_threads();
 
+// A reference to something callable; unlike std::function it owns nothing and allocates nothing.
+// The callable must outlive the call that takes the reference.
+template <class Signature>
+class FunctionRef;
+
+template <class Result, class... Args>
+class FunctionRef<Result(Args...)> {
+ public:
+  template <class F>
+    requires(!std::same_as<std::remove_cvref_t<F>, FunctionRef>)
+  FunctionRef(F&& f)  // NOLINT: implicit, so that lambdas can be passed as they are
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+        call_([](void* object, Args... args) -> Result {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(args...);
+        }) {}
+  Result operator()(Args... args) const { return call_(object_, args...); }
+
+ private:
+  void* object_;
+  Result (*call_)(void*, Args...);
+};
+
 class Team {
  public:
   // Called by the owner of the team (member 0) about every 50 ms; throws to stop the work.
   using Poll = std::function<void()>;
-  using Body = std::function<void(std::size_t begin, std::size_t end, int member)>;
+  using Body = FunctionRef<void(std::size_t begin, std::size_t end, int member)>;
+  using Ready = FunctionRef<bool()>;
 
   explicit Team(int n_threads, Poll poll = {});
   ~Team();
@@ -38,11 +63,11 @@ class Team {
 
   // Runs body over [0, n) in chunks of at most `grain` items and returns when all are done.
   // `self` is the calling member. The first exception of a chunk cancels the rest and is rethrown.
-  void for_chunks(int self, std::size_t n, std::size_t grain, const Body& body);
+  void for_chunks(int self, std::size_t n, std::size_t grain, Body body);
 
   // Returns when ready() is true; meanwhile helps with the team's open loops. Whoever makes it
   // true calls notify() afterwards.
-  void help_until(int self, const std::function<bool()>& ready);
+  void help_until(int self, Ready ready);
   void notify();
 
  private:
@@ -54,6 +79,7 @@ class Team {
   int borrowed_ = 0;
   Poll poll_;
   std::chrono::steady_clock::time_point next_poll_;
+  unsigned waits_ = 0;  // of the owner
   std::shared_ptr<State> state_;
 };
 

@@ -132,7 +132,7 @@ def test_signature_and_table_agree(estimator):
         assert argument.kind is inspect.Parameter.KEYWORD_ONLY
         assert argument.default == PARAMS[name].default
         assert type(argument.default) is type(PARAMS[name].default)
-        assert f"    {name} : {PARAMS[name].type_name}, default=" in estimator.__doc__
+        assert f"\n{name} : {PARAMS[name].type_name}, default=" in inspect.getdoc(estimator)
 
 
 @pytest.mark.parametrize("name", PARAMS)

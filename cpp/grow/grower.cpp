@@ -23,7 +23,8 @@ Grower::Grower(const Codes& codes, const TreeParams& params, std::size_t width)
       channels_(width + (params.min_samples_leaf > 1 ? 1 : 0)),
       rows_(codes, width, params.min_samples_leaf > 1),
       histograms_(codes, channels_),
-      leaf_of_row_(codes.n_rows) {
+      leaf_of_row_(codes.n_rows),
+      queue_(params.best_first) {
   // Below this a walk over all bins of a histogram costs more than the rows themselves.
   small_rows_ = histograms_.slots().n_slots / std::max<std::size_t>(1, codes.n_features) / 4;
   small_rows_ = std::min<std::size_t>(small_rows_, 512);
@@ -55,9 +56,10 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, std::uin
            .outputs = static_cast<int>(width_),
            .channels = static_cast<int>(channels_)};
   failed_ = false;
+  histograms_.release_all();  // of a tree that was interrupted
   n_nodes_ = 0;
   tree_.clear();
-  queue_ = std::make_unique<GrowQueue>(params_.best_first, params_.max_leaves - 1);
+  queue_.reset(params_.max_leaves - 1);
   GrowNode& root = new_node(0, codes_.n_rows, 0, 0);
   root.id = 0;
   tree_.push_back(&root);
@@ -69,36 +71,40 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, std::uin
     for (std::size_t c = 0; c < channels_; ++c)
       root.sums[c] += root.histogram[(slots.first[0] + slot) * channels_ + c];
   if (may_split(root)) evaluate(root, 0, team);
-  queue_->add_to_frontier(&root);
+  queue_.add_to_frontier(&root);
 }
 
-// Every thread of the team runs this until the tree is done.
+// Every thread of the team runs this until the tree is done. A thread that fails, or is told to
+// stop while it waits, stops the others.
 void Grower::work(int member, Team& team) {
-  for (;;) {
-    GrowNode* node = nullptr;
-    team.help_until(member, [&] {
-      std::lock_guard lock(mutex_);
-      if (failed_ || queue_->finished()) return true;
-      node = queue_->take();
-      return node != nullptr;
-    });
-    if (node == nullptr) return;
-    try {
+  try {
+    while (GrowNode* node = next_node(member, team)) {
       expand(*node, member, team);
-    } catch (...) {
-      failed_ = true;
+      {
+        std::lock_guard lock(mutex_);
+        node->expanded = true;
+        for (GrowNode* child : {node->left, node->right}) queue_.add_ready(child);
+        queue_.commit([this](GrowNode* done) { commit(*done); });
+        queue_.drop([this](GrowNode* leaf) { forget_histogram(*leaf); });
+      }
       team.notify();
-      throw;
     }
-    {
-      std::lock_guard lock(mutex_);
-      node->expanded = true;
-      for (GrowNode* child : {node->left, node->right}) queue_->add_ready(child);
-      queue_->commit([this](GrowNode* done) { commit(*done); });
-      queue_->drop([this](GrowNode* leaf) { forget_histogram(*leaf); });
-    }
+  } catch (...) {
+    failed_ = true;
     team.notify();
+    throw;
   }
+}
+
+GrowNode* Grower::next_node(int member, Team& team) {
+  GrowNode* node = nullptr;
+  team.help_until(member, [&] {
+    std::lock_guard lock(mutex_);
+    if (failed_ || queue_.finished()) return true;
+    node = queue_.take();
+    return node != nullptr;
+  });
+  return node;
 }
 
 void Grower::commit(GrowNode& node) {
@@ -106,12 +112,12 @@ void Grower::commit(GrowNode& node) {
   for (GrowNode* child : {node.left, node.right}) {
     child->id = static_cast<std::int32_t>(tree_.size());
     tree_.push_back(child);
-    queue_->add_to_frontier(child);
+    queue_.add_to_frontier(child);
   }
 }
 
+// Guarded by mutex_ while threads work.
 GrowNode& Grower::new_node(std::size_t begin, std::size_t end, int buffer, std::int64_t depth) {
-  std::lock_guard lock(mutex_);
   if (n_nodes_ == nodes_.size()) nodes_.emplace_back();
   GrowNode& node = nodes_[n_nodes_++];
   node.begin = begin;
@@ -126,15 +132,21 @@ GrowNode& Grower::new_node(std::size_t begin, std::size_t end, int buffer, std::
 }
 
 void Grower::expand(GrowNode& node, int member, Team& team) {
-  const std::size_t n_left = rows_.split(node, member, team);
+  make_children(node, rows_.split(node, member, team));
+  evaluate_children(node, member, team);
+}
+
+void Grower::make_children(GrowNode& node, std::size_t n_left) {
   const std::size_t middle = node.begin + n_left;
-  node.left = &new_node(node.begin, middle, 1 - node.buffer, node.depth + 1);
-  node.right = &new_node(middle, node.end, 1 - node.buffer, node.depth + 1);
+  {
+    std::lock_guard lock(mutex_);
+    node.left = &new_node(node.begin, middle, 1 - node.buffer, node.depth + 1);
+    node.right = &new_node(middle, node.end, 1 - node.buffer, node.depth + 1);
+  }
   node.left->sums = node.left_sums;
   node.right->sums.resize(channels_);
   for (std::size_t c = 0; c < channels_; ++c)
     node.right->sums[c] = node.sums[c] - node.left_sums[c];
-  evaluate_children(node, member, team);
 }
 
 // Finds the children's best splits. Only the smaller child's rows are read: the larger child's sums

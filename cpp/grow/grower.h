@@ -51,6 +51,7 @@ class Grower {
 
   void start_tree(const Gradients& gradients, std::size_t output, std::uint32_t seed, Team& team);
   void work(int member, Team& team);
+  GrowNode* next_node(int member, Team& team);
   void expand(GrowNode& node, int member, Team& team);
   void evaluate_children(GrowNode& node, int member, Team& team);
   void evaluate(GrowNode& node, int member, Team& team);
@@ -60,6 +61,7 @@ class Grower {
   void forget_histogram(GrowNode& node);
   bool may_split(const GrowNode& node) const;
   bool is_small(const GrowNode& node) const { return node.n_rows() <= small_rows_; }
+  void make_children(GrowNode& node, std::size_t n_left);
   GrowNode& new_node(std::size_t begin, std::size_t end, int buffer, std::int64_t depth);
   double node_score(const GrowNode& node) const;
   double leaf_step(double g, double h) const;
@@ -85,7 +87,7 @@ class Grower {
 
   // Of the tree that is growing; guarded by mutex_ while threads work on it.
   std::mutex mutex_;
-  std::unique_ptr<GrowQueue> queue_;
+  GrowQueue queue_;
   std::deque<GrowNode> nodes_;  // used again for the next tree
   std::size_t n_nodes_ = 0;
   std::vector<GrowNode*> tree_;  // by id

@@ -31,6 +31,7 @@ Histograms::Histograms(const Codes& codes, std::size_t channels) : channels_(cha
 }
 
 std::int64_t* Histograms::acquire() {
+  in_use_.fetch_add(1, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   if (free_.empty()) {
     all_.emplace_back(size());
@@ -49,16 +50,17 @@ std::int64_t* Histograms::acquire_zeroed() {
 
 void Histograms::release(std::int64_t* histogram) {
   if (histogram == nullptr) return;
+  in_use_.fetch_sub(1, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   free_.push_back(histogram);
 }
 
-bool Histograms::scarce() {
-  std::lock_guard lock(mutex_);
-  return (all_.size() - free_.size()) * size() * sizeof(std::int64_t) > memory_limit;
+bool Histograms::scarce() const {
+  return in_use_.load(std::memory_order_relaxed) * size() * sizeof(std::int64_t) > memory_limit;
 }
 
 void Histograms::release_all() {
+  in_use_.store(0, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   free_.clear();
   for (auto& buffer : all_) free_.push_back(buffer.data());

@@ -1,6 +1,7 @@
 // Histograms of nodes: memory that is used again, and building one with all threads.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -23,7 +24,7 @@ class Histograms {
   std::int64_t* acquire();
   void release(std::int64_t* histogram);  // null is fine
   // True while so many are in use that a node should not keep its own for its children.
-  bool scarce();
+  bool scarce() const;
   void release_all();
 
   // The sums of a node's rows, in a histogram that the caller releases.
@@ -36,7 +37,8 @@ class Histograms {
   std::size_t channels_, max_bins_ = 1;
   std::vector<std::uint32_t> first_slot_;
   Slots slots_;
-  std::mutex mutex_;
+  std::atomic<std::size_t> in_use_{0};
+  std::mutex mutex_;  // guards what follows
   std::vector<Buffer<std::int64_t>> all_;
   std::vector<std::int64_t*> free_;
 };

@@ -63,8 +63,15 @@ struct RowOrder {
 
 class GrowQueue {
  public:
-  GrowQueue(bool best_first, std::int64_t max_splits)
-      : best_first_(best_first), splits_left_(max_splits) {}
+  explicit GrowQueue(bool best_first) : best_first_(best_first) {}
+
+  // Starts a tree of at most so many splits.
+  void reset(std::int64_t max_splits) {
+    splits_left_ = max_splits;
+    ahead_ = 0;
+    ready_.clear();
+    frontier_.clear();
+  }
 
   void add_ready(GrowNode* node) {
     if (node->gain > 0) push(ready_, node, RowOrder{best_first_});
@@ -138,7 +145,7 @@ class GrowQueue {
   }
 
   bool best_first_;
-  std::int64_t splits_left_;
+  std::int64_t splits_left_ = 0;
   std::int64_t ahead_ = 0;  // nodes that are taken and not committed
   Heap ready_, frontier_;
 };

@@ -1,0 +1,31 @@
+"""Files that released versions wrote are read forever, and give the same answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import arboost
+
+FILES = sorted((Path(__file__).parent / "models").glob("*.arb"))
+
+
+def test_there_are_files():
+    assert FILES
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_old_files_give_the_same_answers(path):
+    expected = json.loads(path.with_suffix(".json").read_text())
+    model = arboost.load(path)
+    np.testing.assert_array_equal(model.predict_raw(expected["rows"]), expected["raw"])
+    assert model.predict(expected["rows"]).tolist() == expected["answers"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_old_files_can_be_written_again(path, tmp_path):
+    arboost.load(path).save(tmp_path / "again.arb")
+    assert (tmp_path / "again.arb").read_bytes() == path.read_bytes()
