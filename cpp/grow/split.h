@@ -119,6 +119,7 @@ std::size_t first_best_plain(const GainParams& params, const Pass& pass, double 
   // Whole groups of lanes: behind the last entry come splits with nothing on the right.
   for (std::size_t j = 0; j < lanes; ++j) prefix[pass.n + j] = total;
   const std::size_t n = (pass.n + lanes - 1) & ~(lanes - 1);
+  std::int32_t highest = -1;
   for (std::size_t b = 0; b < n; ++b) {
     const std::int64_t left = prefix[b] + extra;
     const std::int64_t right = total - left;
@@ -128,9 +129,8 @@ std::size_t first_best_plain(const GainParams& params, const Pass& pass, double 
                                  static_cast<float>(sum_g(right)), static_cast<float>(right_h));
     const bool allowed = (left_h >= p.min_h) & (right_h >= p.min_h);
     rough[b] = allowed ? std::bit_cast<std::int32_t>(score) : -1;
+    highest = rough[b] > highest ? rough[b] : highest;
   }
-  std::int32_t highest = -1;
-  for (std::size_t b = 0; b < n; ++b) highest = rough[b] > highest ? rough[b] : highest;
   if (highest < 0) return pass.n;
   const double roughly = std::bit_cast<float>(highest);
   if (roughly * (1 + slack) <= floor) return pass.n;
@@ -262,23 +262,34 @@ std::size_t collect(const std::uint8_t* column, const Element* elements,
     for (std::size_t c = 0; c < channels; ++c)
       slots[code * channels + c] += row_values[i * channels + c];
   }
+  // From here on with one code after the other, in order: its number, its running sums, and its
+  // slot emptied for the next call.
+  std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
+  std::int64_t* ARBOOST_RESTRICT last = scratch.missing.data();
+  const std::size_t stride = scratch.stride;
+  for (std::size_t c = 0; c < channels; ++c) last[c] = 0;
   std::size_t n_codes = 0;
+  std::int64_t sum = 0;  // of the only channel, in a register
   for (std::uint32_t first = 0; first < 256; first += 64) {
-    for (std::uint64_t marks = bits_of_bytes(touched + first); marks != 0; marks &= marks - 1)
-      bins[n_codes++] = first + static_cast<std::uint32_t>(std::countr_zero(marks));
+    for (std::uint64_t marks = bits_of_bytes(touched + first); marks != 0; marks &= marks - 1) {
+      const std::uint32_t code = first + static_cast<std::uint32_t>(std::countr_zero(marks));
+      bins[n_codes] = code;
+      if constexpr (fixed_channels == 1) {
+        sum += last[0] = slots[code];
+        slots[code] = 0;
+        prefix[n_codes] = sum;
+      } else {
+        for (std::size_t c = 0; c < channels; ++c) {
+          last[c] = slots[code * channels + c];
+          slots[code * channels + c] = 0;
+          std::int64_t* at = prefix + c * stride + n_codes;
+          *at = last[c] + (n_codes == 0 ? 0 : at[-1]);
+        }
+      }
+      ++n_codes;
+    }
   }
   std::memset(touched, 0, 256);
-  for (std::size_t c = 0; c < channels; ++c) {
-    std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data() + c * scratch.stride;
-    std::int64_t sum = 0, last = 0;
-    for (std::size_t b = 0; b < n_codes; ++b) {
-      std::int64_t& slot = slots[bins[b] * channels + c];
-      last = slot;
-      slot = 0;
-      prefix[b] = sum += last;
-    }
-    scratch.missing[c] = last;
-  }
   return n_codes;
 }
 
