@@ -5,6 +5,7 @@
 #include "grow/histogram.h"
 #include "grow/partition.h"
 #include "grow/quantise.h"
+#include "grow/small.h"
 #include "grow/split.h"
 #include "kernels.h"
 #include "loss/pointwise.h"

@@ -1,0 +1,144 @@
+// The rows of a small node -> the best split of one feature, without a histogram: a walk over all
+// bins would cost more than the rows. About 2 ns a row.
+//
+// Included by kernels_table.h inside each instruction set's variant.
+#pragma once
+
+#include <bit>      // countr_zero
+#include <cstring>  // memcpy
+
+#if defined(__AVX512BW__)
+#include <immintrin.h>  // bytes to bits in one instruction
+#endif
+
+#include "grow/split.h"
+#include "kernels.h"
+
+namespace arboost::ARBOOST_ISA {
+namespace {
+
+// 64 bytes of 0 or 1 -> 64 bits. The product moves the lowest bits of eight bytes side by side into
+// its highest byte: byte i, times 2^(56 - 7i), lands on bit 56 + i.
+inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
+#if defined(__AVX512BW__)
+  const __m512i all = _mm512_loadu_si512(bytes);
+  return _mm512_test_epi8_mask(all, all);
+#else
+  std::uint64_t bits = 0;
+  for (int group = 0; group < 8; ++group) {
+    std::uint64_t eight;
+    std::memcpy(&eight, bytes + 8 * group, 8);
+    bits |= (eight * 0x0102040810204080u >> 56) << (8 * group);
+  }
+  return bits;
+#endif
+}
+
+// The codes that occur among the rows, in order, into scratch.bins, and the running sums over them
+// into scratch.prefix; the last code's own sums into scratch.missing. Returns how many occur.
+//
+// One-byte codes: a byte for each code marks what occurs, so there is nothing to sort.
+template <std::size_t fixed_channels>  // 0: known only at run time
+std::size_t collect(const std::uint8_t* column, const Element* elements,
+                    const std::int64_t* row_values, std::size_t n, std::size_t any_channels,
+                    SplitScratch& scratch) {
+  const std::size_t channels = fixed_channels == 0 ? any_channels : fixed_channels;
+  std::uint8_t* ARBOOST_RESTRICT touched = scratch.touched.data();
+  std::int64_t* ARBOOST_RESTRICT slots = scratch.slots.data();
+  std::uint32_t* ARBOOST_RESTRICT bins = scratch.bins.data();
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t code = column[row_of(elements[i])];
+    touched[code] = 1;
+    for (std::size_t c = 0; c < channels; ++c)
+      slots[code * channels + c] += row_values[i * channels + c];
+  }
+  // From here on with one code after the other, in order: its number, its running sums, and its
+  // slot emptied for the next call.
+  std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
+  std::int64_t* ARBOOST_RESTRICT last = scratch.missing.data();
+  const std::size_t stride = scratch.stride;
+  for (std::size_t c = 0; c < channels; ++c) last[c] = 0;
+  std::size_t n_codes = 0;
+  std::int64_t sum = 0;  // of the only channel, in a register
+  for (std::uint32_t first = 0; first < 256; first += 64) {
+    for (std::uint64_t marks = bits_of_bytes(touched + first); marks != 0; marks &= marks - 1) {
+      const std::uint32_t code = first + static_cast<std::uint32_t>(std::countr_zero(marks));
+      bins[n_codes] = code;
+      if constexpr (fixed_channels == 1) {
+        sum += last[0] = slots[code];
+        slots[code] = 0;
+        prefix[n_codes] = sum;
+      } else {
+        for (std::size_t c = 0; c < channels; ++c) {
+          last[c] = slots[code * channels + c];
+          slots[code * channels + c] = 0;
+          std::int64_t* at = prefix + c * stride + n_codes;
+          *at = last[c] + (n_codes == 0 ? 0 : at[-1]);
+        }
+      }
+      ++n_codes;
+    }
+  }
+  std::memset(touched, 0, 256);
+  return n_codes;
+}
+
+// Shell sort: short, in place, and good enough for the few hundred keys of a small node.
+void sort_keys(std::uint64_t* keys, std::size_t n) {
+  for (const std::size_t gap : {301u, 132u, 57u, 23u, 10u, 4u, 1u})
+    for (std::size_t i = gap; i < n; ++i) {
+      const std::uint64_t key = keys[i];
+      std::size_t j = i;
+      for (; j >= gap && keys[j - gap] > key; j -= gap) keys[j] = keys[j - gap];
+      keys[j] = key;
+    }
+}
+
+// Two-byte codes: a mark for each of up to 65,536 codes would cost more than sorting the rows.
+std::size_t collect_sorted(const std::uint16_t* column, const Element* elements,
+                           const std::int64_t* row_values, std::size_t n, std::size_t channels,
+                           SplitScratch& scratch) {
+  for (std::size_t i = 0; i < n; ++i)
+    scratch.keys[i] = std::uint64_t{column[row_of(elements[i])]} << 32 | i;
+  sort_keys(scratch.keys.data(), n);
+  std::size_t n_codes = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto code = static_cast<std::uint32_t>(scratch.keys[i] >> 32);
+    const std::int64_t* values = row_values + (scratch.keys[i] & 0xffffffff) * channels;
+    const bool fresh = n_codes == 0 || scratch.bins[n_codes - 1] != code;
+    if (fresh) scratch.bins[n_codes++] = code;
+    for (std::size_t c = 0; c < channels; ++c) {
+      std::int64_t* prefix = scratch.prefix.data() + c * scratch.stride + (n_codes - 1);
+      if (fresh) prefix[0] = n_codes == 1 ? 0 : prefix[-1];
+      if (fresh) scratch.missing[c] = 0;
+      prefix[0] += values[c];
+      scratch.missing[c] += values[c];
+    }
+  }
+  return n_codes;
+}
+
+FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size_t feature,
+                              const Element* elements, const std::int64_t* row_values,
+                              std::size_t n, const std::int64_t* totals, double floor,
+                              SplitScratch& scratch) {
+  const auto channels = static_cast<std::size_t>(p.channels);
+  const auto run = [&](auto collect_codes, const auto* column) {
+    return collect_codes(column, elements, row_values, n, channels, scratch);
+  };
+  std::size_t n_codes = codes.width == 2 ? run(collect_sorted, codes.column<std::uint16_t>(feature))
+                        : channels == 1  ? run(collect<1>, codes.column<std::uint8_t>(feature))
+                                         : run(collect<0>, codes.column<std::uint8_t>(feature));
+  const bool has_missing = scratch.bins[n_codes - 1] == codes.n_bins[feature];
+  if (has_missing) --n_codes;
+  if (n_codes == 0) return {};
+  const std::int64_t* missing = scratch.missing.data();
+  const bool use_missing = has_missing && any_nonzero(missing, p.channels);
+  FeatureSplit best =
+      best_of_prefix(p, n_codes, totals, use_missing ? missing : nullptr, floor, scratch);
+  best.bin = scratch.bins[best.bin];
+  return best;
+}
+
+}  // namespace
+}  // namespace arboost::ARBOOST_ISA
