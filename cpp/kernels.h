@@ -75,8 +75,8 @@ struct SplitScratch {
 
   std::size_t stride;                 // from one channel's prefix sums to the next
   Buffer<std::int64_t> prefix;        // [channels][stride]: sums over the codes up to each bin
-  Buffer<std::int32_t> rough;         // [stride]: the same as the bits of floats
-  Buffer<double> scores;              // [stride]: score of the split after each bin
+  Buffer<std::int32_t> rough;         // [stride]: scores after each bin, as the bits of floats
+  Buffer<double> scores;              // [stride]: the same scores as doubles
   Buffer<std::uint32_t> bins;         // small nodes: the codes that occur, in order
   std::vector<std::uint8_t> touched;  // small nodes: which codes occur; all zero between calls
   std::vector<std::int64_t> slots;    // small nodes: their sums; all zero between calls
