@@ -72,21 +72,6 @@ nb::dict trees(const TreeGrower& self) {
   return result;
 }
 
-TreeParams tree_params(std::optional<std::int64_t> max_depth,
-                       std::optional<std::int64_t> max_leaves, bool best_first,
-                       double min_child_weight, std::int64_t min_samples_leaf, double gamma,
-                       double reg_lambda, double reg_alpha, double max_delta_step) {
-  return {.max_depth = max_depth.value_or(TreeParams::unlimited),
-          .max_leaves = max_leaves.value_or(TreeParams::unlimited),
-          .best_first = best_first,
-          .min_child_weight = min_child_weight,
-          .min_samples_leaf = min_samples_leaf,
-          .gamma = gamma,
-          .reg_lambda = reg_lambda,
-          .reg_alpha = reg_alpha,
-          .max_delta_step = max_delta_step};
-}
-
 }  // namespace
 
 void bind_grow(nb::module_& m) {
@@ -97,9 +82,15 @@ void bind_grow(nb::module_& m) {
              std::optional<std::int64_t> max_leaves, bool best_first, double min_child_weight,
              std::int64_t min_samples_leaf, double gamma, double reg_lambda, double reg_alpha,
              double max_delta_step) {
-            new (self) TreeParams(tree_params(max_depth, max_leaves, best_first, min_child_weight,
-                                              min_samples_leaf, gamma, reg_lambda, reg_alpha,
-                                              max_delta_step));
+            new (self) TreeParams{.max_depth = max_depth.value_or(TreeParams::unlimited),
+                                  .max_leaves = max_leaves.value_or(TreeParams::unlimited),
+                                  .best_first = best_first,
+                                  .min_child_weight = min_child_weight,
+                                  .min_samples_leaf = min_samples_leaf,
+                                  .gamma = gamma,
+                                  .reg_lambda = reg_lambda,
+                                  .reg_alpha = reg_alpha,
+                                  .max_delta_step = max_delta_step};
           },
           nb::kw_only(), nb::arg("max_depth").none(), nb::arg("max_leaves").none(),
           nb::arg("best_first"), nb::arg("min_child_weight"), nb::arg("min_samples_leaf"),

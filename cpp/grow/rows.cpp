@@ -51,18 +51,15 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, std::
                       (gradients.sum_abs_g[output] >> g_shift) >= narrow_mean_units * n &&
                       (gradients.sum_h[output] >> h_shift) >= narrow_mean_units * n;
   if (narrow)
-    prepare_narrow(gradients, output, seed, team);
+    prepare_narrow(gradients, output, g_shift, h_shift, seed, team);
   else
     prepare_wide(gradients, output, team);
 }
 
-void RowPartition::prepare_narrow(const Gradients& gradients, std::size_t output,
-                                  std::uint32_t seed, Team& team) {
-  const std::size_t n = codes_.n_rows;
-  const int g_shift = shift_for(gradients.sum_abs_g[output], n, 16);
-  const int h_shift = shift_for(gradients.sum_h[output], n, 16);
+void RowPartition::prepare_narrow(const Gradients& gradients, std::size_t output, int g_shift,
+                                  int h_shift, std::uint32_t seed, Team& team) {
   const FixedPair* pairs = gradients.pairs.data() + output * gradients.output_stride();
-  team.for_chunks(0, n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+  team.for_chunks(0, codes_.n_rows, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     kernels().quantise_narrow(pairs, begin, end, g_shift, h_shift, seed, buffers_[0].data());
   });
   sums_.wide = nullptr;

@@ -38,8 +38,8 @@ class RowPartition {
   std::size_t split(const GrowNode& node, int member, Team& team);
 
  private:
-  void prepare_narrow(const Gradients& gradients, std::size_t output, std::uint32_t seed,
-                      Team& team);
+  void prepare_narrow(const Gradients& gradients, std::size_t output, int g_shift, int h_shift,
+                      std::uint32_t seed, Team& team);
   void prepare_wide(const Gradients& gradients, std::size_t output, Team& team);
 
   const Codes& codes_;
