@@ -22,8 +22,9 @@ def encode(codes: np.ndarray, n_bins: list[int]) -> _core.Codes:
     return _core.encode(columns, None, edges, 1)
 
 
-def core_params(s: Settings) -> _core.TreeParams:
+def core_params(s: Settings, **more: int) -> _core.TreeParams:
     return _core.TreeParams(
+        **more,
         max_depth=None if s.max_depth == np.inf else s.max_depth,
         max_leaves=None if s.max_leaves == np.inf else s.max_leaves,
         best_first=s.best_first,
@@ -36,11 +37,11 @@ def core_params(s: Settings) -> _core.TreeParams:
     )
 
 
-def grow(codes, n_bins, g, h, s, *, n_threads=1, seed=0):
+def grow(codes, n_bins, g, h, s, *, n_threads=1, seed=0, **more):
     """One tree of the core on matrices g, h (n, outputs): arrays, leaf of each row, gradients."""
     gradients = _core.Gradients(*g.shape, by_row=True)
     _core.set_gradients(g, h, gradients, n_threads)
-    grower = _core.Grower(encode(codes, n_bins), g.shape[1], core_params(s))
+    grower = _core.Grower(encode(codes, n_bins), g.shape[1], core_params(s, **more))
     grower.grow(gradients, 0, seed, 0, 1.0, n_threads)
     return grower.trees(), grower.leaf_of_row(), gradients
 
@@ -154,6 +155,18 @@ def test_same_bytes_for_any_number_of_threads(outputs, best_first):
         many, *_ = grow(*problem, s, n_threads=n_threads)
         for name in TREE_ARRAYS:
             assert one[name].tobytes() == many[name].tobytes(), (name, n_threads)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_same_bytes_without_memory_for_histograms(outputs):
+    """A node that could not keep its histogram has its children's built from their rows."""
+    problem = wide_problem(outputs=outputs)
+    s = Settings(max_depth=9, max_leaves=63, best_first=True)
+    kept, *_ = grow(*problem, s)
+    for n_threads in (1, 4):
+        built, *_ = grow(*problem, s, n_threads=n_threads, histogram_bytes=0)
+        for name in TREE_ARRAYS:
+            assert kept[name].tobytes() == built[name].tobytes(), (name, n_threads)
 
 
 def test_the_order_of_rows_does_not_matter_for_leaf_sums():

@@ -67,6 +67,28 @@ def test_memory_order_and_precision(name, tmp_path):
     assert len({digest(model, table, y, tmp_path) for table in tables}) == 1
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_weights(name, tmp_path):
+    """Weighted quantiles and gradients, and rows of weight 0, for threads and kinds of tables."""
+    model, y = MODELS[name]
+    weight = np.random.default_rng(1).integers(0, 4, ROWS) / 3
+
+    def weighted(table, n_jobs):
+        path = tmp_path / "model.arb"
+        params = {**model.get_params(), "n_jobs": n_jobs}
+        model.__class__(**params).fit(table, y, sample_weight=weight).save(path)
+        return path.read_bytes()
+
+    one = weighted(X, 1)
+    assert all(weighted(X, n_jobs) == one for n_jobs in (2, 4))
+    assert weighted(np.asfortranarray(X), 2) == one
+    kept = weight > 0
+    path = tmp_path / "kept.arb"
+    fresh = model.__class__(**model.get_params())
+    fresh.fit(X[kept], y[kept], sample_weight=weight[kept]).save(path)
+    assert path.read_bytes() == one
+
+
 def frames():
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")

@@ -81,7 +81,7 @@ void bind_grow(nb::module_& m) {
           [](TreeParams* self, std::optional<std::int64_t> max_depth,
              std::optional<std::int64_t> max_leaves, bool best_first, double min_child_weight,
              std::int64_t min_samples_leaf, double gamma, double reg_lambda, double reg_alpha,
-             double max_delta_step) {
+             double max_delta_step, std::size_t histogram_bytes) {
             new (self) TreeParams{.max_depth = max_depth.value_or(TreeParams::unlimited),
                                   .max_leaves = max_leaves.value_or(TreeParams::unlimited),
                                   .best_first = best_first,
@@ -90,11 +90,13 @@ void bind_grow(nb::module_& m) {
                                   .gamma = gamma,
                                   .reg_lambda = reg_lambda,
                                   .reg_alpha = reg_alpha,
-                                  .max_delta_step = max_delta_step};
+                                  .max_delta_step = max_delta_step,
+                                  .histogram_bytes = histogram_bytes};
           },
           nb::kw_only(), nb::arg("max_depth").none(), nb::arg("max_leaves").none(),
           nb::arg("best_first"), nb::arg("min_child_weight"), nb::arg("min_samples_leaf"),
-          nb::arg("gamma"), nb::arg("reg_lambda"), nb::arg("reg_alpha"), nb::arg("max_delta_step"));
+          nb::arg("gamma"), nb::arg("reg_lambda"), nb::arg("reg_alpha"), nb::arg("max_delta_step"),
+          nb::arg("histogram_bytes") = TreeParams{}.histogram_bytes);
   nb::class_<TreeGrower>(m, "Grower", "Grows trees on one binned table, and keeps them.")
       .def(nb::init<const Codes&, std::size_t, const TreeParams&>(), nb::arg("codes"),
            nb::arg("width"), nb::arg("params"), nb::keep_alive<1, 2>())

@@ -22,14 +22,19 @@ struct Stretch {
 
 // The rows of a leaf lie with the leaf or, where a thread had gone ahead and split it in vain, with
 // the last of those splits.
-void add_stretches(const GrowNode* node, std::uint32_t leaf, std::vector<Stretch>& stretches) {
-  if (node->expanded) {
-    add_stretches(node->left, leaf, stretches);
-    add_stretches(node->right, leaf, stretches);
-    return;
+void add_stretches(const GrowNode* leaf, std::vector<Stretch>& stretches) {
+  const auto id = static_cast<std::uint32_t>(leaf->id);
+  std::vector<const GrowNode*> below{leaf};
+  while (!below.empty()) {
+    const GrowNode* node = below.back();
+    below.pop_back();
+    if (node->expanded) {
+      below.insert(below.end(), {node->left, node->right});
+      continue;
+    }
+    for (std::size_t at = node->begin; at < node->end; at += stretch_rows)
+      stretches.push_back({at, std::min(at + stretch_rows, node->end), node, id});
   }
-  for (std::size_t at = node->begin; at < node->end; at += stretch_rows)
-    stretches.push_back({at, std::min(at + stretch_rows, node->end), node, leaf});
 }
 
 }  // namespace
@@ -53,7 +58,7 @@ void Grower::finish_tree(const Gradients& gradients, std::size_t output, double 
 void Grower::assign_leaves(Team& team) {
   std::vector<Stretch> stretches;
   for (const GrowNode* node : tree_)
-    if (!node->committed) add_stretches(node, static_cast<std::uint32_t>(node->id), stretches);
+    if (!node->committed) add_stretches(node, stretches);
   const std::size_t grain = std::max<std::size_t>(1, stretches.size() / 64);
   team.for_chunks(0, stretches.size(), grain, [&](std::size_t first, std::size_t last, int) {
     for (std::size_t s = first; s < last; ++s) {

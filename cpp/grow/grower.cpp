@@ -22,7 +22,7 @@ Grower::Grower(const Codes& codes, const TreeParams& params, std::size_t width)
       width_(width),
       channels_(width + (params.min_samples_leaf > 1 ? 1 : 0)),
       rows_(codes, width, params.min_samples_leaf > 1),
-      histograms_(codes, channels_),
+      histograms_(codes, channels_, params.histogram_bytes),
       leaf_of_row_(codes.n_rows),
       queue_(params.best_first) {
   // Below this a walk over all bins of a histogram costs more than the rows themselves.

@@ -9,11 +9,11 @@ namespace arboost {
 namespace {
 
 constexpr std::size_t chunk_rows = 8192;
-constexpr std::size_t memory_limit = std::size_t{512} << 20;  // bytes in kept histograms
 
 }  // namespace
 
-Histograms::Histograms(const Codes& codes, std::size_t channels) : channels_(channels) {
+Histograms::Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit)
+    : channels_(channels), memory_limit_(memory_limit) {
   std::uint32_t widest = 0;
   for (std::size_t f = 0; f < codes.n_features; ++f) {
     widest = std::max(widest, codes.first_slot[f + 1] - codes.first_slot[f]);
@@ -56,7 +56,7 @@ void Histograms::release(std::int64_t* histogram) {
 }
 
 bool Histograms::scarce() const {
-  return in_use_.load(std::memory_order_relaxed) * size() * sizeof(std::int64_t) > memory_limit;
+  return in_use_.load(std::memory_order_relaxed) * size() * sizeof(std::int64_t) > memory_limit_;
 }
 
 void Histograms::release_all() {

@@ -15,7 +15,7 @@ namespace arboost {
 
 class Histograms {
  public:
-  Histograms(const Codes& codes, std::size_t channels);
+  Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit);
 
   const Slots& slots() const { return slots_; }
   std::size_t max_bins() const { return max_bins_; }  // value bins of the feature that has most
@@ -34,7 +34,7 @@ class Histograms {
  private:
   std::int64_t* acquire_zeroed();
 
-  std::size_t channels_, max_bins_ = 1;
+  std::size_t channels_, memory_limit_, max_bins_ = 1;
   std::vector<std::uint32_t> first_slot_;
   Slots slots_;
   std::atomic<std::size_t> in_use_{0};

@@ -19,6 +19,9 @@ struct TreeParams {
   double reg_lambda = 1;
   double reg_alpha = 0;
   double max_delta_step = 0;
+  // Memory for the histograms of nodes that wait to be split. What does not fit is built again from
+  // the rows: slower, but the same sums and so the same tree.
+  std::size_t histogram_bytes = std::size_t{512} << 20;
 };
 
 // Trees in flat arrays, one after the other. Node 0 of a tree is its root; an inner node's children
