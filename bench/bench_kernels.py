@@ -8,9 +8,11 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
+import harness
 from arboost import _core
 
 # What the memory system allows: one packed add for each (row, feature), measured on two cores of an
@@ -30,9 +32,16 @@ def best_of(repeats: int, work: Callable[[], object]) -> float:
     return min(seconds)
 
 
-def show(name: str, seconds: float, units: int, unit: str) -> None:
-    ceiling = f"   ceiling {CEILINGS[name]:.2f}" if name in CEILINGS else ""
-    print(f"{name:40s} {seconds * 1e9 / units:8.3f} ns per {unit}{ceiling}")
+class Report:
+    """Prints what each kernel takes, and keeps it."""
+
+    def __init__(self) -> None:
+        self.nanoseconds: dict[str, float] = {}
+
+    def show(self, name: str, seconds: float, units: int, unit: str) -> None:
+        self.nanoseconds[name] = seconds * 1e9 / units
+        ceiling = f"   ceiling {CEILINGS[name]:.2f}" if name in CEILINGS else ""
+        print(f"{name:40s} {self.nanoseconds[name]:8.3f} ns per {unit}{ceiling}")
 
 
 def grower(codes: _core.Codes, *, depth: int) -> _core.Grower:
@@ -56,7 +65,7 @@ def narrow_elements(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return (pairs << np.uint64(32)) | rows.astype(np.uint64)
 
 
-def time_histogram(codes: _core.Codes, rng: np.random.Generator) -> None:
+def time_histogram(codes: _core.Codes, rng: np.random.Generator, report: Report) -> None:
     """Time the rows of a table in order, and those of one node among 32, scattered."""
     kernel = _core.HistogramKernel(codes)
     out = np.zeros(kernel.n_slots, np.int64)
@@ -65,18 +74,18 @@ def time_histogram(codes: _core.Codes, rng: np.random.Generator) -> None:
     for name, order in (("in order", rows), ("by index", scattered)):
         elements = narrow_elements(order, rng)
         seconds = best_of(5, lambda elements=elements: kernel.add(elements, None, out))
-        show(f"histogram, rows {name}", seconds, len(rows) * FEATURES, "(row, feature)")
+        report.show(f"histogram, rows {name}", seconds, len(rows) * FEATURES, "(row, feature)")
 
 
-def time_partition(codes: _core.Codes, rng: np.random.Generator) -> None:
+def time_partition(codes: _core.Codes, rng: np.random.Generator, report: Report) -> None:
     elements = narrow_elements(np.arange(codes.n_rows), rng)
     out = np.empty_like(elements)
     rule = {"feature": 0, "bin": 100, "missing_left": False}
     seconds = best_of(5, lambda: _core.partition_kernel(codes, **rule, elements=elements, out=out))
-    show("partition", seconds, len(elements), "row")
+    report.show("partition", seconds, len(elements), "row")
 
 
-def time_search(rng: np.random.Generator) -> None:
+def time_search(rng: np.random.Generator, report: Report) -> None:
     hist = rng.integers(-1000, 1000, 255) * 2**32 + rng.integers(0, 1000, 255)
     total = int(hist.sum())
 
@@ -84,14 +93,17 @@ def time_search(rng: np.random.Generator) -> None:
         for _ in range(1000):
             _core.find_split_kernel(hist, has_missing=False, total=total, reg_lambda=1.0, min_h=1)
 
-    show("split search, the call included", best_of(5, search), 255 * 1000, "bin")
+    report.show("split search, the call included", best_of(5, search), 255 * 1000, "bin")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--results", type=Path, default=harness.HERE / "results")
+    parser.set_defaults(name="kernels")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=1)
-    args = parser.parse_args()
+    args = harness.parse(parser)
+    report = Report()
     n, threads = args.rows, args.threads
     rng = np.random.default_rng(0)
     table = rng.normal(size=(n, FEATURES)).astype(np.float32)
@@ -102,9 +114,11 @@ def main() -> None:
 
     cells = n * FEATURES
     seconds = best_of(3, lambda: _core.quantiles(columns, None, None, 255, threads))
-    show("quantiles", seconds, cells, "value")
+    report.show("quantiles", seconds, cells, "value")
     edges = _core.quantiles(columns, None, None, 255, threads)
-    show("encode", best_of(3, lambda: _core.encode(columns, None, edges, threads)), cells, "value")
+    report.show(
+        "encode", best_of(3, lambda: _core.encode(columns, None, edges, threads)), cells, "value"
+    )
 
     codes = _core.encode(columns, None, edges, threads)
     gradients, scores = _core.Gradients(n, 1, by_row=False), np.zeros((n, 1))
@@ -112,18 +126,22 @@ def main() -> None:
         seconds = best_of(
             5, lambda loss=loss: _core.apply_loss(loss, y, None, scores, gradients, threads)
         )
-        show(f"gradients, {loss}", seconds, n, "row")
+        report.show(f"gradients, {loss}", seconds, n, "row")
 
-    time_histogram(codes, rng)
-    time_partition(codes, rng)
-    time_search(rng)
+    time_histogram(codes, rng, report)
+    time_partition(codes, rng, report)
+    time_search(rng, report)
     for depth in (1, 8):
         grown = grower(codes, depth=depth)
         seconds = best_of(5, lambda grown=grown: grown.grow(gradients, 0, 0, 0, 0.1, threads))
-        show(f"one tree of depth {depth}, all in", seconds, cells * depth, "(row, feature, level)")
+        report.show(
+            f"one tree of depth {depth}, all in", seconds, cells * depth, "(row, feature, level)"
+        )
     stump = grower(codes, depth=1)
     stump.grow(gradients, 0, 0, 0, 0.1, threads)
-    show("add leaves", best_of(5, lambda: stump.add_leaves(scores, 0, threads)), n, "row")
+    report.show("add leaves", best_of(5, lambda: stump.add_leaves(scores, 0, threads)), n, "row")
+    sizes = {"rows": n, "features": FEATURES, "threads": threads}
+    harness.save(args, sizes | {"nanoseconds": report.nanoseconds})
 
 
 if __name__ == "__main__":
