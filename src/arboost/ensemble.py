@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.binning import Binned
 from arboost.grow import TreeParams, make_grower, thresholds
-from arboost.losses import LOSSES, Target
+from arboost.losses import Target, make
 from arboost.model import Forest
 
 __all__ = ["Fitted", "Recipe", "Round", "train"]
@@ -81,14 +81,14 @@ def train(
 
     The result depends on nothing but the recipe, the table, the target and the seed.
     """
-    loss = LOSSES[recipe.loss]
+    loss = make(recipe.loss, n_outputs=recipe.n_outputs)
     n_rows = len(target.y)
     width = recipe.n_outputs if recipe.vector_leaves else 1
     tree_outputs = range(0, recipe.n_outputs, width)
     grower = make_grower(binned, recipe.tree, width)
     gradients = core.Gradients(n_rows, recipe.n_outputs, by_row=width > 1)
     base_score = (
-        loss.start(target, recipe.n_outputs)
+        loss.start(target)
         if recipe.base_score is None
         else np.full(recipe.n_outputs, recipe.base_score)
     )
