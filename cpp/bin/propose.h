@@ -21,7 +21,9 @@ class Proposal {
   Proposal(const Ranks& ranks, double eps);
   ~Proposal();
 
+  // Not before the first update.
   const Codes& codes() const { return codes_; }
+  bool is_ready() const { return started_; }
 
   // Bins for the given hessians: one for each row of the ranks, 0 for rows that do not count.
   void update(std::span<const std::uint32_t> hessians, Team& team);
@@ -41,7 +43,7 @@ class Proposal {
   const Ranks& ranks_;
   double eps_;
   Codes codes_;
-  bool started_ = false;  // whether the features that never change are encoded
+  bool started_ = false;  // the features that never change are encoded
   std::vector<std::vector<std::uint32_t>> last_ranks_;
   std::vector<std::unique_ptr<Scratch>> scratch_;  // [member]
 };
