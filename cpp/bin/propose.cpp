@@ -15,10 +15,21 @@ namespace {
 
 constexpr std::size_t piece_rows = 65536;
 
+// Rows ahead of the current one whose hessians are asked for: their order is not that of the table.
+constexpr std::size_t ahead = 32;
+
+#if defined(_MSC_VER)
+void prefetch(const void*) {}
+#else
+void prefetch(const void* address) {
+  __builtin_prefetch(address);
+}
+#endif
+
 // Entries of a feature's summary before it is cut: enough that the cuts are hardly more than those
 // of an exact one, which for the usual eps is what keeps them within a byte.
 double n_entries(double eps) {
-  return std::max(65536.0, 16 / eps);
+  return std::max(32768.0, 16 / eps);
 }
 
 // Pieces are summarised apart and none holds more than its share of the entries, so that the error
@@ -27,43 +38,47 @@ double most_bins(double eps) {
   return 1 + std::floor(1 / (eps - 2.0 / n_entries(eps) - 1e-8));
 }
 
-// The summary of one feature's ranks, weighted by the rows' hessians, from pieces in the order of
-// the values. `sums` is scratch memory.
-Summary summarise(const Ranks& ranks, std::size_t feature, std::span<const std::uint32_t> hessians,
-                  double entries, std::vector<std::int64_t>& sums) {
+}  // namespace
+
+// Memory of one thread, kept from one feature to the next.
+struct Proposal::Scratch {
+  std::vector<std::int64_t> sums;  // running sums over the values of a piece
+  Summary piece, summary;
+  std::vector<std::uint32_t> bin_of_rank;
+};
+
+// The summary of one feature's ranks, weighted by the rows' hessians, from pieces of the rows in
+// the order of the values.
+void Proposal::summarise(std::size_t feature, std::span<const std::uint32_t> hessians,
+                         Scratch& scratch) const {
   constexpr std::uint32_t row_bits = Ranks::begins - 1;
-  const std::uint32_t* order = ranks.order(feature);
-  const std::size_t n = ranks.n_present[feature];
+  const std::uint32_t* order = ranks_.order(feature);
+  const std::size_t n = ranks_.n_present[feature];
   std::int64_t total = 0;
   for (const std::uint32_t h : hessians) total += h;
-  for (std::size_t i = n; i < ranks.n_rows; ++i) total -= hessians[order[i]];
-  Summary summary;
+  for (std::size_t i = n; i < ranks_.n_rows; ++i) total -= hessians[order[i]];
+  const double entries_per_unit =
+      n_entries(eps_) / static_cast<double>(std::max<std::int64_t>(1, total));
+  scratch.summary.clear();
   double first = 0;  // rank that the piece begins with
   for (std::size_t begin = 0, end; begin < n; begin = end) {
     for (end = std::min(begin + piece_rows, n); end < n && order[end] < Ranks::begins;) ++end;
-    if (sums.size() < end - begin) sums.resize(end - begin);
+    if (scratch.sums.size() < end - begin) scratch.sums.resize(end - begin);
+    std::int64_t* sums = scratch.sums.data();
     std::int64_t sum = 0;
-    std::size_t n_values = 0;  // so far; the sums of the last one are written until it ends
+    std::size_t n_values = 0;  // so far; the sum up to the last one is written until it ends
     for (std::size_t i = begin; i < end; ++i) {
+      prefetch(&hessians[order[i + ahead < n ? i + ahead : i] & row_bits]);
       n_values += order[i] >> 31;
       sum += hessians[order[i] & row_bits];
       sums[n_values - 1] = sum;
     }
-    const double share =
-        static_cast<double>(sum) / static_cast<double>(std::max<std::int64_t>(1, total));
-    const auto size = static_cast<std::size_t>(std::ceil(share * entries)) + 2;
-    summary.merge(Summary(first, {sums.data(), n_values}, size));
+    const double share = static_cast<double>(sum) * entries_per_unit;
+    scratch.piece.assign(first, {sums, n_values}, static_cast<std::size_t>(std::ceil(share)) + 2);
+    scratch.summary.merge(scratch.piece);
     first += static_cast<double>(n_values);
   }
-  return summary;
 }
-
-}  // namespace
-
-struct Proposal::Scratch {
-  std::vector<std::int64_t> sums;  // running sums over the values of a piece
-  std::vector<std::uint16_t> bin_of_rank;
-};
 
 Proposal::Proposal(const Ranks& ranks, double eps) : ranks_(ranks), eps_(eps) {
   if (!(eps > 1e-6 && eps < 1))
@@ -116,11 +131,10 @@ void Proposal::encode(std::span<const std::uint32_t> hessians, Team& team) {
     const std::size_t f = features[i];
     Scratch& scratch = *scratch_[static_cast<std::size_t>(member)];
     propose(f, hessians, scratch);
+    const Code* bin_of_rank = spread<Code>(f, scratch);
     const std::uint32_t* ranks = ranks_.column<std::uint32_t>(f);
-    const std::uint16_t* bin_of_rank = scratch.bin_of_rank.data();
     Code* codes = codes_.column<Code>(f);
-    for (std::size_t row = 0; row < codes_.n_rows; ++row)
-      codes[row] = static_cast<Code>(bin_of_rank[ranks[row]]);
+    for (std::size_t row = 0; row < codes_.n_rows; ++row) codes[row] = bin_of_rank[ranks[row]];
   });
   team.for_chunks(0, codes_.n_rows, 16 * block_rows, [&](std::size_t first, std::size_t last, int) {
     const std::size_t stride = codes_.row_stride;
@@ -136,8 +150,7 @@ void Proposal::encode(std::span<const std::uint32_t> hessians, Team& team) {
   });
 }
 
-// Fills last_ranks_ and the scratch's bin_of_rank. The summary is put together from pieces of the
-// rows in the order of values.
+// Fills last_ranks_.
 void Proposal::propose(std::size_t feature, std::span<const std::uint32_t> hessians,
                        Scratch& scratch) {
   const std::uint32_t n_values = ranks_.n_bins[feature];
@@ -146,7 +159,8 @@ void Proposal::propose(std::size_t feature, std::span<const std::uint32_t> hessi
   if (!changes(feature)) {
     for (std::uint32_t rank = 0; rank + 1 < n_values; ++rank) last_ranks.push_back(rank);
   } else {
-    const Summary summary = summarise(ranks_, feature, hessians, n_entries(eps_), scratch.sums);
+    summarise(feature, hessians, scratch);
+    const Summary& summary = scratch.summary;
     std::vector<std::size_t> cuts = summary.cuts(eps_);
     // Where nearly all hessians vanish, rounding may ask for a few cuts more than there is room
     // for.
@@ -155,12 +169,23 @@ void Proposal::propose(std::size_t feature, std::span<const std::uint32_t> hessi
       last_ranks.push_back(static_cast<std::uint32_t>(summary.entries()[i].value));
   }
   last_ranks.push_back(n_values - 1);
-  scratch.bin_of_rank.resize(std::size_t{n_values} + 1);
-  std::size_t rank = 0;
-  for (std::size_t bin = 0; bin < last_ranks.size(); ++bin)
-    for (; rank <= last_ranks[bin]; ++rank)
-      scratch.bin_of_rank[rank] = static_cast<std::uint16_t>(bin);
-  scratch.bin_of_rank[n_values] = static_cast<std::uint16_t>(codes_.n_bins[feature]);
+}
+
+// The bin of every rank, and of missing values.
+template <class Code>
+const Code* Proposal::spread(std::size_t feature, Scratch& scratch) const {
+  const std::size_t n_values = ranks_.n_bins[feature];
+  if (scratch.bin_of_rank.size() < n_values + 1) scratch.bin_of_rank.resize(n_values + 1);
+  auto* bin_of_rank = reinterpret_cast<Code*>(scratch.bin_of_rank.data());
+  Code* at = bin_of_rank;
+  const auto& last_ranks = last_ranks_[feature];
+  for (std::size_t bin = 0; bin < last_ranks.size(); ++bin) {
+    Code* end = bin_of_rank + last_ranks[bin] + 1;
+    std::fill(at, end, static_cast<Code>(bin));
+    at = end;
+  }
+  *at = static_cast<Code>(codes_.n_bins[feature]);
+  return bin_of_rank;
 }
 
 }  // namespace arboost

@@ -37,6 +37,10 @@ class Proposal {
   struct Scratch;
   template <class Code>
   void encode(std::span<const std::uint32_t> hessians, Team& team);
+  template <class Code>
+  const Code* spread(std::size_t feature, Scratch& scratch) const;
+  void summarise(std::size_t feature, std::span<const std::uint32_t> hessians,
+                 Scratch& scratch) const;
   void propose(std::size_t feature, std::span<const std::uint32_t> hessians, Scratch& scratch);
   bool changes(std::size_t feature) const;
 

@@ -8,48 +8,55 @@
 namespace arboost {
 namespace {
 
-// A summary that is read entry by entry without having been made: the values are consecutive
-// numbers, and what is below each is known exactly.
+// A summary that is read entry by entry, as it is or without having been made: the values are
+// consecutive numbers, and what is below each is known exactly.
+struct Listed {
+  const std::vector<SummaryEntry>& entries;
+
+  std::size_t size() const { return entries.size(); }
+  SummaryEntry operator[](std::size_t i) const { return entries[i]; }
+  std::int64_t twice_middle(std::size_t i) const { return entries[i].rmin + entries[i].rmax; }
+};
 struct RunningSums {
   double first;
   std::span<const std::int64_t> sums;
 
   std::size_t size() const { return sums.size(); }
+  std::int64_t below(std::size_t i) const { return i == 0 ? 0 : sums[i - 1]; }
   SummaryEntry operator[](std::size_t i) const {
-    const std::int64_t below = i == 0 ? 0 : sums[i - 1];
-    return {first + static_cast<double>(i), below, sums[i], sums[i] - below};
+    return {first + static_cast<double>(i), below(i), sums[i], sums[i] - below(i)};
   }
+  std::int64_t twice_middle(std::size_t i) const { return below(i) + sums[i]; }
 };
 
-// The answers to the queries 0, W/b, ..., W: for each the entry whose rank is nearest to it. With
-// m(x) = (rmin(x) + rmax(x)) / 2, x_i is the last with m(x_i) <= d, and x_{i+1} is nearer where
+// Appends the answers to the queries 0, W/b, ..., W: for each the entry whose rank is nearest to
+// it. With m(x) = (rmin(x) + rmax(x)) / 2, x_i is the last with m(x_i) <= d, and x_{i+1} is nearer
+// where
 //
 //   2d >= rmin(x_i) + weight(x_i) + rmax(x_{i+1}) - weight(x_{i+1}).
 //
 // Twice the query, rounded down, compares with integers as twice the query itself does.
 template <class Entries>
-std::vector<SummaryEntry> answers(const Entries& entries, std::int64_t total, std::size_t size) {
+void answer(const Entries& entries, std::int64_t total, std::size_t size,
+            std::vector<SummaryEntry>& kept) {
+  constexpr std::size_t leap = 8;
   const auto b = static_cast<std::int64_t>(size) - 1;
   const std::int64_t whole = total / b, rest = total % b;
-  std::vector<SummaryEntry> kept;
-  kept.reserve(size);
   const std::size_t n = entries.size();
   std::size_t at = 0, last = n;
-  SummaryEntry here = entries[0], next = entries[std::min<std::size_t>(1, n - 1)];
   for (std::int64_t k = 0; k <= b; ++k) {
     const std::int64_t twice = 2 * k * whole + 2 * k * rest / b;
-    while (at + 1 < n && next.rmin + next.rmax <= twice) {
-      here = next;
-      if (++at + 1 < n) next = entries[at + 1];
+    while (at + leap < n && entries.twice_middle(at + leap) <= twice) at += leap;
+    while (at + 1 < n && entries.twice_middle(at + 1) <= twice) ++at;
+    std::size_t pick = at;
+    // Below the middle of the first entry there is nothing to choose.
+    if (at + 1 < n && entries.twice_middle(at) <= twice) {
+      const SummaryEntry here = entries[at], next = entries[at + 1];
+      if (twice >= here.rmin + here.weight + next.rmax - next.weight) pick = at + 1;
     }
-    const bool before = twice < here.rmin + here.rmax;  // the first entry, and the query below it
-    const bool nearer = twice >= here.rmin + here.weight + next.rmax - next.weight;
-    const std::size_t pick = at + 1 < n && !before && nearer ? at + 1 : at;
-    if (pick == last) continue;
-    kept.push_back(pick == at ? here : next);
+    if (pick != last) kept.push_back(entries[pick]);
     last = pick;
   }
-  return kept;
 }
 
 std::int64_t share(std::int64_t total, std::size_t size) {
@@ -71,16 +78,17 @@ Summary::Summary(std::span<const double> values, std::span<const std::int64_t> w
   }
 }
 
-Summary::Summary(double first, std::span<const std::int64_t> sums, std::size_t size) {
+void Summary::assign(double first, std::span<const std::int64_t> sums, std::size_t size) {
+  entries_.clear();
+  bound_ = 0;
   total_ = sums.empty() ? 0 : sums.back();
   if (total_ == 0) return;
   const RunningSums exact{first, sums};
   if (sums.size() > size) {
-    entries_ = answers(exact, total_, size);
+    answer(exact, total_, size, entries_);
     bound_ = share(total_, size);
     return;
   }
-  entries_.reserve(sums.size());
   for (std::size_t i = 0; i < sums.size(); ++i)
     if (exact[i].weight > 0) entries_.push_back(exact[i]);
 }
@@ -115,10 +123,11 @@ std::pair<std::int64_t, std::int64_t> Summary::bounds_before(std::size_t i) cons
 // All values of the other summary are above those of this one: no bound depends on the other, but
 // for the weight below.
 void Summary::append(const Summary& other) {
-  for (SummaryEntry e : other.entries_) {
-    e.rmin += total_;
-    e.rmax += total_;
-    entries_.push_back(e);
+  const std::size_t before = entries_.size();
+  entries_.resize(before + other.entries_.size());
+  for (std::size_t i = 0; i < other.entries_.size(); ++i) {
+    const SummaryEntry& e = other.entries_[i];
+    entries_[before + i] = {e.value, e.rmin + total_, e.rmax + total_, e.weight};
   }
 }
 
@@ -160,7 +169,9 @@ void Summary::merge(const Summary& other) {
 void Summary::prune(std::size_t size) {
   if (size < 2) throw std::invalid_argument("A sketch keeps at least 2 values.");
   if (entries_.size() <= size) return;
-  entries_ = answers(entries_, total_, size);
+  std::vector<SummaryEntry> kept;
+  answer(Listed{entries_}, total_, size, kept);
+  entries_ = std::move(kept);
   bound_ += share(total_, size);
 }
 

@@ -43,9 +43,10 @@ class Summary {
   Summary() = default;
   // Exact summary of values that ascend, equal ones next to each other, of weights above 0.
   Summary(std::span<const double> values, std::span<const std::int64_t> weights);
-  // Exact summary of the values first, first + 1, ..., pruned to at most `size` of them; sums[i] is
-  // the weight of the values up to first + i.
-  Summary(double first, std::span<const std::int64_t> sums, std::size_t size);
+  // Becomes the exact summary of the values first, first + 1, ..., pruned to at most `size` of
+  // them; sums[i] is the weight of the values up to first + i.
+  void assign(double first, std::span<const std::int64_t> sums, std::size_t size);
+  void clear() { assign(0, {}, 2); }
 
   const std::vector<SummaryEntry>& entries() const { return entries_; }
   std::int64_t total() const { return total_; }

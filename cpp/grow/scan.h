@@ -7,11 +7,15 @@
 // Included by kernels_table.h inside each instruction set's variant.
 #pragma once
 
+#include "grow/histogram.h"  // prefetch
 #include "grow/split.h"
 #include "kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {
+
+// Rows ahead of the current one whose sums are asked for: their order is not that of the table.
+constexpr std::size_t sums_ahead = 32;
 
 inline std::uint32_t rank_of(Element e) {
   return static_cast<std::uint32_t>(e >> 32);
@@ -44,6 +48,7 @@ std::size_t gather_block(const SortedRows& rows, std::size_t begin, std::size_t 
       bins[m] = rank_of(e[i]);
     };
     for (std::size_t i = begin; i < inner; ++i) {
+      prefetch(wide + row_of(e[i + sums_ahead < n_present ? i + sums_ahead : i]));
       add(i);
       m += rank_of(e[i]) != rank_of(e[i + 1]) ? 1 : 0;
     }
@@ -73,33 +78,33 @@ void copy_entry(std::size_t from, std::size_t to, std::size_t channels, SplitScr
     scratch.prefix[c * scratch.stride + to] = scratch.prefix[c * scratch.stride + from];
 }
 
-std::int64_t hessian_at(std::size_t entry, int outputs, const SplitScratch& scratch) {
-  std::int64_t h = 0;
-  for (int k = 0; k < outputs; ++k) h += sum_h(scratch.prefix[k * scratch.stride + entry]);
-  return h;
-}
-
 // Keeps only entries that are more than `apart` of the hessian apart, and those on both sides of a
 // value of twice that or more: the rule of Summary::cuts (bin/sketch.h). The last entry of the node
 // stays. Returns how many are kept; behind them comes the last entry of the block if it was not.
+template <bool single>
 std::size_t thin(const GainParams& p, std::int64_t apart, std::size_t m, bool is_last, Scan& scan,
                  SplitScratch& scratch) {
-  const auto channels = static_cast<std::size_t>(p.channels);
+  const std::size_t channels = single ? 1 : static_cast<std::size_t>(p.channels);
+  const std::size_t outputs = single ? 1 : static_cast<std::size_t>(p.outputs);
+  const std::int64_t* prefix = scratch.prefix.data();
+  Scan now = scan;
   std::size_t kept = 0;
   // An entry that waits in slot 0 was seen before.
-  for (std::size_t i = scan.seen_kept ? 0 : 1; i < m; ++i) {
-    const std::int64_t h = hessian_at(i, p.outputs, scratch);
-    if (!scan.seen_kept && h - scan.seen_h >= 2 * apart) {
+  for (std::size_t i = now.seen_kept ? 0 : 1; i < m; ++i) {
+    std::int64_t h = 0;
+    for (std::size_t k = 0; k < outputs; ++k) h += sum_h(prefix[k * scratch.stride + i]);
+    if (!now.seen_kept && h - now.seen_h >= 2 * apart) {
       copy_entry(i - 1, kept++, channels, scratch);
-      scan.kept_h = scan.seen_h;
+      now.kept_h = now.seen_h;
     }
-    scan.seen_kept = h - scan.kept_h > apart || (is_last && i + 1 == m);
-    scan.seen_h = h;
-    if (!scan.seen_kept) continue;
+    now.seen_kept = h - now.kept_h > apart || (is_last && i + 1 == m);
+    now.seen_h = h;
+    if (!now.seen_kept) continue;
     copy_entry(i, kept++, channels, scratch);
-    scan.kept_h = h;
+    now.kept_h = h;
   }
-  if (!scan.seen_kept) copy_entry(m - 1, kept, channels, scratch);
+  if (!now.seen_kept) copy_entry(m - 1, kept, channels, scratch);
+  scan = now;
   return kept;
 }
 
@@ -146,7 +151,9 @@ FeatureSplit find_split_sorted(const GainParams& p, const SortedRows& rows,
                         ? gather_block<true>(rows, begin, end, n_present, waiting, scan, scratch)
                         : gather_block<false>(rows, begin, end, n_present, waiting, scan, scratch);
     std::size_t kept = m;
-    if (rows.apart >= 0 && m > 0) kept = thin(p, rows.apart, m, is_last, scan, scratch);
+    if (rows.apart >= 0 && m > 0)
+      kept = channels == 1 ? thin<true>(p, rows.apart, m, is_last, scan, scratch)
+                           : thin<false>(p, rows.apart, m, is_last, scan, scratch);
     const bool waits = rows.apart >= 0 && m > 0 && !scan.seen_kept;
     if (waits) {  // scoring writes behind the entries that it reads
       copy_entry(kept, scratch.stride - 1, channels, scratch);

@@ -41,9 +41,12 @@ class SortedColumns {
   const Ranks& ranks_;
   std::size_t stride_;  // from one feature's elements to the next's; one is never read
   Buffer<Element> elements_;
-  Buffer<std::uint8_t> marks_;  // by table row: in the tree; then: goes left
-  std::vector<std::unique_ptr<Buffer<Element>>> spare_;  // [member]
-  std::vector<std::uint32_t> features_;                  // of the tree
+  Buffer<std::uint8_t> in_tree_;  // by table row
+  // Of each member: room for the right side of a node, and which rows of the node that it splits go
+  // left, one bit for each row of the table.
+  std::vector<std::unique_ptr<Buffer<Element>>> spare_;
+  std::vector<std::unique_ptr<Buffer<std::uint64_t>>> goes_left_;
+  std::vector<std::uint32_t> features_;  // of the tree
 };
 
 }  // namespace arboost
