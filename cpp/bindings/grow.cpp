@@ -202,8 +202,8 @@ void bind_params(nb::module_& m) {
   nb::enum_<Candidates>(m, "Candidates", "Between which values splits are tried.")
       .value("bins", Candidates::bins)
       .value("values", Candidates::values)
-      .value("global", Candidates::global)
-      .value("local", Candidates::local);
+      .value("per_round", Candidates::per_round)
+      .value("per_node", Candidates::per_node);
   nb::class_<TreeParams>(m, "TreeParams", "How a tree is grown; as in params.py.")
       .def(nb::init<>())
       .def_prop_rw(

@@ -34,7 +34,7 @@ Grower::Grower(const Ranks& ranks, std::span<const RowId> table_rows, const Tree
 Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> table_rows,
                const TreeParams& params, std::size_t width)
     : table_(codes),
-      proposal_(ranks != nullptr && params.candidates == Candidates::global
+      proposal_(ranks != nullptr && params.candidates == Candidates::per_round
                     ? std::make_unique<Proposal>(*ranks, params.sketch_eps)
                     : nullptr),
       codes_(proposal_ ? proposal_->codes() : codes),

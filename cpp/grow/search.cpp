@@ -161,7 +161,7 @@ FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::
 
 // Hessian between the splits that are tried in a node; -1 when all are.
 std::int64_t Grower::apart(const GrowNode& node) const {
-  if (params_.candidates != Candidates::local) return -1;
+  if (params_.candidates != Candidates::per_node) return -1;
   std::int64_t h = 0;
   for (std::size_t k = 0; k < width_; ++k) h += sum_h(node.sums[k]);
   return static_cast<std::int64_t>(std::floor(params_.sketch_eps * static_cast<double>(h)));

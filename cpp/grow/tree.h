@@ -13,8 +13,8 @@
 namespace arboost {
 
 // Between which values splits are tried: those of neighbouring bins; or, on ranks (bin/rank.h), all
-// values, or such as are at least sketch_eps of the hessian apart, of all rows or of the node's.
-enum class Candidates : std::uint8_t { bins, values, global, local };
+// values, or such as are at least sketch_eps of the hessian apart, of all rows in each round or of the node's rows.
+enum class Candidates : std::uint8_t { bins, values, per_round, per_node };
 
 struct TreeParams {
   static constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
