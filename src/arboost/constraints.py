@@ -70,18 +70,13 @@ def interaction_groups(given: str | list[Any] | None, schema: Schema) -> list[li
     >>> interaction_groups("pairwise", Schema(names=None, n_features=3))
     [[0, 1], [0, 2], [1, 2]]
     """
-    features = range(schema.n_features)
     if given is None:
         return []
-    if given == "no_interactions":
-        return [[feature] for feature in features]
-    if given == "pairwise":
-        return [list(pair) for pair in combinations(features, 2)] or [[0]]
-    groups = [
-        sorted(set(_places(group, schema, "interaction_constraints")))
-        for group in given
-        if not isinstance(given, str)
-    ]
+    features = range(schema.n_features)
+    if isinstance(given, str):
+        size = 2 if given == "pairwise" else 1
+        return [list(group) for group in combinations(features, min(size, len(features)))]
+    groups = [sorted(set(_places(group, schema, "interaction_constraints"))) for group in given]
     grouped = {feature for group in groups for feature in group}
     return groups + [[feature] for feature in features if feature not in grouped]
 
@@ -111,5 +106,7 @@ def _places(features: Iterable[str | int], schema: Schema, name: str) -> list[in
         else:
             names = f" named {listing(map(repr, by_name))}" if by_name else ""
             known = f"X has the features 0 to {schema.n_features - 1}{names}"
-        raise ValueError(f"{name} names features that X does not have: {shown}; {known}.")
+        raise ValueError(
+            f"{name} names features that X does not have: {shown}; {known}. Use those."
+        )
     return [by_name[feature] if isinstance(feature, str) else feature for feature in wanted]

@@ -28,6 +28,7 @@ from arboost.params import PARAMS, check
 from arboost.predict import answer, probabilities
 from arboost.progress import Bar
 from arboost.serve import Predictor
+from arboost.verify import MonotoneProof
 
 __all__ = ["Task", "TreeClassifier", "TreeEnsemble", "TreeRegressor"]
 
@@ -98,6 +99,21 @@ class TreeEnsemble(BaseEstimator):
         A failure leaves the file that was there before.
         """
         self._fitted_model().save(path)
+
+    def verify_monotone(self, features: object = None) -> tuple[MonotoneProof, ...]:
+        """Prove that the fitted model is monotone, or find rows for which it is not.
+
+        Parameters
+        ----------
+        features : dict, sequence or None
+            What to prove, in the form of ``monotone_constraints``; None takes those of the fit.
+
+        Returns
+        -------
+        tuple of arboost.MonotoneProof
+            One for each constrained feature and output.
+        """
+        return self._fitted_model().verify_monotone(features, n_jobs=self.n_jobs)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -18,12 +18,16 @@ from arboost.ingest import Table, ingest
 from arboost.links import LINKS
 from arboost.model import Model
 
-__all__ = ["answer", "probabilities", "raw_scores", "staged_raw_scores"]
+__all__ = ["answer", "probabilities", "raw_scores", "staged_raw_scores", "table_scores"]
 
 
 def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64]:
     """Return the raw scores of the rows of X."""
-    table = _read(model, X)
+    return table_scores(model, _read(model, X), n_threads=n_threads)
+
+
+def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
+    """Return the raw scores of the rows of a table that has the columns of the model's schema."""
     scores = _start(model, table)
     _add_trees(model, table, scores, range(model.n_trees), n_threads)
     return scores
