@@ -20,12 +20,57 @@ static inline RowId row_of(Element e) {
   return static_cast<RowId>(e);
 }
 
+// The rows of a tree, by number i: a training row's position, and its row in the table of codes.
+struct TreeRows {
+  std::size_t n;
+  const std::uint32_t* positions;  // [n], ascending; null: row i is at position i
+  const RowId* table_rows;         // by position; null: position p is row p of the table
+
+  bool is_all() const { return positions == nullptr && table_rows == nullptr; }
+  std::uint32_t position(std::size_t i) const {
+    return positions == nullptr ? static_cast<std::uint32_t>(i) : positions[i];
+  }
+  RowId row(std::size_t i) const {
+    return table_rows == nullptr ? position(i) : table_rows[position(i)];
+  }
+};
+
+struct NarrowArgs {
+  const FixedPair* pairs;  // by number
+  TreeRows rows;
+  int g_shift, h_shift;
+  std::uint32_t seed;
+};
+
+// A node as it is walked over codes: left where code <= bin or code == missing_left. A leaf leads
+// to itself.
+struct WalkNode {
+  std::uint32_t feature;
+  std::uint32_t bin;
+  std::uint32_t missing_left;
+  std::uint32_t left;  // the right child follows it
+};
+
+struct WalkArgs {
+  const Codes& codes;
+  TreeRows rows;
+  const WalkNode* nodes;
+  const double* values;  // [n_nodes][width]
+  int depth;             // of the deepest leaf
+  std::size_t width;     // numbers in a leaf
+  std::size_t score_stride;
+  double factor;  // on the values
+};
+
 // Where in a histogram the slots of each feature begin.
 struct Slots {
-  const std::uint32_t* first;  // [n_features + 1]
-  std::size_t stride;          // distance between features when it is uniform, else 0
+  const std::uint32_t* first;     // by feature
+  const std::uint32_t* features;  // [n_features] that have slots, ascending; null: all
+  std::size_t stride;             // distance between features when all have the same, else 0
   std::size_t n_features;
   std::size_t n_slots;
+
+  std::size_t feature(std::size_t j) const { return features == nullptr ? j : features[j]; }
 };
 
 // One packed sum: gradient in the high 32 bits (signed), hessian in the low 32 bits (never
@@ -54,7 +99,8 @@ struct RowSums {
 
 // The best split of one feature: left are codes <= bin, and missing values when missing_left.
 struct FeatureSplit {
-  double score = -1;  // sum of the two children's scores; -1 when none beats the floor
+  double score = 0;    // sum of the two children's scores
+  bool found = false;  // it beats the floor
   std::uint32_t bin = 0;
   bool missing_left = false;
   bool missing_seen = false;  // some of the node's rows are missing here
@@ -118,9 +164,13 @@ struct Kernels {
                                    const std::int64_t* row_values, std::size_t n,
                                    const std::int64_t* totals, double floor, SplitScratch& scratch);
 
-  // Fixed-point pairs of rows [begin, end) -> elements with narrow pairs.
-  void (*quantise_narrow)(const FixedPair* pairs, std::size_t begin, std::size_t end, int g_shift,
-                          int h_shift, std::uint32_t seed, Element* elements);
+  // Fixed-point pairs of the tree's rows [begin, end) -> elements with narrow pairs.
+  void (*quantise_narrow)(const NarrowArgs& args, std::size_t begin, std::size_t end,
+                          Element* elements);
+
+  // scores[i * args.score_stride ...] += the value of the leaf that row args.rows.row(i) ends in,
+  // for rows [begin, end).
+  void (*walk)(const WalkArgs& args, std::size_t begin, std::size_t end, double* scores);
 
   // target += source, and target -= source.
   void (*add)(std::int64_t* target, const std::int64_t* source, std::size_t n);

@@ -7,6 +7,7 @@
 #include "grow/quantise.h"
 #include "grow/small.h"
 #include "grow/split.h"
+#include "grow/walk.h"
 #include "kernels.h"
 #include "loss/pointwise.h"
 
@@ -23,6 +24,7 @@ const Kernels table = {
     .find_split = find_split,
     .find_split_small = find_split_small,
     .quantise_narrow = quantise_narrow,
+    .walk = walk,
     .add = add,
     .subtract = subtract,
     .gradients = gradients,

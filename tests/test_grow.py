@@ -22,19 +22,11 @@ def encode(codes: np.ndarray, n_bins: list[int]) -> _core.Codes:
     return _core.encode(columns, None, edges, 1)
 
 
-def core_params(s: Settings, **more: int) -> _core.TreeParams:
-    return _core.TreeParams(
-        **more,
-        max_depth=None if s.max_depth == np.inf else s.max_depth,
-        max_leaves=None if s.max_leaves == np.inf else s.max_leaves,
-        best_first=s.best_first,
-        min_child_weight=s.min_child_weight,
-        min_samples_leaf=s.min_samples_leaf,
-        gamma=s.gamma,
-        reg_lambda=s.reg_lambda,
-        reg_alpha=s.reg_alpha,
-        max_delta_step=s.max_delta_step,
-    )
+def core_params(s: Settings, **more: object) -> _core.TreeParams:
+    params = _core.TreeParams()
+    for name, value in (vars(s) | more).items():
+        setattr(params, name, None if value == np.inf else value)
+    return params
 
 
 def grow(codes, n_bins, g, h, s, *, n_threads=1, seed=0, **more):
@@ -42,7 +34,7 @@ def grow(codes, n_bins, g, h, s, *, n_threads=1, seed=0, **more):
     gradients = _core.Gradients(*g.shape, by_row=True)
     _core.set_gradients(g, h, gradients, n_threads)
     grower = _core.Grower(encode(codes, n_bins), g.shape[1], core_params(s, **more))
-    grower.grow(gradients, 0, seed, 0, 1.0, n_threads)
+    grower.grow(gradients, 0, seed, 0, 1.0, None, n_threads)
     return grower.trees(), grower.leaf_of_row(), gradients
 
 

@@ -1,4 +1,4 @@
-// Bindings of the grower: one object that grows trees on one binned table.
+// Bindings of the grower: one object that grows trees on one binned table, and the rows it takes.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -8,111 +8,262 @@
 
 #include "bindings/common.h"
 #include "grow/grower.h"
+#include "grow/sample.h"
 #include "random.h"
 
 namespace arboost::bindings {
 namespace {
 
+using RowIds = Vector<RowId>;
+using Scores = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void require(bool holds, const char* what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+std::span<const RowId> checked_rows(const std::optional<RowIds>& rows, const Codes& codes) {
+  if (!rows) return {};
+  const std::span<const RowId> ids(rows->data(), rows->shape(0));
+  require(!ids.empty(), "no row to train on");
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    require(ids[i] < codes.n_rows && (i == 0 || ids[i - 1] < ids[i]),
+            "rows must ascend and lie inside the table");
+  return ids;
+}
+
 // A grower with the trees it has grown.
 struct TreeGrower {
-  TreeGrower(const Codes& codes, std::size_t width, const TreeParams& params)
-      : n_rows(codes.n_rows),
-        n_features(codes.n_features),
+  TreeGrower(const Codes& codes_, std::size_t width, const TreeParams& params_,
+             const std::optional<RowIds>& rows)
+      : codes(codes_),
+        params(params_),
         trees(width),
-        grower(codes, params, width) {}
+        grower(codes_, checked_rows(rows, codes_), params_, width) {}
 
-  std::size_t n_rows, n_features;
+  std::size_t n_training() const { return grower.training_rows().n; }
+  std::size_t last() const {
+    require(trees.n_trees() > 0, "no tree has been grown");
+    return trees.n_trees() - 1;
+  }
+  void check_gradients(const Gradients& gradients, std::size_t output) const {
+    require(gradients.n_rows == n_training() && output < gradients.outputs &&
+                (trees.width == 1 || (gradients.outputs == trees.width && gradients.by_row)) &&
+                (trees.width > 1 || gradients.outputs == 1 || !gradients.by_row),
+            "these gradients do not fit the grower's table and outputs");
+  }
+  void check_scores(const Scores& scores, std::size_t n_rows, std::size_t output) const {
+    require(scores.shape(0) == n_rows && output + trees.width <= scores.shape(1),
+            "these scores do not fit the grower's table and outputs");
+  }
+  Team team(std::size_t cells, int n_threads) const {
+    return Team(threads_for(cells, n_threads), python_poll());
+  }
+
+  const Codes& codes;
+  TreeParams params;
   GrownTrees trees;
   Grower grower;
 };
 
 void grow(TreeGrower& self, const Gradients& gradients, std::size_t output, std::uint64_t seed,
-          std::uint64_t round, double rate, int n_threads) {
-  const bool all_outputs = self.trees.width > 1;
-  if (gradients.n_rows != self.n_rows || output >= gradients.outputs ||
-      (all_outputs && (gradients.outputs != self.trees.width || !gradients.by_row)))
-    throw std::invalid_argument("these gradients do not fit the grower's table and outputs");
+          std::uint64_t tree, double rate, const Sample* sample, int n_threads) {
+  self.check_gradients(gradients, output);
+  if (sample != nullptr)
+    require(!sample->positions.empty() && sample->positions.back() < self.n_training(),
+            "this sample is of other rows");
   nb::gil_scoped_release release;
-  const auto bits = counter_hash(seed, Purpose::gradient_rounding, round, output);
-  Team team(threads_for(self.n_rows * self.n_features, n_threads), python_poll());
-  self.grower.grow(gradients, output, static_cast<std::uint32_t>(bits), rate, self.trees, team);
+  Team team = self.team(self.n_training() * self.codes.n_features, n_threads);
+  self.grower.grow(gradients, output, sample, {seed, tree}, rate, self.trees, team);
 }
 
-void add_leaves(TreeGrower& self, nb::ndarray<double, nb::ndim<2>, nb::c_contig> scores,
-                std::size_t output, int n_threads) {
-  const std::size_t outputs = scores.shape(1);
-  const GrownTrees& trees = self.trees;
-  if (scores.shape(0) != self.n_rows || output + trees.width > outputs ||
-      trees.tree_start.size() < 2)
-    throw std::invalid_argument("these scores do not fit the grower's table and outputs");
-  const auto start = static_cast<std::size_t>(trees.tree_start[trees.tree_start.size() - 2]);
+void add_leaves(TreeGrower& self, Scores scores, std::size_t output, int n_threads) {
+  self.check_scores(scores, self.n_training(), output);
+  self.last();
   nb::gil_scoped_release release;
-  Team team(threads_for(4 * self.n_rows, n_threads), python_poll());
-  arboost::add_leaves(self.grower.leaf_of_row(), trees.value.data() + start * trees.width,
-                      trees.width, output, self.n_rows, outputs, scores.data(), team);
+  Team team = self.team(4 * self.n_training(), n_threads);
+  self.grower.add_last(self.trees, output, scores.shape(1), scores.data(), team);
+}
+
+void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Codes& codes,
+              const std::optional<RowIds>& rows, Scores scores, std::size_t output, int n_threads) {
+  require(tree < self.trees.n_trees() && codes.n_features == self.codes.n_features,
+          "no such tree, or codes of another table");
+  const auto ids = checked_rows(rows, codes);
+  const TreeRows tree_rows{ids.empty() ? codes.n_rows : ids.size(), nullptr,
+                           ids.empty() ? nullptr : ids.data()};
+  self.check_scores(scores, tree_rows.n, output);
+  nb::gil_scoped_release release;
+  Team team = self.team(8 * tree_rows.n, n_threads);
+  self.trees.walk(tree, codes, tree_rows, factor, {scores.data() + output, scores.shape(1)}, team);
 }
 
 template <class T>
-nb::object copy_of(const std::vector<T>& values) {
-  auto* copy = new std::vector<T>(values);
-  nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(copy->data(), {copy->size()}, owner));
+nb::object array_of(std::vector<T> values, std::initializer_list<std::size_t> shape) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape, owner));
+}
+template <class T>
+nb::object array_of(const std::vector<T>& values) {
+  return array_of(values, {values.size()});
+}
+
+nb::object leaf_of_row(const TreeGrower& self) {
+  std::vector<std::uint32_t> leaf(self.n_training(), ~std::uint32_t{0});
+  const TreeRows& rows = self.grower.rows();
+  for (std::size_t i = 0; i < rows.n; ++i) leaf[rows.position(i)] = self.grower.leaf_of(i);
+  return array_of(leaf);
+}
+
+nb::object leaf_sums(TreeGrower& self, const Gradients& gradients, std::size_t output,
+                     int n_threads) {
+  self.check_gradients(gradients, output);
+  const std::size_t n_nodes = self.trees.n_nodes(self.last());
+  std::vector<double> sums;
+  {
+    nb::gil_scoped_release release;
+    Team team = self.team(8 * self.n_training(), n_threads);
+    sums = self.grower.sums(gradients, output, team);
+  }
+  return array_of(std::move(sums), {n_nodes, self.trees.width, 2});
+}
+
+void set_values(TreeGrower& self, const Array<double, nb::ndim<2>>& values) {
+  const std::size_t tree = self.last();
+  require(values.shape(0) == self.trees.n_nodes(tree) && values.shape(1) == self.trees.width,
+          "these values do not fit the last tree");
+  self.trees.set_values(tree, {values.data(), values.size()}, self.params.monotone);
+}
+
+void scale_tree(TreeGrower& self, std::size_t tree, double factor) {
+  require(tree < self.trees.n_trees(), "no such tree");
+  double* values = self.trees.values(tree);
+  for (std::size_t j = 0; j < self.trees.n_nodes(tree) * self.trees.width; ++j) values[j] *= factor;
+}
+
+// The arrays of a forest, each with its name.
+template <class Trees, class Use>
+void each_array(Trees& trees, Use use) {
+  use("tree_start", trees.tree_start);
+  use("feature", trees.feature);
+  use("bin", trees.bin);
+  use("left", trees.left);
+  use("default_left", trees.default_left);
+  use("value", trees.value);
+  use("gain", trees.gain);
+  use("cover", trees.cover);
 }
 
 nb::dict trees(const TreeGrower& self) {
   nb::dict result;
-  result["tree_start"] = copy_of(self.trees.tree_start);
-  result["feature"] = copy_of(self.trees.feature);
-  result["bin"] = copy_of(self.trees.bin);
-  result["left"] = copy_of(self.trees.left);
-  result["default_left"] = copy_of(self.trees.default_left);
-  result["value"] = copy_of(self.trees.value);
-  result["gain"] = copy_of(self.trees.gain);
-  result["cover"] = copy_of(self.trees.cover);
+  each_array(self.trees,
+             [&](const char* name, const auto& array) { result[name] = array_of(array); });
   return result;
+}
+
+void restore(TreeGrower& self, const nb::dict& arrays) {
+  GrownTrees trees(self.trees.width);
+  each_array(trees, [&](const char* name, auto& array) {
+    using T = typename std::remove_reference_t<decltype(array)>::value_type;
+    const auto given = nb::cast<Vector<T>>(arrays[name]);
+    array.assign(given.data(), given.data() + given.shape(0));
+  });
+  trees.validate(self.codes);
+  self.trees = std::move(trees);
+}
+
+void draw_rows(Sample& self, std::size_t n_rows, double rate, std::uint64_t seed,
+               std::uint64_t draw, int n_threads) {
+  require(n_rows > 0, "no rows to draw from");
+  nb::gil_scoped_release release;
+  const auto bits = counter_hash(seed, Purpose::row_sample, draw, 0);
+  Team team(threads_for(4 * n_rows, n_threads), python_poll());
+  sample_uniform(n_rows, rate, static_cast<std::uint32_t>(bits), self, team);
+}
+
+void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, double reg_lambda,
+                      std::uint64_t seed, std::uint64_t draw, int n_threads) {
+  require(gradients.n_rows > 0, "no rows to draw from");
+  nb::gil_scoped_release release;
+  const auto bits = counter_hash(seed, Purpose::row_sample, draw, 0);
+  Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
+  sample_by_gradient(gradients, rate, reg_lambda, static_cast<std::uint32_t>(bits), self, team);
+}
+
+void bind_params(nb::module_& m) {
+  nb::class_<TreeParams>(m, "TreeParams", "How a tree is grown; as in params.py.")
+      .def(nb::init<>())
+      .def_prop_rw(
+          "max_depth", [](const TreeParams& p) { return p.max_depth; },
+          [](TreeParams& p, std::optional<std::int64_t> depth) {
+            p.max_depth = depth.value_or(TreeParams::unlimited);
+          },
+          nb::arg().none())
+      .def_prop_rw(
+          "max_leaves", [](const TreeParams& p) { return p.max_leaves; },
+          [](TreeParams& p, std::optional<std::int64_t> leaves) {
+            p.max_leaves = leaves.value_or(TreeParams::unlimited);
+          },
+          nb::arg().none())
+      .def_rw("best_first", &TreeParams::best_first)
+      .def_rw("min_child_weight", &TreeParams::min_child_weight)
+      .def_rw("min_samples_leaf", &TreeParams::min_samples_leaf)
+      .def_rw("gamma", &TreeParams::gamma)
+      .def_rw("reg_lambda", &TreeParams::reg_lambda)
+      .def_rw("reg_alpha", &TreeParams::reg_alpha)
+      .def_rw("max_delta_step", &TreeParams::max_delta_step)
+      .def_rw("colsample_bytree", &TreeParams::colsample_bytree)
+      .def_rw("colsample_bylevel", &TreeParams::colsample_bylevel)
+      .def_rw("colsample_bynode", &TreeParams::colsample_bynode)
+      .def_rw("monotone", &TreeParams::monotone)
+      .def_rw("interactions", &TreeParams::interactions)
+      .def_rw("histogram_bytes", &TreeParams::histogram_bytes);
+}
+
+void bind_sample(nb::module_& m) {
+  nb::class_<Sample>(m, "Sample", "The rows that a tree is grown on.")
+      .def(nb::init<>())
+      .def("draw", &draw_rows, nb::arg("n_rows"), nb::arg("rate"), nb::arg("seed"), nb::arg("draw"),
+           nb::arg("n_threads"), "Draws each row with the same probability.")
+      .def("draw_by_gradient", &draw_by_gradient, nb::arg("gradients"), nb::arg("rate"),
+           nb::arg("reg_lambda"), nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
+           "Draws rows in proportion to the norm of their gradient, and weighs them.")
+      .def(
+          "positions", [](const Sample& self) { return array_of(self.positions); },
+          "A copy of the rows, ascending.")
+      .def(
+          "weights", [](const Sample& self) { return array_of(self.weights); },
+          "A copy of their weights; empty where all are 1.");
 }
 
 }  // namespace
 
 void bind_grow(nb::module_& m) {
-  nb::class_<TreeParams>(m, "TreeParams", "How a tree is grown.")
-      .def(
-          "__init__",
-          [](TreeParams* self, std::optional<std::int64_t> max_depth,
-             std::optional<std::int64_t> max_leaves, bool best_first, double min_child_weight,
-             std::int64_t min_samples_leaf, double gamma, double reg_lambda, double reg_alpha,
-             double max_delta_step, std::size_t histogram_bytes) {
-            new (self) TreeParams{.max_depth = max_depth.value_or(TreeParams::unlimited),
-                                  .max_leaves = max_leaves.value_or(TreeParams::unlimited),
-                                  .best_first = best_first,
-                                  .min_child_weight = min_child_weight,
-                                  .min_samples_leaf = min_samples_leaf,
-                                  .gamma = gamma,
-                                  .reg_lambda = reg_lambda,
-                                  .reg_alpha = reg_alpha,
-                                  .max_delta_step = max_delta_step,
-                                  .histogram_bytes = histogram_bytes};
-          },
-          nb::kw_only(), nb::arg("max_depth").none(), nb::arg("max_leaves").none(),
-          nb::arg("best_first"), nb::arg("min_child_weight"), nb::arg("min_samples_leaf"),
-          nb::arg("gamma"), nb::arg("reg_lambda"), nb::arg("reg_alpha"), nb::arg("max_delta_step"),
-          nb::arg("histogram_bytes") = TreeParams{}.histogram_bytes);
+  bind_params(m);
+  bind_sample(m);
   nb::class_<TreeGrower>(m, "Grower", "Grows trees on one binned table, and keeps them.")
-      .def(nb::init<const Codes&, std::size_t, const TreeParams&>(), nb::arg("codes"),
-           nb::arg("width"), nb::arg("params"), nb::keep_alive<1, 2>())
-      .def("grow", &grow, nb::arg("gradients"), nb::arg("output"), nb::arg("seed"),
-           nb::arg("round"), nb::arg("rate"), nb::arg("n_threads"),
+      .def(nb::init<const Codes&, std::size_t, const TreeParams&, const std::optional<RowIds>&>(),
+           nb::arg("codes"), nb::arg("width"), nb::arg("params"),
+           nb::arg("rows").none() = nb::none(), nb::keep_alive<1, 2>())
+      .def("grow", &grow, nb::arg("gradients"), nb::arg("output"), nb::arg("seed"), nb::arg("tree"),
+           nb::arg("rate"), nb::arg("sample").none(), nb::arg("n_threads"),
            "Grows one tree for one output, or for all with vector leaves.")
       .def("add_leaves", &add_leaves, nb::arg("scores").noconvert(), nb::arg("output"),
-           nb::arg("n_threads"), "Adds the last tree's leaf values to the rows' scores.")
+           nb::arg("n_threads"), "Adds the last tree's values to the training rows' scores.")
+      .def("add_tree", &add_tree, nb::arg("tree"), nb::arg("factor"), nb::arg("codes"),
+           nb::arg("rows").none(), nb::arg("scores").noconvert(), nb::arg("output"),
+           nb::arg("n_threads"), "Adds a tree's values, times a factor, to the scores of any rows.")
       .def(
-          "leaf_of_row",
-          [](const TreeGrower& self) {
-            const std::uint32_t* leaf = self.grower.leaf_of_row();
-            return copy_of(std::vector<std::uint32_t>(leaf, leaf + self.n_rows));
-          },
-          "The leaf of the last tree that each row ended in.")
-      .def("trees", &trees, "All trees grown so far, as flat arrays.");
+          "leaf_of_row", &leaf_of_row,
+          "The leaf of the last tree that each training row ended in; 2^32 - 1 outside its sample.")
+      .def("leaf_sums", &leaf_sums, nb::arg("gradients"), nb::arg("output"), nb::arg("n_threads"),
+           "Sums (n_nodes, width, 2) of gradients and hessians over the last tree's rows.")
+      .def("set_values", &set_values, nb::arg("values"), "Other values for the last tree's nodes.")
+      .def("scale_tree", &scale_tree, nb::arg("tree"), nb::arg("factor"),
+           "Multiplies the values of a tree.")
+      .def_prop_ro("n_trees", [](const TreeGrower& self) { return self.trees.n_trees(); })
+      .def("trees", &trees, "All trees grown so far, as flat arrays.")
+      .def("restore", &restore, nb::arg("arrays"), "Takes trees back that `trees` gave.");
 }
 
 }  // namespace arboost::bindings

@@ -75,7 +75,7 @@ std::tuple<double, std::uint32_t, bool> find_split(const Vector<std::int64_t>& h
   SplitScratch scratch(n_bins, 1);
   const FeatureSplit split =
       kernels().find_split(params, hist.data(), n_bins, has_missing, &total, -1, scratch);
-  return {split.score, split.bin, split.missing_left};
+  return {split.found ? split.score : -1, split.bin, split.missing_left};
 }
 
 }  // namespace

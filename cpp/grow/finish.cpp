@@ -42,16 +42,18 @@ void add_stretches(const GrowNode* leaf, std::vector<Stretch>& stretches) {
 void Grower::finish_tree(const Gradients& gradients, std::size_t output, double rate,
                          GrownTrees& forest, Team& team) {
   assign_leaves(team);
-  std::vector<std::int64_t> sums = leaf_sums(gradients, output, team);
-  // Children come after their parents: from the back, every node's sums are complete when reached.
-  const std::size_t per_node = 2 * width_;
-  for (std::size_t id = tree_.size(); id-- > 0;) {
-    if (!tree_[id]->committed) continue;
-    const auto left = static_cast<std::size_t>(tree_[id]->left->id);
-    for (std::size_t j = 0; j < per_node; ++j)
-      sums[id * per_node + j] = sums[left * per_node + j] + sums[(left + 1) * per_node + j];
-  }
-  append_tree(sums, gradients, rate, forest);
+  const TreePairs pairs = rows_.pairs_of_rows(gradients, output, team);
+  append_tree(node_sums(pairs, team), pairs, rate, forest);
+}
+
+std::vector<double> Grower::sums(const Gradients& gradients, std::size_t output, Team& team) {
+  const TreePairs pairs = rows_.pairs_of_rows(gradients, output, team);
+  const std::vector<std::int64_t> sums = node_sums(pairs, team);
+  const double unit[2] = {std::ldexp(1.0, -pairs.g_exponent), std::ldexp(1.0, -pairs.h_exponent)};
+  std::vector<double> real(sums.size());
+  for (std::size_t j = 0; j < sums.size(); ++j)
+    real[j] = static_cast<double>(sums[j]) * unit[j % 2];
+  return real;
 }
 
 // Notes the leaf of each row: the rows of a leaf lie together, their places in the table do not.
@@ -70,47 +72,50 @@ void Grower::assign_leaves(Team& team) {
   });
 }
 
-// Sums [node][output][g, h] of the leaves' rows, read in the order of the table; zero for inner
-// nodes.
-std::vector<std::int64_t> Grower::leaf_sums(const Gradients& gradients, std::size_t output,
-                                            Team& team) const {
+// Sums [node][output][g, h] of the nodes' rows, which are read in the order of the table.
+std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) const {
   const std::size_t per_node = 2 * width_;
   std::vector<std::int64_t> sums(tree_.size() * per_node, 0);
-  const FixedPair* pairs = gradients.pairs.data() + output * gradients.output_stride();
-  const std::size_t stride = gradients.row_stride();
+  const TreeRows rows = rows_.rows();
   std::mutex mutex;
   // Every chunk has sums of its own for all nodes, so it should have many more rows than that.
   const std::size_t grain = std::max(stretch_rows, 16 * tree_.size());
-  team.for_chunks(0, codes_.n_rows, grain, [&](std::size_t begin, std::size_t end, int) {
+  team.for_chunks(0, rows.n, grain, [&](std::size_t begin, std::size_t end, int) {
     std::vector<std::int64_t> own(sums.size(), 0);
-    for (std::size_t row = begin; row < end; ++row) {
-      std::int64_t* sum = own.data() + leaf_of_row_[row] * per_node;
+    for (std::size_t i = begin; i < end; ++i) {
+      std::int64_t* sum = own.data() + leaf_of_row_[rows.row(i)] * per_node;
       for (std::size_t k = 0; k < width_; ++k) {
-        sum[2 * k] += pairs[row * stride + k].g;
-        sum[2 * k + 1] += pairs[row * stride + k].h;
+        const FixedPair& pair = pairs.at(i, k);
+        sum[2 * k] += pair.g;
+        sum[2 * k + 1] += pair.h;
       }
     }
     std::lock_guard lock(mutex);
     for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += own[j];
   });
+  // Children come after their parents: from the back, every node's sums are complete when reached.
+  for (std::size_t id = tree_.size(); id-- > 0;) {
+    if (!tree_[id]->committed) continue;
+    const auto left = static_cast<std::size_t>(tree_[id]->left->id);
+    for (std::size_t j = 0; j < per_node; ++j)
+      sums[id * per_node + j] = sums[left * per_node + j] + sums[(left + 1) * per_node + j];
+  }
   return sums;
 }
 
-// The step of a leaf, -S(G) / (H + lambda) within max_delta_step (Chen and Guestrin 2016, equation
-// 5, with S as in grow/gain.h).
-double Grower::leaf_step(double g, double h) const {
-  const double size = std::abs(g), denominator = h + params_.reg_lambda;
-  if (size <= params_.reg_alpha || denominator <= 0) return 0.0;
-  double step = (size - params_.reg_alpha) / denominator;
-  if (params_.max_delta_step > 0) step = std::min(step, params_.max_delta_step);
-  return g < 0 ? step : -step;
-}
-
-void Grower::append_tree(const std::vector<std::int64_t>& sums, const Gradients& gradients,
-                         double rate, GrownTrees& forest) const {
-  const double g_unit = std::ldexp(1.0, -gradients.g_exponent);
-  const double h_unit = std::ldexp(1.0, -gradients.h_exponent);
+void Grower::append_tree(const std::vector<std::int64_t>& sums, const TreePairs& pairs, double rate,
+                         GrownTrees& forest) const {
+  const double g_unit = std::ldexp(1.0, -pairs.g_exponent);
+  const double h_unit = std::ldexp(1.0, -pairs.h_exponent);
+  const double step_unit = rows_.g_scale() / rows_.h_scale();
   constexpr double largest = std::numeric_limits<double>::max();
+  // The step of a leaf, -S(G) / (H + lambda) within all limits (Chen and Guestrin 2016, equation 5,
+  // with S as in grow/gain.h), in real units.
+  GainParams p{.reg_lambda = params_.reg_lambda,
+               .reg_alpha = params_.reg_alpha,
+               .max_delta_step = params_.max_delta_step,
+               .lower = -largest,
+               .upper = largest};
   for (std::size_t id = 0; id < tree_.size(); ++id) {
     const GrowNode& node = *tree_[id];
     forest.feature.push_back(node.committed ? node.feature : 0);
@@ -118,16 +123,38 @@ void Grower::append_tree(const std::vector<std::int64_t>& sums, const Gradients&
     forest.left.push_back(node.committed ? node.left->id : 0);
     forest.default_left.push_back(node.committed && node.split.missing_left);
     forest.gain.push_back(node.committed ? std::min(node.gain * score_unit_, largest) : 0.0);
+    if (gain_.bounded) {
+      p.lower = node.lower * step_unit;
+      p.upper = node.upper * step_unit;
+    }
     double cover = 0;
     for (std::size_t k = 0; k < width_; ++k) {
       const double g = static_cast<double>(sums[(id * width_ + k) * 2]) * g_unit;
       const double h = static_cast<double>(sums[(id * width_ + k) * 2 + 1]) * h_unit;
-      forest.value.push_back(rate * leaf_step(g, h));
+      forest.value.push_back(rate * bounded_step(p, g, h));
       cover += h;
     }
     forest.cover.push_back(cover / static_cast<double>(width_));
   }
   forest.tree_start.push_back(static_cast<std::int64_t>(forest.feature.size()));
+}
+
+void Grower::add_last(const GrownTrees& forest, std::size_t output, std::size_t outputs,
+                      double* scores, Team& team) const {
+  const TreeRows rows = rows_.rows();
+  const std::size_t last = forest.n_trees() - 1;
+  if (rows.positions != nullptr) {  // rows outside the sample have yet to find their leaves
+    forest.walk(last, codes_, training_rows(), 1.0, {scores + output, outputs}, team);
+    return;
+  }
+  const double* values = forest.values(last);
+  team.for_chunks(0, rows.n, stretch_rows, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const double* value = values + leaf_of(i) * width_;
+      double* score = scores + i * outputs + output;
+      for (std::size_t k = 0; k < width_; ++k) score[k] += value[k];
+    }
+  });
 }
 
 }  // namespace arboost

@@ -13,11 +13,16 @@ namespace arboost {
 // In units of the integers that gradients and hessians are counted in: sums enter as they are, and
 // all scales are powers of two, so nothing is rounded by the change of units.
 struct GainParams {
-  double reg_lambda, reg_alpha, max_delta_step;
-  std::int32_t min_h;      // smallest sum of hessians in a child, at least 1
-  std::int64_t min_count;  // smallest number of rows in a child; above 1 only when counted
-  int outputs;
-  int channels;
+  double reg_lambda = 0, reg_alpha = 0, max_delta_step = 0;
+  std::int32_t min_h = 1;      // smallest sum of hessians in a child, at least 1
+  std::int64_t min_count = 1;  // smallest number of rows in a child; above 1 only when counted
+  int outputs = 1;
+  int channels = 1;
+  // Monotone constraints (one output): steps stay in [lower, upper], and `direction` says whether
+  // the right side's step must not be below (+1) or above (-1) the left side's.
+  bool bounded = false;
+  int direction = 0;
+  double lower = 0, upper = 0;
 };
 
 // In an unnamed namespace: each instruction set's variant keeps a copy of its own.
@@ -40,6 +45,23 @@ inline double side_score(const GainParams& p, double g, double h) {
   }
 }
 
+// The step of a side whose sums are G and H: the minimiser of its objective within all limits.
+inline double bounded_step(const GainParams& p, double g, double h) {
+  const double size = g < 0 ? -g : g;
+  const double denominator = h + p.reg_lambda;
+  double step = size > p.reg_alpha && denominator > 0 ? (size - p.reg_alpha) / denominator : 0.0;
+  if (p.max_delta_step > 0 && step > p.max_delta_step) step = p.max_delta_step;
+  step = g < 0 ? step : -step;
+  step = step < p.lower ? p.lower : step;
+  return step > p.upper ? p.upper : step;
+}
+
+// What a side takes off the objective, twice, with a given step.
+inline double score_of_step(const GainParams& p, double g, double h, double step) {
+  const double size = step < 0 ? -step : step;
+  return -(2 * g * step + (h + p.reg_lambda) * step * step + 2 * p.reg_alpha * size);
+}
+
 // score(left) + score(right); of the plain kind with one division instead of two.
 template <bool plain, class Real>
 inline Real split_score(const GainParams& p, Real left_g, Real left_h, Real right_g, Real right_h) {
@@ -52,9 +74,9 @@ inline Real split_score(const GainParams& p, Real left_g, Real left_h, Real righ
   }
 }
 
-// Without an L1 term and a limit of steps, scores take the shorter form.
+// Without an L1 term and limits of steps, scores take the shorter form.
 inline bool is_plain(const GainParams& p) {
-  return p.reg_alpha == 0 && p.max_delta_step == 0;
+  return p.reg_alpha == 0 && p.max_delta_step == 0 && !p.bounded;
 }
 
 }  // namespace

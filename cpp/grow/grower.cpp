@@ -5,24 +5,30 @@
 #include <cmath>
 #include <limits>
 
+#include "random.h"
+
 namespace arboost {
 namespace {
 
 // A gain below this part of the node's own score is rounding of doubles, not information.
 constexpr double least_relative_gain = 1e-10;
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
 // Histogram slots that one thread searches for splits before it is worth asking others.
 constexpr std::size_t slots_per_search = 65536;
 
 }  // namespace
 
-Grower::Grower(const Codes& codes, const TreeParams& params, std::size_t width)
+Grower::Grower(const Codes& codes, std::span<const RowId> table_rows, const TreeParams& params,
+               std::size_t width)
     : codes_(codes),
       params_(params),
       width_(width),
       channels_(width + (params.min_samples_leaf > 1 ? 1 : 0)),
-      rows_(codes, width, params.min_samples_leaf > 1),
+      rows_(codes, table_rows, width, params.min_samples_leaf > 1),
       histograms_(codes, channels_, params.histogram_bytes),
+      columns_(params_, codes.n_features),
       leaf_of_row_(codes.n_rows),
       queue_(params.best_first) {
   // Below this a walk over all bins of a histogram costs more than the rows themselves.
@@ -30,20 +36,33 @@ Grower::Grower(const Codes& codes, const TreeParams& params, std::size_t width)
   small_rows_ = std::min<std::size_t>(small_rows_, 512);
 }
 
-void Grower::grow(const Gradients& gradients, std::size_t output, std::uint32_t seed, double rate,
-                  GrownTrees& forest, Team& team) {
-  start_tree(gradients, output, seed, team);
+void Grower::grow(const Gradients& gradients, std::size_t output, const Sample* sample,
+                  TreeSeed seed, double rate, GrownTrees& forest, Team& team) {
+  start_tree(gradients, output, sample, seed, team);
   team.for_chunks(0, static_cast<std::size_t>(team.size()), 1,
                   [&](std::size_t, std::size_t, int member) { work(member, team); });
   histograms_.release_all();
   finish_tree(gradients, output, rate, forest, team);
 }
 
-void Grower::start_tree(const Gradients& gradients, std::size_t output, std::uint32_t seed,
-                        Team& team) {
+void Grower::start_tree(const Gradients& gradients, std::size_t output, const Sample* sample,
+                        TreeSeed seed, Team& team) {
   while (scratch_.size() < static_cast<std::size_t>(team.size()))
     scratch_.push_back(std::make_unique<Scratch>(histograms_.max_bins(), channels_));
-  rows_.prepare(gradients, output, seed, team);
+  const auto bits = counter_hash(seed.seed, Purpose::gradient_rounding, seed.tree, output);
+  rows_.prepare(gradients, output, sample, static_cast<std::uint32_t>(bits), team);
+  columns_.start_tree(seed.seed, seed.tree);
+  if (columns_.samples_trees()) histograms_.use_features(columns_.of_tree());
+  start_gain();
+  failed_ = false;
+  histograms_.release_all();  // of a tree that was interrupted
+  n_nodes_ = 0;
+  tree_.clear();
+  queue_.reset(params_.max_leaves - 1);
+  start_root(team);
+}
+
+void Grower::start_gain() {
   const double g_unit = rows_.g_scale(), h_unit = rows_.h_scale();
   const double min_h = std::ceil(params_.min_child_weight / h_unit);
   score_unit_ = g_unit / h_unit * g_unit;
@@ -54,22 +73,26 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, std::uin
                std::clamp(min_h, 1.0, double{std::numeric_limits<std::int32_t>::max()})),
            .min_count = params_.min_samples_leaf,
            .outputs = static_cast<int>(width_),
-           .channels = static_cast<int>(channels_)};
-  failed_ = false;
-  histograms_.release_all();  // of a tree that was interrupted
-  n_nodes_ = 0;
-  tree_.clear();
-  queue_.reset(params_.max_leaves - 1);
-  GrowNode& root = new_node(0, codes_.n_rows, 0, 0);
+           .channels = static_cast<int>(channels_),
+           .bounded = !params_.monotone.empty()};
+}
+
+void Grower::start_root(Team& team) {
+  GrowNode& root = new_node(0, rows_.rows().n, 0, 0);
   root.id = 0;
+  root.path = 1;
+  root.lower = -infinity;
+  root.upper = infinity;
+  columns_.open_groups(root);
   tree_.push_back(&root);
   root.histogram = histograms_.build(codes_, rows_, root, 0, team);
-  // Every row is in exactly one slot of feature 0.
+  // Every row is in exactly one slot of any feature.
   root.sums.assign(channels_, 0);
-  const Slots& slots = histograms_.slots();
-  for (std::size_t slot = 0; slot < codes_.first_slot[1]; ++slot)
+  const std::size_t f = columns_.of_tree().front();
+  const std::size_t first = histograms_.slots().first[f];
+  for (std::size_t slot = 0; slot < codes_.first_slot[f + 1] - codes_.first_slot[f]; ++slot)
     for (std::size_t c = 0; c < channels_; ++c)
-      root.sums[c] += root.histogram[(slots.first[0] + slot) * channels_ + c];
+      root.sums[c] += root.histogram[(first + slot) * channels_ + c];
   if (may_split(root)) evaluate(root, 0, team);
   queue_.add_to_frontier(&root);
 }
@@ -147,6 +170,37 @@ void Grower::make_children(GrowNode& node, std::size_t n_left) {
   node.right->sums.resize(channels_);
   for (std::size_t c = 0; c < channels_; ++c)
     node.right->sums[c] = node.sums[c] - node.left_sums[c];
+  for (GrowNode* child : {node.left, node.right}) {
+    child->path = mix_bits(2 * node.path + (child == node.right ? 1 : 0));
+    if (!params_.interactions.empty()) columns_.open_groups(node, *child);
+  }
+  if (gain_.bounded) bound_children(node);
+}
+
+// Below a split on a constrained feature, all steps of one side stay on their side of the middle
+// between the two children's: then no leaf on the left can pass one on the right.
+void Grower::bound_children(GrowNode& node) const {
+  for (GrowNode* child : {node.left, node.right}) {
+    child->lower = node.lower;
+    child->upper = node.upper;
+  }
+  const int direction = params_.monotone[static_cast<std::size_t>(node.feature)];
+  if (direction == 0) return;
+  const GainParams p = gain_of(node);
+  const auto step = [&](const GrowNode& child) {
+    return bounded_step(p, sum_g(child.sums[0]), sum_h(child.sums[0]));
+  };
+  const double middle = (step(*node.left) + step(*node.right)) / 2;
+  GrowNode& low = direction > 0 ? *node.left : *node.right;
+  GrowNode& high = direction > 0 ? *node.right : *node.left;
+  low.upper = high.lower = middle;
+}
+
+GainParams Grower::gain_of(const GrowNode& node) const {
+  GainParams p = gain_;
+  p.lower = node.lower;
+  p.upper = node.upper;
+  return p;
 }
 
 // Finds the children's best splits. Only the smaller child's rows are read: the larger child's sums
@@ -194,6 +248,11 @@ bool Grower::may_split(const GrowNode& node) const {
 }
 
 double Grower::node_score(const GrowNode& node) const {
+  if (gain_.bounded) {
+    const GainParams p = gain_of(node);
+    const double g = sum_g(node.sums[0]), h = sum_h(node.sums[0]);
+    return score_of_step(p, g, h, bounded_step(p, g, h));
+  }
   const bool plain = is_plain(gain_);
   double score = 0;
   for (std::size_t k = 0; k < width_; ++k) {
@@ -213,17 +272,23 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
     values = own.values.data();
   }
   const double score = node_score(node);
-  const double floor = score + std::max(params_.gamma / score_unit_, least_relative_gain * score);
-  const std::size_t n_features = codes_.n_features;
-  const std::size_t slots = std::max<std::size_t>(1, histograms_.slots().n_slots / n_features);
+  // A bounded node's score can be negative: its bounds may force a step that costs.
+  const double floor =
+      score + std::max(params_.gamma / score_unit_, least_relative_gain * std::abs(score));
+  const auto features = columns_.of_node(node, own.features);
+  const std::size_t slots =
+      std::max<std::size_t>(1, histograms_.slots().n_slots / histograms_.slots().n_features);
   const std::size_t grain = std::max<std::size_t>(1, slots_per_search / slots);
-  own.found.resize((n_features + grain - 1) / grain);
-  team.for_chunks(member, n_features, grain, [&](std::size_t first, std::size_t last, int who) {
-    Found& found = own.found[first / grain];
-    found.feature = -1;
-    found.split.score = floor;
-    search(node, first, last, values, *scratch_[static_cast<std::size_t>(who)], found);
-  });
+  if (features.empty()) return;
+  own.found.resize((features.size() + grain - 1) / grain);
+  team.for_chunks(member, features.size(), grain,
+                  [&](std::size_t first, std::size_t last, int who) {
+                    Found& found = own.found[first / grain];
+                    found.feature = -1;
+                    found.split.score = floor;
+                    search(node, features.subspan(first, last - first), values,
+                           *scratch_[static_cast<std::size_t>(who)], found);
+                  });
   const auto best = std::max_element(own.found.begin(), own.found.end(), [](auto& a, auto& b) {
     return a.split.score < b.split.score;  // of equals the first
   });
@@ -242,23 +307,26 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
   node.split.missing_left = 2 * left_h >= h;
 }
 
-void Grower::search(const GrowNode& node, std::size_t first, std::size_t last,
+void Grower::search(const GrowNode& node, std::span<const std::uint32_t> features,
                     const std::int64_t* values, Scratch& scratch, Found& best) const {
   const Kernels& k = kernels();
   const Slots& slots = histograms_.slots();
   if (values != nullptr) scratch.split.keys.resize(node.n_rows());
-  for (std::size_t f = first; f < last; ++f) {
+  GainParams p = gain_of(node);
+  for (const std::uint32_t f : features) {
+    if (p.bounded) p.direction = params_.monotone[f];
     const FeatureSplit split =
         values != nullptr
-            ? k.find_split_small(gain_, codes_, f, rows_.elements(node), values, node.n_rows(),
+            ? k.find_split_small(p, codes_, f, rows_.elements(node), values, node.n_rows(),
                                  node.sums.data(), best.split.score, scratch.split)
-            : k.find_split(gain_, node.histogram + slots.first[f] * channels_, codes_.n_bins[f],
+            : k.find_split(p, node.histogram + slots.first[f] * channels_, codes_.n_bins[f],
                            codes_.has_missing[f] != 0, node.sums.data(), best.split.score,
                            scratch.split);
-    if (split.score < 0) continue;
-    best.split = split;
-    best.feature = static_cast<std::int32_t>(f);
-    best.left_sums = scratch.split.left;
+    if (split.found) {
+      best.split = split;
+      best.feature = static_cast<std::int32_t>(f);
+      best.left_sums = scratch.split.left;
+    }
   }
 }
 

@@ -11,8 +11,10 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
+#include "grow/columns.h"
 #include "grow/histograms.h"
 #include "grow/queue.h"
 #include "grow/rows.h"
@@ -23,18 +25,33 @@
 
 namespace arboost {
 
+// Where the random choices of a tree come from: the seed of the fit and the number of the tree.
+struct TreeSeed {
+  std::uint64_t seed, tree;
+};
+
 class Grower {
  public:
-  // `width` outputs share each tree: 1, or all of them for vector leaves.
-  Grower(const Codes& codes, const TreeParams& params, std::size_t width);
+  // `width` outputs share each tree: 1, or all of them for vector leaves. `table_rows` are the
+  // training rows among those of the codes, ascending; empty for all of them.
+  Grower(const Codes& codes, std::span<const RowId> table_rows, const TreeParams& params,
+         std::size_t width);
 
-  // Appends one tree for `output` (0 for vector leaves) to the forest. `seed` decides the rounding
-  // of large problems' gradients; values are multiplied by `rate`.
-  void grow(const Gradients& gradients, std::size_t output, std::uint32_t seed, double rate,
-            GrownTrees& forest, Team& team);
+  // Appends one tree for `output` (0 for vector leaves) to the forest, grown on a sample of the
+  // training rows, or on all of them for null. Values are multiplied by `rate`.
+  void grow(const Gradients& gradients, std::size_t output, const Sample* sample, TreeSeed seed,
+            double rate, GrownTrees& forest, Team& team);
 
-  // The node (a leaf of the last tree) that each row ended in.
-  const std::uint32_t* leaf_of_row() const { return leaf_of_row_.data(); }
+  // Of the last tree: the leaf that each of its rows ended in, by number; the rows; and the sums
+  // [node][output][g, h] of gradients over them.
+  std::uint32_t leaf_of(std::size_t i) const { return leaf_of_row_[rows_.rows().row(i)]; }
+  const TreeRows& rows() const { return rows_.rows(); }
+  TreeRows training_rows() const { return rows_.training_rows(); }
+  std::vector<double> sums(const Gradients& gradients, std::size_t output, Team& team);
+
+  // scores[position * outputs + output ...] += the last tree's values, for all training rows.
+  void add_last(const GrownTrees& forest, std::size_t output, std::size_t outputs, double* scores,
+                Team& team) const;
 
  private:
   struct Found {           // the best split among some features
@@ -47,16 +64,22 @@ class Grower {
     SplitScratch split;
     std::vector<std::int64_t> values;
     std::vector<Found> found;
+    std::vector<std::uint32_t> features;
   };
 
-  void start_tree(const Gradients& gradients, std::size_t output, std::uint32_t seed, Team& team);
+  void start_tree(const Gradients& gradients, std::size_t output, const Sample* sample,
+                  TreeSeed seed, Team& team);
+  void start_gain();
+  void start_root(Team& team);
   void work(int member, Team& team);
   GrowNode* next_node(int member, Team& team);
   void expand(GrowNode& node, int member, Team& team);
   void evaluate_children(GrowNode& node, int member, Team& team);
   void evaluate(GrowNode& node, int member, Team& team);
-  void search(const GrowNode& node, std::size_t first, std::size_t last, const std::int64_t* values,
-              Scratch& scratch, Found& best) const;
+  void search(const GrowNode& node, std::span<const std::uint32_t> features,
+              const std::int64_t* values, Scratch& scratch, Found& best) const;
+  void bound_children(GrowNode& node) const;
+  GainParams gain_of(const GrowNode& node) const;
   void commit(GrowNode& node);
   void forget_histogram(GrowNode& node);
   bool may_split(const GrowNode& node) const;
@@ -64,15 +87,13 @@ class Grower {
   void make_children(GrowNode& node, std::size_t n_left);
   GrowNode& new_node(std::size_t begin, std::size_t end, int buffer, std::int64_t depth);
   double node_score(const GrowNode& node) const;
-  double leaf_step(double g, double h) const;
 
   // The finished tree: leaf of each row, exact sums of its nodes, then flat arrays.
   void finish_tree(const Gradients& gradients, std::size_t output, double rate, GrownTrees& forest,
                    Team& team);
   void assign_leaves(Team& team);
-  std::vector<std::int64_t> leaf_sums(const Gradients& gradients, std::size_t output,
-                                      Team& team) const;
-  void append_tree(const std::vector<std::int64_t>& sums, const Gradients& gradients, double rate,
+  std::vector<std::int64_t> node_sums(const TreePairs& pairs, Team& team) const;
+  void append_tree(const std::vector<std::int64_t>& sums, const TreePairs& pairs, double rate,
                    GrownTrees& forest) const;
 
   const Codes& codes_;
@@ -80,6 +101,7 @@ class Grower {
   std::size_t width_, channels_, small_rows_;
   RowPartition rows_;
   Histograms histograms_;
+  ColumnSampler columns_;
   GainParams gain_{};
   double score_unit_ = 1;                          // real value of one unit of score
   std::vector<std::unique_ptr<Scratch>> scratch_;  // [member]

@@ -26,38 +26,42 @@ inline PackedSum widen(Element e) {
   return pack(pair >> 16, pair & 0xffff);
 }
 
-// Walks over the features' slots: by equal steps when all features have the same room, which saves
-// one load for each update, else by table.
-template <bool uniform>
+// How a histogram's features are found: all of them at equal distances, which saves one load for
+// each update; all by table; or some of them by table.
+enum class Layout { uniform, table, subset };
+
+// Walks over the features' slots in order, and says where in a row their codes are.
+template <Layout layout>
 class SlotWalk {
  public:
   SlotWalk(const Slots& slots, std::int64_t* hist)
-      : hist_(hist), at_(hist), step_(slots.stride), first_(slots.first) {}
-  std::int64_t* next() {
-    if constexpr (uniform) {
-      std::int64_t* here = at_;
-      at_ += step_;
+      : hist_(hist), step_(slots.stride), first_(slots.first), features_(slots.features) {}
+  std::int64_t* next(std::size_t j) {
+    if constexpr (layout == Layout::uniform) {
+      std::int64_t* here = hist_;
+      hist_ += step_;
       return here;
     } else {
-      return hist_ + *first_++;
+      return hist_ + first_[code(j)];
     }
   }
+  std::size_t code(std::size_t j) const { return layout == Layout::subset ? features_[j] : j; }
 
  private:
   std::int64_t* hist_;
-  std::int64_t* at_;
   std::size_t step_;
   const std::uint32_t* first_;
+  const std::uint32_t* features_;
 };
 
 // One channel. Two rows at a time, so that the CPU has two independent chains of updates.
-template <class Code, bool uniform, class Value>
+template <class Code, Layout layout, class Value>
 void accumulate_one(const Codes& codes, const Slots& slots, const Element* elements, std::size_t n,
                     Value value, std::int64_t* hist) {
   const std::uint8_t* rows = codes.by_row.data();
   const std::size_t stride = codes.row_stride;
   const std::size_t n_features = slots.n_features;
-  const SlotWalk<uniform> start(slots, hist);
+  const SlotWalk<layout> start(slots, hist);
   const auto row = [=](std::size_t i) {
     return reinterpret_cast<const Code*>(rows + row_of(elements[i]) * stride);
   };
@@ -71,27 +75,28 @@ void accumulate_one(const Codes& codes, const Slots& slots, const Element* eleme
     const Code* b = row(i + 1);
     const PackedSum va = value(elements[i]);
     const PackedSum vb = value(elements[i + 1]);
-    SlotWalk<uniform> walk = start;
+    SlotWalk<layout> walk = start;
     std::size_t f = 0;
     for (; f + 2 <= n_features; f += 2) {
-      std::int64_t* h0 = walk.next();
-      std::int64_t* h1 = walk.next();
-      h0[a[f]] += va;
-      h1[a[f + 1]] += va;
-      h0[b[f]] += vb;
-      h1[b[f + 1]] += vb;
+      std::int64_t* h0 = walk.next(f);
+      std::int64_t* h1 = walk.next(f + 1);
+      const std::size_t c0 = walk.code(f), c1 = walk.code(f + 1);
+      h0[a[c0]] += va;
+      h1[a[c1]] += va;
+      h0[b[c0]] += vb;
+      h1[b[c1]] += vb;
     }
     if (f < n_features) {
-      std::int64_t* h0 = walk.next();
-      h0[a[f]] += va;
-      h0[b[f]] += vb;
+      std::int64_t* h0 = walk.next(f);
+      h0[a[walk.code(f)]] += va;
+      h0[b[walk.code(f)]] += vb;
     }
   }
   if (i < n) {
     const Code* a = row(i);
     const PackedSum va = value(elements[i]);
-    SlotWalk<uniform> walk = start;
-    for (std::size_t f = 0; f < n_features; ++f) walk.next()[a[f]] += va;
+    SlotWalk<layout> walk = start;
+    for (std::size_t f = 0; f < n_features; ++f) walk.next(f)[a[walk.code(f)]] += va;
   }
 }
 
@@ -112,7 +117,8 @@ void accumulate_many(const Codes& codes, const Slots& slots, const RowSums& sums
     const PackedSum narrow = widen(elements[i]);
     const PackedSum* values = sums.wide == nullptr ? &narrow : sums.wide + id * outputs;
     const Code* row = codes.row<Code>(id);
-    for (std::size_t f = 0; f < slots.n_features; ++f) {
+    for (std::size_t j = 0; j < slots.n_features; ++j) {
+      const std::size_t f = slots.feature(j);
       std::int64_t* slot = hist + (slots.first[f] + row[f]) * channels;
       for (std::size_t k = 0; k < outputs; ++k) slot[k] += sign * values[k];
       if (sums.counted) slot[outputs] += sign;
@@ -120,17 +126,17 @@ void accumulate_many(const Codes& codes, const Slots& slots, const RowSums& sums
   }
 }
 
-template <class Code, bool uniform>
+template <class Code, Layout layout>
 void accumulate_single(const Codes& codes, const Slots& slots, const RowSums& sums,
                        const Element* elements, std::size_t n, std::int64_t sign,
                        std::int64_t* hist) {
   const PackedSum* wide = sums.wide;
   if (wide != nullptr) {
     const auto value = [wide, sign](Element e) { return sign * wide[row_of(e)]; };
-    accumulate_one<Code, uniform>(codes, slots, elements, n, value, hist);
+    accumulate_one<Code, layout>(codes, slots, elements, n, value, hist);
   } else {
     const auto value = [sign](Element e) { return sign * widen(e); };
-    accumulate_one<Code, uniform>(codes, slots, elements, n, value, hist);
+    accumulate_one<Code, layout>(codes, slots, elements, n, value, hist);
   }
 }
 
@@ -140,10 +146,12 @@ void accumulate_code(const Codes& codes, const Slots& slots, const RowSums& sums
                      std::int64_t* hist) {
   if (sums.channels() > 1)
     accumulate_many<Code>(codes, slots, sums, elements, n, sign, hist);
+  else if (slots.features != nullptr)
+    accumulate_single<Code, Layout::subset>(codes, slots, sums, elements, n, sign, hist);
   else if (slots.stride != 0)
-    accumulate_single<Code, true>(codes, slots, sums, elements, n, sign, hist);
+    accumulate_single<Code, Layout::uniform>(codes, slots, sums, elements, n, sign, hist);
   else
-    accumulate_single<Code, false>(codes, slots, sums, elements, n, sign, hist);
+    accumulate_single<Code, Layout::table>(codes, slots, sums, elements, n, sign, hist);
 }
 
 void accumulate(const Codes& codes, const Slots& slots, const RowSums& sums,

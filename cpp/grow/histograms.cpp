@@ -13,7 +13,7 @@ constexpr std::size_t chunk_rows = 8192;
 }  // namespace
 
 Histograms::Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit)
-    : channels_(channels), memory_limit_(memory_limit) {
+    : codes_(codes), channels_(channels), memory_limit_(memory_limit) {
   std::uint32_t widest = 0;
   for (std::size_t f = 0; f < codes.n_features; ++f) {
     widest = std::max(widest, codes.first_slot[f + 1] - codes.first_slot[f]);
@@ -27,14 +27,26 @@ Histograms::Histograms(const Codes& codes, std::size_t channels, std::size_t mem
   if (use_uniform)
     for (std::size_t f = 0; f <= codes.n_features; ++f)
       first_slot_[f] = static_cast<std::uint32_t>(f * widest);
-  slots_ = {first_slot_.data(), use_uniform ? widest : 0, codes.n_features, first_slot_.back()};
+  slots_ = {first_slot_.data(), nullptr, use_uniform ? widest : 0, codes.n_features,
+            first_slot_.back()};
+  all_slots_ = slots_.n_slots;
+}
+
+void Histograms::use_features(std::span<const std::uint32_t> features) {
+  features_.assign(features.begin(), features.end());
+  std::uint32_t next = 0;
+  for (const std::uint32_t f : features_) {
+    first_slot_[f] = next;
+    next += codes_.first_slot[f + 1] - codes_.first_slot[f];
+  }
+  slots_ = {first_slot_.data(), features_.data(), 0, features_.size(), next};
 }
 
 std::int64_t* Histograms::acquire() {
   in_use_.fetch_add(1, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   if (free_.empty()) {
-    all_.emplace_back(size());
+    all_.emplace_back(all_slots_ * channels_);  // enough for any features
     return all_.back().data();
   }
   std::int64_t* histogram = free_.back();

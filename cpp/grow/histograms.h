@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "grow/queue.h"
@@ -16,6 +17,9 @@ namespace arboost {
 class Histograms {
  public:
   Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit);
+
+  // The features that have slots from now on, ascending; the histograms of before are void.
+  void use_features(std::span<const std::uint32_t> features);
 
   const Slots& slots() const { return slots_; }
   std::size_t max_bins() const { return max_bins_; }  // value bins of the feature that has most
@@ -34,9 +38,11 @@ class Histograms {
  private:
   std::int64_t* acquire_zeroed();
 
+  const Codes& codes_;
   std::size_t channels_, memory_limit_, max_bins_ = 1;
-  std::vector<std::uint32_t> first_slot_;
+  std::vector<std::uint32_t> first_slot_, features_;
   Slots slots_;
+  std::size_t all_slots_;  // with slots for all features
   std::atomic<std::size_t> in_use_{0};
   std::mutex mutex_;  // guards what follows
   std::vector<Buffer<std::int64_t>> all_;

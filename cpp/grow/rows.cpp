@@ -1,9 +1,11 @@
 // Gradients -> integers with the rows; partitions. Parallel for nodes of many rows.
 #include "grow/rows.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <stdexcept>
 
 namespace arboost {
@@ -31,64 +33,154 @@ std::int64_t round_shift(std::int64_t x, int shift) {
   return shift == 0 ? x : (x + (std::int64_t{1} << (shift - 1))) >> shift;
 }
 
+// How many bits a number of at most this size has above the 30 of a fixed-point pair.
+int bits_above(double largest) {
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  return largest > 0 ? std::max(0, exponent - 30) : 0;
+}
+
 }  // namespace
 
-RowPartition::RowPartition(const Codes& codes, std::size_t outputs, bool counted)
-    : codes_(codes), sums_{nullptr, static_cast<int>(outputs), counted} {
+RowPartition::RowPartition(const Codes& codes, std::span<const RowId> table_rows,
+                           std::size_t outputs, bool counted)
+    : codes_(codes),
+      table_rows_(table_rows.begin(), table_rows.end()),
+      n_training_(table_rows.empty() ? codes.n_rows : table_rows.size()),
+      sums_{nullptr, static_cast<int>(outputs), counted} {
   if (codes.n_rows >= (std::size_t{1} << 29))
     throw std::invalid_argument("a table of " + std::to_string(codes.n_rows) +
                                 " rows is too long for one process: at most 536,870,911 rows fit. "
                                 "Train on a sample of the rows.");
-  for (auto& buffer : buffers_) buffer = Buffer<Element>(codes.n_rows);
+  for (auto& buffer : buffers_) buffer = Buffer<Element>(n_training_);
 }
 
-void RowPartition::prepare(const Gradients& gradients, std::size_t output, std::uint32_t seed,
-                           Team& team) {
-  const auto n = static_cast<std::int64_t>(codes_.n_rows);
-  const int g_shift = shift_for(gradients.sum_abs_g[output], codes_.n_rows, 16);
-  const int h_shift = shift_for(gradients.sum_h[output], codes_.n_rows, 16);
-  const bool narrow = sums_.outputs == 1 && codes_.n_rows >= narrow_rows &&
-                      (gradients.sum_abs_g[output] >> g_shift) >= narrow_mean_units * n &&
-                      (gradients.sum_h[output] >> h_shift) >= narrow_mean_units * n;
+void RowPartition::prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
+                           std::uint32_t seed, Team& team) {
+  if (sample == nullptr) {
+    sample_ = {};
+    rows_ = training_rows();
+  } else {
+    sample_ = *sample;
+    rows_ = {sample_.positions.size(), sample_.positions.data(), table_rows()};
+  }
+  const TreePairs pairs = pairs_of_rows(gradients, output, team);
+  const auto n = static_cast<std::int64_t>(rows_.n);
+  const int g_shift = shift_for(pairs.sum_abs_g[0], rows_.n, 16);
+  const int h_shift = shift_for(pairs.sum_h[0], rows_.n, 16);
+  const bool narrow = sums_.outputs == 1 && rows_.n >= narrow_rows &&
+                      (pairs.sum_abs_g[0] >> g_shift) >= narrow_mean_units * n &&
+                      (pairs.sum_h[0] >> h_shift) >= narrow_mean_units * n;
   if (narrow)
-    prepare_narrow(gradients, output, g_shift, h_shift, seed, team);
+    prepare_narrow(pairs, g_shift, h_shift, seed, team);
   else
-    prepare_wide(gradients, output, team);
+    prepare_wide(pairs, team);
 }
 
-void RowPartition::prepare_narrow(const Gradients& gradients, std::size_t output, int g_shift,
-                                  int h_shift, std::uint32_t seed, Team& team) {
-  const FixedPair* pairs = gradients.pairs.data() + output * gradients.output_stride();
-  team.for_chunks(0, codes_.n_rows, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    kernels().quantise_narrow(pairs, begin, end, g_shift, h_shift, seed, buffers_[0].data());
+TreePairs RowPartition::pairs_of_rows(const Gradients& gradients, std::size_t output, Team& team) {
+  if (rows_.positions != nullptr) return gather(gradients, output, team);
+  const auto first = static_cast<std::ptrdiff_t>(output), n = std::ptrdiff_t{sums_.outputs};
+  const auto some = [=](const std::vector<std::int64_t>& sums) {
+    return std::vector<std::int64_t>(sums.begin() + first, sums.begin() + first + n);
+  };
+  return {gradients.pairs.data() + output * gradients.output_stride(),
+          gradients.row_stride(),
+          gradients.output_stride(),
+          gradients.g_exponent,
+          gradients.h_exponent,
+          some(gradients.sum_abs_g),
+          some(gradients.sum_h)};
+}
+
+// The pairs of the sample, side by side. Weights can make them larger than 30 bits: then all lose
+// as many low bits as the largest needs.
+TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, Team& team) {
+  const auto outputs = static_cast<std::size_t>(sums_.outputs);
+  if (gathered_.size() < rows_.n * outputs) gathered_ = Buffer<FixedPair>(rows_.n * outputs);
+  const FixedPair* from = gradients.pairs.data() + output * gradients.output_stride();
+  const float* weights = sample_.weights.empty() ? nullptr : sample_.weights.data();
+  const auto each = [&](std::size_t begin, std::size_t end, auto use) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const double weight = weights == nullptr ? 1.0 : double{weights[i]};
+      for (std::size_t k = 0; k < outputs; ++k) {
+        const FixedPair pair =
+            from[rows_.position(i) * gradients.row_stride() + k * gradients.output_stride()];
+        use(i * outputs + k, k, pair.g * weight, pair.h * weight);
+      }
+    }
+  };
+  std::mutex mutex;
+  double largest_g = 0, largest_h = 0;
+  if (weights != nullptr)
+    team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+      double own_g = 0, own_h = 0;
+      each(begin, end, [&](std::size_t, std::size_t, double g, double h) {
+        own_g = std::max(own_g, std::abs(g));
+        own_h = std::max(own_h, h);
+      });
+      std::lock_guard lock(mutex);
+      largest_g = std::max(largest_g, own_g);
+      largest_h = std::max(largest_h, own_h);
+    });
+  const int g_drop = bits_above(largest_g), h_drop = bits_above(largest_h);
+  const double g_factor = std::ldexp(1.0, -g_drop), h_factor = std::ldexp(1.0, -h_drop);
+  TreePairs pairs{gathered_.data(),
+                  outputs,
+                  1,
+                  gradients.g_exponent - g_drop,
+                  gradients.h_exponent - h_drop,
+                  std::vector<std::int64_t>(outputs, 0),
+                  std::vector<std::int64_t>(outputs, 0)};
+  team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+    std::vector<std::int64_t> own_g(outputs, 0), own_h(outputs, 0);
+    each(begin, end, [&](std::size_t at, std::size_t k, double g, double h) {
+      const FixedPair pair{static_cast<std::int32_t>(std::nearbyint(g * g_factor)),
+                           static_cast<std::int32_t>(std::nearbyint(h * h_factor))};
+      gathered_[at] = pair;
+      own_g[k] += std::abs(pair.g);
+      own_h[k] += pair.h;
+    });
+    std::lock_guard lock(mutex);
+    for (std::size_t k = 0; k < outputs; ++k) {
+      pairs.sum_abs_g[k] += own_g[k];
+      pairs.sum_h[k] += own_h[k];
+    }
+  });
+  return pairs;
+}
+
+void RowPartition::prepare_narrow(const TreePairs& pairs, int g_shift, int h_shift,
+                                  std::uint32_t seed, Team& team) {
+  const NarrowArgs args{pairs.pairs, rows_, g_shift, h_shift, seed};
+  team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+    kernels().quantise_narrow(args, begin, end, buffers_[0].data());
   });
   sums_.wide = nullptr;
-  g_scale_ = std::ldexp(1.0, g_shift - gradients.g_exponent);
-  h_scale_ = std::ldexp(1.0, h_shift - gradients.h_exponent);
+  g_scale_ = std::ldexp(1.0, g_shift - pairs.g_exponent);
+  h_scale_ = std::ldexp(1.0, h_shift - pairs.h_exponent);
 }
 
-void RowPartition::prepare_wide(const Gradients& gradients, std::size_t output, Team& team) {
-  const std::size_t n = codes_.n_rows;
+void RowPartition::prepare_wide(const TreePairs& pairs, Team& team) {
   const auto outputs = static_cast<std::size_t>(sums_.outputs);
   int g_shift = 0, h_shift = 0;
-  for (std::size_t k = output; k < output + outputs; ++k) {
-    g_shift = shift_for(gradients.sum_abs_g[k], n, g_shift);
-    h_shift = shift_for(gradients.sum_h[k], n, h_shift);
+  for (std::size_t k = 0; k < outputs; ++k) {
+    g_shift = shift_for(pairs.sum_abs_g[k], rows_.n, g_shift);
+    h_shift = shift_for(pairs.sum_h[k], rows_.n, h_shift);
   }
-  wide_.resize(n * outputs);
-  const FixedPair* pairs = gradients.pairs.data() + output * gradients.output_stride();
-  team.for_chunks(0, n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+  wide_.resize(codes_.n_rows * outputs);
+  team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = begin; i < end; ++i) {
-      buffers_[0][i] = i;
+      const RowId row = rows_.row(i);
+      buffers_[0][i] = row;
       for (std::size_t k = 0; k < outputs; ++k) {
-        const FixedPair pair = pairs[i * gradients.row_stride() + k];
-        wide_[i * outputs + k] = pack(round_shift(pair.g, g_shift), round_shift(pair.h, h_shift));
+        const FixedPair pair = pairs.at(i, k);
+        wide_[row * outputs + k] = pack(round_shift(pair.g, g_shift), round_shift(pair.h, h_shift));
       }
     }
   });
   sums_.wide = wide_.data();
-  g_scale_ = std::ldexp(1.0, g_shift - gradients.g_exponent);
-  h_scale_ = std::ldexp(1.0, h_shift - gradients.h_exponent);
+  g_scale_ = std::ldexp(1.0, g_shift - pairs.g_exponent);
+  h_scale_ = std::ldexp(1.0, h_shift - pairs.h_exponent);
 }
 
 void RowPartition::read_values(const GrowNode& node, std::int64_t* values) const {

@@ -2,14 +2,29 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "grow/queue.h"
+#include "grow/sample.h"
 #include "kernels.h"
 #include "loss/apply.h"
 #include "parallel.h"
 
 namespace arboost {
+
+// Fixed-point pairs of a tree's rows, by number i and output k: pairs[i * row_stride + k *
+// output_stride], with the exact sums that their scale is chosen from.
+struct TreePairs {
+  const FixedPair* pairs;
+  std::size_t row_stride, output_stride;
+  int g_exponent, h_exponent;
+  std::vector<std::int64_t> sum_abs_g, sum_h;  // per output
+
+  const FixedPair& at(std::size_t i, std::size_t k) const {
+    return pairs[i * row_stride + k * output_stride];
+  }
+};
 
 // Two arrays of elements. A node owns one range of one array; its children own the two parts of the
 // same range in the other array:
@@ -18,11 +33,21 @@ namespace arboost {
 //   buffer 1   [ a c d | h g f e b ]    its children
 class RowPartition {
  public:
-  RowPartition(const Codes& codes, std::size_t outputs, bool counted);
+  // `table_rows`: the training rows among those of the codes, ascending; empty for all of them.
+  RowPartition(const Codes& codes, std::span<const RowId> table_rows, std::size_t outputs,
+               bool counted);
 
-  // Scales the gradients of one output, or of all when trees have vector leaves, to integers whose
-  // sums fit a PackedSum, and puts every row into the root's range of buffer 0.
-  void prepare(const Gradients& gradients, std::size_t output, std::uint32_t seed, Team& team);
+  // Takes the rows of a sample, or all training rows for null: scales the gradients of one output,
+  // or of all when trees have vector leaves, to integers whose sums fit a PackedSum, and puts every
+  // row into the root's range of buffer 0.
+  void prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
+               std::uint32_t seed, Team& team);
+
+  std::size_t n_training() const { return n_training_; }
+  const TreeRows& rows() const { return rows_; }  // of the tree
+  TreeRows training_rows() const { return {n_training_, nullptr, table_rows()}; }
+  // The gradients of the tree's rows, times the weights of the sample; valid until the next call.
+  TreePairs pairs_of_rows(const Gradients& gradients, std::size_t output, Team& team);
 
   const RowSums& sums() const { return sums_; }
   double g_scale() const { return g_scale_; }  // real value of one integer unit
@@ -38,13 +63,20 @@ class RowPartition {
   std::size_t split(const GrowNode& node, int member, Team& team);
 
  private:
-  void prepare_narrow(const Gradients& gradients, std::size_t output, int g_shift, int h_shift,
-                      std::uint32_t seed, Team& team);
-  void prepare_wide(const Gradients& gradients, std::size_t output, Team& team);
+  const RowId* table_rows() const { return table_rows_.empty() ? nullptr : table_rows_.data(); }
+  TreePairs gather(const Gradients& gradients, std::size_t output, Team& team);
+  void prepare_narrow(const TreePairs& pairs, int g_shift, int h_shift, std::uint32_t seed,
+                      Team& team);
+  void prepare_wide(const TreePairs& pairs, Team& team);
 
   const Codes& codes_;
+  std::vector<RowId> table_rows_;
+  std::size_t n_training_;
+  TreeRows rows_{};
+  Sample sample_;  // of the tree; empty: all training rows
   RowSums sums_;
   Buffer<Element> buffers_[2];
+  Buffer<FixedPair> gathered_;  // the sample's pairs
   std::vector<PackedSum> wide_;
   double g_scale_ = 1, h_scale_ = 1;
 };

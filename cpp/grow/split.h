@@ -9,11 +9,15 @@
 
 #include <bit>      // bit_cast
 #include <cstring>  // memcpy
+#include <limits>
 
 #include "kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {
+
+// Below every score: bounded nodes can have negative ones.
+constexpr double forbidden = -std::numeric_limits<double>::infinity();
 
 // The candidates of one pass: splits after entry 0 .. n-1 of the prefix sums, to which `extra` (the
 // missing rows, when they go left) is added.
@@ -37,7 +41,29 @@ void score_one_output(const GainParams& params, const Pass& pass, SplitScratch& 
     const std::int32_t left_h = sum_h(left), right_h = sum_h(right);
     const double score = split_score<plain, double>(p, sum_g(left), left_h, sum_g(right), right_h);
     const bool allowed = (left_h >= p.min_h) & (right_h >= p.min_h);
-    scores[b] = allowed ? score : -1.0;
+    scores[b] = allowed ? score : forbidden;
+  }
+}
+
+// Under monotone constraints: steps within the node's bounds, and in order.
+void score_bounded(const GainParams& params, const Pass& pass, SplitScratch& scratch) {
+  const GainParams p = params;
+  const std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
+  double* ARBOOST_RESTRICT scores = scratch.scores.data();
+  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
+  const double direction = p.direction;
+  for (std::size_t b = 0; b < pass.n; ++b) {
+    const std::int64_t left = prefix[b] + extra;
+    const std::int64_t right = pass.totals[0] - left;
+    const double left_g = sum_g(left), left_h = sum_h(left);
+    const double right_g = sum_g(right), right_h = sum_h(right);
+    const double left_step = bounded_step(p, left_g, left_h);
+    const double right_step = bounded_step(p, right_g, right_h);
+    const double score = score_of_step(p, left_g, left_h, left_step) +
+                         score_of_step(p, right_g, right_h, right_step);
+    const bool allowed = (sum_h(left) >= p.min_h) & (sum_h(right) >= p.min_h) &
+                         (direction * (right_step - left_step) >= 0);
+    scores[b] = allowed ? score : forbidden;
   }
 }
 
@@ -56,7 +82,7 @@ void score_outputs(const GainParams& p, const Pass& pass, SplitScratch& scratch)
       score += split_score<plain, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
     }
     const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
-    scores[b] = left_h >= min_h && right_h >= min_h ? score : -1.0;
+    scores[b] = left_h >= min_h && right_h >= min_h ? score : forbidden;
   }
 }
 
@@ -68,7 +94,7 @@ void require_counts(const GainParams& p, const Pass& pass, SplitScratch& scratch
   for (std::size_t b = 0; b < pass.n; ++b) {
     const std::int64_t left = prefix[b] + extra;
     const bool enough = left >= p.min_count && pass.totals[p.outputs] - left >= p.min_count;
-    if (!enough) scratch.scores[b] = -1.0;
+    if (!enough) scratch.scores[b] = forbidden;
   }
 }
 
@@ -77,7 +103,7 @@ void require_counts(const GainParams& p, const Pass& pass, SplitScratch& scratch
 std::size_t first_best(double* scores, std::size_t n, double floor) {
   constexpr std::size_t lanes = 8;
   double highest[lanes];
-  for (std::size_t j = 0; j < lanes; ++j) highest[j] = scores[n + j] = -1.0;
+  for (std::size_t j = 0; j < lanes; ++j) highest[j] = scores[n + j] = forbidden;
   for (std::size_t b = 0; b < n; b += lanes) {
     double block[lanes];
     std::memcpy(block, scores + b, sizeof block);
@@ -151,7 +177,9 @@ std::size_t find_best(const GainParams& p, const Pass& pass, double floor, Split
   const bool plain = is_plain(p);
   const bool fits_floats = p.reg_lambda < 1e12;  // squares of sums below 2^31, times this, do
   if (plain && p.channels == 1 && fits_floats) return first_best_plain(p, pass, floor, scratch);
-  if (p.outputs == 1)
+  if (p.bounded)
+    score_bounded(p, pass, scratch);
+  else if (p.outputs == 1)
     plain ? score_one_output<true>(p, pass, scratch) : score_one_output<false>(p, pass, scratch);
   else
     plain ? score_outputs<true>(p, pass, scratch) : score_outputs<false>(p, pass, scratch);
@@ -180,7 +208,7 @@ FeatureSplit best_of_prefix(const GainParams& p, std::size_t n, const std::int64
   const std::size_t n_right = missing == nullptr ? n - 1 : n;
   run_pass(p, {n_right, totals, nullptr}, false, scratch, &best);
   if (missing != nullptr) run_pass(p, {n - 1, totals, missing}, true, scratch, &best);
-  if (!(best.score > floor)) best.score = -1;
+  best.found = best.score > floor;
   best.missing_seen = missing != nullptr;
   return best;
 }

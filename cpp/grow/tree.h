@@ -3,7 +3,12 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
+
+#include "kernels.h"
+#include "parallel.h"
+#include "types.h"
 
 namespace arboost {
 
@@ -19,9 +24,21 @@ struct TreeParams {
   double reg_lambda = 1;
   double reg_alpha = 0;
   double max_delta_step = 0;
+  double colsample_bytree = 1;        // share of the features that a tree ...
+  double colsample_bylevel = 1;       // ... each of its levels ...
+  double colsample_bynode = 1;        // ... and each of its nodes may use
+  std::vector<std::int8_t> monotone;  // by feature: +1 rising, -1 falling, 0 free; or empty
+  // Groups of features, ascending, that may meet on a path from root to leaf; empty: all may.
+  std::vector<std::vector<std::uint32_t>> interactions;
   // Memory for the histograms of nodes that wait to be split. What does not fit is built again from
   // the rows: slower, but the same sums and so the same tree.
   std::size_t histogram_bytes = std::size_t{512} << 20;
+};
+
+// Scores of rows: those of one row lie together, `stride` from one row's to the next.
+struct ScoreRows {
+  double* scores;
+  std::size_t stride;
 };
 
 // Trees in flat arrays, one after the other. Node 0 of a tree is its root; an inner node's children
@@ -38,6 +55,25 @@ struct GrownTrees {
   std::vector<double> value;  // [n_nodes][width], learning rate included
   std::vector<double> gain;
   std::vector<double> cover;  // sum of hessians, mean over the outputs
+
+  std::size_t n_trees() const { return tree_start.size() - 1; }
+  std::size_t first(std::size_t tree) const { return static_cast<std::size_t>(tree_start[tree]); }
+  std::size_t n_nodes(std::size_t tree) const { return first(tree + 1) - first(tree); }
+  const double* values(std::size_t tree) const { return value.data() + first(tree) * width; }
+  double* values(std::size_t tree) { return value.data() + first(tree) * width; }
+
+  // scores += factor * the tree's values, for rows of codes that were made with the same edges.
+  void walk(std::size_t tree, const Codes& codes, const TreeRows& rows, double factor,
+            ScoreRows scores, Team& team) const;
+
+  // Other values for a tree, [node][width]. Under monotone constraints they are moved so that the
+  // tree keeps to them: at each split on a constrained feature, the leaves of both sides stay on
+  // their side of the middle between those that come nearest to each other or pass.
+  void set_values(std::size_t tree, std::span<const double> values,
+                  std::span<const std::int8_t> monotone);
+
+  // Throws std::invalid_argument unless every walk over codes of this kind ends in a leaf.
+  void validate(const Codes& codes) const;
 };
 
 }  // namespace arboost

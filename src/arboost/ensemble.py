@@ -96,7 +96,7 @@ def train(
     for index in range(recipe.n_estimators):
         loss.gradients(target, scores, gradients, n_threads)
         for output in tree_outputs:
-            grower.grow(gradients, output, seed, index, recipe.learning_rate, n_threads)
+            grower.grow(gradients, output, seed, index, recipe.learning_rate, None, n_threads)
             grower.add_leaves(scores, output, n_threads)
         if on_round is not None:
             on_round(Round(index, recipe.n_estimators))

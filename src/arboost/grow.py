@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,11 @@ __all__ = ["TreeParams", "make_grower", "thresholds"]
 
 @dataclass(frozen=True, kw_only=True)
 class TreeParams:
-    """How one tree is grown; the parameters of the same names in ``params.py``."""
+    """How one tree is grown; the parameters of the same names in ``params.py``.
+
+    ``monotone`` has -1, 0 or 1 for each feature, and ``interactions`` the groups of features that
+    may meet on one path; both are empty where nothing is constrained.
+    """
 
     max_depth: int | None
     max_leaves: int | None
@@ -29,22 +33,25 @@ class TreeParams:
     reg_lambda: float
     reg_alpha: float
     max_delta_step: float
+    colsample_bytree: float = 1.0
+    colsample_bylevel: float = 1.0
+    colsample_bynode: float = 1.0
+    monotone: tuple[int, ...] = ()
+    interactions: tuple[tuple[int, ...], ...] = ()
 
 
-def make_grower(binned: Binned, params: TreeParams, width: int) -> core.Grower:
-    """A grower of trees with ``width`` numbers in each leaf, on one binned table."""
-    core_params = core.TreeParams(
-        max_depth=params.max_depth,
-        max_leaves=params.max_leaves,
-        best_first=params.grow_policy == "leafwise",
-        min_child_weight=params.min_child_weight,
-        min_samples_leaf=params.min_samples_leaf,
-        gamma=params.gamma,
-        reg_lambda=params.reg_lambda,
-        reg_alpha=params.reg_alpha,
-        max_delta_step=params.max_delta_step,
-    )
-    return core.Grower(binned.codes, width, core_params)
+def make_grower(
+    binned: Binned, params: TreeParams, width: int, rows: NDArray[np.uint32] | None = None
+) -> core.Grower:
+    """A grower of trees with ``width`` numbers in each leaf, on rows of one binned table."""
+    core_params = core.TreeParams()
+    for field in fields(params):
+        value = getattr(params, field.name)
+        if field.name == "grow_policy":
+            core_params.best_first = value == "leafwise"
+        else:
+            setattr(core_params, field.name, value)
+    return core.Grower(binned.codes, width, core_params, rows)
 
 
 def thresholds(

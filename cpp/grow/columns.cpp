@@ -1,0 +1,95 @@
+#include "grow/columns.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "random.h"
+
+namespace arboost {
+namespace {
+
+// A share of the features, at least one: those whose hashes are lowest.
+void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t seed, Purpose purpose,
+          std::uint64_t tree, std::uint64_t place, std::vector<std::uint32_t>& out) {
+  out.assign(from.begin(), from.end());
+  if (rate >= 1) return;
+  constexpr double slack = 1e-9;  // 0.29 * 100 is meant to be 29
+  const auto share = static_cast<std::size_t>(rate * static_cast<double>(from.size()) + slack);
+  const std::size_t size = std::clamp<std::size_t>(share, 1, from.size());
+  const std::uint64_t key = counter_hash(seed, purpose, tree, place);
+  const auto rank = [key](std::uint32_t f) { return mix_bits(mix_bits(key + f)); };
+  const auto middle = out.begin() + static_cast<std::ptrdiff_t>(size);
+  std::nth_element(out.begin(), middle - 1, out.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return rank(a) != rank(b) ? rank(a) < rank(b) : a < b;
+  });
+  out.erase(middle, out.end());
+  std::sort(out.begin(), out.end());
+}
+
+bool holds(const std::vector<std::uint32_t>& group, std::uint32_t feature) {
+  return std::binary_search(group.begin(), group.end(), feature);
+}
+
+}  // namespace
+
+ColumnSampler::ColumnSampler(const TreeParams& params, std::size_t n_features)
+    : params_(params), n_features_(n_features), tree_(n_features) {
+  std::iota(tree_.begin(), tree_.end(), 0u);
+}
+
+void ColumnSampler::start_tree(std::uint64_t seed, std::uint64_t tree) {
+  seed_ = seed;
+  number_ = tree;
+  levels_.clear();
+  if (!samples_trees()) return;
+  std::vector<std::uint32_t> all(n_features_);
+  std::iota(all.begin(), all.end(), 0u);
+  draw(all, params_.colsample_bytree, seed, Purpose::tree_columns, tree, 0, tree_);
+}
+
+std::span<const std::uint32_t> ColumnSampler::of_level(std::int64_t depth) {
+  if (params_.colsample_bylevel >= 1) return tree_;
+  std::lock_guard lock(mutex_);
+  while (static_cast<std::int64_t>(levels_.size()) <= depth) {
+    levels_.emplace_back();
+    draw(tree_, params_.colsample_bylevel, seed_, Purpose::level_columns, number_,
+         levels_.size() - 1, levels_.back());
+  }
+  return levels_[static_cast<std::size_t>(depth)];  // a deque's elements stay where they are
+}
+
+std::span<const std::uint32_t> ColumnSampler::of_node(const GrowNode& node,
+                                                      std::vector<std::uint32_t>& own) {
+  std::span<const std::uint32_t> features = of_level(node.depth);
+  std::vector<std::uint32_t> allowed;
+  if (restricts()) {
+    std::copy_if(
+        features.begin(), features.end(), std::back_inserter(allowed), [&](std::uint32_t f) {
+          return std::any_of(node.groups.begin(), node.groups.end(),
+                             [&](std::uint32_t g) { return holds(params_.interactions[g], f); });
+        });
+    features = allowed;
+  }
+  if (params_.colsample_bynode >= 1 && !restricts()) return features;
+  if (features.empty()) {
+    own.clear();
+    return own;
+  }
+  draw(features, params_.colsample_bynode, seed_, Purpose::node_columns, number_, node.path, own);
+  return own;
+}
+
+void ColumnSampler::open_groups(GrowNode& root) const {
+  root.groups.resize(params_.interactions.size());
+  std::iota(root.groups.begin(), root.groups.end(), 0u);
+}
+
+void ColumnSampler::open_groups(const GrowNode& parent, GrowNode& child) const {
+  child.groups.clear();
+  std::copy_if(parent.groups.begin(), parent.groups.end(), std::back_inserter(child.groups),
+               [&](std::uint32_t g) {
+                 return holds(params_.interactions[g], static_cast<std::uint32_t>(parent.feature));
+               });
+}
+
+}  // namespace arboost

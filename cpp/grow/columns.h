@@ -1,0 +1,46 @@
+// Which features a node may split on: those drawn for its tree, its level and itself, and among
+// them those that its path may interact with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "grow/queue.h"
+#include "grow/tree.h"
+
+namespace arboost {
+
+class ColumnSampler {
+ public:
+  ColumnSampler(const TreeParams& params, std::size_t n_features);
+
+  // True when trees use only some of the features.
+  bool samples_trees() const { return params_.colsample_bytree < 1; }
+
+  void start_tree(std::uint64_t seed, std::uint64_t tree);
+  std::span<const std::uint32_t> of_tree() const { return tree_; }
+
+  // The features that the node may split on, ascending; `own` is room for them. Any thread.
+  std::span<const std::uint32_t> of_node(const GrowNode& node, std::vector<std::uint32_t>& own);
+
+  // The groups of interacting features that hold all features of the path to a child.
+  void open_groups(const GrowNode& parent, GrowNode& child) const;
+  void open_groups(GrowNode& root) const;
+
+ private:
+  std::span<const std::uint32_t> of_level(std::int64_t depth);
+  bool restricts() const { return !params_.interactions.empty(); }
+
+  const TreeParams& params_;
+  std::size_t n_features_;
+  std::uint64_t seed_ = 0, number_ = 0;
+  std::vector<std::uint32_t> tree_;
+  std::mutex mutex_;                               // guards levels_
+  std::deque<std::vector<std::uint32_t>> levels_;  // by depth, as far as they were asked for
+};
+
+}  // namespace arboost

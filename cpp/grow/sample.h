@@ -1,0 +1,31 @@
+// The rows that a tree is grown on: all of them, a share drawn at random, or a share drawn by
+// gradient. One linear pass or two, in parallel; a row's fate is a hash of its position.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "loss/apply.h"
+#include "parallel.h"
+
+namespace arboost {
+
+// Positions of training rows, ascending, and what each row's gradient and hessian are multiplied
+// by; no weights: 1.
+struct Sample {
+  std::vector<std::uint32_t> positions;
+  std::vector<float> weights;
+};
+
+// Each row with probability `rate`; at least one.
+void sample_uniform(std::size_t n_rows, double rate, std::uint32_t seed, Sample& out, Team& team);
+
+// Row i with probability p_i = min(1, s_i / mu), s_i^2 = sum over the outputs of g^2 + lambda h^2,
+// where mu makes the expected size rate * n_rows, and with the weight 1 / p_i: sums over the sample
+// have the mean of sums over all rows, and among all such samples of this size these have the
+// least variance (Ibragimov and Gusev 2019, "Minimal Variance Sampling", theorem 2).
+void sample_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
+                        std::uint32_t seed, Sample& out, Team& team);
+
+}  // namespace arboost

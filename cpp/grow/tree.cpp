@@ -1,0 +1,101 @@
+#include "grow/tree.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t chunk_rows = 8192;
+
+void require(bool holds, const char* what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+}  // namespace
+
+void GrownTrees::validate(const Codes& codes) const {
+  const std::size_t n = feature.size();
+  require(!tree_start.empty() && tree_start.front() == 0, "trees that do not start at 0");
+  require(tree_start.back() == static_cast<std::int64_t>(n), "trees that do not hold all nodes");
+  require(bin.size() == n && left.size() == n && default_left.size() == n && gain.size() == n &&
+              cover.size() == n && value.size() == n * width,
+          "arrays of trees of different lengths");
+  for (std::size_t t = 0; t < n_trees(); ++t) {
+    require(tree_start[t] < tree_start[t + 1], "a tree without nodes");
+    const auto size = static_cast<std::int64_t>(n_nodes(t));
+    for (std::int64_t i = 0; i < size; ++i) {
+      const std::size_t at = first(t) + static_cast<std::size_t>(i);
+      const std::int64_t child = left[at];
+      require(child == 0 || (child > i && child + 1 < size), "a child outside its tree");
+      require(feature[at] >= 0 && static_cast<std::size_t>(feature[at]) < codes.n_features &&
+                  bin[at] >= 0,
+              "a split on an unknown feature");
+    }
+  }
+}
+
+void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows, double factor,
+                      ScoreRows scores, Team& team) const {
+  const std::size_t start = first(tree), n = n_nodes(tree);
+  std::vector<WalkNode> nodes(n);
+  std::vector<int> depth(n, 0);
+  int deepest = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto f = static_cast<std::uint32_t>(feature[start + i]);
+    const auto child = static_cast<std::uint32_t>(left[start + i]);
+    deepest = std::max(deepest, depth[i]);
+    if (child == 0) {  // a leaf: every code is on its left, and that is the leaf itself
+      nodes[i] = {0, ~std::uint32_t{0}, ~std::uint32_t{0}, static_cast<std::uint32_t>(i)};
+      continue;
+    }
+    depth[child] = depth[child + 1] = depth[i] + 1;
+    const std::uint32_t missing = default_left[start + i] ? codes.n_bins[f] : ~std::uint32_t{0};
+    nodes[i] = {f, static_cast<std::uint32_t>(bin[start + i]), missing, child};
+  }
+  const WalkArgs args{codes,   rows,  nodes.data(),  values(tree),
+                      deepest, width, scores.stride, factor};
+  team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+    kernels().walk(args, begin, end, scores.scores);
+  });
+}
+
+void GrownTrees::set_values(std::size_t tree, std::span<const double> new_values,
+                            std::span<const std::int8_t> monotone) {
+  const std::size_t start = first(tree), n = n_nodes(tree);
+  double* v = values(tree);
+  std::copy(new_values.begin(), new_values.end(), v);
+  if (monotone.empty()) return;
+  // Nodes below node i, in order: a subtree is closed under children, which come after parents.
+  const auto leaves_below = [&](std::size_t root) {
+    std::vector<std::size_t> open{root}, leaves;
+    while (!open.empty()) {
+      const std::size_t i = open.back();
+      open.pop_back();
+      const auto child = static_cast<std::size_t>(left[start + i]);
+      if (child == 0)
+        leaves.push_back(i);
+      else
+        open.insert(open.end(), {child, child + 1});
+    }
+    return leaves;
+  };
+  // From the root down: what a split lower down moves stays between that subtree's own values, so
+  // it cannot undo the order that was made above.
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto child = static_cast<std::size_t>(left[start + i]);
+    const int direction = monotone[static_cast<std::size_t>(feature[start + i])];
+    if (child == 0 || direction == 0) continue;
+    const auto low = leaves_below(direction > 0 ? child : child + 1);
+    const auto high = leaves_below(direction > 0 ? child + 1 : child);
+    double most = v[low.front()], least = v[high.front()];
+    for (const std::size_t leaf : low) most = std::max(most, v[leaf]);
+    for (const std::size_t leaf : high) least = std::min(least, v[leaf]);
+    if (most <= least) continue;
+    const double middle = least + (most - least) / 2;
+    for (const std::size_t leaf : low) v[leaf] = std::min(v[leaf], middle);
+    for (const std::size_t leaf : high) v[leaf] = std::max(v[leaf], middle);
+  }
+}
+
+}  // namespace arboost
