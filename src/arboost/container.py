@@ -1,0 +1,227 @@
+"""A header and arrays <-> one file that shows all damage. No pickle and nothing executable inside.
+
+    offset  bytes  what
+    0       8      magic: which kind of file it is
+    8       4      format version
+    12      4      oldest format version whose readers understand this file
+    16      8      length of the file
+    24      8      length of the header
+    32             header: JSON in ASCII, keys sorted
+    ...            sections: one array each, in the header's order, each at a multiple of 8
+    -32     32     BLAKE2b of everything before it
+
+Numbers are little endian. The same content gives the same bytes. Magic, lengths and checksum stay
+where they are in every format version, so that a reader can always tell a damaged file from a
+newer one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import secrets
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.errors import ModelFileError
+
+__all__ = ["Format", "errors_named", "pack", "read_file", "unpack", "write_file"]
+
+_FRAME = struct.Struct("<8sIIQQ")
+_DIGEST_SIZE = 32
+_ALIGNMENT = 8
+_DTYPES = frozenset(
+    ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
+)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file.
+
+    Attributes
+    ----------
+    what : str
+        What messages call it: "model".
+    magic : bytes
+        Its first 8 bytes. An odd first byte and line ends show transfers that strip bits or
+        translate text.
+    version : int
+        What this code writes, and the newest that it reads.
+    oldest_reader : int
+        The oldest code that reads what this code writes.
+    source : str
+        What to do with a path of something else.
+    remedy : str
+        What to do with a damaged file.
+    """
+
+    what: str
+    magic: bytes
+    version: int
+    oldest_reader: int
+    source: str
+    remedy: str
+
+
+def pack(kind: Format, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return the bytes of a file; the header must be JSON, and gets the key "sections"."""
+    stored = {name: _little_endian(array) for name, array in arrays.items()}
+    sections = [[name, array.dtype.str, array.shape] for name, array in stored.items()]
+    full = {**header, "sections": sections}
+    text = json.dumps(full, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
+    parts = [text]
+    size = _FRAME.size + len(text)
+    for array in stored.values():
+        padding = -size % _ALIGNMENT
+        parts += [bytes(padding), array.tobytes()]
+        size += padding + array.nbytes
+    size += _DIGEST_SIZE
+    parts.insert(0, _FRAME.pack(kind.magic, kind.version, kind.oldest_reader, size, len(text)))
+    body = b"".join(parts)
+    return body + _digest(body)
+
+
+def unpack(kind: Format, data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the header and the arrays, read-only views of the data.
+
+    To be called inside `errors_named`, which gives every error its words.
+    """
+    header, offset = _read_frame(kind, data)
+    return header, _read_sections(data, header["sections"], offset)
+
+
+@contextlib.contextmanager
+def errors_named(kind: Format, name: str) -> Iterator[None]:
+    """Turn whatever strange content raises into a ModelFileError about the file of this name."""
+    try:
+        yield
+    except ModelFileError as error:
+        raise ModelFileError(f"cannot read {name}: {error}") from None
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        # The checksum was right, so these bytes were written so: by a bug, or by hand.
+        what = f"its checksum is right, but its content is not ({type(error).__name__}: {error})"
+        raise ModelFileError(f"cannot read {name}: {what}. {kind.remedy}") from error
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file; a failure leaves the file that was there before.
+
+    The bytes go to a new file beside the old one, reach the disk, and only then take its name.
+    """
+    target = os.path.realpath(os.fsdecode(path))
+    scratch = f"{target}.{secrets.token_hex(6)}.tmp"
+    try:
+        with open(scratch, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(scratch, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(scratch)
+        raise
+    _sync_folder(os.path.dirname(target))
+
+
+def read_file(kind: Format, path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file; of one that is of another kind only the first."""
+    with open(os.fsdecode(path), "rb") as file:
+        data = file.read(len(kind.magic))
+        if data == kind.magic:
+            data += file.read()
+    return data
+
+
+def _sync_folder(folder: str) -> None:
+    # Without this a power cut can bring the old file back. Not every system can open a folder.
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _digest(body: bytes | memoryview) -> bytes:
+    return hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest()
+
+
+def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+
+
+def _read_frame(kind: Format, data: bytes) -> tuple[dict[str, Any], int]:
+    """Return the header and where it ends, after all checks that need no look inside."""
+    if not data:
+        raise ModelFileError(f"it is empty. {kind.source}")
+    if data[: len(kind.magic)] != kind.magic:
+        found = data[: len(kind.magic)]
+        raise ModelFileError(
+            f"it is no arboost {kind.what}; it starts with {found!r}. {kind.source}"
+        )
+    if len(data) < _FRAME.size + _DIGEST_SIZE:
+        raise ModelFileError(f"it was cut after {len(data)} bytes. {kind.remedy}")
+    _, version, oldest_reader, size, header_size = _FRAME.unpack_from(data)
+    if size != len(data):
+        raise ModelFileError(
+            f"it has {len(data)} bytes where its header says {size}. {kind.remedy}"
+        )
+    body = memoryview(data)[:-_DIGEST_SIZE]
+    if _digest(body) != data[-_DIGEST_SIZE:]:
+        raise ModelFileError(
+            f"its checksum does not match its content, so some of it has changed. {kind.remedy}"
+        )
+    if oldest_reader > kind.version:
+        raise ModelFileError(
+            f"it has format version {version} and needs a reader of version {oldest_reader} or "
+            f"later; this one reads up to {kind.version}. Install a newer arboost."
+        )
+    end = _FRAME.size + header_size
+    if end > len(body):
+        raise ValueError(f"a header of {header_size} bytes")
+    header = json.loads(data[_FRAME.size : end].decode("ascii"))
+    if not isinstance(header, dict):
+        raise TypeError("a header that is no table")
+    return header, end
+
+
+def _read_sections(
+    data: bytes, sections: list[tuple[str, str, list[int]]], offset: int
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays as read-only views of the data; no count is believed before its check."""
+    end = len(data) - _DIGEST_SIZE
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, dtype, shape in sections:
+        if dtype not in _DTYPES:
+            raise ValueError(f"section {name!r} of type {dtype!r}")
+        if not all(type(length) is int and length >= 0 for length in shape):
+            raise ValueError(f"section {name!r} of shape {shape!r}")
+        offset += -offset % _ALIGNMENT
+        count = math.prod(shape)
+        size = count * np.dtype(dtype).itemsize
+        if size > end - offset:
+            raise ValueError(f"section {name!r} of {size} bytes where {end - offset} are left")
+        if dtype == "|b1" and any(byte > 1 for byte in set(data[offset : offset + size])):
+            raise ValueError(f"section {name!r} with a truth value that is neither 0 nor 1")
+        flat = np.frombuffer(data, dtype, count, offset) if count else np.empty(0, dtype)
+        arrays[name] = flat.reshape(shape).astype(flat.dtype.newbyteorder("="), copy=False)
+        offset += size
+    if offset != end:
+        raise ValueError(f"{end - offset} bytes after the last section")
+    return arrays

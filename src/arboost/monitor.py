@@ -1,0 +1,233 @@
+"""What watches a fit: results of every round, the best round, and whether it is time to stop.
+
+The training loop evaluates a round and tells `Monitor.after_round`; its answer is whether to stop.
+Nothing here touches trees or scores.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from arboost.metrics import Metric
+
+__all__ = ["Monitor", "Results", "Round"]
+
+Results = Mapping[str, Mapping[str, float]]
+
+_RECENT = 5  # rounds whose times say how long the next one may take
+
+
+@dataclass(frozen=True)
+class Round:
+    """What has just been done; callbacks get one after every round.
+
+    Attributes
+    ----------
+    index : int
+        Number of the round, from 0.
+    total : int
+        Rounds there will be at most.
+    seconds : float
+        Time since the fit began.
+    results : mapping of str to mapping of str to float
+        Value of each metric on each evaluation set: ``results["validation"]["log_loss"]``.
+    best_index : int or None
+        The best round so far, this one included; None without an evaluation set.
+    """
+
+    index: int
+    total: int
+    seconds: float
+    results: Results
+    best_index: int | None
+
+
+class Monitor:
+    """Follows one fit.
+
+    A round is the best so far where the first metric on the last evaluation set is better than in
+    the best round before by more than `tol`. The fit stops after `n_iter_no_change` rounds without
+    a new best, when a callback says so, after `total` rounds, or before a round that would likely
+    end after `max_time`; the first of these that holds, in this order, is the reason.
+
+    Parameters
+    ----------
+    total : int
+        Rounds there will be at most.
+    metrics : sequence of Metric
+        In the order of the results; needed where there are results.
+    n_iter_no_change : int or None
+        Rounds without a new best after which to stop.
+    tol : float
+        How much better is better.
+    max_time : float or None
+        Seconds; at least one round is always made.
+    callbacks : sequence of callables
+        Each gets every `Round`, and answers None or False to go on, True to stop.
+    clock : callable () -> float
+        Time in seconds.
+    started : float or None
+        When the fit began, by this clock; None for now.
+
+    Attributes
+    ----------
+    history : dict of str to dict of str to list of float
+        Results of all rounds, by evaluation set and metric.
+    best_index : int or None
+        The best round; None without an evaluation set.
+    is_best : bool
+        Whether the round just done is the best so far.
+    stop_reason : str or None
+        "n_iter_no_change", "callback NAME", "max_time" or "n_estimators"; None while it goes on.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        *,
+        metrics: Sequence[Metric] = (),
+        n_iter_no_change: int | None = None,
+        tol: float = 0.0,
+        max_time: float | None = None,
+        callbacks: Sequence[Callable[[Round], object]] = (),
+        clock: Callable[[], float] = time.monotonic,
+        started: float | None = None,
+    ) -> None:
+        for callback in callbacks:
+            if not callable(callback):
+                raise TypeError(
+                    f"callbacks hold {callback!r} ({type(callback).__name__}), but each must be a "
+                    "function of an arboost.Round. Pass a list of functions."
+                )
+        self._total = total
+        self._metrics = tuple(metrics)
+        self._patience = n_iter_no_change
+        self._tol = tol
+        self._max_time = max_time
+        self._callbacks = tuple(callbacks)
+        self._clock = clock
+        self._started = clock() if started is None else started
+        self._round_ends = [clock()]
+        self.history: dict[str, dict[str, list[float]]] = {}
+        self.best_index: int | None = None
+        self.is_best = False
+        self.stop_reason: str | None = None
+
+    @property
+    def best_score(self) -> float | None:
+        """The first metric on the last evaluation set in the best round."""
+        return None if self.best_index is None else self._watched()[self.best_index]
+
+    @property
+    def cuts_to_best(self) -> bool:
+        """Whether the model ends with the best round: where early stopping was asked for."""
+        return self._patience is not None and self.best_index is not None
+
+    def after_round(self, index: int, results: Results) -> bool:
+        """Take note of a round, from 0; return whether to stop.
+
+        Every callback is called, whatever the others and early stopping say.
+
+        Raises
+        ------
+        ValueError
+            A metric is not a number.
+        TypeError
+            A callback answers neither None nor a truth value.
+        """
+        self._record(index, results)
+        now = self._clock()
+        self._round_ends = [*self._round_ends, now][-_RECENT - 1 :]
+        frozen = MappingProxyType(
+            {name: MappingProxyType(dict(of)) for name, of in results.items()}
+        )
+        done = Round(index, self._total, now - self._started, frozen, self.best_index)
+        asked = [callback for callback in self._callbacks if _answer(callback, done)]
+        if self._is_stale(index):
+            self.stop_reason = "n_iter_no_change"
+        elif asked:
+            self.stop_reason = f"callback {_name(asked[0])}"
+        elif index + 1 >= self._total:
+            self.stop_reason = "n_estimators"
+        elif self._would_overrun():
+            self.stop_reason = "max_time"
+        return self.stop_reason is not None
+
+    def restore(self, history: Mapping[str, Mapping[str, Sequence[float]]], rounds: int) -> bool:
+        """Take note of rounds that an earlier fit made; return whether it had stopped by itself.
+
+        Callbacks have seen these rounds, so they are not called again.
+        """
+        for index in range(rounds):
+            self._record(
+                index,
+                {
+                    name: {metric: values[index] for metric, values in of.items()}
+                    for name, of in history.items()
+                },
+            )
+        if rounds and self._is_stale(rounds - 1):
+            self.stop_reason = "n_iter_no_change"
+        elif rounds >= self._total:
+            self.stop_reason = "n_estimators"
+        return self.stop_reason is not None
+
+    def _record(self, index: int, results: Results) -> None:
+        for name, of in results.items():
+            for metric, value in of.items():
+                if math.isnan(value):
+                    raise ValueError(
+                        f"the metric {metric!r} of the evaluation set {name!r} is not a number "
+                        f"(NaN) in round {index}. Look for a learning_rate that is too high, "
+                        "targets of extreme size, or a metric that divides by 0."
+                    )
+                self.history.setdefault(name, {}).setdefault(metric, []).append(float(value))
+        self.is_best = bool(results) and self._is_better(index)
+        if self.is_best:
+            self.best_index = index
+
+    def _watched(self) -> list[float]:
+        last = list(self.history.values())[-1]
+        return last[self._metrics[0].name]
+
+    def _is_better(self, index: int) -> bool:
+        if self.best_index is None:
+            return True
+        value, best = self._watched()[index], self._watched()[self.best_index]
+        if self._metrics[0].greater_is_better:
+            return value > best + self._tol
+        return value < best - self._tol
+
+    def _is_stale(self, index: int) -> bool:
+        if self._patience is None or self.best_index is None:
+            return False
+        return index - self.best_index >= self._patience
+
+    def _would_overrun(self) -> bool:
+        if self._max_time is None:
+            return False
+        # The slowest of the last few rounds: better a round too few than a deadline missed.
+        slowest = float(np.diff(self._round_ends).max())
+        return self._round_ends[-1] - self._started + slowest > self._max_time
+
+
+def _answer(callback: Callable[[Round], object], done: Round) -> bool:
+    answer = callback(done)
+    if answer is None:
+        return False
+    if not isinstance(answer, bool | np.bool_):
+        raise TypeError(
+            f"the callback {_name(callback)} answered {answer!r} ({type(answer).__name__}), but an "
+            "answer must be None or False to go on, or True to stop."
+        )
+    return bool(answer)
+
+
+def _name(callback: Callable[[Round], object]) -> str:
+    return str(getattr(callback, "__name__", type(callback).__name__))

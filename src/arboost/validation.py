@@ -1,0 +1,337 @@
+"""Which rows train and which validate: splits and folds, each a pure function of seed and index.
+
+A row's place depends on a hash of its index, so it is the same for any number of threads, and
+nothing is to be restored when a fit resumes. All row numbers come back ascending, as uint32.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.errors import listing
+
+__all__ = ["Rows", "Split", "counter_hash", "folds", "split"]
+
+Rows = NDArray[np.uint32]
+Split = tuple[Rows, Rows]  # to train on, to validate on
+
+_PURPOSE = 8  # Purpose::validation of the core
+_SPLIT, _FOLDS = 0, 1  # rounds of that purpose: splits and folds never see the same numbers
+_FEWEST = 2  # one row to train on and one to validate on
+_MASK = (1 << 64) - 1
+_ODD = 0x9E3779B97F4A7C15
+
+
+def split(
+    y: NDArray[Any],
+    *,
+    how: str = "random",
+    fraction: float,
+    seed: int,
+    stratify: bool = False,
+    groups: object = None,
+) -> Split:
+    """Return the rows to train on and those to validate on.
+
+    Parameters
+    ----------
+    y : array of shape (n_rows,)
+        Target; classes where `stratify`.
+    how : {"random", "group", "time"}
+        Rows at random; whole groups at random; or the last rows.
+    fraction : float
+        Share of the rows to validate on, above 0 and below 1; rounded up to whole rows, with groups
+        to the nearest that whole groups allow.
+    seed : int
+    stratify : bool
+        Keep the shares of the classes, and every class on both sides; only with "random".
+    groups : array of shape (n_rows,)
+        Group of each row; only, and always, with "group".
+
+    Raises
+    ------
+    ValueError
+        Where no such split exists.
+    """
+    n_rows = len(y)
+    if groups is not None and how != "group":
+        raise ValueError(
+            f"groups are given, but validation_split={how!r} does not look at them. Use "
+            'validation_split="group", or leave out groups.'
+        )
+    if groups is None and how == "group":
+        raise ValueError(
+            'validation_split="group" needs groups, but there are none. Pass groups=..., one for '
+            "each row, to fit."
+        )
+    if n_rows < _FEWEST:
+        raise ValueError(
+            f"the data have {n_rows} row(s), but a validation split needs at least {_FEWEST}. "
+            "Pass more rows, or X_val and y_val, or leave out early stopping."
+        )
+    # Products such as 0.07 * 100 = 7.000000000000001 are whole numbers to their users.
+    exact = round(fraction * n_rows, 6)
+    wanted = min(max(math.ceil(exact), 1), n_rows - 1)
+    chosen = np.zeros(n_rows, np.bool_)
+    if how == "time":
+        chosen[n_rows - wanted :] = True
+    elif how == "group":
+        chosen = _choose_groups(_group_index(groups, n_rows), wanted, seed)
+    elif stratify:
+        chosen[_choose_in_classes(y, wanted, seed)] = True
+    else:
+        chosen[_hash_order(n_rows, seed, _SPLIT)[:wanted]] = True
+    return _rows(~chosen), _rows(chosen)
+
+
+def folds(
+    y: NDArray[Any],
+    how: object,
+    *,
+    seed: int = 0,
+    stratify: bool = False,
+    groups: object = None,
+) -> list[Split]:
+    """Return pairs of rows to train on and rows to validate on.
+
+    Parameters
+    ----------
+    y : array of shape (n_rows,)
+        Target; classes where `stratify`.
+    how : int, scikit-learn splitter, or iterable of pairs of row numbers or masks
+        A number of folds; something with ``split(X, y, groups)``; or the folds themselves.
+    seed : int
+        For a number of folds only, as `stratify`.
+    stratify : bool
+        Spread every class evenly over the folds.
+    groups : array of shape (n_rows,), optional
+        Group of each row, never divided; for a number of folds, or a splitter that reads groups.
+    """
+    n_rows = len(y)
+    if isinstance(how, numbers.Integral) and not isinstance(how, bool):
+        return _numbered_folds(y, int(how), seed, stratify=stratify, groups=groups)
+    is_text = isinstance(how, str | bytes)  # which has a method split of its own
+    if hasattr(how, "split") and not is_text:
+        # Splitters look at the length of X only; one column is enough.
+        pairs = how.split(np.zeros((n_rows, 1)), y, None if groups is None else np.asarray(groups))
+    elif isinstance(how, Iterable) and not is_text:
+        if groups is not None:
+            raise ValueError(
+                "groups are given, but folds lists its rows already. Leave out groups, or pass a "
+                "number of folds."
+            )
+        pairs = how
+    else:
+        raise TypeError(
+            f"folds={how!r} ({type(how).__name__}) is not allowed: it must be a number of at least "
+            "2, a scikit-learn splitter, or a list of pairs (rows to train on, rows to validate "
+            "on). Use folds=5."
+        )
+    found = [_checked_pair(pair, number, n_rows) for number, pair in enumerate(pairs)]
+    if not found:
+        raise ValueError("folds holds no fold. Pass at least one pair of row numbers.")
+    return found
+
+
+def counter_hash(seed: int, purpose: int, number: int, index: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return 64 random bits for each index, those of the core's function of this name."""
+    state = _mix_int((seed + _ODD) & _MASK)
+    state = _mix_int((state + _ODD * purpose) & _MASK)
+    state = _mix_int((state + _ODD * (number + 1)) & _MASK)
+    odd, first = np.uint64(_ODD), np.uint64(state)
+    return _mix(_mix(first + odd * (index.astype(np.uint64) + np.uint64(1))))
+
+
+def _mix_int(x: int) -> int:
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB & _MASK
+    return x ^ (x >> 31)
+
+
+def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _hash_order(count: int, seed: int, number: int) -> NDArray[np.intp]:
+    """Return 0 .. count - 1 in random order."""
+    return np.argsort(counter_hash(seed, _PURPOSE, number, np.arange(count)), kind="stable")
+
+
+def _rows(chosen: NDArray[np.bool_]) -> Rows:
+    return np.flatnonzero(chosen).astype(np.uint32)
+
+
+def _class_index(y: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the class of each row as 0 .. K-1, and the rows of each class; none has one row."""
+    labels, index, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if counts.min() < _FEWEST:
+        alone = labels[counts < _FEWEST]
+        raise ValueError(
+            f"y has classes of one row, which cannot be both trained and validated on: "
+            f"{listing(alone.tolist())}. Drop or merge these classes, or choose the validation "
+            "rows yourself."
+        )
+    return index, counts
+
+
+def _choose_in_classes(y: NDArray[Any], wanted: int, seed: int) -> NDArray[np.intp]:
+    index, counts = _class_index(y)
+    order = _hash_order(len(y), seed, _SPLIT)
+    by_class = order[np.argsort(index[order], kind="stable")]
+    starts = np.cumsum(counts) - counts
+    quotas = _quotas(counts, wanted)
+    taken = [by_class[i : i + quota] for i, quota in zip(starts, quotas, strict=True)]
+    return np.concatenate(taken)
+
+
+def _quotas(counts: NDArray[np.intp], wanted: int) -> NDArray[np.intp]:
+    """Return rows to take of each class: in proportion, at least one, and one left behind."""
+    exact = counts * (wanted / counts.sum())
+    quotas: NDArray[np.intp] = np.floor(exact).astype(np.intp).clip(1, counts - 1)
+    # Largest remainders first; where every class has had its least already, more than wanted.
+    for k in np.argsort(quotas - exact, kind="stable")[: max(wanted - int(quotas.sum()), 0)]:
+        quotas[k] += quotas[k] < counts[k] - 1
+    return quotas
+
+
+def _group_index(groups: object, n_rows: int) -> NDArray[np.intp]:
+    """Return the group of each row as 0 .. G-1; at least two groups."""
+    array = np.asarray(groups)
+    if array.shape != (n_rows,):
+        raise ValueError(
+            f"groups have the shape {array.shape}, but the data have {n_rows} rows. Pass one group "
+            "for each row."
+        )
+    missing = _missing(array)
+    if missing.any():
+        raise ValueError(
+            f"groups hold {int(missing.sum())} missing values (NaN, None), the first in row "
+            f"{int(missing.argmax())}. Give every row a group."
+        )
+    try:
+        labels, index = np.unique(array, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(
+            f"groups are of several types: {error}. Pass strings or integers."
+        ) from None
+    if len(labels) < _FEWEST:
+        raise ValueError(
+            f"all rows are of one group, {labels[0]!r}, but groups stay whole and both sides of a "
+            'split need one. Pass more groups, or use validation_split="random".'
+        )
+    return index
+
+
+def _missing(array: NDArray[Any]) -> NDArray[np.bool_]:
+    if array.dtype.kind == "f":
+        found: NDArray[np.bool_] = np.isnan(array)
+        return found
+    if array.dtype.kind != "O":
+        return np.zeros(len(array), np.bool_)
+    return np.array(
+        [
+            value is None
+            or type(value).__name__ in ("NAType", "NaTType")
+            or (isinstance(value, float) and math.isnan(value))
+            for value in array
+        ],
+        np.bool_,
+    )
+
+
+def _choose_groups(index: NDArray[np.intp], wanted: int, seed: int) -> NDArray[np.bool_]:
+    """Take groups in random order, as many as come nearest to the wanted number of rows."""
+    sizes = np.bincount(index)
+    order = _hash_order(len(sizes), seed, _SPLIT)
+    totals = np.cumsum(sizes[order])[:-1]  # not all of them
+    n_taken = int(np.abs(totals - wanted).argmin()) + 1
+    taken = np.zeros(len(sizes), np.bool_)
+    taken[order[:n_taken]] = True
+    return taken[index]
+
+
+def _numbered_folds(
+    y: NDArray[Any], n_folds: int, seed: int, *, stratify: bool, groups: object
+) -> list[Split]:
+    n_rows = len(y)
+    if not _FEWEST <= n_folds <= n_rows:
+        raise ValueError(
+            f"folds={n_folds} is not allowed: with {n_rows} rows it must be from {_FEWEST} to "
+            f"{n_rows}. Use folds=5."
+        )
+    if groups is not None:
+        fold = _fold_of_group(_group_index(groups, n_rows), n_folds, seed)
+    else:
+        order = _hash_order(n_rows, seed, _FOLDS)
+        if stratify:
+            # Class after class, dealt out like cards: every fold gets its share of each.
+            order = order[np.argsort(_class_index(y)[0][order], kind="stable")]
+        fold = np.empty(n_rows, np.intp)
+        fold[order] = np.arange(n_rows) % n_folds
+    return [(_rows(fold != k), _rows(fold == k)) for k in range(n_folds)]
+
+
+def _fold_of_group(index: NDArray[np.intp], n_folds: int, seed: int) -> NDArray[np.intp]:
+    """Put groups, the largest first, into the fold that has the fewest rows."""
+    sizes = np.bincount(index)
+    if len(sizes) < n_folds:
+        raise ValueError(
+            f"folds={n_folds} is not allowed: groups stay whole, and there are {len(sizes)}. Use "
+            f"folds={len(sizes)} or fewer."
+        )
+    order = _hash_order(len(sizes), seed, _FOLDS)
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    filled = np.zeros(n_folds, np.intp)
+    fold = np.empty(len(sizes), np.intp)
+    for group in order:
+        fold[group] = filled.argmin()
+        filled[fold[group]] += sizes[group]
+    return fold[index]
+
+
+def _checked_pair(pair: Any, number: int, n_rows: int) -> Split:
+    if not isinstance(pair, list | tuple) or len(pair) != 2:  # noqa: PLR2004
+        raise TypeError(
+            f"folds[{number}] is {type(pair).__name__}, but it must be a pair (rows to train on, "
+            "rows to validate on)."
+        )
+    chosen = [_mask(rows, f"folds[{number}][{side}]", n_rows) for side, rows in enumerate(pair)]
+    both = np.flatnonzero(chosen[0] & chosen[1])
+    if len(both):
+        raise ValueError(
+            f"folds[{number}] has rows on both sides: {listing(both.tolist())}. A row that is "
+            "trained on cannot validate: take it out of one."
+        )
+    return _rows(chosen[0]), _rows(chosen[1])
+
+
+def _mask(rows: Any, name: str, n_rows: int) -> NDArray[np.bool_]:
+    array = np.asarray(rows)
+    if array.dtype == np.bool_ and array.shape == (n_rows,):
+        mask = array.copy()
+    elif array.ndim == 1 and array.dtype.kind in "iu":
+        outside = array[(array < 0) | (array >= n_rows)]
+        if len(outside):
+            raise ValueError(
+                f"{name} holds the row {outside[0]}, but rows go from 0 to {n_rows - 1}."
+            )
+        mask = np.zeros(n_rows, np.bool_)
+        mask[array] = True
+        if np.count_nonzero(mask) < len(array):
+            raise ValueError(f"{name} holds a row twice. Use sample_weight to count a row twice.")
+    else:
+        raise TypeError(
+            f"{name} is an array of {array.dtype} and shape {array.shape}, but it must be a list "
+            f"of row numbers, or a mask of {n_rows} truth values."
+        )
+    if not mask.any():
+        raise ValueError(f"{name} is empty. Give both sides of a fold at least one row.")
+    return mask

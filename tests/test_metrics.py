@@ -1,0 +1,293 @@
+"""Metrics: scikit-learn's numbers where it has the same metric, and clear words where none fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn import metrics as reference
+
+from arboost import metrics
+from arboost.links import LINKS
+from arboost.metrics import Metric, find, find_all
+
+N = 400
+
+
+@dataclass(frozen=True)
+class FakeLoss:
+    """What metrics need of a loss; its value is a number to recognise it by."""
+
+    name: str = "squared_error"
+    link: str = "identity"
+    n_outputs: int = 1
+    tweedie_power: float = 1.3
+
+    def value(self, target, scores, n_threads):
+        assert scores.shape == (len(target.y), self.n_outputs)
+        return 1000.0 + n_threads
+
+
+LOGISTIC = FakeLoss("logistic", "logistic")
+SOFTMAX = FakeLoss("softmax", "softmax", 3)
+
+
+def weights(rng, weighted):
+    return rng.uniform(0.1, 3.0, N) if weighted else None
+
+
+REGRESSION = {
+    "rmse": reference.root_mean_squared_error,
+    "mae": reference.mean_absolute_error,
+    "mape": reference.mean_absolute_percentage_error,
+    "r2": reference.r2_score,
+    "poisson_deviance": reference.mean_poisson_deviance,
+    "gamma_deviance": reference.mean_gamma_deviance,
+    "tweedie_deviance": partial(reference.mean_tweedie_deviance, power=1.3),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", REGRESSION)
+def test_regression(rng, name, weighted):
+    y, score = rng.gamma(2.0, size=N), rng.gamma(2.0, size=(N, 1))
+    if name in ("poisson_deviance", "tweedie_deviance", "mape"):
+        y[:50] = 0.0
+    weight = weights(rng, weighted)
+    metric = find(name, FakeLoss(name="tweedie"))
+    expected = REGRESSION[name](y, score[:, 0], sample_weight=weight)
+    assert metric(y, score, weight) == pytest.approx(expected, rel=1e-12)
+    assert metric.name == name
+    assert metric.greater_is_better == (name == "r2")
+
+
+def test_regression_through_a_link(rng):
+    y, score = rng.poisson(3.0, N).astype(float), rng.normal(size=(N, 1))
+    metric = find("rmse", FakeLoss("log_link", "exp")) if "exp" in LINKS else None
+    if metric is None:
+        pytest.skip("no log link")
+    expected = reference.root_mean_squared_error(y, np.exp(score[:, 0]))
+    assert metric(y, score, None) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("predicted", "expected"), [(2.0, 1.0), (3.0, 0.0)])
+def test_r2_of_constant_y(predicted, expected):
+    y = np.full(5, 2.0)
+    assert find("r2", FakeLoss())(y, np.full((5, 1), predicted), None) == expected
+
+
+BINARY = {
+    "log_loss": lambda y, p, w: reference.log_loss(y, p, sample_weight=w),
+    "auc": lambda y, p, w: reference.roc_auc_score(y, p, sample_weight=w),
+    "average_precision": lambda y, p, w: reference.average_precision_score(y, p, sample_weight=w),
+    "accuracy": lambda y, p, w: reference.accuracy_score(y, p > 0.5, sample_weight=w),
+    "error": lambda y, p, w: reference.zero_one_loss(y, p > 0.5, sample_weight=w),
+    "brier": lambda y, p, w: reference.brier_score_loss(y, p, sample_weight=w),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("name", BINARY)
+def test_binary(rng, name, ties, weighted):
+    score = rng.normal(size=(N, 1))
+    if ties:
+        score = np.round(score, 1)
+    y = (score[:, 0] + rng.normal(size=N) > 0.3).astype(float)
+    weight = weights(rng, weighted)
+    # Not the log loss itself, so that its metric is not the loss's own value.
+    metric = find(name, FakeLoss("exponential", "logistic"))
+    expected = BINARY[name](y, LINKS["logistic"](score)[:, 1], weight)
+    assert metric(y, score, weight) == pytest.approx(expected, rel=1e-12)
+    assert metric.greater_is_better == (name in ("auc", "average_precision", "accuracy"))
+
+
+def test_auc_sees_beyond_the_last_probability():
+    """The probabilities of these scores are all 1, but the order of the scores is perfect."""
+    score = np.array([[40.0], [41.0], [42.0], [43.0]])
+    assert find("auc", LOGISTIC)(np.array([0.0, 0.0, 1.0, 1.0]), score, None) == 1.0
+
+
+def one_against_rest(function, y, p, weight):
+    classes = np.eye(p.shape[1])[y.astype(int)]
+    values = [function(classes[:, k], p[:, k], sample_weight=weight) for k in range(p.shape[1])]
+    return np.average(values, weights=np.average(classes, axis=0, weights=weight))
+
+
+CLASSES = {
+    "log_loss": lambda y, p, w: reference.log_loss(y, p, sample_weight=w),
+    "auc": lambda y, p, w: one_against_rest(reference.roc_auc_score, y, p, w),
+    "average_precision": lambda y, p, w: one_against_rest(
+        reference.average_precision_score, y, p, w
+    ),
+    "accuracy": lambda y, p, w: reference.accuracy_score(y, p.argmax(axis=1), sample_weight=w),
+    "error": lambda y, p, w: reference.zero_one_loss(y, p.argmax(axis=1), sample_weight=w),
+    "brier": lambda y, p, w: np.average(
+        ((p - np.eye(3)[y.astype(int)]) ** 2).sum(axis=1), weights=w
+    ),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", CLASSES)
+def test_three_classes(rng, name, weighted):
+    score = rng.normal(size=(N, 3))
+    y = (score + rng.gumbel(size=(N, 3))).argmax(axis=1).astype(float)
+    weight = weights(rng, weighted)
+    metric = find(name, FakeLoss("other", "softmax", 3))
+    expected = CLASSES[name](y, LINKS["softmax"](score), weight)
+    assert metric(y, score, weight) == pytest.approx(expected, rel=1e-12)
+
+
+def test_auc_of_three_classes_is_scikit_learns(rng):
+    score = rng.normal(size=(N, 3))
+    y = rng.integers(0, 3, N).astype(float)
+    p = LINKS["softmax"](score)
+    expected = reference.roc_auc_score(y, p, multi_class="ovr", average="weighted")
+    assert find("auc", SOFTMAX)(y, score, None) == pytest.approx(expected, rel=1e-12)
+
+
+def test_class_that_the_evaluation_data_lack(rng):
+    """It has no weight in the mean, but no other class changes."""
+    score = rng.normal(size=(N, 3))
+    y = rng.integers(0, 2, N).astype(float)
+    p = LINKS["softmax"](score)
+    values = [reference.roc_auc_score(y == k, p[:, k]) for k in range(2)]
+    expected = np.average(values, weights=np.bincount(y.astype(int)))
+    assert find("auc", SOFTMAX)(y, score, None) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["auc", "average_precision"])
+@pytest.mark.parametrize("loss", [LOGISTIC, SOFTMAX], ids=["logistic", "softmax"])
+def test_one_class_only(name, loss):
+    score = np.zeros((4, loss.n_outputs))
+    with pytest.raises(ValueError, match=f"{name}.* not defined where all rows are of one class"):
+        find(name, loss)(np.zeros(4), score, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "loss", "name"),
+    [
+        (None, FakeLoss(), "squared_error"),
+        (None, LOGISTIC, "log_loss"),
+        ("log_loss", SOFTMAX, "log_loss"),
+        ("quantile", FakeLoss("quantile", "ordered", 3), "quantile"),
+        ("exponential", FakeLoss("exponential", "logistic_of_double"), "exponential"),
+    ],
+)
+def test_own_value_of_the_loss(given, loss, name):
+    metric = find(given, loss, n_threads=7)
+    assert metric.name == name
+    assert not metric.greater_is_better
+    assert metric(np.zeros(2), np.zeros((2, loss.n_outputs)), None) == 1007.0
+
+
+def largest_error(y, score, weight):
+    return np.abs(y - score).max()
+
+
+def test_function():
+    metric = find(largest_error, FakeLoss())
+    assert metric == Metric("largest_error", largest_error, greater_is_better=False)
+    result = metric(np.array([1.0, 2.0]), np.array([[1.5], [2.0]]), None)
+    assert result == 0.5
+    assert type(result) is float
+    assert find(partial(largest_error), FakeLoss()).name == "partial"
+
+
+def test_metric_is_taken_as_it_is():
+    metric = Metric("up", largest_error, greater_is_better=True)
+    assert find(metric, LOGISTIC) is metric
+
+
+def test_function_sees_all_outputs_and_weights():
+    seen = []
+    find(lambda *arrays: float(seen.append(arrays) or 0.0), SOFTMAX)(
+        np.zeros(4), np.zeros((4, 3)), np.ones(4)
+    )
+    ((y, score, weight),) = seen
+    assert (y.shape, score.shape, weight.shape) == ((4,), (4, 3), (4,))
+
+
+def test_function_cannot_change_the_scores():
+    def spoil(y, score, weight):
+        score += 1.0
+        return 0.0
+
+    scores = np.zeros((4, 1))
+    with pytest.raises(ValueError, match="read-only"):
+        find(spoil, FakeLoss())(np.zeros(4), scores, None)
+    scores += 1.0  # still ours to change
+
+
+@pytest.mark.parametrize("result", [None, "good", True, np.zeros(3), 1j, [0.5]], ids=repr)
+def test_result_that_is_no_number(result):
+    with pytest.raises(TypeError, match=r"'odd' returned .* must return one number"):
+        Metric("odd", lambda y, score, weight: result)(np.zeros(3), np.zeros((3, 1)), None)
+
+
+@pytest.mark.parametrize("result", [1, np.float32(1), np.array(1.0), np.int64(1)], ids=repr)
+def test_results_that_are_numbers(result):
+    value = Metric("odd", lambda y, score, weight: result)(np.zeros(3), np.zeros((3, 1)), None)
+    assert value == 1.0
+    assert type(value) is float
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "message"),
+    [
+        ("logloss", LOGISTIC, "no such metric. Use one of log_loss, auc, average_precision"),
+        ("auc", FakeLoss(), "does not fit loss='squared_error'. Use one of squared_error, rmse"),
+        ("rmse", LOGISTIC, "does not fit loss='log_loss'. Use one of log_loss, auc"),
+        ("rmse", FakeLoss("quantile", "ordered", 3), "Use one of quantile, a function"),
+        ("tweedie_deviance", FakeLoss("poisson"), "does not fit loss='poisson'"),
+        ("huber", FakeLoss(), "no such metric"),
+    ],
+)
+def test_names_that_do_not_fit(name, loss, message):
+    with pytest.raises(ValueError, match=message):
+        find(name, loss)
+
+
+@pytest.mark.parametrize("given", [3, b"auc", {"auc": 1}], ids=repr)
+def test_types_that_are_no_metric(given):
+    with pytest.raises(TypeError, match=r"eval_metric=.* must be a name, a function"):
+        find(given, LOGISTIC)
+
+
+def test_several():
+    found = find_all(["auc", largest_error, "log_loss"], LOGISTIC)
+    assert [metric.name for metric in found] == ["auc", "largest_error", "log_loss"]
+    assert [metric.name for metric in find_all("error", LOGISTIC)] == ["error"]
+    assert [metric.name for metric in find_all(None, LOGISTIC)] == ["log_loss"]
+
+
+def test_several_of_one_name():
+    with pytest.raises(ValueError, match="2 metrics called 'auc'"):
+        find_all(["auc", "log_loss", "auc"], LOGISTIC)
+    with pytest.raises(ValueError, match=r"eval_metric=\[\] is not allowed"):
+        find_all([], LOGISTIC)
+
+
+@pytest.mark.parametrize(
+    ("name", "y", "predicted", "message"),
+    [
+        ("poisson_deviance", 1.0, 0.0, "needs predictions above 0, but the lowest is 0"),
+        ("poisson_deviance", -1.0, 1.0, "needs y of at least 0, but the lowest is -1"),
+        ("gamma_deviance", 0.0, 1.0, "needs y above 0, but the lowest is 0"),
+        ("gamma_deviance", 1.0, -2.0, "needs predictions above 0, but the lowest is -2"),
+    ],
+)
+def test_values_outside_the_domain(name, y, predicted, message):
+    with pytest.raises(ValueError, match=message):
+        find(name, FakeLoss())(np.full(3, y), np.full((3, 1), predicted), None)
+
+
+def test_auc_takes_about_one_sort(rng, monkeypatch):
+    sorts = []
+    argsort = np.argsort
+    monkeypatch.setattr(metrics.np, "argsort", lambda *a, **k: sorts.append(1) or argsort(*a, **k))
+    find("auc", LOGISTIC)((rng.random(N) < 0.5).astype(float), rng.normal(size=(N, 1)), None)
+    assert sorts == [1]
