@@ -3,10 +3,11 @@
     python tools/write_docstrings.py            rewrite the files that differ
     python tools/write_docstrings.py --check    change nothing; fail where a file differs
 
-A class in src/arboost/algorithms names its table of params.py as the class attribute ``_TABLE`` and
-lists its parameters, in order, in ``__init__``. The tool fills in the rest: type and default of each
-parameter in the signature, and between the headings "Parameters" and "Attributes" of the docstring
-its type, default and sentence. To add a parameter, write its bare name into ``__init__`` and run it.
+A class in src/arboost/algorithms names its table of params.py as the class attribute ``_TABLE``
+and lists its parameters, in order, in ``__init__``. The tool fills in the rest: type and default of
+each parameter in the signature, and between the headings "Parameters" and "Attributes" of the
+docstring its type, default and sentence. To add a parameter, write its bare name into ``__init__``
+and run the tool.
 """
 
 from __future__ import annotations
@@ -37,10 +38,7 @@ def default(param: Param) -> str:
 def described(param: Param) -> str:
     """Return one parameter as a NumPy docstring has it."""
     text = textwrap.fill(param.text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
-    head = f"{param.name} : {param.type_name}, default={default(param)}"
-    # numpydoc has no way to break this line, so a long one ends after the type.
-    head = head if len(head) + 4 <= WIDTH else f"{param.name} : {param.type_name}"
-    return f"    {head}\n{text}\n"
+    return f"    {param.name} : {param.type_name}, default={default(param)}\n{text}\n"
 
 
 def signature(listed: list[Param]) -> str:

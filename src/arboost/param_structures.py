@@ -27,15 +27,8 @@ __all__ = [
 class LossChoice(Choice):
     """One of a few words, or an `arboost.CustomLoss`; model files keep its name only."""
 
-    @property
-    def type_name(self) -> str:
-        """Type as the docstrings show it."""
-        return f"{super().type_name} or arboost.CustomLoss"
-
-    @property
-    def annotation(self) -> str:
-        """Type as the signatures have it."""
-        return "str | CustomLoss"
+    type_name: ClassVar[str] = "str or arboost.CustomLoss"  # type: ignore[misc]
+    annotation: ClassVar[str] = "str | CustomLoss"  # type: ignore[misc]
 
     @property
     def allowed(self) -> str:

@@ -314,8 +314,8 @@ BOOSTED_REGRESSOR: Mapping[str, Param] = PARAMS | _table(
         name="loss",
         default="squared_error",
         options=_LOSSES,
-        text="What is made small; poisson, gamma and tweedie predict the exponential of the sum of "
-        "the trees.",
+        text="What is made small: squared_error, absolute_error, huber, quantile, or for a mean "
+        "above 0 poisson, gamma, tweedie; or functions of your own.",
     ),
     Quantiles(
         name="alpha",
@@ -341,7 +341,8 @@ BOOSTED_CLASSIFIER: Mapping[str, Param] = PARAMS | _table(
         name="loss",
         default="log_loss",
         options=("log_loss", "exponential"),
-        text="What is made small; exponential, AdaBoost's loss, is for two classes.",
+        text="What is made small: log_loss, for two classes also exponential, AdaBoost's loss; or "
+        "functions of your own.",
     ),
     Choice(
         name="multi_strategy",

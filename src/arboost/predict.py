@@ -57,8 +57,8 @@ def answer(model: Model, raw: NDArray[np.float64]) -> NDArray[Any]:
     if model.classes is None:
         values = LINKS[model.link](raw)
         return values[:, 0] if model.n_outputs == 1 else values
-    # Both links keep the order of the scores, so the most likely class needs no exp.
-    best = (raw[:, 0] > 0).astype(np.intp) if model.link == "logistic" else raw.argmax(axis=1)
+    # The links keep the order of the scores, so the most likely class needs no exp.
+    best = raw.argmax(axis=1) if model.link == "softmax" else (raw[:, 0] > 0).astype(np.intp)
     labels: NDArray[Any] = model.classes[best]
     return labels
 
