@@ -56,8 +56,9 @@ struct WalkArgs {
   TreeRows rows;
   const WalkNode* nodes;
   const double* values;  // [n_nodes][width]
-  int depth;             // of the deepest leaf
-  std::size_t width;     // numbers in a leaf
+  std::size_t n_nodes;
+  int depth;          // of the deepest leaf
+  std::size_t width;  // numbers in a leaf
   std::size_t score_stride;
   double factor;  // on the values
 };

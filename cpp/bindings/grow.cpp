@@ -261,6 +261,9 @@ void bind_grow(nb::module_& m) {
       .def("set_values", &set_values, nb::arg("values"), "Other values for the last tree's nodes.")
       .def("scale_tree", &scale_tree, nb::arg("tree"), nb::arg("factor"),
            "Multiplies the values of a tree.")
+      .def_prop_ro(
+          "n_nodes", [](const TreeGrower& self) { return self.trees.n_nodes(self.last()); },
+          "Nodes of the last tree.")
       .def_prop_ro("n_trees", [](const TreeGrower& self) { return self.trees.n_trees(); })
       .def("trees", &trees, "All trees grown so far, as flat arrays.")
       .def("restore", &restore, nb::arg("arrays"), "Takes trees back that `trees` gave.");

@@ -12,6 +12,7 @@ void bind_bin(nb::module_& m);
 void bind_loss(nb::module_& m);
 void bind_grow(nb::module_& m);
 void bind_predict(nb::module_& m);
+void bind_random(nb::module_& m);
 void bind_kernels(nb::module_& m);
 
 }  // namespace arboost::bindings
@@ -27,5 +28,6 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_loss(m);
   arboost::bindings::bind_grow(m);
   arboost::bindings::bind_predict(m);
+  arboost::bindings::bind_random(m);
   arboost::bindings::bind_kernels(m);
 }

@@ -53,8 +53,15 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
     const std::uint32_t missing = default_left[start + i] ? codes.n_bins[f] : ~std::uint32_t{0};
     nodes[i] = {f, static_cast<std::uint32_t>(bin[start + i]), missing, child};
   }
-  const WalkArgs args{codes,   rows,  nodes.data(),  values(tree),
-                      deepest, width, scores.stride, factor};
+  const WalkArgs args{.codes = codes,
+                      .rows = rows,
+                      .nodes = nodes.data(),
+                      .values = values(tree),
+                      .n_nodes = n,
+                      .depth = deepest,
+                      .width = width,
+                      .score_stride = scores.stride,
+                      .factor = factor};
   team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     kernels().walk(args, begin, end, scores.scores);
   });

@@ -6,19 +6,27 @@ adds what their leaves say to the scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.binning import Binned
+from arboost.dropout import Dropout
 from arboost.grow import TreeParams, make_grower, thresholds
-from arboost.losses import LOSSES, Target
+from arboost.losses import Loss, Target
+from arboost.metrics import Metric
 from arboost.model import Forest
+from arboost.monitor import Monitor
+from arboost.sampling import RowSampling
 
-__all__ = ["Fitted", "Recipe", "Round", "train"]
+__all__ = ["EvaluationSet", "Fitted", "Recipe", "Training", "TrainingSet", "train"]
+
+Scores = NDArray[np.float64]
+Rows = NDArray[np.uint32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +35,10 @@ class Recipe:
 
     Attributes
     ----------
-    loss : str
-        Name of the loss.
-    n_outputs : int
-        Scores of a row: 1, or one for each class.
+    loss : Loss
+    boosting : {"newton", "gradient"}
+        Trees on gradients and hessians, with leaves -G / (H + lambda); or Friedman's: least-squares
+        trees on gradients, with leaves that minimise the loss.
     n_estimators : int
         Rounds.
     learning_rate : float
@@ -39,25 +47,71 @@ class Recipe:
         One tree a round with a number for every output in its leaves, instead of one tree for
         each output.
     tree : TreeParams
+    rows : RowSampling
+    dropout : Dropout or None
+    parallel_trees : int
+        Trees, each on a sample of its own, whose mean makes up a round's tree.
     base_score : float or None
         Scores to start from; None for the loss's best constant.
     """
 
-    loss: str
-    n_outputs: int
+    loss: Loss
     n_estimators: int
     learning_rate: float
-    vector_leaves: bool
     tree: TreeParams
+    boosting: str = "newton"
+    vector_leaves: bool = False
+    rows: RowSampling = field(default_factory=RowSampling)
+    dropout: Dropout | None = None
+    parallel_trees: int = 1
     base_score: float | None = None
+
+    @property
+    def width(self) -> int:
+        """Numbers in a leaf."""
+        return self.loss.n_outputs if self.vector_leaves else 1
+
+    @property
+    def tree_outputs(self) -> range:
+        """The first output of each tree that a round needs."""
+        return range(0, self.loss.n_outputs, self.width)
+
+    @property
+    def trees_per_round(self) -> int:
+        """Trees that a round grows."""
+        return self.parallel_trees * len(self.tree_outputs)
 
 
 @dataclass(frozen=True)
-class Round:
-    """What has just been done: round number ``index``, from 0, of ``total``."""
+class TrainingSet:
+    """What is learnt from: rows of a binned table, and their target.
 
-    index: int
-    total: int
+    Attributes
+    ----------
+    binned : Binned
+    target : Target
+        Of the training rows alone, in their order.
+    rows : uint32 array, or None for all
+        The training rows among those of the table, ascending.
+    start : float64 array of shape (n_training, n_outputs), or None
+        Scores of a model whose training goes on.
+    """
+
+    binned: Binned
+    target: Target
+    rows: Rows | None = None
+    start: Scores | None = None
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """What is looked at after every round: rows of a table that was binned with the same edges."""
+
+    name: str
+    codes: core.Codes
+    target: Target
+    rows: Rows | None = None
+    start: Scores | None = None
 
 
 @dataclass(frozen=True)
@@ -65,57 +119,219 @@ class Fitted:
     """The forest, and the scores that its trees add to, shape (n_outputs,)."""
 
     forest: Forest
-    base_score: NDArray[np.float64]
+    base_score: Scores
 
 
-def train(
-    recipe: Recipe,
-    binned: Binned,
-    target: Target,
-    *,
-    n_threads: int,
-    seed: int,
-    on_round: Callable[[Round], None] | None = None,
-) -> Fitted:
+class Training:
+    """A fit between two rounds: its trees, their weights, and the scores they have led to."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        data: TrainingSet,
+        evaluations: Sequence[EvaluationSet] = (),
+        *,
+        n_threads: int,
+        seed: int,
+    ) -> None:
+        loss = recipe.loss
+        self.recipe = recipe
+        self.data = data
+        self.evaluations = tuple(evaluations)
+        self.n_threads = n_threads
+        self.seed = seed
+        self.grower = make_grower(data.binned, recipe.tree, recipe.width, data.rows)
+        self.base_score = (
+            loss.start(data.target)
+            if recipe.base_score is None
+            else np.full(loss.n_outputs, recipe.base_score)
+        )
+        self.scores = self._start(data)
+        self.evaluation_scores = [self._start(part) for part in self.evaluations]
+        self.weights = np.empty(0)  # of the rounds so far
+        self._sample = core.Sample()
+        self._gradients = self._new_gradients()
+        # Friedman's leaves come from the hessians too, which his trees do not look at.
+        needs_hessians = recipe.boosting == "gradient" and not loss.constant_hessian
+        self._newton = self._new_gradients() if needs_hessians else self._gradients
+
+    def run_round(self) -> None:
+        """Grow the trees of one more round."""
+        index = len(self.weights)
+        dropped = self._drop(index)
+        self._take_gradients()
+        for place in range(self.recipe.parallel_trees):
+            self._grow_trees(index * self.recipe.parallel_trees + place)
+        weight = self._settle(dropped)
+        self._add_round(index, weight)
+        self.weights = np.append(self.weights, weight)
+
+    def results(self, metrics: Sequence[Metric]) -> dict[str, dict[str, float]]:
+        """Return the metrics of every evaluation set at the scores so far."""
+        return {
+            part.name: {
+                metric.name: metric(part.target.y, scores, part.target.weight) for metric in metrics
+            }
+            for part, scores in zip(self.evaluations, self.evaluation_scores, strict=True)
+        }
+
+    def fitted(self, weights: NDArray[np.float64]) -> Fitted:
+        """Return the first rounds, each times its weight."""
+        forest = _forest(self.grower, self.data.binned, self.recipe)
+        forest = forest.first(len(weights) * self.recipe.trees_per_round)
+        if not (weights == 1.0).all():
+            factors = np.repeat(weights, self.recipe.trees_per_round)
+            of_node = np.repeat(factors, np.diff(forest.tree_start))
+            forest = replace(forest, value=forest.value * of_node[:, np.newaxis])
+        return Fitted(forest, self.base_score)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that the next round depends on, apart from what the fit was given."""
+        scores = {f"scores_{i}": scores for i, scores in enumerate(self._all_scores())}
+        return {"weights": self.weights, **scores, **self.grower.trees()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go back to a state; the next round is then what it would have been."""
+        for i, scores in enumerate(self._all_scores()):
+            scores[:] = state[f"scores_{i}"]
+        self.weights = state["weights"].copy()
+        self.grower.restore(state)
+
+    def _all_scores(self) -> list[Scores]:
+        return [self.scores, *self.evaluation_scores]
+
+    @property
+    def _adds_at_once(self) -> bool:
+        """Whether a tree may go into the training scores before the round is complete.
+
+        Then the leaves that growing has found for the rows are used, and no tree is walked.
+        """
+        return self.recipe.parallel_trees == 1 and self.recipe.dropout is None
+
+    def _start(self, part: TrainingSet | EvaluationSet) -> Scores:
+        if part.start is not None:
+            return part.start.copy()
+        return np.tile(self.base_score, (len(part.target.y), 1))
+
+    def _new_gradients(self) -> core.Gradients:
+        n_rows = len(self.data.target.y)
+        return core.Gradients(n_rows, self.recipe.loss.n_outputs, by_row=self.recipe.width > 1)
+
+    def _take_gradients(self) -> None:
+        loss, target = self.recipe.loss, self.data.target
+        least_squares = self.recipe.boosting == "gradient"
+        loss.gradients(
+            target, self.scores, self._gradients, self.n_threads, least_squares=least_squares
+        )
+        if self._newton is not self._gradients:
+            loss.gradients(target, self.scores, self._newton, self.n_threads)
+
+    def _grow_trees(self, draw: int) -> None:
+        recipe = self.recipe
+        sample = recipe.rows.draw(
+            self._gradients, self._sample, seed=self.seed, draw=draw, n_threads=self.n_threads
+        )
+        rate = recipe.learning_rate / recipe.parallel_trees
+        for output in recipe.tree_outputs:
+            number = self.grower.n_trees
+            self.grower.grow(
+                self._gradients, output, self.seed, number, rate, sample, self.n_threads
+            )
+            values = self._other_values(output)
+            if values is not None:
+                limit = recipe.tree.max_delta_step or np.inf
+                self.grower.set_values(rate * values.clip(-limit, limit))
+            if self._adds_at_once:
+                self.grower.add_leaves(self.scores, output, self.n_threads)
+
+    def _other_values(self, output: int) -> NDArray[np.float64] | None:
+        """Return the values of the last tree's nodes where they are not -G / (H + lambda)."""
+        recipe, loss = self.recipe, self.recipe.loss
+        if loss.refits(recipe.boosting):
+            leaf = self.grower.leaf_of_row()
+            n_nodes = self.grower.n_nodes
+            return np.stack(
+                [
+                    loss.refit(self.data.target, self.scores, k, leaf, n_nodes, self.n_threads)
+                    for k in range(output, output + recipe.width)
+                ],
+                axis=1,
+            )
+        if recipe.boosting == "gradient":
+            sums = self.grower.leaf_sums(self._newton, output, self.n_threads)
+            return loss.leaf_values(sums[..., 0], sums[..., 1])
+        return None
+
+    def _drop(self, index: int) -> NDArray[np.intp]:
+        """Take dropped rounds out of the training scores."""
+        if self.recipe.dropout is None:
+            return np.empty(0, np.intp)
+        dropped = self.recipe.dropout.draw(self.weights, seed=self.seed, index=index)
+        for round_ in dropped:
+            self._add_to(self.data, self.scores, int(round_), -self.weights[round_])
+        return dropped
+
+    def _settle(self, dropped: NDArray[np.intp]) -> float:
+        """Put dropped rounds back with their new weights; return the weight of the new round."""
+        if self.recipe.dropout is None:
+            return 1.0
+        new, factor = self.recipe.dropout.factors(len(dropped), self.recipe.learning_rate)
+        for round_ in dropped:
+            old = self.weights[round_]
+            self.weights[round_] = old * factor
+            self._add_to(self.data, self.scores, int(round_), old * factor)
+            for part, scores in zip(self.evaluations, self.evaluation_scores, strict=True):
+                self._add_to(part, scores, int(round_), old * factor - old)
+        return new
+
+    def _add_round(self, index: int, weight: float) -> None:
+        """Add a new round to all scores."""
+        if not self._adds_at_once:
+            self._add_to(self.data, self.scores, index, weight)
+        for part, scores in zip(self.evaluations, self.evaluation_scores, strict=True):
+            self._add_to(part, scores, index, weight)
+
+    def _add_to(
+        self, part: TrainingSet | EvaluationSet, scores: Scores, round_: int, factor: float
+    ) -> None:
+        codes = part.codes if isinstance(part, EvaluationSet) else part.binned.codes
+        first = round_ * self.recipe.trees_per_round
+        for place in range(self.recipe.trees_per_round):
+            output = self.recipe.tree_outputs[place % len(self.recipe.tree_outputs)]
+            self.grower.add_tree(
+                first + place, factor, codes, part.rows, scores, output, self.n_threads
+            )
+
+
+def train(training: Training, monitor: Monitor, metrics: Sequence[Metric] = ()) -> Fitted:
     """Train a forest.
 
-    The result depends on nothing but the recipe, the table, the target and the seed.
+    The result depends on nothing but the recipe, the table, the target and the seed, and where the
+    monitor stops.
     """
-    loss = LOSSES[recipe.loss]
-    n_rows = len(target.y)
-    width = recipe.n_outputs if recipe.vector_leaves else 1
-    tree_outputs = range(0, recipe.n_outputs, width)
-    grower = make_grower(binned, recipe.tree, width)
-    gradients = core.Gradients(n_rows, recipe.n_outputs, by_row=width > 1)
-    base_score = (
-        loss.start(target, recipe.n_outputs)
-        if recipe.base_score is None
-        else np.full(recipe.n_outputs, recipe.base_score)
-    )
-    scores = np.tile(base_score, (n_rows, 1))
-    for index in range(recipe.n_estimators):
-        loss.gradients(target, scores, gradients, n_threads)
-        for output in tree_outputs:
-            grower.grow(gradients, output, seed, index, recipe.learning_rate, None, n_threads)
-            grower.add_leaves(scores, output, n_threads)
-        if on_round is not None:
-            on_round(Round(index, recipe.n_estimators))
-    return Fitted(_forest(grower, binned, recipe, tree_outputs), base_score)
+    best = training.weights
+    stop = False
+    while not stop:
+        training.run_round()
+        stop = monitor.after_round(len(training.weights) - 1, training.results(metrics))
+        if monitor.is_best:
+            best = training.weights.copy()
+    return training.fitted(best if monitor.cuts_to_best else training.weights)
 
 
-def _forest(grower: core.Grower, binned: Binned, recipe: Recipe, tree_outputs: range) -> Forest:
+def _forest(grower: core.Grower, binned: Binned, recipe: Recipe) -> Forest:
     """The grower's trees, with the values that splits compare with instead of bins."""
     trees = grower.trees()
     is_leaf = trees["left"] == 0
-    width = recipe.n_outputs // len(tree_outputs)
+    n_rounds = grower.n_trees // len(recipe.tree_outputs)
     return Forest(
         tree_start=trees["tree_start"],
         feature=trees["feature"],
         threshold=thresholds(binned, trees["feature"], trees["bin"], is_leaf),
         left=trees["left"],
         default_left=trees["default_left"].view(np.bool_),
-        value=trees["value"].reshape(-1, width),
+        value=trees["value"].reshape(-1, recipe.width),
         gain=trees["gain"],
         cover=trees["cover"],
-        output=np.tile(np.array(tree_outputs, np.int32), recipe.n_estimators),
+        output=np.tile(np.array(recipe.tree_outputs, np.int32), n_rounds),
     )

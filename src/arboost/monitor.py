@@ -77,6 +77,7 @@ class Monitor:
 
     Attributes
     ----------
+    total : int
     history : dict of str to dict of str to list of float
         Results of all rounds, by evaluation set and metric.
     best_index : int or None
@@ -105,7 +106,7 @@ class Monitor:
                     f"callbacks hold {callback!r} ({type(callback).__name__}), but each must be a "
                     "function of an arboost.Round. Pass a list of functions."
                 )
-        self._total = total
+        self.total = total
         self._metrics = tuple(metrics)
         self._patience = n_iter_no_change
         self._tol = tol
@@ -147,13 +148,13 @@ class Monitor:
         frozen = MappingProxyType(
             {name: MappingProxyType(dict(of)) for name, of in results.items()}
         )
-        done = Round(index, self._total, now - self._started, frozen, self.best_index)
+        done = Round(index, self.total, now - self._started, frozen, self.best_index)
         asked = [callback for callback in self._callbacks if _answer(callback, done)]
         if self._is_stale(index):
             self.stop_reason = "n_iter_no_change"
         elif asked:
             self.stop_reason = f"callback {_name(asked[0])}"
-        elif index + 1 >= self._total:
+        elif index + 1 >= self.total:
             self.stop_reason = "n_estimators"
         elif self._would_overrun():
             self.stop_reason = "max_time"
@@ -174,7 +175,7 @@ class Monitor:
             )
         if rounds and self._is_stale(rounds - 1):
             self.stop_reason = "n_iter_no_change"
-        elif rounds >= self._total:
+        elif rounds >= self.total:
             self.stop_reason = "n_estimators"
         return self.stop_reason is not None
 

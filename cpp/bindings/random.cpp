@@ -1,0 +1,36 @@
+// Binding of the random bits: what Python draws comes from the same hash as what the core draws.
+#include "random.h"
+
+#include <nanobind/stl/string.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "bindings/common.h"
+
+namespace arboost::bindings {
+namespace {
+
+Purpose purpose_named(const std::string& name) {
+  if (name == "dropout") return Purpose::dropout;
+  if (name == "validation") return Purpose::validation;
+  throw std::invalid_argument("unknown purpose '" + name + "'");
+}
+
+nb::object hashes(const std::string& purpose, std::uint64_t seed, std::uint64_t round,
+                  std::size_t count) {
+  const Purpose which = purpose_named(purpose);
+  auto* bits = new std::uint64_t[count];
+  nb::capsule owner(bits, [](void* p) noexcept { delete[] static_cast<std::uint64_t*>(p); });
+  for (std::size_t i = 0; i < count; ++i) bits[i] = counter_hash(seed, which, round, i);
+  return nb::cast(nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(bits, {count}, owner));
+}
+
+}  // namespace
+
+void bind_random(nb::module_& m) {
+  m.def("counter_hash", &hashes, nb::arg("purpose"), nb::arg("seed"), nb::arg("round"),
+        nb::arg("count"), "64 random bits for each index below `count`.");
+}
+
+}  // namespace arboost::bindings

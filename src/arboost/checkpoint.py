@@ -1,0 +1,259 @@
+"""Training state <-> a file, so that a killed fit goes on where it was.
+
+A state is arrays (trees, scores, results), a few facts, and a fingerprint of what it belongs to:
+the parameters in clear, the data as digests. A fit resumes only from a state of its own
+fingerprint. The layout is that of `container`: checked, and nothing executable inside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.container import Format, errors_named, pack, read_file, unpack, write_file
+from arboost.errors import listing
+
+__all__ = ["Checkpoint", "HeldInterrupt", "State", "digest", "read_state", "write_state"]
+
+FORMAT = Format(
+    what="checkpoint",
+    magic=b"\x91ARC\r\n\x1a\n",
+    version=1,
+    oldest_reader=1,
+    source="Give the path of a checkpoint, or of no file yet.",
+    remedy="Delete it to start the fit anew.",
+)
+
+_DIGEST = "blake2b:"  # what fingerprints of data start with
+_LONGEST_VALUE = 60  # characters of a value that messages show
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a fit keeps its state, and how often.
+
+    A fit that finds a file there goes on from it, and ends in the same model as if it had never
+    stopped. The file goes when the fit is done.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file; its folder must exist.
+    every : int, default=10
+        Rounds between two writings. Ctrl-C writes once more, after the round that it meets.
+
+    Examples
+    --------
+    >>> from arboost import Checkpoint
+    >>> Checkpoint("fit.arc", every=50).every
+    50
+    """
+
+    path: str | os.PathLike[str]
+    every: int = 10
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | os.PathLike):
+            raise TypeError(
+                f"checkpoint={self.path!r} ({type(self.path).__name__}) is not allowed: it must be "
+                "a path, an arboost.Checkpoint, or None. Pass the path of a file."
+            )
+        if isinstance(self.every, bool) or not isinstance(self.every, int):
+            raise TypeError(
+                f"every={self.every!r} ({type(self.every).__name__}) is not allowed: it must be an "
+                "integer of at least 1. Use every=10."
+            )
+        if self.every < 1:
+            raise ValueError(
+                f"every={self.every} is not allowed: it must be an integer of at least 1. Use "
+                "every=10."
+            )
+        folder = os.path.dirname(os.path.realpath(os.fsdecode(self.path)))
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(
+                f"checkpoint={os.fsdecode(self.path)!r} is in the folder {folder!r}, which does "
+                "not exist. Make the folder first."
+            )
+
+    @classmethod
+    def of(cls, given: object) -> Checkpoint | None:
+        """Return the checkpoint that a user means: a Checkpoint, a path, or None."""
+        if given is None or isinstance(given, Checkpoint):
+            return given
+        return cls(given)  # type: ignore[arg-type]  # its own check says what is allowed
+
+    def is_due(self, rounds: int) -> bool:
+        """Return whether to write after so many rounds."""
+        return rounds % self.every == 0
+
+    def load(self, fingerprint: Mapping[str, Any]) -> State | None:
+        """Return the state to go on from; None where there is no file.
+
+        Raises
+        ------
+        ModelFileError
+            The file is damaged, or no checkpoint.
+        ValueError
+            The state belongs to another fit.
+        """
+        try:
+            state = read_state(self.path)
+        except FileNotFoundError:
+            return None
+        _refuse_other(state.fingerprint, fingerprint, os.fsdecode(self.path))
+        return state
+
+    def store(self, state: State) -> None:
+        """Write a state; a failure leaves the one that was there before."""
+        write_state(state, self.path)
+
+    def remove(self) -> None:
+        """Delete the file, if there is one."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class State:
+    """A fit between two rounds.
+
+    Attributes
+    ----------
+    fingerprint : dict
+        What the fit depends on: parameters in clear, and data as `digest` gives them.
+    facts : dict
+        Small things, as JSON: the number of rounds, names.
+    arrays : dict of str to array
+        Everything large.
+    """
+
+    fingerprint: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+
+
+def write_state(state: State, path: str | os.PathLike[str]) -> None:
+    """Write a state to a file; a failure leaves the file that was there before."""
+    header = {"fingerprint": dict(state.fingerprint), "facts": dict(state.facts)}
+    write_file(path, pack(FORMAT, header, state.arrays))
+
+
+def read_state(path: str | os.PathLike[str]) -> State:
+    """Return the state in a file; raise ModelFileError where it holds none, or a damaged one.
+
+    The arrays are read-only. That they fit the fit is for the fit to check.
+    """
+    data = read_file(FORMAT, path)
+    with errors_named(FORMAT, f"the checkpoint {os.fsdecode(path)!r}"):
+        header, arrays = unpack(FORMAT, data)
+        for name in ("fingerprint", "facts"):
+            if type(header[name]) is not dict:
+                raise TypeError(f"{name} of another kind")
+        return State(fingerprint=header["fingerprint"], facts=header["facts"], arrays=arrays)
+
+
+def digest(*arrays: NDArray[Any] | None) -> str:
+    """Return a fingerprint of arrays: their types, shapes and bytes.
+
+    Examples
+    --------
+    >>> digest(np.zeros(2)) == digest(np.zeros(2)), digest(np.zeros(2)) == digest(np.zeros((2, 1)))
+    (True, False)
+    """
+    result = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        if array is None:
+            result.update(b"none;")
+            continue
+        stored = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+        result.update(f"{stored.dtype.str}{stored.shape};".encode())
+        result.update(stored.reshape(-1).view(np.uint8).data)
+    return f"{_DIGEST}{result.hexdigest()}"
+
+
+class HeldInterrupt:
+    """Holds the first Ctrl-C back, so that a round can end and its state be written.
+
+    A second Ctrl-C interrupts at once. In threads other than the main one, where Python delivers no
+    signals, nothing is held.
+
+    Examples
+    --------
+    >>> with HeldInterrupt() as interrupt:
+    ...     interrupt.asked
+    False
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            # A program that ignores Ctrl-C, or has its own use for it, keeps that.
+            if before is signal.default_int_handler:
+                self._before = before
+                signal.signal(signal.SIGINT, self._hold)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._restore()
+        if self.asked and error is None:
+            raise KeyboardInterrupt
+
+    def _hold(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        self._restore()
+
+    def _restore(self) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None
+
+
+def _refuse_other(stored: Mapping[str, Any], current: Mapping[str, Any], path: str) -> None:
+    """Raise ValueError, and say what differs, unless a stored state is one of this fit."""
+    current = json.loads(json.dumps(dict(current)))  # tuples become lists, as they do in the file
+    if stored == current:
+        return
+    differences = [
+        _difference(name, stored, current)
+        for name in sorted({*stored, *current})
+        if (name in stored) != (name in current) or stored.get(name) != current.get(name)
+    ]
+    raise ValueError(
+        f"the checkpoint {path!r} is of another fit. They differ in "
+        f"{listing(differences)}. Make them equal to go on, delete the file to start anew, or give "
+        "another path."
+    )
+
+
+def _difference(name: str, stored: Mapping[str, Any], current: Mapping[str, Any]) -> str:
+    texts = []
+    for fingerprint in (stored, current):
+        if name not in fingerprint:
+            texts.append("not given")
+        elif str(fingerprint[name]).startswith(_DIGEST):
+            return name  # a digest would say nothing to anybody
+        else:
+            text = repr(fingerprint[name])
+            more = len(text) > _LONGEST_VALUE
+            texts.append(f"{text[:_LONGEST_VALUE]}..." if more else text)
+    return f"{name} ({texts[0]} there, {texts[1]} now)"

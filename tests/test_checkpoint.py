@@ -1,0 +1,289 @@
+"""Checkpoints: what was written comes back, damage shows, and no fit takes another's state."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import struct
+import threading
+
+import numpy as np
+import pytest
+
+from arboost import ModelFileError
+from arboost.checkpoint import (
+    Checkpoint,
+    HeldInterrupt,
+    State,
+    digest,
+    read_state,
+    write_state,
+)
+
+DIGEST = 32
+FINGERPRINT = {"learning_rate": 0.1, "max_depth": None, "y": digest(np.arange(3.0)), "k": [1, 2]}
+
+
+def state(**changes):
+    fields = {
+        "fingerprint": FINGERPRINT,
+        "facts": {"rounds": 7, "names": ["validation"]},
+        "arrays": {
+            "scores": np.array([[1 / 3], [-0.0], [np.inf], [5e-324]]),
+            "left": np.array([1, 0, 0], np.int32),
+            "default_left": np.array([True, False, True]),
+            "nothing": np.empty((0, 3)),
+            "bytes": np.array([[1, 2], [3, 255]], np.uint8),
+        },
+    }
+    return State(**(fields | changes))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "fit.arc"
+
+
+def sealed(data):
+    body = bytearray(data[:-DIGEST])
+    body[16:24] = struct.pack("<Q", len(data))
+    return bytes(body) + hashlib.blake2b(body, digest_size=DIGEST).digest()
+
+
+def with_header(data, change):
+    (size,) = struct.unpack_from("<Q", data, 24)
+    header = json.loads(data[32 : 32 + size])
+    change(header)
+    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    text += b" " * ((size - len(text)) % 8)
+    return sealed(data[:24] + struct.pack("<Q", len(text)) + text + data[32 + size :])
+
+
+def test_round_trip(path):
+    write_state(state(), path)
+    again = read_state(path)
+    assert again.fingerprint == FINGERPRINT
+    assert again.facts == {"rounds": 7, "names": ["validation"]}
+    assert list(again.arrays) == list(state().arrays)
+    for name, array in state().arrays.items():
+        assert again.arrays[name].dtype == array.dtype
+        assert again.arrays[name].shape == array.shape
+        assert again.arrays[name].tobytes() == array.tobytes()
+    first = path.read_bytes()
+    write_state(again, path)
+    assert path.read_bytes() == first
+
+
+def test_failed_write_leaves_the_old_state(path, monkeypatch):
+    write_state(state(), path)
+    before = path.read_bytes()
+
+    def no_space(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(OSError, match="No space left"):
+        Checkpoint(path).store(state(facts={}))
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_every_flipped_byte_and_every_truncation_is_noticed(path):
+    write_state(state(), path)
+    data = path.read_bytes()
+    for position in range(len(data)):
+        damaged = bytearray(data)
+        damaged[position] ^= 0x80
+        for content in (bytes(damaged), data[:position]):
+            path.write_bytes(content)
+            with pytest.raises(ModelFileError, match=r"cannot read the checkpoint '.*fit.arc'"):
+                read_state(path)
+
+
+def test_model_file_is_no_checkpoint(path):
+    path.write_bytes(b"\x91ARB\r\n\x1a\n" + bytes(100))
+    with pytest.raises(ModelFileError, match="it is no arboost checkpoint"):
+        read_state(path)
+
+
+def set_section(**changes):
+    def change(header):
+        for section in header["sections"]:
+            if section[0] == "scores":
+                section[1] = changes.get("dtype", section[1])
+                section[2] = changes.get("shape", section[2])
+
+    return change
+
+
+HOSTILE = {
+    "huge shape": set_section(shape=[2**62]),
+    "negative shape": set_section(shape=[-4]),
+    "pickled type": set_section(dtype="|O"),
+    "no sections": lambda header: header.update(sections=[]),
+    "no facts": lambda header: header.pop("facts"),
+    "facts of another kind": lambda header: header.update(facts=[1]),
+    "fingerprint of another kind": lambda header: header.update(fingerprint="x"),
+}
+
+
+@pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_headers(path, change):
+    write_state(state(), path)
+    path.write_bytes(with_header(path.read_bytes(), change))
+    with pytest.raises(ModelFileError, match="Delete it to start the fit anew"):
+        read_state(path)
+
+
+def test_load(path):
+    checkpoint = Checkpoint(path)
+    assert checkpoint.load(FINGERPRINT) is None
+    checkpoint.store(state())
+    assert checkpoint.load(FINGERPRINT).facts["rounds"] == 7
+    assert checkpoint.load(FINGERPRINT | {"k": (1, 2)}).facts["rounds"] == 7
+    checkpoint.remove()
+    assert checkpoint.load(FINGERPRINT) is None
+    checkpoint.remove()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"learning_rate": 0.3}, r"differ in learning_rate \(0.1 there, 0.3 now\)\. Make"),
+        ({"max_depth": 6}, r"max_depth \(None there, 6 now\)"),
+        ({"y": digest(np.arange(4.0))}, r"differ in y\. Make"),
+        ({"k": [1, 3]}, r"k \(\[1, 2\] there, \[1, 3\] now\)"),
+        ({"new": "x" * 100}, r"new \(not given there, 'x{59}\.\.\. now\)"),
+        ({"learning_rate": 0.3, "max_depth": 1}, r"0.3 now\), max_depth \("),
+    ],
+)
+def test_state_of_another_fit(path, changes, message):
+    Checkpoint(path).store(state())
+    with pytest.raises(ValueError, match=message):
+        Checkpoint(path).load(FINGERPRINT | changes)
+    assert path.exists()
+
+
+def test_parameter_that_is_no_longer_there(path):
+    Checkpoint(path).store(state())
+    with pytest.raises(ValueError, match=r"max_depth \(None there, not given now\)"):
+        Checkpoint(path).load({key: FINGERPRINT[key] for key in FINGERPRINT if key != "max_depth"})
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        (np.zeros(4, np.float32),),
+        (np.zeros((2, 1)),),
+        (np.array([0.0, -0.0]),),
+        (np.zeros(2), None),
+        (np.zeros(1), np.zeros(1)),
+        (None,),
+        (),
+    ],
+    ids=repr,
+)
+def test_digest_tells_arrays_apart(arrays):
+    assert digest(np.zeros(2)) != digest(*arrays)
+
+
+def test_digest_is_of_the_values_not_of_their_layout():
+    values = np.arange(12.0).reshape(3, 4)
+    assert digest(values) == digest(np.asfortranarray(values)) == digest(values.astype(">f8"))
+
+
+def test_when_it_is_due(path):
+    checkpoint = Checkpoint(path, every=4)
+    assert [rounds for rounds in range(1, 13) if checkpoint.is_due(rounds)] == [4, 8, 12]
+    assert Checkpoint(path).every == 10
+
+
+def test_what_users_pass(path):
+    assert Checkpoint.of(None) is None
+    assert Checkpoint.of(path) == Checkpoint(path)
+    assert Checkpoint.of(str(path)) == Checkpoint(str(path), every=10)
+    own = Checkpoint(path, every=3)
+    assert Checkpoint.of(own) is own
+
+
+@pytest.mark.parametrize("given", [3, True, b"path", ["a"]], ids=repr)
+def test_no_path(given):
+    with pytest.raises(TypeError, match=r"checkpoint=.* must be a path, an arboost.Checkpoint"):
+        Checkpoint.of(given)
+
+
+@pytest.mark.parametrize(
+    ("every", "error"), [(0, ValueError), (-1, ValueError), (2.0, TypeError), (True, TypeError)]
+)
+def test_every(path, every, error):
+    with pytest.raises(error, match=r"every=.* must be an integer of at least 1"):
+        Checkpoint(path, every=every)
+
+
+def test_missing_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"does not exist\. Make the folder first"):
+        Checkpoint(tmp_path / "no" / "fit.arc")
+
+
+def test_interrupt_is_held_until_the_end():
+    steps = []
+
+    def work():
+        with HeldInterrupt() as interrupt:
+            signal.raise_signal(signal.SIGINT)
+            assert interrupt.asked
+            steps.append("the round ends")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert steps == ["the round ends"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_second_interrupt_is_not_held():
+    steps = []
+
+    def work():
+        with HeldInterrupt():
+            signal.raise_signal(signal.SIGINT)
+            steps.append("once")
+            signal.raise_signal(signal.SIGINT)
+            steps.append("twice")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert steps == ["once"]
+
+
+def test_nothing_is_held_without_an_interrupt():
+    with HeldInterrupt() as interrupt:
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    assert not interrupt.asked
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_other_handlers_stay(monkeypatch):
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        with HeldInterrupt() as interrupt:
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [signal.SIGINT]
+    assert not interrupt.asked
+
+
+def test_threads_hold_nothing():
+    asked = []
+
+    def work():
+        with HeldInterrupt() as interrupt:
+            asked.append(interrupt.asked)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert asked == [False]

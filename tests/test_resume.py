@@ -1,0 +1,202 @@
+"""Keeping a fit: with a recurrence instead of trees, so that every bit of the state matters."""
+
+from __future__ import annotations
+
+import signal
+
+import numpy as np
+import pytest
+
+from arboost import ModelFileError
+from arboost.checkpoint import Checkpoint, digest, read_state, write_state
+from arboost.metrics import Metric
+from arboost.monitor import Monitor
+from arboost.resume import Keeper, fingerprint
+
+LOSS = Metric("loss", lambda y, score, weight: 0.0)
+PARAMS = {"learning_rate": 0.1, "n_estimators": 30}
+
+
+class Killed(BaseException):
+    """Nothing catches it."""
+
+
+class Training:
+    """Scores that depend on all scores before, and weights that change afterwards."""
+
+    def __init__(self):
+        self.weights = np.empty(0)
+        self.scores = np.array([[0.1], [0.7]])
+
+    def run_round(self):
+        self.scores[:] = 3.9 * self.scores * (1.0 - self.scores)  # chaotic: no bit is lost
+        self.weights[::3] *= 0.9
+        self.weights = np.append(self.weights, 1.0)
+
+    def state(self):
+        return {"weights": self.weights, "scores_0": self.scores}
+
+    def restore(self, state):
+        self.scores[:] = state["scores_0"]
+        self.weights = state["weights"].copy()
+
+
+def fit(checkpoint=None, *, kill_at=None, total=30, params=PARAMS, interrupt_at=None, **options):
+    """The training loop in small; returns all that a model would come from."""
+    training = Training()
+    monitor = Monitor(total, metrics=[LOSS], **options)
+    with Keeper(checkpoint, lambda: fingerprint(params, y=digest(np.zeros(3)))) as keeper:
+        best, stop = keeper.resume(training, monitor)
+        while not stop:
+            if len(training.weights) == interrupt_at:
+                signal.raise_signal(signal.SIGINT)
+            training.run_round()
+            loss = float(training.scores[0, 0])
+            stop = monitor.after_round(len(training.weights) - 1, {"validation": {"loss": loss}})
+            if monitor.is_best:
+                best = training.weights.copy()
+            keeper.after_round(training, monitor, best)
+            if len(training.weights) == kill_at:
+                raise Killed
+    return (
+        training.scores.tobytes(),
+        training.weights.tobytes(),
+        best.tobytes(),
+        monitor.history,
+        monitor.best_index,
+        monitor.stop_reason,
+    )
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "fit.arc"
+
+
+@pytest.mark.parametrize("options", [{}, {"n_iter_no_change": 9}], ids=["all", "early"])
+@pytest.mark.parametrize("every", [1, 4, 10])
+@pytest.mark.parametrize("kill_at", [1, 3, 4, 9, 12, 20])
+def test_killed_and_resumed_is_as_uninterrupted(path, kill_at, every, options):
+    whole = fit(**options)
+    checkpoint = Checkpoint(path, every=every)
+    rounds = len(whole[3]["validation"]["loss"])
+    if kill_at < rounds:
+        with pytest.raises(Killed):
+            fit(checkpoint, kill_at=kill_at, **options)
+        assert path.exists() == (kill_at >= every)
+    assert fit(checkpoint, **options) == whole
+    assert not path.exists()
+
+
+def test_killed_twice(path):
+    checkpoint = Checkpoint(path, every=3)
+    for kill_at in (7, 15):
+        with pytest.raises(Killed):
+            fit(checkpoint, kill_at=kill_at)
+    assert read_state(path).arrays["weights"].shape == (15,)
+    assert fit(checkpoint) == fit()
+
+
+def test_more_rounds_than_the_killed_fit_was_to_have(path):
+    with pytest.raises(Killed):
+        fit(Checkpoint(path), kill_at=25)
+    assert fit(Checkpoint(path), total=50, params=PARAMS | {"n_estimators": 50}) == fit(total=50)
+
+
+def test_fewer_rounds_than_the_killed_fit_has(path):
+    with pytest.raises(Killed):
+        fit(Checkpoint(path), kill_at=25)
+    with pytest.raises(ValueError, match=r"has 20 rounds, but n_estimators=15"):
+        fit(Checkpoint(path), total=15)
+
+
+def test_ctrl_c_keeps_the_round_it_meets(path):
+    checkpoint = Checkpoint(path, every=1000)
+    with pytest.raises(KeyboardInterrupt):
+        fit(checkpoint, interrupt_at=6)
+    assert len(read_state(path).arrays["weights"]) == 7
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert fit(checkpoint) == fit()
+
+
+def test_ctrl_c_without_a_checkpoint_is_not_held():
+    with pytest.raises(KeyboardInterrupt):
+        fit(interrupt_at=6)
+
+
+def test_time_budget_leaves_the_file_for_another_fit(path):
+    class Clock:
+        now = 0.0
+
+        def __call__(self):
+            self.now += 1.0
+            return self.now
+
+    checkpoint = Checkpoint(path, every=1000)
+    first = fit(checkpoint, max_time=12.0, clock=Clock())
+    assert first[-1] == "max_time"
+    assert path.exists()
+    assert fit(checkpoint) == fit()
+    assert not path.exists()
+
+
+def test_error_keeps_the_file(path):
+    def fail(done):
+        if done.index == 14:
+            raise RuntimeError("out of luck")
+
+    with pytest.raises(RuntimeError, match="out of luck"):
+        fit(Checkpoint(path, every=5), callbacks=[fail])
+    assert len(read_state(path).arrays["weights"]) == 10
+
+
+def test_other_parameters_are_refused(path):
+    with pytest.raises(Killed):
+        fit(Checkpoint(path), kill_at=25)
+    with pytest.raises(ValueError, match=r"learning_rate \(0.1 there, 0.2 now\)"):
+        fit(Checkpoint(path), params=PARAMS | {"learning_rate": 0.2})
+
+
+def spoil(path, change):
+    """Write a state again, valid as a file, with something else inside."""
+    state = read_state(path)
+    arrays, facts = dict(state.arrays), dict(state.facts)
+    change(arrays, facts)
+    write_state(type(state)(fingerprint=state.fingerprint, facts=facts, arrays=arrays), path)
+
+
+SPOILT = {
+    "no scores": lambda arrays, facts: arrays.pop("scores_0"),
+    "few scores": lambda arrays, facts: arrays.update(scores_0=np.zeros((1, 1))),
+    "other scores": lambda arrays, facts: arrays.update(scores_0=np.zeros((2, 1), np.float32)),
+    "flat scores": lambda arrays, facts: arrays.update(scores_0=np.zeros(2)),
+    "long best": lambda arrays, facts: arrays.update(best=np.zeros(99)),
+    "no history": lambda arrays, facts: arrays.pop("history_0_0"),
+    "short history": lambda arrays, facts: arrays.update(history_0_0=np.zeros(3)),
+    "no number": lambda arrays, facts: arrays.update(history_0_0=np.full(20, np.nan)),
+    "no facts": lambda arrays, facts: facts.clear(),
+    "odd facts": lambda arrays, facts: facts.update(history=5),
+    "other metric": lambda arrays, facts: facts.update(history=[["validation", ["x"]]]),
+}
+
+
+@pytest.mark.parametrize("change", SPOILT.values(), ids=SPOILT)
+def test_hostile_states(path, change):
+    with pytest.raises(Killed):
+        fit(Checkpoint(path), kill_at=25)
+    spoil(path, change)
+    with pytest.raises(ModelFileError, match="cannot read the checkpoint"):
+        fit(Checkpoint(path))
+
+
+def weighted(y, score):
+    return score
+
+
+def test_fingerprint():
+    first = fingerprint({"eval_metric": ["auc", weighted, LOSS], "constraints": {1: -1}, "t": (1,)})
+    assert first["eval_metric"] == ["auc", "function weighted", "Metric loss"]
+    assert first["constraints"] == {"1": -1}
+    assert first["t"] == [1]
+    assert fingerprint({"n_jobs": 1, "verbose": 2, "max_time": 3.0}) == fingerprint({})
+    assert "X" in fingerprint({}, X=digest(np.zeros(1)))
