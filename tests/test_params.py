@@ -324,8 +324,9 @@ def test_docstrings_are_current():
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_docstrings_tool_fills_in_signatures():
+def test_docstrings_tool_fills_in_signatures(monkeypatch):
     """A bare name in ``__init__`` becomes a parameter with its type, default and text."""
+    monkeypatch.setattr(sys, "path", list(sys.path))  # to which the tool adds the checkout
     tool = runpy.run_path(str(WRITE_DOCSTRINGS))
     source = (
         'class A:\n    """First line.\n\n    Parameters\n    ----------\n    Attributes\n'

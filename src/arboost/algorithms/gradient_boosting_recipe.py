@@ -116,6 +116,9 @@ def _check_loss(params: dict[str, Any], loss: Loss) -> None:
         reason = f"with loss={loss.name!r} the gradients of all rows are equally large"
         advice = 'Use sampling_method="uniform".'
         _refuse("sampling_method", params["sampling_method"], reason, advice)
+    if params["base_score"] is not None and loss.link == "softmax":
+        reason = f"a classifier has a base score only with two classes, and y has {loss.n_outputs}"
+        _refuse("base_score", params["base_score"], reason, "Use base_score=None.")
 
 
 def _check_monotone(params: dict[str, Any], loss: Loss) -> None:
