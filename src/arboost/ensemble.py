@@ -21,7 +21,6 @@ from arboost.losses import Loss, Target
 from arboost.metrics import Metric
 from arboost.model import Forest
 from arboost.monitor import Monitor
-from arboost.resume import Keeper
 from arboost.sampling import RowSampling
 
 __all__ = ["EvaluationSet", "Fitted", "Recipe", "Training", "TrainingSet", "train"]
@@ -304,21 +303,19 @@ class Training:
             )
 
 
-def train(
-    training: Training, monitor: Monitor, metrics: Sequence[Metric], keeper: Keeper
-) -> Fitted:
-    """Train a forest, from the state that was kept where there is one.
+def train(training: Training, monitor: Monitor, metrics: Sequence[Metric] = ()) -> Fitted:
+    """Train a forest.
 
     The result depends on nothing but the recipe, the table, the target and the seed, and where the
     monitor stops.
     """
-    best, stop = keeper.resume(training, monitor)
+    best = training.weights
+    stop = False
     while not stop:
         training.run_round()
         stop = monitor.after_round(len(training.weights) - 1, training.results(metrics))
         if monitor.is_best:
             best = training.weights.copy()
-        keeper.after_round(training, monitor, best)
     return training.fitted(best if monitor.cuts_to_best else training.weights)
 
 
