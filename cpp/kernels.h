@@ -137,8 +137,9 @@ struct SplitRule {
   std::uint32_t missing_left;  // ... or code equal to this (no code when missing goes right)
 };
 
-struct LossArgs;  // loss/losses.h
-struct LossSums;  // loss/losses.h
+struct LossArgs;   // loss/losses.h
+struct LossSums;   // loss/losses.h
+struct LossValue;  // loss/losses.h
 
 struct Kernels {
   const char* name;
@@ -179,6 +180,9 @@ struct Kernels {
 
   // Gradients of rows [begin, end) -> fixed-point pairs and their sums; or only their bounds.
   void (*gradients)(const LossArgs& args, std::size_t begin, std::size_t end, LossSums& sums);
+
+  // The sum of the weighted losses of rows [begin, end), and of their weights.
+  LossValue (*loss_value)(const LossArgs& args, std::size_t begin, std::size_t end);
 };
 
 const Kernels& kernels();

@@ -9,7 +9,8 @@
 #include "grow/split.h"
 #include "grow/walk.h"
 #include "kernels.h"
-#include "loss/pointwise.h"
+#include "loss/gradients.h"
+#include "loss/value.h"
 
 #define ARBOOST_TEXT_OF(x) #x
 #define ARBOOST_TEXT(x) ARBOOST_TEXT_OF(x)
@@ -28,6 +29,7 @@ const Kernels table = {
     .add = add,
     .subtract = subtract,
     .gradients = gradients,
+    .loss_value = loss_value,
 };
 
 }  // namespace arboost::ARBOOST_ISA

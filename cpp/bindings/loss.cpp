@@ -1,24 +1,42 @@
-// Bindings of the gradients: Gradients, apply_loss, set_gradients.
+// Bindings of the losses: Gradients, their makers, mean losses, leaves from order statistics.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
+#include <utility>  // move
+#include <vector>
 
 #include "bindings/common.h"
 #include "loss/apply.h"
+#include "loss/leaf.h"
 
 namespace arboost::bindings {
 namespace {
 
 using Scores = Array<double, nb::ndim<2>>;
 
+using Weights = std::optional<Vector<double>>;
+
 Loss loss_named(const std::string& name) {
-  if (name == "squared_error") return Loss::squared_error;
-  if (name == "logistic") return Loss::logistic;
-  if (name == "softmax") return Loss::softmax;
-  throw std::invalid_argument("unknown loss '" + name + "'");
+  static const std::unordered_map<std::string, Loss> losses = {
+      {"squared_error", Loss::squared_error},
+      {"absolute_error", Loss::absolute_error},
+      {"huber", Loss::huber},
+      {"quantile", Loss::quantile},
+      {"poisson", Loss::poisson},
+      {"gamma", Loss::gamma},
+      {"tweedie", Loss::tweedie},
+      {"logistic", Loss::logistic},
+      {"softmax", Loss::softmax},
+      {"exponential", Loss::exponential},
+  };
+  const auto found = losses.find(name);
+  if (found == losses.end()) throw std::invalid_argument("unknown loss '" + name + "'");
+  return found->second;
 }
 
 void check_length(std::size_t given, std::size_t wanted, const char* what) {
@@ -27,18 +45,31 @@ void check_length(std::size_t given, std::size_t wanted, const char* what) {
                                 ", expected " + std::to_string(wanted));
 }
 
-void apply_loss_to(const std::string& loss, const Vector<double>& y,
-                   const std::optional<Vector<double>>& weight, const Scores& scores,
-                   Gradients& out, int n_threads) {
-  check_length(y.shape(0), out.n_rows, "y");
-  if (weight) check_length(weight->shape(0), out.n_rows, "weight");
-  check_length(scores.shape(0), out.n_rows, "scores");
-  check_length(scores.shape(1), out.outputs, "a row of scores");
-  const Loss which = loss_named(loss);
-  const double* weights = weight ? weight->data() : nullptr;
+LossRows rows_of(const Vector<double>& y, const Weights& weight, const Scores& scores,
+                 std::size_t n_rows) {
+  check_length(y.shape(0), n_rows, "y");
+  if (weight) check_length(weight->shape(0), n_rows, "weight");
+  check_length(scores.shape(0), n_rows, "scores");
+  return {y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, scores.shape(1)};
+}
+
+// A team for work that costs about so much for each score.
+Team team_for(const LossRows& rows, std::size_t cells, int n_threads) {
+  return Team(threads_for(cells * rows.n_rows * rows.outputs, n_threads), python_poll());
+}
+
+void apply_loss_to(const std::string& loss, const Vector<double>& y, const Weights& weight,
+                   const Scores& scores, Gradients& out, int n_threads,
+                   std::vector<double> parameters, bool least_squares,
+                   std::optional<double> weight_bound) {
+  const LossRows rows = rows_of(y, weight, scores, out.n_rows);
+  check_length(rows.outputs, out.outputs, "a row of scores");
+  const LossSpec spec{loss_named(loss), std::move(parameters), least_squares};
   nb::gil_scoped_release release;
-  Team team(threads_for(8 * out.n_rows * out.outputs, n_threads), python_poll());
-  apply_loss(which, y.data(), weights, scores.data(), out, team);
+  Team team = team_for(rows, 8, n_threads);
+  const double bound =
+      weight_bound ? *weight_bound : largest_weight(rows.weight, rows.n_rows, team);
+  apply_loss(spec, rows, bound, out, team);
 }
 
 void set_gradients(const Scores& g, const Scores& h, Gradients& out, int n_threads) {
@@ -46,9 +77,55 @@ void set_gradients(const Scores& g, const Scores& h, Gradients& out, int n_threa
     check_length(array.shape(0), out.n_rows, "gradients");
     check_length(array.shape(1), out.outputs, "a row of gradients");
   }
+  const LossRows rows{g.data(), h.data(), nullptr, out.n_rows, out.outputs};
   nb::gil_scoped_release release;
-  Team team(threads_for(out.n_rows * out.outputs, n_threads), python_poll());
-  apply_loss(Loss::given, g.data(), h.data(), nullptr, out, team);
+  Team team = team_for(rows, 1, n_threads);
+  apply_loss({Loss::given}, rows, 1.0, out, team);
+}
+
+double loss_value(const std::string& loss, const Vector<double>& y, const Weights& weight,
+                  const Scores& scores, int n_threads, std::vector<double> parameters) {
+  const LossRows rows = rows_of(y, weight, scores, y.shape(0));
+  const LossSpec spec{loss_named(loss), std::move(parameters)};
+  nb::gil_scoped_release release;
+  Team team = team_for(rows, 8, n_threads);
+  return mean_loss(spec, rows, team);
+}
+
+void check_output(std::size_t output, const LossRows& rows) {
+  if (output >= rows.outputs)
+    throw std::invalid_argument("there is no output " + std::to_string(output) + " of " +
+                                std::to_string(rows.outputs));
+}
+
+auto refit(const Vector<double>& y, const Weights& weight, const Scores& scores, std::size_t output,
+           const Vector<std::uint32_t>& leaf, std::size_t n_nodes, const LeafRule& rule,
+           int n_threads) {
+  const LossRows rows = rows_of(y, weight, scores, y.shape(0));
+  check_output(output, rows);
+  check_length(leaf.shape(0), rows.n_rows, "leaf");
+  auto* values = new std::vector<double>();
+  nb::capsule owner(values, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  {
+    nb::gil_scoped_release release;
+    Team team = team_for(rows, 8, n_threads);
+    *values = refit_leaves(rows, output, leaf.data(), n_nodes, rule, team);
+  }
+  return nb::ndarray<nb::numpy, double, nb::ndim<1>>(values->data(), {values->size()}, owner);
+}
+
+double quantile(const Vector<double>& y, const Weights& weight, const std::optional<Scores>& scores,
+                double alpha, bool absolute, int n_threads) {
+  LossRows rows{y.data(), nullptr, nullptr, y.shape(0), 1};
+  if (scores) {
+    rows = rows_of(y, weight, *scores, y.shape(0));
+  } else if (weight) {
+    check_length(weight->shape(0), rows.n_rows, "weight");
+    rows.weight = weight->data();
+  }
+  nb::gil_scoped_release release;
+  Team team = team_for(rows, 8, n_threads);
+  return residual_quantile(rows, alpha, absolute, team);
 }
 
 }  // namespace
@@ -78,10 +155,32 @@ void bind_loss(nb::module_& m) {
           },
           "A copy of the integers, shape (n_rows, n_outputs, 2).");
   m.def("apply_loss", &apply_loss_to, nb::arg("loss"), nb::arg("y"), nb::arg("weight").none(),
-        nb::arg("scores"), nb::arg("out"), nb::arg("n_threads"),
-        "Fills `out` with the gradients of a loss at the scores.");
+        nb::arg("scores"), nb::arg("out"), nb::arg("n_threads"), nb::kw_only(),
+        nb::arg("parameters") = std::vector<double>(), nb::arg("least_squares") = false,
+        nb::arg("largest_weight") = nb::none(),
+        "Fills `out` with the gradients of a loss at the scores. Whoever knows a bound on the "
+        "weights saves a pass over them.");
   m.def("set_gradients", &set_gradients, nb::arg("g"), nb::arg("h"), nb::arg("out"),
         nb::arg("n_threads"), "Fills `out` from arrays of gradients and hessians.");
+  m.def("loss_value", &loss_value, nb::arg("loss"), nb::arg("y"), nb::arg("weight").none(),
+        nb::arg("scores"), nb::arg("n_threads"), nb::kw_only(),
+        nb::arg("parameters") = std::vector<double>(),
+        "The weighted mean of a loss over the rows (and the quantiles).");
+  m.def(
+      "refit_leaves",
+      [](const Vector<double>& y, const Weights& weight, const Scores& scores, std::size_t output,
+         const Vector<std::uint32_t>& leaf, std::size_t n_nodes, int n_threads, double alpha,
+         std::optional<double> delta) {
+        return refit(y, weight, scores, output, leaf, n_nodes, {alpha, delta}, n_threads);
+      },
+      nb::arg("y"), nb::arg("weight").none(), nb::arg("scores"), nb::arg("output"), nb::arg("leaf"),
+      nb::arg("n_nodes"), nb::arg("n_threads"), nb::kw_only(), nb::arg("alpha"),
+      nb::arg("delta") = nb::none(),
+      "The quantile at alpha of the residuals in each leaf; with delta, Huber's leaf around it.");
+  m.def("residual_quantile", &quantile, nb::arg("y"), nb::arg("weight").none(),
+        nb::arg("scores").none(), nb::kw_only(), nb::arg("alpha"), nb::arg("absolute"),
+        nb::arg("n_threads"),
+        "The quantile at alpha of y - score, of |y - score|, or of y where scores is None.");
 }
 
 }  // namespace arboost::bindings

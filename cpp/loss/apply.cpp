@@ -1,10 +1,14 @@
-// Scores -> Gradients; leaves -> scores. One or two passes over the rows, in parallel.
+// Scores -> Gradients or a mean loss; leaves -> scores. One or two passes over the rows, in
+// parallel.
 #include "loss/apply.h"
 
 #include <bit>
 #include <cmath>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
+#include <string>
+#include <utility>  // move
 
 #include "kernels.h"
 
@@ -21,24 +25,67 @@ int exponent_for(double bound) {
   return std::min(30 - e, 1000);  // 2^1000 is still a double, however small the bound
 }
 
-LossSums run(const LossArgs& args, std::size_t n_rows, Team& team) {
-  LossSums total(args.outputs);
+LossSums run(const LossArgs& args, Team& team) {
+  LossSums total(args.rows.outputs);
   std::mutex mutex;
-  team.for_chunks(0, n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
-    LossSums sums(args.outputs);
-    kernels().gradients(args, begin, end, sums);
-    std::lock_guard lock(mutex);
-    total.merge(sums);
-  });
+  team.for_chunks(0, args.rows.n_rows, rows_per_chunk,
+                  [&](std::size_t begin, std::size_t end, int) {
+                    LossSums sums(args.rows.outputs);
+                    kernels().gradients(args, begin, end, sums);
+                    std::lock_guard lock(mutex);
+                    total.merge(sums);
+                  });
   return total;
 }
 
-double largest_weight(const double* weight, std::size_t n_rows) {
-  if (weight == nullptr) return 1.0;
-  double largest = 0;
-  for (std::size_t i = 0; i < n_rows; ++i) largest = std::max(largest, weight[i]);
-  return largest;
+struct Bounds {
+  double g, h;
+};
+
+// What |g| and h cannot exceed, where that is known without a pass over the rows.
+std::optional<Bounds> known_bounds(const LossSpec& spec, double weight) {
+  switch (spec.loss) {
+    case Loss::absolute_error:
+      return Bounds{weight, weight};
+    case Loss::quantile: {
+      double steepest = 0;
+      for (const double alpha : spec.parameters) steepest = std::max({steepest, alpha, 1 - alpha});
+      return Bounds{weight * steepest, weight};
+    }
+    case Loss::huber:
+      return Bounds{weight * spec.parameters[0], weight};
+    case Loss::logistic:
+      return Bounds{weight, spec.least_squares ? weight : 0.25 * weight};
+    case Loss::softmax:
+      return Bounds{weight, spec.least_squares ? weight : 0.5 * weight};
+    default:
+      return std::nullopt;
+  }
 }
+
+void check_parameters(const LossSpec& spec, std::size_t outputs) {
+  std::size_t wanted = 0;
+  if (spec.loss == Loss::huber || spec.loss == Loss::tweedie) wanted = 1;
+  if (spec.loss == Loss::quantile) wanted = outputs;
+  if (spec.parameters.size() != wanted)
+    throw std::invalid_argument("the loss has " + std::to_string(wanted) + " parameters, not " +
+                                std::to_string(spec.parameters.size()));
+}
+
+LossArgs make_args(const LossSpec& spec, const LossRows& rows) {
+  check_parameters(spec, rows.outputs);
+  return {.loss = spec.loss,
+          .parameters = spec.parameters.data(),
+          .least_squares = spec.least_squares,
+          .rows = rows,
+          .g_scale = 1,
+          .h_scale = 1,
+          .pairs = nullptr,
+          .row_stride = 0,
+          .output_stride = 0};
+}
+
+}  // namespace
 
 void require_finite(double bound, const char* what) {
   if (!std::isfinite(bound))
@@ -48,7 +95,18 @@ void require_finite(double bound, const char* what) {
         "smaller learning_rate, a larger reg_lambda, or bring the target to a smaller scale.");
 }
 
-}  // namespace
+double largest_weight(const double* weight, std::size_t n_rows, Team& team) {
+  if (weight == nullptr) return 1.0;
+  double largest = 0;
+  std::mutex mutex;
+  team.for_chunks(0, n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
+    double here = 0;
+    for (std::size_t i = begin; i < end; ++i) here = here < weight[i] ? weight[i] : here;
+    std::lock_guard lock(mutex);
+    largest = std::max(largest, here);
+  });
+  return largest;
+}
 
 Gradients::Gradients(std::size_t n_rows_, std::size_t outputs_, bool by_row_)
     : n_rows(n_rows_),
@@ -58,38 +116,42 @@ Gradients::Gradients(std::size_t n_rows_, std::size_t outputs_, bool by_row_)
       sum_abs_g(outputs_, 0),
       sum_h(outputs_, 0) {}
 
-void apply_loss(Loss loss, const double* y, const double* weight, const double* scores,
-                Gradients& out, Team& team) {
-  LossArgs args{.loss = loss,
-                .y = y,
-                .weight = weight,
-                .scores = scores,
-                .outputs = out.outputs,
-                .g_scale = 1,
-                .h_scale = 1,
-                .pairs = nullptr,
-                .row_stride = out.row_stride(),
-                .output_stride = out.output_stride()};
-  double max_g, max_h;
-  if (loss == Loss::logistic || loss == Loss::softmax) {
-    // Known without a pass over the rows: |g| <= w, and h <= w / 4 or w / 2.
-    max_g = largest_weight(weight, out.n_rows);
-    max_h = max_g * (loss == Loss::logistic ? 0.25 : 0.5);
-  } else {
-    const LossSums bounds = run(args, out.n_rows, team);
-    max_g = std::bit_cast<double>(bounds.max_g_bits);
-    max_h = std::bit_cast<double>(bounds.max_h_bits);
+void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weight, Gradients& out,
+                Team& team) {
+  LossArgs args = make_args(spec, rows);
+  std::optional<Bounds> bounds = known_bounds(spec, largest_weight);
+  if (!bounds) {
+    const LossSums found = run(args, team);
+    bounds = {std::bit_cast<double>(found.max_g_bits), std::bit_cast<double>(found.max_h_bits)};
   }
-  require_finite(max_g, "gradient");
-  require_finite(max_h, "hessian");
-  out.g_exponent = exponent_for(max_g);
-  out.h_exponent = exponent_for(max_h);
+  require_finite(bounds->g, "gradient");
+  require_finite(bounds->h, "hessian");
+  out.g_exponent = exponent_for(bounds->g);
+  out.h_exponent = exponent_for(bounds->h);
   args.g_scale = std::ldexp(1.0, out.g_exponent);
   args.h_scale = std::ldexp(1.0, out.h_exponent);
   args.pairs = out.pairs.data();
-  LossSums sums = run(args, out.n_rows, team);
+  args.row_stride = out.row_stride();
+  args.output_stride = out.output_stride();
+  LossSums sums = run(args, team);
   out.sum_abs_g = std::move(sums.abs_g);
   out.sum_h = std::move(sums.h);
+}
+
+double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team) {
+  const LossArgs args = make_args(spec, rows);
+  // A sum for each chunk, added up in their order: doubles, unlike integers, depend on it.
+  std::vector<LossValue> chunks((rows.n_rows + rows_per_chunk - 1) / rows_per_chunk);
+  team.for_chunks(0, rows.n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
+    chunks[begin / rows_per_chunk] = kernels().loss_value(args, begin, end);
+  });
+  LossValue total;
+  for (const LossValue& chunk : chunks) {
+    total.loss += chunk.loss;
+    total.weight += chunk.weight;
+  }
+  const bool several_losses = spec.loss == Loss::quantile;
+  return total.loss / total.weight / (several_losses ? static_cast<double>(rows.outputs) : 1.0);
 }
 
 void add_leaves(const std::uint32_t* leaf_of_row, const double* values, std::size_t width,

@@ -1,4 +1,4 @@
-// Gradients of a round: fixed-point pairs of every row and output, with their scale.
+// Gradients of a round: fixed-point pairs of every row and output, with their scale. Mean losses.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,19 @@ struct Gradients {
   std::size_t output_stride() const { return by_row ? 1 : n_rows; }
 };
 
-// Fills `out` from the scores [n_rows][outputs]. Throws std::invalid_argument when a gradient is
-// not finite. For Loss::given, y and weight are the gradients and hessians themselves.
-void apply_loss(Loss loss, const double* y, const double* weight, const double* scores,
-                Gradients& out, Team& team);
+// Fills `out` from the scores. `largest_weight` bounds the weights: without a pass over the rows it
+// tells how large the gradients of many losses can get. Throws std::invalid_argument when a
+// gradient is not finite.
+void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weight, Gradients& out,
+                Team& team);
+
+// The weighted mean loss over rows and outputs; the same bits for any number of threads.
+double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team);
+
+double largest_weight(const double* weight, std::size_t n_rows, Team& team);
+
+// Throws std::invalid_argument, saying what to do, when the bound is infinite or NaN.
+void require_finite(double bound, const char* what);
 
 // scores[row][output] += values[leaf_of_row[row]] for rows of one output, or for vector leaves
 // scores[row][k] += values[leaf][k].

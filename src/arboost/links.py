@@ -2,30 +2,75 @@
 
 A link takes float64 scores of shape (n_rows, n_outputs):
 
-======== ========= ==================================================
-link     n_outputs answer
-======== ========= ==================================================
-identity any       the scores themselves
-logistic 1         (n_rows, 2) probabilities of the two classes
-softmax  n_classes (n_rows, n_classes) probabilities
-======== ========= ==================================================
+================== ============ =====================================================
+link               n_outputs    answer
+================== ============ =====================================================
+identity           any          the scores themselves
+exp                any          e^score: means of counts and amounts
+ordered            n_quantiles  the scores of each row, sorted: quantiles never cross
+logistic           1            (n_rows, 2) probabilities of the two classes
+logistic_of_double 1            the same of twice the score: those of exponential loss
+softmax            n_classes    (n_rows, n_classes) probabilities
+================== ============ =====================================================
+
+Finite scores have finite answers.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LINKS", "identity", "logistic", "softmax"]
+__all__ = [
+    "LINKS",
+    "exp",
+    "identity",
+    "logistic",
+    "logistic_of_double",
+    "ordered",
+    "score_of",
+    "softmax",
+]
 
 Scores = NDArray[np.float64]
+
+# The logarithm of the largest double, rounded down.
+_LARGEST_EXPONENT = 709.782712893384
 
 
 def identity(raw: Scores) -> Scores:
     """Return the scores unchanged."""
     return raw
+
+
+def exp(raw: Scores) -> Scores:
+    """Return e^score; from a score of 709.78 on, where doubles end, the answer stays the same.
+
+    Examples
+    --------
+    >>> exp(np.array([[0.0], [1.0]]))
+    array([[1.        ],
+           [2.71828183]])
+    """
+    answer: Scores = np.exp(np.minimum(raw, _LARGEST_EXPONENT))
+    return answer
+
+
+def ordered(raw: Scores) -> Scores:
+    """Return the scores of each row, sorted.
+
+    Sorting brings no quantile further from its truth: the mean pinball loss cannot grow by it
+    (Chernozhukov, Fernandez-Val and Galichon, 2010).
+
+    Examples
+    --------
+    >>> ordered(np.array([[1.0, 3.0, 2.0]]))
+    array([[1., 2., 3.]])
+    """
+    return np.sort(raw, axis=1)
 
 
 def logistic(raw: Scores) -> Scores:
@@ -49,6 +94,19 @@ def logistic(raw: Scores) -> Scores:
     return answer
 
 
+def logistic_of_double(raw: Scores) -> Scores:
+    """Return the probabilities of both classes for scores that are half log-odds.
+
+    Examples
+    --------
+    >>> logistic_of_double(np.array([[0.0], [-400.0]]))
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    """
+    # Probabilities are 0 and 1 long before; the double of a larger score might not be finite.
+    return logistic(2.0 * raw.clip(-_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+
+
 def softmax(raw: Scores) -> Scores:
     """Return the probabilities of all classes.
 
@@ -64,6 +122,42 @@ def softmax(raw: Scores) -> Scores:
 
 LINKS: Mapping[str, Callable[[Scores], Scores]] = {
     "identity": identity,
+    "exp": exp,
+    "ordered": ordered,
     "logistic": logistic,
+    "logistic_of_double": logistic_of_double,
     "softmax": softmax,
 }
+
+
+def score_of(link: str, value: float) -> float:
+    """Return the raw score whose answer is ``value``, a user's ``base_score``.
+
+    With two classes the value is the probability of the second.
+
+    Examples
+    --------
+    >>> score_of("exp", 1.0)
+    0.0
+    """
+    if link in ("identity", "ordered"):
+        return value
+    if link == "exp":
+        if not 0.0 < value < math.inf:
+            raise ValueError(
+                f"base_score={value!r} is not allowed: with this loss it is a mean, above 0. Use "
+                "base_score=None to take it from the data."
+            )
+        return math.log(value)
+    if link == "softmax":
+        raise ValueError(
+            f"base_score={value!r} is not allowed: a classifier has a base score only with two "
+            "classes, and y has more. Use base_score=None."
+        )
+    if not 0.0 < value < 1.0:
+        raise ValueError(
+            f"base_score={value!r} is not allowed: with two classes it is the probability of the "
+            "second, above 0 and below 1. Use base_score=None to take it from the data."
+        )
+    log_odds = math.log(value) - math.log1p(-value)
+    return log_odds / 2 if link == "logistic_of_double" else log_odds

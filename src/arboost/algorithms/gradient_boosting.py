@@ -27,7 +27,7 @@ _TREE_PARAMS = (
     "reg_alpha",
     "max_delta_step",
 )
-_LOSSES = {"identity": "squared_error", "logistic": "logistic", "softmax": "softmax"}
+_LOSSES = {"identity": "squared_error", "logistic": "log_loss", "softmax": "log_loss"}
 
 
 class GradientBoostingRegressor(TreeRegressor):

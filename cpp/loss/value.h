@@ -1,0 +1,84 @@
+// Scores -> weighted sum of the losses, in one vectorised pass.
+//
+// Included by kernels_table.h inside each instruction set's variant. The order of the additions
+// does not depend on how wide the vectors are: the losses of a block of rows are written down and
+// then added in eight lanes.
+#pragma once
+
+#include "kernels.h"
+#include "loss/pointwise.h"
+
+namespace arboost::ARBOOST_ISA {
+namespace {
+
+constexpr std::size_t value_block = 256;  // rows; a multiple of 8
+
+double sum_of_block(const double* numbers) {
+  double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  for (std::size_t i = 0; i < value_block; i += 8)
+    for (std::size_t j = 0; j < 8; ++j) lanes[j] += numbers[i + j];
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+// values[i] += loss of row first + i, for one output.
+template <class LossOfRow>
+void add_values(const LossArgs& args, std::size_t first, std::size_t n, std::size_t output,
+                LossOfRow loss, double* ARBOOST_RESTRICT values) {
+  const std::size_t outputs = args.rows.outputs;
+  const double* y = args.rows.y + first;
+  const double* scores = args.rows.scores + first * outputs + output;
+  if (outputs == 1)
+    for (std::size_t i = 0; i < n; ++i) values[i] += loss.value(y[i], scores[i]);
+  else
+    for (std::size_t i = 0; i < n; ++i) values[i] += loss.value(y[i], scores[i * outputs]);
+}
+
+void softmax_values(const LossArgs& args, std::size_t first, std::size_t n,
+                    double* ARBOOST_RESTRICT values) {
+  const std::size_t outputs = args.rows.outputs;
+  const double* y = args.rows.y + first;
+  const double* scores = args.rows.scores + first * outputs;
+  double highest[value_block], own[value_block], total[value_block];
+  for (std::size_t i = 0; i < n; ++i) {
+    highest[i] = scores[i * outputs];
+    own[i] = 0;
+    total[i] = 0;
+  }
+  for (std::size_t k = 0; k < outputs; ++k)
+    for (std::size_t i = 0; i < n; ++i) {
+      const double score = scores[i * outputs + k];
+      highest[i] = score > highest[i] ? score : highest[i];
+      own[i] = y[i] == static_cast<double>(k) ? score : own[i];
+    }
+  for (std::size_t k = 0; k < outputs; ++k)
+    for (std::size_t i = 0; i < n; ++i) total[i] += exp_of(scores[i * outputs + k] - highest[i]);
+  for (std::size_t i = 0; i < n; ++i) values[i] = log_of(total[i]) + (highest[i] - own[i]);
+}
+
+LossValue loss_value(const LossArgs& args, std::size_t begin, std::size_t end) {
+  LossValue sums;
+  double values[value_block], weights[value_block];
+  for (std::size_t first = begin; first < end; first += value_block) {
+    const std::size_t n = end - first < value_block ? end - first : value_block;
+    for (std::size_t i = 0; i < value_block; ++i) values[i] = 0;
+    if (args.loss == Loss::softmax)
+      softmax_values(args, first, n, values);
+    else
+      for (std::size_t k = 0; k < args.rows.outputs; ++k)
+        with_loss(args, k, [&](auto loss) { add_values(args, first, n, k, loss, values); });
+    if (args.rows.weight == nullptr) {
+      sums.weight += static_cast<double>(n);
+    } else {
+      for (std::size_t i = 0; i < value_block; ++i) weights[i] = 0;
+      for (std::size_t i = 0; i < n; ++i) weights[i] = args.rows.weight[first + i];
+      for (std::size_t i = 0; i < value_block; ++i) values[i] *= weights[i];
+      sums.weight += sum_of_block(weights);
+    }
+    sums.loss += sum_of_block(values);
+  }
+  return sums;
+}
+
+}  // namespace
+}  // namespace arboost::ARBOOST_ISA

@@ -1,0 +1,179 @@
+"""What a loss is.
+
+The life of a loss in one fit: ``check_target`` looks at y; ``start`` gives the scores of round 0;
+then each round asks ``gradients`` for the derivatives at the current scores, as fixed-point
+integers, grows trees on them, and may replace the values of their leaves: by ``refit``, or in
+Friedman's boosting by ``leaf_values``. ``value`` is the number that all of it makes small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.links import score_of
+
+__all__ = ["Floats", "Leaves", "Loss", "Target", "limited", "mean", "newton_steps"]
+
+Floats = NDArray[np.float64]
+Leaves = NDArray[np.uint32]
+
+# A leaf of one class, or of counts that are all 0, has no finite minimiser. Steps end here: e^10
+# moves any odds and any mean by more than data can tell, and scores stay finite over many rounds.
+_LARGEST_STEP = 10.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be predicted: y as numbers (classes as 0 .. K-1), and weights or None for 1."""
+
+    y: Floats
+    weight: Floats | None
+
+    @cached_property
+    def largest_weight(self) -> float:
+        """The largest weight, looked for once."""
+        return 1.0 if self.weight is None else float(self.weight.max())
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss; the attributes and methods are what training asks it.
+
+    Attributes
+    ----------
+    refits_leaves : bool
+        Leaf values are order statistics of the residuals, which `refit` gives.
+    refits_friedman : bool
+        They are so in Friedman's boosting.
+    constant_hessian : bool
+        The hessian is the weight.
+    varied : bool
+        Gradients differ between rows by more than sign and weight, so that sampling rows by their
+        size makes sense.
+    """
+
+    refits_leaves = False
+    refits_friedman = False
+    constant_hessian = False
+    varied = True
+
+    @property
+    def name(self) -> str:
+        """Public name."""
+        raise NotImplementedError
+
+    @property
+    def kernel(self) -> str:
+        """Name in the core."""
+        return self.name
+
+    @property
+    def link(self) -> str:
+        """What makes answers of scores, by its name in `arboost.links`."""
+        return "identity"
+
+    @property
+    def n_outputs(self) -> int:
+        """Scores of a row."""
+        return 1
+
+    def parameters(self, target: Target, scores: Floats, n_threads: int) -> tuple[float, ...]:
+        """The numbers that the core needs with the name."""
+        return ()
+
+    def check_target(self, y: Floats) -> None:
+        """Raise a ValueError where the loss has no meaning for a value of y."""
+
+    def start(self, target: Target) -> Floats:
+        """Scores of the best constant model, shape (n_outputs,)."""
+        raise NotImplementedError
+
+    def score_of(self, value: float) -> float:
+        """The raw score that means ``value``, which a user gives as ``base_score``."""
+        return score_of(self.link, value)
+
+    def gradients(
+        self,
+        target: Target,
+        scores: Floats,
+        out: core.Gradients,
+        n_threads: int,
+        *,
+        least_squares: bool = False,
+    ) -> None:
+        """Write the gradients and hessians at ``scores`` (n_rows, n_outputs) into ``out``.
+
+        With ``least_squares`` the weights take the places of the hessians.
+        """
+        core.apply_loss(
+            self.kernel,
+            target.y,
+            target.weight,
+            scores,
+            out,
+            n_threads,
+            parameters=self.parameters(target, scores, n_threads),
+            least_squares=least_squares,
+            largest_weight=target.largest_weight,
+        )
+
+    def refits(self, boosting: str) -> bool:
+        """Whether `refit` gives the leaves' values with boosting "newton" or "gradient"."""
+        return self.refits_leaves or (boosting == "gradient" and self.refits_friedman)
+
+    def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
+        """Steps that minimise the loss in each leaf, from its sums of gradients and hessians.
+
+        Those of `gradients` without ``least_squares``, at the scores before the step. Arrays of
+        any shape.
+        """
+        raise NotImplementedError
+
+    def refit(
+        self,
+        target: Target,
+        scores: Floats,
+        output: int,
+        leaf: Leaves,
+        n_nodes: int,
+        n_threads: int,
+    ) -> Floats:
+        """Values of all nodes, shape (n_nodes,), from the residuals of one output.
+
+        ``leaf`` is each row's node, 0xffffffff for rows that do not count; a node without rows
+        gets 0.
+        """
+        raise NotImplementedError
+
+    def value(self, target: Target, scores: Floats, n_threads: int) -> float:
+        """The weighted mean loss. It does not depend on the number of threads."""
+        return core.loss_value(
+            self.kernel,
+            target.y,
+            target.weight,
+            scores,
+            n_threads,
+            parameters=self.parameters(target, scores, n_threads),
+        )
+
+
+def mean(target: Target) -> float:
+    """The weighted mean of y."""
+    # The mean of the differences to one value: exact for constant y, and no overflow of sums.
+    first = target.y[0]
+    return float(first + np.average(target.y - first, weights=target.weight))
+
+
+def newton_steps(sums_g: Floats, sums_h: Floats) -> Floats:
+    """-G / H, and 0 where no row has a hessian."""
+    return np.divide(-sums_g, sums_h, out=np.zeros_like(sums_g), where=sums_h > 0)
+
+
+def limited(steps: Floats) -> Floats:
+    """Steps on a logarithmic scale, none longer than 10; no step where 0 / 0 was asked."""
+    return np.nan_to_num(steps, nan=0.0).clip(-_LARGEST_STEP, _LARGEST_STEP)

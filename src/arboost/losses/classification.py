@@ -1,0 +1,95 @@
+"""Losses of classes. F is the score; their formulas are in cpp/loss/losses.h.
+
+Steps of leaves are those of Friedman (2001), sections 4.5 and 4.6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arboost.losses.base import Floats, Loss, Target, limited
+
+__all__ = ["Exponential", "Logistic", "Softmax"]
+
+# Log-odds of a class that no row, or every row, belongs to would be infinite; this far out a
+# probability differs from 0 or 1 by less than a double can show.
+_LARGEST_LOG_ODDS = 36.0
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """log(1 + e^F) - y F for y in {0, 1}; its best constant is log(p / (1 - p))."""
+
+    name = "log_loss"
+    kernel = "logistic"
+    link = "logistic"
+
+    def start(self, target: Target) -> Floats:
+        """The log-odds."""
+        return np.array([_log_odds(target)])
+
+    def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
+        """One Newton step: the minimum itself has no formula."""
+        return _newton(sums_g, sums_h)
+
+
+@dataclass(frozen=True)
+class Softmax(Loss):
+    """log sum_k e^F_k - F_y for y in {0 .. K-1}; its best constants are log p_k."""
+
+    n_classes: int
+
+    name = "log_loss"
+    kernel = "softmax"
+    link = "softmax"
+
+    @property
+    def n_outputs(self) -> int:
+        """One for each class."""
+        return self.n_classes
+
+    def start(self, target: Target) -> Floats:
+        """Logarithms of the shares of the classes."""
+        counts = np.bincount(target.y.astype(np.intp), target.weight, minlength=self.n_classes)
+        with np.errstate(divide="ignore"):
+            log_shares: Floats = np.log(counts / counts.sum())
+        return log_shares.clip(min=-_LARGEST_LOG_ODDS)
+
+    def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
+        """(K - 1) / K Newton steps."""
+        # The hessians of training are twice p (1 - p), a bound on the whole matrix.
+        k = self.n_classes
+        return (k - 1) / k * _newton(sums_g, sums_h / 2)
+
+
+@dataclass(frozen=True)
+class Exponential(Loss):
+    """e^(-s F) for s = 2 y - 1, y in {0, 1}; its best constant is log(p / (1 - p)) / 2."""
+
+    name = "exponential"
+    link = "logistic_of_double"
+
+    def start(self, target: Target) -> Floats:
+        """Half the log-odds."""
+        return np.array([_log_odds(target) / 2])
+
+    def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
+        """Half the log-odds of the sums of both classes."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            second, first = sums_h - sums_g, sums_h + sums_g  # twice the sums of each class
+            return limited((np.log(second.clip(min=0.0)) - np.log(first.clip(min=0.0))) / 2)
+
+
+def _log_odds(target: Target) -> float:
+    """The weighted log-odds of the second class."""
+    p = np.average(target.y, weights=target.weight)
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(p) - np.log1p(-p)
+    return float(np.clip(log_odds, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))
+
+
+def _newton(sums_g: Floats, sums_h: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return limited(-sums_g / sums_h)

@@ -1,0 +1,72 @@
+"""Links: raw scores to answers, and base scores to raw scores."""
+
+from __future__ import annotations
+
+import doctest
+
+import numpy as np
+import pytest
+
+from arboost import links
+from arboost.links import LINKS, score_of
+
+EXTREMES = np.array([[-1.7e308], [-800.0], [-1e-300], [0.0], [709.7], [710.0], [1.7e308]])
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_finite_scores_have_finite_answers(name):
+    raw = EXTREMES if name != "softmax" else np.repeat(EXTREMES / 2, 3, axis=1) * [1, 0, -1]
+    answer = LINKS[name](raw)
+    assert np.isfinite(answer).all()
+    if name in ("logistic", "logistic_of_double", "softmax"):
+        np.testing.assert_allclose(answer.sum(axis=1), 1.0)
+    elif name != "ordered":
+        assert (np.diff(answer[:, 0]) >= 0).all()
+
+
+def test_exp_is_exact_and_ends_at_the_largest_doubles():
+    raw = np.linspace(-700, 700, 29).reshape(-1, 1)
+    np.testing.assert_array_equal(LINKS["exp"](raw), np.exp(raw))
+    largest = LINKS["exp"](np.array([[1e6], [709.7827]]))
+    assert largest[0] > largest[1] > 1.79e308
+
+
+def test_ordered_sorts_each_row():
+    raw = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, -1.0]])
+    assert LINKS["ordered"](raw).tolist() == [[1, 2, 3], [-1, 0, 5]]
+    assert raw[0, 0] == 3.0  # the scores themselves stay
+
+
+def test_half_log_odds():
+    raw = np.array([[0.5], [-2.0]])
+    np.testing.assert_allclose(
+        LINKS["logistic_of_double"](raw)[:, 1], 1 / (1 + np.exp(-2 * raw[:, 0]))
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in LINKS if name != "softmax"])
+@pytest.mark.parametrize("value", [0.001, 0.3, 0.999])
+def test_base_scores_are_what_links_undo(name, value):
+    answer = LINKS[name](np.array([[score_of(name, value)]]))
+    assert answer[0, -1] == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("link", "value", "message"),
+    [
+        ("exp", 0.0, "it is a mean, above 0"),
+        ("exp", -1.0, "base_score=-1.0"),
+        ("exp", float("inf"), "above 0"),
+        ("exp", float("nan"), "above 0"),
+        ("logistic", 1.0, "probability of the second"),
+        ("logistic_of_double", -0.5, "above 0 and below 1"),
+        ("softmax", 0.5, "only with two classes"),
+    ],
+)
+def test_base_scores_out_of_range(link, value, message):
+    with pytest.raises(ValueError, match=message):
+        score_of(link, value)
+
+
+def test_examples_in_the_docstrings():
+    assert doctest.testmod(links).failed == 0
