@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t chunk_rows = 16384;
 
 // No weight is above this: a row of nearly no gradient is drawn a little more often than its share.
-constexpr float largest_weight = 16384;
+constexpr float largest_inverse = 16384;
 
 // Norms fall into buckets by the leading bits of their float: 8 of the exponent, 7 of the mantissa.
 constexpr std::size_t n_buckets = std::size_t{1} << 15;
@@ -136,8 +136,8 @@ void sample_by_gradient(const Gradients& gradients, double rate, double reg_lamb
   collect<true>(
       gradients.n_rows,
       [=](std::uint32_t i, float& weight) {
-        const float inverse = std::min(std::max(mu / norm[i], 1.0f), largest_weight);
-        weight = norm[i] > 0 ? inverse : largest_weight;
+        const float inverse = std::min(std::max(mu / norm[i], 1.0f), largest_inverse);
+        weight = norm[i] > 0 ? inverse : largest_inverse;
         // u < 1 / w, with u in (0, 1): never for u = 1, always for w = 1.
         const float u = (static_cast<float>(short_hash(i, seed) >> 8) + 0.5f) * 0x1p-24f;
         return u * weight < 1.0f;
