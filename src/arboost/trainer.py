@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import threads
 from arboost.binning import Binned, Dataset, bin_table
+from arboost.checkpoint import Checkpoint
 from arboost.ensemble import Fitted, Recipe, Training, train
 from arboost.ingest import Table
 from arboost.inputs import Part, build_sets
@@ -20,6 +21,7 @@ from arboost.model import Forest, Model
 from arboost.monitor import Monitor, Round
 from arboost.previous import continued_seed
 from arboost.progress import Bar
+from arboost.resume import Keeper, fingerprint
 from arboost.validation import split
 
 __all__ = ["Job", "Outcome", "check_validation", "run", "split_rows"]
@@ -112,7 +114,10 @@ def run(job: Job) -> Outcome:
             started=started,
         )
         training = Training(recipe, data, evaluations, n_threads=n_threads, seed=seed)
-        fitted = train(training, monitor, metrics)
+        keeper = Keeper(
+            Checkpoint.of(job.checkpoint), lambda: fingerprint(job.record, training.digests())
+        )
+        fitted = train(training, monitor, metrics, keeper)
     return _outcome(job, fitted, monitor)
 
 
