@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import core, threads
+from arboost.backend import threads
 from arboost.binning import Binned, Dataset, bin_table
-from arboost.checkpoint import Checkpoint, digest
-from arboost.ensemble import EvaluationSet, Fitted, Recipe, Training, TrainingSet, train
+from arboost.checkpoint import Checkpoint
+from arboost.ensemble import Fitted, Recipe, Training, train
 from arboost.ingest import Table
 from arboost.inputs import Part, build_sets
 from arboost.metrics import Metric, find_all
@@ -22,7 +22,6 @@ from arboost.monitor import Monitor, Round
 from arboost.previous import continued_seed
 from arboost.progress import Bar
 from arboost.resume import Keeper, fingerprint
-from arboost.save import to_bytes
 from arboost.validation import split
 
 __all__ = ["Job", "Outcome", "check_validation", "run", "split_rows"]
@@ -104,21 +103,20 @@ def run(job: Job) -> Outcome:
     seed = params["random_state"]
     if job.old is not None:
         seed = continued_seed(seed, job.old.n_rounds)
-    monitor = Monitor(
-        recipe.n_estimators,
-        metrics=metrics,
-        n_iter_no_change=params["n_iter_no_change"],
-        tol=params["tol"],
-        max_time=params["max_time"],
-        callbacks=(lambda done: bar.show(done.index + 1, done.results), *job.callbacks),
-        started=started,
-    )
-    training = Training(recipe, data, evaluations, n_threads=n_threads, seed=seed)
-    checkpoint = Checkpoint.of(job.checkpoint)
-    with (
-        Keeper(checkpoint, lambda: _fingerprint(job, data, evaluations)) as keeper,
-        Bar(recipe.n_estimators, "fitting", visible=params["verbose"] > 0) as bar,
-    ):
+    with Bar(recipe.n_estimators, "fitting", visible=params["verbose"] > 0) as bar:
+        monitor = Monitor(
+            recipe.n_estimators,
+            metrics=metrics,
+            n_iter_no_change=params["n_iter_no_change"],
+            tol=params["tol"],
+            max_time=params["max_time"],
+            callbacks=(lambda done: bar.show(done.index + 1, done.results), *job.callbacks),
+            started=started,
+        )
+        training = Training(recipe, data, evaluations, n_threads=n_threads, seed=seed)
+        keeper = Keeper(
+            Checkpoint.of(job.checkpoint), lambda: fingerprint(job.record, training.digests())
+        )
         fitted = train(training, monitor, metrics, keeper)
     return _outcome(job, fitted, monitor)
 
@@ -186,25 +184,6 @@ def _check_dataset(data: Dataset, params: dict[str, Any]) -> None:
             f"max_bins={params['max_bins']} is not allowed: the Dataset was binned with "
             f"max_bins={data.max_bins}. Make the two equal."
         )
-
-
-def _fingerprint(
-    job: Job, data: TrainingSet, evaluations: tuple[EvaluationSet, ...]
-) -> dict[str, Any]:
-    """Return what the fit depends on, so that no other fit takes up its checkpoint."""
-
-    def of(part: TrainingSet | EvaluationSet, codes: core.Codes) -> str:
-        target = part.target
-        return digest(codes.to_numpy(), part.rows, target.y, target.weight, part.start)
-
-    found = {
-        "data": of(data, data.binned.codes),
-        "bins": digest(*data.binned.edges),
-        **{part.name: of(part, part.codes) for part in evaluations},
-    }
-    if job.old is not None:
-        found["init_model"] = digest(np.frombuffer(to_bytes(job.old), np.uint8))
-    return fingerprint(job.record, **found)
 
 
 def _outcome(job: Job, fitted: Fitted, monitor: Monitor) -> Outcome:
