@@ -190,9 +190,22 @@ def test_callbacks_and_checkpoint(X):
 
 
 @pytest.mark.parametrize("method", ["exact", "approx"])
-def test_dataset_has_bins_only(X, method):
-    model = GradientBoostingRegressor(tree_method=method)
-    refused(model, Dataset(X, X[:, 0]), None, "X is a Dataset", f"tree_method is '{method}'")
+def test_datasets_are_made_for_a_tree_method(X, method):
+    words = f'tree_method="{method}"'
+    data = Dataset(X, X[:, 0])
+    refused(GradientBoostingRegressor(tree_method=method), data, None, "was made for", words)
+    data = Dataset(X, X[:, 0], tree_method=method)
+    refused(GradientBoostingRegressor(), data, None, "was made for", 'tree_method="hist"')
+    GradientBoostingRegressor(tree_method=method, max_bins=16, n_estimators=2).fit(data)
+
+
+@pytest.mark.parametrize("method", ["exact", "approx"])
+def test_validation_by_other_tree_methods(X, method):
+    y = X[:, 0]
+    model = GradientBoostingRegressor(tree_method=method, n_estimators=5)
+    model.fit(X, y, X_val=X[:20] + 0.01, y_val=y[:20])
+    expected = np.mean((model.predict(X[:20] + 0.01) - y[:20]) ** 2) / 2
+    np.testing.assert_allclose(model.evals_result_["validation"]["squared_error"][-1], expected)
 
 
 # ---- continued training ----

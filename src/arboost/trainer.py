@@ -94,6 +94,7 @@ def run(job: Job) -> Outcome:
             rows=part.rows,
             weights=part.target.weight,
             n_threads=n_threads,
+            tree_method=params["tree_method"],
         )
 
     if isinstance(job.train.source, Dataset):
@@ -174,12 +175,8 @@ def _metrics(job: Job, n_threads: int) -> tuple[Metric, ...]:
 
 
 def _check_dataset(data: Dataset, params: dict[str, Any]) -> None:
-    if params["tree_method"] != "hist":
-        raise ValueError(
-            f'X is a Dataset, which holds bins for tree_method="hist", but tree_method is '
-            f"{params['tree_method']!r}. Pass the table that it was made from."
-        )
-    if params["max_bins"] != data.max_bins:
+    data.binned.require(params["tree_method"])
+    if params["tree_method"] == "hist" and params["max_bins"] != data.max_bins:
         raise ValueError(
             f"max_bins={params['max_bins']} is not allowed: the Dataset was binned with "
             f"max_bins={data.max_bins}. Make the two equal."

@@ -19,6 +19,9 @@ from arboost.sampling import RowSampling
 __all__ = ["check_together", "make_recipe"]
 
 _TREE_PARAMS = (
+    "tree_method",
+    "sketch_eps",
+    "sketch_scope",
     "max_depth",
     "max_leaves",
     "grow_policy",
