@@ -35,6 +35,20 @@ struct TreeRows {
   }
 };
 
+struct NormArgs {
+  const FixedPair* pairs;
+  std::size_t row_stride, output_stride, outputs;
+  float g_unit, h_unit;  // what one integer of a gradient and of a hessian counts
+};
+
+struct DrawArgs {
+  std::uint32_t seed;
+  std::uint32_t limit;   // without norms: rows whose hash is at most this are kept
+  NormArgs norms;        // no pairs: all rows are equal
+  float mu;              // the norm from which on a row is sure to be kept
+  float largest_weight;  // no row is less likely than its inverse
+};
+
 struct NarrowArgs {
   const FixedPair* pairs;  // by number
   TreeRows rows;
@@ -169,6 +183,14 @@ struct Kernels {
   // Fixed-point pairs of the tree's rows [begin, end) -> elements with narrow pairs.
   void (*quantise_narrow)(const NarrowArgs& args, std::size_t begin, std::size_t end,
                           Element* elements);
+
+  // norms[0 ...] = norms of the gradients of rows [begin, end).
+  void (*gradient_norms)(const NormArgs& args, std::size_t begin, std::size_t end, float* norms);
+
+  // The positions in [begin, end) that are drawn, and with norms their weights; how many. There is
+  // room for all.
+  std::size_t (*draw)(const DrawArgs& args, std::size_t begin, std::size_t end,
+                      std::uint32_t* positions, float* weights);
 
   // scores[i * args.score_stride ...] += the value of the leaf that row args.rows.row(i) ends in,
   // for rows [begin, end).

@@ -2,6 +2,7 @@
 // namespace of that name, so that no variant's code can be picked up by another by the linker.
 #pragma once
 
+#include "grow/draw.h"
 #include "grow/histogram.h"
 #include "grow/partition.h"
 #include "grow/quantise.h"
@@ -25,6 +26,8 @@ const Kernels table = {
     .find_split = find_split,
     .find_split_small = find_split_small,
     .quantise_narrow = quantise_narrow,
+    .gradient_norms = gradient_norms,
+    .draw = draw,
     .walk = walk,
     .add = add,
     .subtract = subtract,

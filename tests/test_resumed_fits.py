@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -214,8 +213,7 @@ PROGRAM = """
             os.kill(os.getpid(), getattr(signal, blow))
 
     estimator = GradientBoostingRegressor(n_estimators=20, subsample=0.5, rate_drop=0.2)
-    callbacks = [strike] if blow else []
-    estimator.fit(X, y, checkpoint=Checkpoint(path, every=5), callbacks=callbacks)
+    estimator.fit(X, y, checkpoint=Checkpoint(path, every=5), callbacks=[strike])
     estimator.save(model)
 """
 
@@ -229,14 +227,14 @@ def run(*arguments):
 @pytest.mark.parametrize(("blow", "rounds"), [("SIGKILL", 5), ("SIGINT", 8)])
 def test_killed_process(tmp_path, blow, rounds):
     """SIGKILL leaves the last regular checkpoint, Ctrl-C one of the round that it met."""
-    path = tmp_path / "fit.arc"
-    struck = run(path, tmp_path / "first.arb", blow)
-    assert struck.returncode in (-signal.Signals[blow].value, 1, 130)
+    path, model = tmp_path / "fit.arc", tmp_path / "model.arb"
+    struck = run(path, model, blow)
+    assert struck.returncode != 0
     assert ("KeyboardInterrupt" in struck.stderr) == (blow == "SIGINT")
+    assert not model.exists()
     assert len(read_state(path).arrays["weights"]) == rounds
-    for arguments in (
-        (path, tmp_path / "second.arb", ""),
-        (tmp_path / "x.arc", tmp_path / "w", ""),
-    ):
-        assert run(*arguments).returncode == 0
-    assert (tmp_path / "second.arb").read_bytes() == (tmp_path / "w").read_bytes()
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), rng.normal(size=300)
+    estimator = GradientBoostingRegressor(n_estimators=20, subsample=0.5, rate_drop=0.2)
+    resumed = save.to_bytes(estimator.fit(X, y, checkpoint=path).model_)
+    assert save.to_bytes(estimator.fit(X, y).model_) == resumed

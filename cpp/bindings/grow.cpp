@@ -69,7 +69,7 @@ void grow(TreeGrower& self, const Gradients& gradients, std::size_t output, std:
           std::uint64_t tree, double rate, const Sample* sample, int n_threads) {
   self.check_gradients(gradients, output);
   if (sample != nullptr)
-    require(!sample->positions.empty() && sample->positions.back() < self.n_training(),
+    require(sample->size > 0 && sample->positions[sample->size - 1] < self.n_training(),
             "this sample is of other rows");
   nb::gil_scoped_release release;
   Team team = self.team(self.n_training() * self.codes.n_features, n_threads);
@@ -229,10 +229,18 @@ void bind_sample(nb::module_& m) {
            nb::arg("reg_lambda"), nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
            "Draws rows in proportion to the norm of their gradient, and weighs them.")
       .def(
-          "positions", [](const Sample& self) { return array_of(self.positions); },
+          "positions",
+          [](const Sample& self) {
+            const std::uint32_t* p = self.positions.data();
+            return array_of(std::vector<std::uint32_t>(p, p + self.size));
+          },
           "A copy of the rows, ascending.")
       .def(
-          "weights", [](const Sample& self) { return array_of(self.weights); },
+          "weights",
+          [](const Sample& self) {
+            const float* w = self.weights_or_null();
+            return array_of(std::vector<float>(w, w == nullptr ? w : w + self.size));
+          },
           "A copy of their weights; empty where all are 1.");
 }
 
@@ -246,7 +254,7 @@ void bind_grow(nb::module_& m) {
            nb::arg("codes"), nb::arg("width"), nb::arg("params"),
            nb::arg("rows").none() = nb::none(), nb::keep_alive<1, 2>())
       .def("grow", &grow, nb::arg("gradients"), nb::arg("output"), nb::arg("seed"), nb::arg("tree"),
-           nb::arg("rate"), nb::arg("sample").none(), nb::arg("n_threads"),
+           nb::arg("rate"), nb::arg("sample").none(), nb::arg("n_threads"), nb::keep_alive<1, 8>(),
            "Grows one tree for one output, or for all with vector leaves.")
       .def("add_leaves", &add_leaves, nb::arg("scores").noconvert(), nb::arg("output"),
            nb::arg("n_threads"), "Adds the last tree's values to the training rows' scores.")

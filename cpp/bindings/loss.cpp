@@ -67,8 +67,7 @@ void apply_loss_to(const std::string& loss, const Vector<double>& y, const Weigh
   const LossSpec spec{loss_named(loss), std::move(parameters), least_squares};
   nb::gil_scoped_release release;
   Team team = team_for(rows, 8, n_threads);
-  const double bound =
-      weight_bound ? *weight_bound : largest_weight(rows.weight, rows.n_rows, team);
+  const double bound = weight_bound ? *weight_bound : max_weight(rows.weight, rows.n_rows, team);
   apply_loss(spec, rows, bound, out, team);
 }
 

@@ -39,11 +39,9 @@ void add_stretches(const GrowNode* leaf, std::vector<Stretch>& stretches) {
 
 }  // namespace
 
-void Grower::finish_tree(const Gradients& gradients, std::size_t output, double rate,
-                         GrownTrees& forest, Team& team) {
+void Grower::finish_tree(double rate, GrownTrees& forest, Team& team) {
   assign_leaves(team);
-  const TreePairs pairs = rows_.pairs_of_rows(gradients, output, team);
-  append_tree(node_sums(pairs, team), pairs, rate, forest);
+  append_tree(node_sums(rows_.pairs(), team), rows_.pairs(), rate, forest);
 }
 
 std::vector<double> Grower::sums(const Gradients& gradients, std::size_t output, Team& team) {

@@ -42,7 +42,7 @@ void Grower::grow(const Gradients& gradients, std::size_t output, const Sample* 
   team.for_chunks(0, static_cast<std::size_t>(team.size()), 1,
                   [&](std::size_t, std::size_t, int member) { work(member, team); });
   histograms_.release_all();
-  finish_tree(gradients, output, rate, forest, team);
+  finish_tree(rate, forest, team);
 }
 
 void Grower::start_tree(const Gradients& gradients, std::size_t output, const Sample* sample,

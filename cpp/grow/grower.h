@@ -89,8 +89,7 @@ class Grower {
   double node_score(const GrowNode& node) const;
 
   // The finished tree: leaf of each row, exact sums of its nodes, then flat arrays.
-  void finish_tree(const Gradients& gradients, std::size_t output, double rate, GrownTrees& forest,
-                   Team& team);
+  void finish_tree(double rate, GrownTrees& forest, Team& team);
   void assign_leaves(Team& team);
   std::vector<std::int64_t> node_sums(const TreePairs& pairs, Team& team) const;
   void append_tree(const std::vector<std::int64_t>& sums, const TreePairs& pairs, double rate,

@@ -57,14 +57,11 @@ RowPartition::RowPartition(const Codes& codes, std::span<const RowId> table_rows
 
 void RowPartition::prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                            std::uint32_t seed, Team& team) {
-  if (sample == nullptr) {
-    sample_ = {};
-    rows_ = training_rows();
-  } else {
-    sample_ = *sample;
-    rows_ = {sample_.positions.size(), sample_.positions.data(), table_rows()};
-  }
-  const TreePairs pairs = pairs_of_rows(gradients, output, team);
+  weights_ = sample == nullptr ? nullptr : sample->weights_or_null();
+  rows_ = sample == nullptr ? training_rows()
+                            : TreeRows{sample->size, sample->positions.data(), table_rows()};
+  pairs_ = pairs_of_rows(gradients, output, team);
+  const TreePairs& pairs = pairs_;
   const auto n = static_cast<std::int64_t>(rows_.n);
   const int g_shift = shift_for(pairs.sum_abs_g[0], rows_.n, 16);
   const int h_shift = shift_for(pairs.sum_h[0], rows_.n, 16);
@@ -98,7 +95,7 @@ TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, T
   const auto outputs = static_cast<std::size_t>(sums_.outputs);
   if (gathered_.size() < rows_.n * outputs) gathered_ = Buffer<FixedPair>(rows_.n * outputs);
   const FixedPair* from = gradients.pairs.data() + output * gradients.output_stride();
-  const float* weights = sample_.weights.empty() ? nullptr : sample_.weights.data();
+  const float* weights = weights_;
   const auto each = [&](std::size_t begin, std::size_t end, auto use) {
     for (std::size_t i = begin; i < end; ++i) {
       const double weight = weights == nullptr ? 1.0 : double{weights[i]};

@@ -39,14 +39,15 @@ class RowPartition {
 
   // Takes the rows of a sample, or all training rows for null: scales the gradients of one output,
   // or of all when trees have vector leaves, to integers whose sums fit a PackedSum, and puts every
-  // row into the root's range of buffer 0.
+  // row into the root's range of buffer 0. The sample must stay until the next call.
   void prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                std::uint32_t seed, Team& team);
 
   std::size_t n_training() const { return n_training_; }
-  const TreeRows& rows() const { return rows_; }  // of the tree
+  const TreeRows& rows() const { return rows_; }     // of the tree
+  const TreePairs& pairs() const { return pairs_; }  // ... and their gradients
   TreeRows training_rows() const { return {n_training_, nullptr, table_rows()}; }
-  // The gradients of the tree's rows, times the weights of the sample; valid until the next call.
+  // Other gradients of the tree's rows, times the weights of the sample; pairs() are void then.
   TreePairs pairs_of_rows(const Gradients& gradients, std::size_t output, Team& team);
 
   const RowSums& sums() const { return sums_; }
@@ -73,7 +74,8 @@ class RowPartition {
   std::vector<RowId> table_rows_;
   std::size_t n_training_;
   TreeRows rows_{};
-  Sample sample_;  // of the tree; empty: all training rows
+  TreePairs pairs_{};
+  const float* weights_ = nullptr;  // of the tree's rows, by number; null: all 1
   RowSums sums_;
   Buffer<Element> buffers_[2];
   Buffer<FixedPair> gathered_;  // the sample's pairs

@@ -4,27 +4,31 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "loss/apply.h"
 #include "parallel.h"
+#include "types.h"
 
 namespace arboost {
 
 // Positions of training rows, ascending, and what each row's gradient and hessian are multiplied
 // by; no weights: 1.
 struct Sample {
-  std::vector<std::uint32_t> positions;
-  std::vector<float> weights;
+  std::size_t size = 0;
+  bool weighted = false;
+  Buffer<std::uint32_t> positions;
+  Buffer<float> weights;
+
+  const float* weights_or_null() const { return weighted ? weights.data() : nullptr; }
 };
 
 // Each row with probability `rate`; at least one.
 void sample_uniform(std::size_t n_rows, double rate, std::uint32_t seed, Sample& out, Team& team);
 
 // Row i with probability p_i = min(1, s_i / mu), s_i^2 = sum over the outputs of g^2 + lambda h^2,
-// where mu makes the expected size rate * n_rows, and with the weight 1 / p_i: sums over the sample
-// have the mean of sums over all rows, and among all such samples of this size these have the
-// least variance (Ibragimov and Gusev 2019, "Minimal Variance Sampling", theorem 2).
+// where mu makes the expected size about rate * n_rows, and with the weight 1 / p_i: sums over the
+// sample have the mean of sums over all rows, and among all such samples of this size these have
+// the least variance (Ibragimov and Gusev 2019, "Minimal Variance Sampling", theorem 2).
 void sample_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
                         std::uint32_t seed, Sample& out, Team& team);
 

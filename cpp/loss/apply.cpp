@@ -95,7 +95,7 @@ void require_finite(double bound, const char* what) {
         "smaller learning_rate, a larger reg_lambda, or bring the target to a smaller scale.");
 }
 
-double largest_weight(const double* weight, std::size_t n_rows, Team& team) {
+double max_weight(const double* weight, std::size_t n_rows, Team& team) {
   if (weight == nullptr) return 1.0;
   double largest = 0;
   std::mutex mutex;

@@ -34,7 +34,7 @@ void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weigh
 // The weighted mean loss over rows and outputs; the same bits for any number of threads.
 double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team);
 
-double largest_weight(const double* weight, std::size_t n_rows, Team& team);
+double max_weight(const double* weight, std::size_t n_rows, Team& team);
 
 // Throws std::invalid_argument, saying what to do, when the bound is infinite or NaN.
 void require_finite(double bound, const char* what);

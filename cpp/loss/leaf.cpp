@@ -22,7 +22,7 @@ class Items {
       : rows_(rows), output_(output), absolute_(absolute) {
     if constexpr (std::is_same_v<Item, WeightedValue>) {
       int exponent;
-      std::frexp(largest_weight(rows.weight, rows.n_rows, team), &exponent);
+      std::frexp(max_weight(rows.weight, rows.n_rows, team), &exponent);
       const int room = 62 - exponent - std::bit_width(rows.n_rows);
       scale_ = std::ldexp(1.0, std::min(room, 1000));
     }

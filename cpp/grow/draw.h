@@ -1,0 +1,80 @@
+// Rows -> norms of their gradients; rows -> those that a sample keeps. About 1 ns a row each.
+//
+// Included by kernels_table.h inside each instruction set's variant.
+#pragma once
+
+#include <cmath>  // sqrt
+
+#include "kernels.h"
+#include "random.h"  // short_hash
+
+namespace arboost::ARBOOST_ISA {
+namespace {
+
+void gradient_norms(const NormArgs& args, std::size_t begin, std::size_t end, float* norms) {
+  const std::size_t n = end - begin;
+  for (std::size_t i = 0; i < n; ++i) norms[i] = 0;
+  for (std::size_t k = 0; k < args.outputs; ++k) {
+    const FixedPair* ARBOOST_RESTRICT pairs =
+        args.pairs + k * args.output_stride + begin * args.row_stride;
+    const auto add = [&](std::size_t i, const FixedPair& pair) {
+      const float g = static_cast<float>(pair.g) * args.g_unit;
+      const float h = static_cast<float>(pair.h) * args.h_unit;
+      norms[i] += g * g + h * h;
+    };
+    if (args.row_stride == 1)  // said to the compiler, so that it loads whole vectors
+      for (std::size_t i = 0; i < n; ++i) add(i, pairs[i]);
+    else
+      for (std::size_t i = 0; i < n; ++i) add(i, pairs[i * args.row_stride]);
+  }
+  for (std::size_t i = 0; i < n; ++i) norms[i] = std::sqrt(norms[i]);
+}
+
+// What a row that is drawn with probability min(1, norm / mu) is multiplied by. Without branches: a
+// norm of 0 counts as the smallest float, and so has the largest weight.
+inline float weight_of(float mu, float largest, float norm) {
+  const float some = norm > 0x1p-126f ? norm : 0x1p-126f;
+  const float weight = mu / some;
+  const float limited = weight < largest ? weight : largest;
+  return limited > 1.0f ? limited : 1.0f;
+}
+
+// The rows are marked in blocks, in loops that vectorise, and then collected. Positions are written
+// whether they are kept or not: no branch.
+std::size_t draw(const DrawArgs& args, std::size_t begin, std::size_t end, std::uint32_t* positions,
+                 float* weights) {
+  constexpr std::size_t block = 512;
+  std::uint32_t kept[block];
+  float norms[block], block_weights[block];
+  const std::uint32_t seed = args.seed, limit = args.limit;
+  const float mu = args.mu, largest = args.largest_weight;
+  std::size_t n = 0;
+  for (std::size_t first = begin; first < end; first += block) {
+    const std::size_t size = end - first < block ? end - first : block;
+    const auto start = static_cast<std::uint32_t>(first);
+    if (args.norms.pairs == nullptr) {
+      for (std::uint32_t j = 0; j < size; ++j)
+        kept[j] = short_hash(start + j, seed) <= limit ? 1 : 0;
+    } else {
+      gradient_norms(args.norms, first, first + size, norms);
+      for (std::uint32_t j = 0; j < size; ++j) {
+        const float weight = weight_of(mu, largest, norms[j]);
+        // u < 1 / weight with u in (0, 1): always for a weight of 1. The conversion is of signed
+        // integers, which vectorises everywhere.
+        const auto bits = static_cast<std::int32_t>(short_hash(start + j, seed) >> 8);
+        const float u = (static_cast<float>(bits) + 0.5f) * 0x1p-24f;
+        block_weights[j] = weight;
+        kept[j] = u * weight < 1.0f ? 1 : 0;
+      }
+    }
+    for (std::uint32_t j = 0; j < size; ++j) {
+      positions[n] = start + j;
+      if (weights != nullptr) weights[n] = block_weights[j];
+      n += kept[j];
+    }
+  }
+  return n;
+}
+
+}  // namespace
+}  // namespace arboost::ARBOOST_ISA
