@@ -132,7 +132,8 @@ struct SplitScratch {
         touched(256, 0),
         slots(256 * channels, 0),
         missing(channels, 0),
-        left(channels, 0) {}
+        left(channels, 0),
+        sides(3 * channels, 0) {}
 
   std::size_t stride;                 // from one channel's prefix sums to the next
   Buffer<std::int64_t> prefix;        // [channels][stride]: sums over the codes up to each bin
@@ -144,7 +145,22 @@ struct SplitScratch {
   std::vector<std::int64_t> missing;  // small nodes: sums of the missing rows
   std::vector<std::int64_t> left;     // sums of the left side of the split that was returned
   std::vector<std::uint64_t> keys;    // small nodes, two-byte codes: [rows] (code, row) pairs
+  // Sorted rows: `left` of the best split with missing values on the right, the same on the left,
+  // and running sums.
+  std::vector<std::int64_t> sides;
 };
+
+// The rows of a node in the order of one feature's values, missing ones last.
+struct SortedRows {
+  const Element* elements;  // [n]: row id below, rank of its value in the high 32 bits
+  std::size_t n;
+  std::uint32_t n_values;  // of the feature; the rank of missing values
+  RowSums sums;            // wide
+  std::int64_t apart;      // least hessian between splits that are tried; -1: all are
+};
+
+// Rows that are scanned at once; SplitScratch must have room for a few entries more.
+constexpr std::size_t sorted_block = 1024;
 
 struct SplitRule {
   std::uint32_t bin;           // left: code <= bin ...
@@ -179,6 +195,11 @@ struct Kernels {
                                    std::size_t feature, const Element* elements,
                                    const std::int64_t* row_values, std::size_t n,
                                    const std::int64_t* totals, double floor, SplitScratch& scratch);
+
+  // The same for rows in the order of the feature's values; bins are ranks.
+  FeatureSplit (*find_split_sorted)(const GainParams& params, const SortedRows& rows,
+                                    const std::int64_t* totals, double floor,
+                                    SplitScratch& scratch);
 
   // Fixed-point pairs of the tree's rows [begin, end) -> elements with narrow pairs.
   void (*quantise_narrow)(const NarrowArgs& args, std::size_t begin, std::size_t end,

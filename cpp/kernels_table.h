@@ -6,6 +6,7 @@
 #include "grow/histogram.h"
 #include "grow/partition.h"
 #include "grow/quantise.h"
+#include "grow/scan.h"
 #include "grow/small.h"
 #include "grow/split.h"
 #include "grow/walk.h"
@@ -25,6 +26,7 @@ const Kernels table = {
     .partition = partition,
     .find_split = find_split,
     .find_split_small = find_split_small,
+    .find_split_sorted = find_split_sorted,
     .quantise_narrow = quantise_narrow,
     .gradient_norms = gradient_norms,
     .draw = draw,

@@ -106,19 +106,22 @@ class Buffer {
 //   by_row      row 0: f0 f1 ... pad | row 1: f0 f1 ... pad | ...      row_stride bytes a row
 //   by_column   f0: row 0, row 1, ... | f1: row 0, row 1, ... | ...    n_rows codes a feature
 //
-// A code takes one byte while every feature has at most 255 bins (and missing), else two.
+// A code takes one byte while every feature has at most 255 bins (and missing), two up to 65,535,
+// and four above: then the codes are ranks of values (bin/rank.h), too many for histograms, so that
+// by_row and first_slot are empty.
 struct Codes {
   std::size_t n_rows = 0;
   std::size_t n_features = 0;
-  int width = 1;               // bytes of one code: 1 or 2
+  int width = 1;               // bytes of one code: 1, 2 or 4
   std::size_t row_stride = 0;  // bytes from one row to the next in by_row, a multiple of 8
   Buffer<std::uint8_t> by_row;
   Buffer<std::uint8_t> by_column;
   std::vector<std::uint32_t> n_bins;      // codes for values, per feature
   std::vector<std::uint8_t> has_missing;  // 1 where a training value is missing
   // Histogram slots: feature f owns slots [first_slot[f], first_slot[f + 1]), one for each value
-  // code and one more where values are missing.
+  // code and one more where values are missing. Throws where they are more than 2^31 - 1.
   std::vector<std::uint32_t> first_slot;
+  void number_slots();
 
   template <class Code>
   const Code* row(std::size_t i) const {
@@ -127,6 +130,10 @@ struct Codes {
   template <class Code>
   const Code* column(std::size_t feature) const {
     return reinterpret_cast<const Code*>(by_column.data()) + feature * n_rows;
+  }
+  template <class Code>
+  Code* column(std::size_t feature) {
+    return reinterpret_cast<Code*>(by_column.data()) + feature * n_rows;
   }
 };
 

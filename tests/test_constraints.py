@@ -84,5 +84,5 @@ def test_one_feature_has_no_pairs(word):
 
 
 def test_interactions_refused():
-    with pytest.raises(ValueError, match=r"interaction_constraints .* not have: 'weight', 7; "):
+    with pytest.raises(ValueError, match=r"interaction_constraints .* not have: 7, 'weight'; "):
         interactions([["age", "weight", 7]])

@@ -47,12 +47,14 @@ class Encoder {
       Code* column = reinterpret_cast<Code*>(codes_.by_column.data()) + f * codes_.n_rows + begin;
       if (lookups_[f].codes(values, n, buckets, column))
         missing_[f].store(true, std::memory_order_relaxed);
+      if constexpr (sizeof(Code) == 4) continue;
       for (std::size_t i = 0; i < n; ++i)
         *reinterpret_cast<Code*>(by_row + i * stride + f * sizeof(Code)) = column[i];
     }
   }
 
   void clear_pad(std::uint8_t* by_row, std::size_t n) const {
+    if constexpr (sizeof(Code) == 4) return;
     const std::size_t used = codes_.n_features * sizeof(Code), pad = codes_.row_stride - used;
     for (std::size_t i = 0; i < n; ++i) std::memset(by_row + i * codes_.row_stride + used, 0, pad);
   }
@@ -64,19 +66,20 @@ class Encoder {
   std::vector<std::atomic<bool>> missing_;
 };
 
-void number_slots(Codes& codes) {
+}  // namespace
+
+void Codes::number_slots() {
   std::uint64_t slots = 0;
-  for (std::size_t f = 0; f <= codes.n_features; ++f) {
-    codes.first_slot.push_back(static_cast<std::uint32_t>(slots));
-    if (f < codes.n_features) slots += codes.n_bins[f] + codes.has_missing[f];
+  first_slot.clear();
+  for (std::size_t f = 0; f <= n_features; ++f) {
+    first_slot.push_back(static_cast<std::uint32_t>(slots));
+    if (f < n_features) slots += n_bins[f] + has_missing[f];
   }
   if (slots > std::numeric_limits<std::int32_t>::max())
     throw std::invalid_argument(
         "The table has " + std::to_string(slots) +
         " bins in all, but at most 2^31 - 1 are allowed. Lower max_bins, or pass fewer columns.");
 }
-
-}  // namespace
 
 Codes encode(const Columns& table, const Rows& rows,
              const std::vector<std::span<const double>>& edges, Team& team) {
@@ -88,19 +91,23 @@ Codes encode(const Columns& table, const Rows& rows,
   codes.has_missing.resize(codes.n_features);
   for (const auto& column : edges)
     codes.n_bins.push_back(static_cast<std::uint32_t>(column.size() + 1));
-  const bool narrow = std::all_of(codes.n_bins.begin(), codes.n_bins.end(),
-                                  [](std::uint32_t n_bins) { return n_bins <= 255; });
-  codes.width = narrow ? 1 : 2;
+  const std::uint32_t most =
+      codes.n_bins.empty() ? 1 : *std::max_element(codes.n_bins.begin(), codes.n_bins.end());
+  codes.width = most <= 255 ? 1 : most <= 65535 ? 2 : 4;
   const std::size_t row_bytes = codes.n_features * static_cast<std::size_t>(codes.width);
+  codes.by_column = Buffer<std::uint8_t>(codes.n_rows * row_bytes);
+  if (codes.width == 4) {
+    Encoder<std::uint32_t>(table, rows, edges, codes).run(team);
+    return codes;
+  }
   codes.row_stride = (row_bytes + 7) / 8 * 8;
   codes.by_row = Buffer<std::uint8_t>(codes.n_rows * codes.row_stride);
-  codes.by_column = Buffer<std::uint8_t>(codes.n_rows * row_bytes);
-  if (narrow) {
+  if (codes.width == 1) {
     Encoder<std::uint8_t>(table, rows, edges, codes).run(team);
   } else {
     Encoder<std::uint16_t>(table, rows, edges, codes).run(team);
   }
-  number_slots(codes);
+  codes.number_slots();
   return codes;
 }
 

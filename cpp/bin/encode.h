@@ -11,7 +11,8 @@
 namespace arboost {
 
 // Code of x = number of edges strictly below x; missing values have the code edges.size() + 1.
-// Edges ascend, at most 65,534 a column.
+// Edges ascend, at most 2^32 - 3 a column; above 65,534 the codes are of four bytes, by column
+// only.
 Codes encode(const Columns& table, const Rows& rows,
              const std::vector<std::span<const double>>& edges, Team& team);
 

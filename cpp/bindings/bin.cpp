@@ -184,10 +184,10 @@ Codes bound_encode(const Columns& table, const std::optional<Index>& rows,
   for (const Doubles& column : edges) spans.emplace_back(column.data(), column.size());
   const bool fit = std::all_of(spans.begin(), spans.end(), [](auto column) {
     const auto wrong = [](double a, double b) { return !(a < b); };
-    return column.size() <= 65534 &&
+    return column.size() < 0xfffffffe &&
            std::adjacent_find(column.begin(), column.end(), wrong) == column.end();
   });
-  if (!fit) throw std::invalid_argument("Edges must ascend, at most 65534 in a column.");
+  if (!fit) throw std::invalid_argument("Edges must ascend.");
   nb::gil_scoped_release nogil;
   const Rows used = rows_of(table, rows);
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
@@ -199,12 +199,15 @@ using View = nb::ndarray<nb::numpy, nb::ro, nb::ndim<2>>;
 // Read-only view of one of the two tables as an array of shape (n_rows, n_features).
 View view_of(nb::handle self, bool by_row) {
   const auto& codes = nb::cast<const Codes&>(self);
+  by_row = by_row && codes.width < 4;  // ranks are kept by column only
   const auto width = static_cast<std::size_t>(codes.width);
   const std::size_t shape[2] = {codes.n_rows, codes.n_features};
   const auto row_step = static_cast<std::int64_t>(by_row ? codes.row_stride / width : 1);
   const auto column_step = static_cast<std::int64_t>(by_row ? 1 : codes.n_rows);
   const std::int64_t strides[2] = {row_step, column_step};
-  const auto dtype = width == 1 ? nb::dtype<std::uint8_t>() : nb::dtype<std::uint16_t>();
+  const auto dtype = width == 1   ? nb::dtype<std::uint8_t>()
+                     : width == 2 ? nb::dtype<std::uint16_t>()
+                                  : nb::dtype<std::uint32_t>();
   const auto* data = by_row ? codes.by_row.data() : codes.by_column.data();
   return View(data, 2, shape, self, strides, dtype);
 }
@@ -249,9 +252,13 @@ void bind_bin(nb::module_& m) {
           "by_column", [](nb::handle self) { return view_of(self, false); }, own)
       .def(
           "to_numpy",
-          [](nb::handle self) { return nb::cast(view_of(self, true)).attr("astype")("uint16"); },
-          nb::sig("def to_numpy(self) -> numpy.typing.NDArray[numpy.uint16]"),
-          "Copy of the codes as uint16, one row of the array for each row of the table.");
+          [](nb::handle self) {
+            const bool wide = nb::cast<const Codes&>(self).width == 4;
+            return nb::cast(view_of(self, true)).attr("astype")(wide ? "uint32" : "uint16");
+          },
+          nb::sig("def to_numpy(self) -> numpy.typing.NDArray[numpy.unsignedinteger]"),
+          "Copy of the codes as uint16 (ranks: uint32), one row of the array for each row of the "
+          "table.");
 
   m.def("quantiles", &bound_quantiles, "columns"_a, "rows"_a.noconvert().none(),
         "weights"_a.noconvert().none(), "max_bins"_a, "n_threads"_a,

@@ -33,7 +33,8 @@ std::span<const RowId> checked_rows(const std::optional<RowIds>& rows, const Cod
 
 // A grower with the trees it has grown.
 struct TreeGrower {
-  TreeGrower(const Codes& codes_, std::size_t width, const TreeParams& params_,
+  template <class Table>  // Codes or Ranks
+  TreeGrower(const Table& codes_, std::size_t width, const TreeParams& params_,
              const std::optional<RowIds>& rows)
       : codes(codes_),
         params(params_),
@@ -64,6 +65,13 @@ struct TreeGrower {
   GrownTrees trees;
   Grower grower;
 };
+
+void propose(TreeGrower& self, const Gradients& gradients, int n_threads) {
+  self.check_gradients(gradients, 0);
+  nb::gil_scoped_release release;
+  Team team = self.team(self.n_training() * self.codes.n_features, n_threads);
+  self.grower.propose(gradients, team);
+}
 
 void grow(TreeGrower& self, const Gradients& gradients, std::size_t output, std::uint64_t seed,
           std::uint64_t tree, double rate, const Sample* sample, int n_threads) {
@@ -191,6 +199,11 @@ void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, dou
 }
 
 void bind_params(nb::module_& m) {
+  nb::enum_<Candidates>(m, "Candidates", "Between which values splits are tried.")
+      .value("bins", Candidates::bins)
+      .value("values", Candidates::values)
+      .value("per_round", Candidates::per_round)
+      .value("per_node", Candidates::per_node);
   nb::class_<TreeParams>(m, "TreeParams", "How a tree is grown; as in params.py.")
       .def(nb::init<>())
       .def_prop_rw(
@@ -217,6 +230,8 @@ void bind_params(nb::module_& m) {
       .def_rw("colsample_bynode", &TreeParams::colsample_bynode)
       .def_rw("monotone", &TreeParams::monotone)
       .def_rw("interactions", &TreeParams::interactions)
+      .def_rw("candidates", &TreeParams::candidates)
+      .def_rw("sketch_eps", &TreeParams::sketch_eps)
       .def_rw("histogram_bytes", &TreeParams::histogram_bytes);
 }
 
@@ -250,9 +265,16 @@ void bind_grow(nb::module_& m) {
   bind_params(m);
   bind_sample(m);
   nb::class_<TreeGrower>(m, "Grower", "Grows trees on one binned table, and keeps them.")
+      .def(nb::init<const Ranks&, std::size_t, const TreeParams&, const std::optional<RowIds>&>(),
+           nb::arg("codes"), nb::arg("width"), nb::arg("params"),
+           nb::arg("rows").none() = nb::none(), nb::keep_alive<1, 2>())
       .def(nb::init<const Codes&, std::size_t, const TreeParams&, const std::optional<RowIds>&>(),
            nb::arg("codes"), nb::arg("width"), nb::arg("params"),
            nb::arg("rows").none() = nb::none(), nb::keep_alive<1, 2>())
+      .def(
+          "propose", &propose, nb::arg("gradients"), nb::arg("n_threads"),
+          "Proposes bins for the hessians of a round, before its first tree; with other candidates "
+          "than global ones there is nothing to do.")
       .def("grow", &grow, nb::arg("gradients"), nb::arg("output"), nb::arg("seed"), nb::arg("tree"),
            nb::arg("rate"), nb::arg("sample").none(), nb::arg("n_threads"), nb::keep_alive<1, 8>(),
            "Grows one tree for one output, or for all with vector leaves.")

@@ -101,6 +101,13 @@ std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) 
   return sums;
 }
 
+// Bins that were proposed for a round mean nothing after it: trees keep the ranks they end with.
+std::int32_t Grower::table_bin(const GrowNode& node) const {
+  const std::uint32_t bin = node.split.bin;
+  const auto feature = static_cast<std::size_t>(node.feature);
+  return static_cast<std::int32_t>(proposal_ ? proposal_->last_rank(feature, bin) : bin);
+}
+
 void Grower::append_tree(const std::vector<std::int64_t>& sums, const TreePairs& pairs, double rate,
                          GrownTrees& forest) const {
   const double g_unit = std::ldexp(1.0, -pairs.g_exponent);
@@ -117,7 +124,7 @@ void Grower::append_tree(const std::vector<std::int64_t>& sums, const TreePairs&
   for (std::size_t id = 0; id < tree_.size(); ++id) {
     const GrowNode& node = *tree_[id];
     forest.feature.push_back(node.committed ? node.feature : 0);
-    forest.bin.push_back(node.committed ? static_cast<std::int32_t>(node.split.bin) : 0);
+    forest.bin.push_back(node.committed ? table_bin(node) : 0);
     forest.left.push_back(node.committed ? node.left->id : 0);
     forest.default_left.push_back(node.committed && node.split.missing_left);
     forest.gain.push_back(node.committed ? std::min(node.gain * score_unit_, largest) : 0.0);
@@ -142,7 +149,7 @@ void Grower::add_last(const GrownTrees& forest, std::size_t output, std::size_t 
   const TreeRows rows = rows_.rows();
   const std::size_t last = forest.n_trees() - 1;
   if (rows.positions != nullptr) {  // rows outside the sample have yet to find their leaves
-    forest.walk(last, codes_, training_rows(), 1.0, {scores + output, outputs}, team);
+    forest.walk(last, table_, training_rows(), 1.0, {scores + output, outputs}, team);
     return;
   }
   const double* values = forest.values(last);

@@ -2,32 +2,47 @@
 #include "grow/grower.h"
 
 #include <algorithm>
+#include <bit>  // bit_width
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "random.h"
 
 namespace arboost {
 namespace {
 
-// A gain below this part of the node's own score is rounding of doubles, not information.
-constexpr double least_relative_gain = 1e-10;
-
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// Histogram slots that one thread searches for splits before it is worth asking others.
-constexpr std::size_t slots_per_search = 65536;
 
 }  // namespace
 
 Grower::Grower(const Codes& codes, std::span<const RowId> table_rows, const TreeParams& params,
                std::size_t width)
-    : codes_(codes),
+    : Grower(codes, nullptr, table_rows, params, width) {
+  if (params.candidates != Candidates::bins || codes.width > 2)
+    throw std::invalid_argument("codes of bins need candidates between bins, and ranks others");
+}
+
+Grower::Grower(const Ranks& ranks, std::span<const RowId> table_rows, const TreeParams& params,
+               std::size_t width)
+    : Grower(ranks, &ranks, table_rows, params, width) {
+  if (params.candidates == Candidates::bins)
+    throw std::invalid_argument("codes of bins need candidates between bins, and ranks others");
+  if (!proposal_) sorted_ = std::make_unique<SortedColumns>(ranks, rows_.n_training());
+}
+
+Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> table_rows,
+               const TreeParams& params, std::size_t width)
+    : table_(codes),
+      proposal_(ranks != nullptr && params.candidates == Candidates::per_round
+                    ? std::make_unique<Proposal>(*ranks, params.sketch_eps)
+                    : nullptr),
+      codes_(proposal_ ? proposal_->codes() : codes),
       params_(params),
       width_(width),
       channels_(width + (params.min_samples_leaf > 1 ? 1 : 0)),
-      rows_(codes, table_rows, width, params.min_samples_leaf > 1),
-      histograms_(codes, channels_, params.histogram_bytes),
+      rows_(codes_, table_rows, width, params.min_samples_leaf > 1, codes_.width == 4),
+      histograms_(codes_, channels_, params.histogram_bytes),
       columns_(params_, codes.n_features),
       leaf_of_row_(codes.n_rows),
       queue_(params.best_first) {
@@ -36,8 +51,29 @@ Grower::Grower(const Codes& codes, std::span<const RowId> table_rows, const Tree
   small_rows_ = std::min<std::size_t>(small_rows_, 512);
 }
 
+void Grower::propose(const Gradients& gradients, Team& team) {
+  if (!proposal_) return;
+  if (hessians_.size() == 0) {
+    hessians_ = Buffer<std::uint32_t>(codes_.n_rows);
+    std::fill_n(hessians_.data(), codes_.n_rows, 0u);
+  }
+  const TreeRows rows = training_rows();
+  const auto shift = std::bit_width(gradients.outputs - 1);  // so that the sum of outputs fits
+  team.for_chunks(0, rows.n, 65536, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = begin; i < end; ++i) {
+      std::int64_t h = 0;
+      for (std::size_t k = 0; k < gradients.outputs; ++k)
+        h += gradients.pairs[i * gradients.row_stride() + k * gradients.output_stride()].h;
+      hessians_[rows.row(i)] = static_cast<std::uint32_t>(h >> shift);
+    }
+  });
+  proposal_->update({hessians_.data(), hessians_.size()}, team);
+}
+
 void Grower::grow(const Gradients& gradients, std::size_t output, const Sample* sample,
                   TreeSeed seed, double rate, GrownTrees& forest, Team& team) {
+  if (proposal_ && !proposal_->is_ready())
+    throw std::logic_error("a tree with global candidates was grown before any were proposed");
   start_tree(gradients, output, sample, seed, team);
   team.for_chunks(0, static_cast<std::size_t>(team.size()), 1,
                   [&](std::size_t, std::size_t, int member) { work(member, team); });
@@ -48,11 +84,15 @@ void Grower::grow(const Gradients& gradients, std::size_t output, const Sample* 
 void Grower::start_tree(const Gradients& gradients, std::size_t output, const Sample* sample,
                         TreeSeed seed, Team& team) {
   while (scratch_.size() < static_cast<std::size_t>(team.size()))
-    scratch_.push_back(std::make_unique<Scratch>(histograms_.max_bins(), channels_));
+    scratch_.push_back(
+        std::make_unique<Scratch>(sorted_ ? sorted_block + 16 : histograms_.max_bins(), channels_));
   const auto bits = counter_hash(seed.seed, Purpose::gradient_rounding, seed.tree, output);
   rows_.prepare(gradients, output, sample, static_cast<std::uint32_t>(bits), team);
   columns_.start_tree(seed.seed, seed.tree);
-  if (columns_.samples_trees()) histograms_.use_features(columns_.of_tree());
+  if (sorted_)
+    sorted_->start_tree(rows_.rows(), columns_.of_tree(), team);
+  else if (columns_.samples_trees())
+    histograms_.use_features(columns_.of_tree());
   start_gain();
   failed_ = false;
   histograms_.release_all();  // of a tree that was interrupted
@@ -85,14 +125,20 @@ void Grower::start_root(Team& team) {
   root.upper = infinity;
   columns_.open_groups(root);
   tree_.push_back(&root);
-  root.histogram = histograms_.build(codes_, rows_, root, 0, team);
-  // Every row is in exactly one slot of any feature.
   root.sums.assign(channels_, 0);
-  const std::size_t f = columns_.of_tree().front();
-  const std::size_t first = histograms_.slots().first[f];
-  for (std::size_t slot = 0; slot < codes_.first_slot[f + 1] - codes_.first_slot[f]; ++slot)
-    for (std::size_t c = 0; c < channels_; ++c)
-      root.sums[c] += root.histogram[(first + slot) * channels_ + c];
+  if (sorted_) {
+    std::vector<std::int64_t> values(root.n_rows() * channels_);
+    rows_.read_values(root, values.data());
+    for (std::size_t j = 0; j < values.size(); ++j) root.sums[j % channels_] += values[j];
+  } else {
+    root.histogram = histograms_.build(codes_, rows_, root, 0, team);
+    // Every row is in exactly one slot of any feature.
+    const std::size_t f = columns_.of_tree().front();
+    const std::size_t first = histograms_.slots().first[f];
+    for (std::size_t slot = 0; slot < codes_.first_slot[f + 1] - codes_.first_slot[f]; ++slot)
+      for (std::size_t c = 0; c < channels_; ++c)
+        root.sums[c] += root.histogram[(first + slot) * channels_ + c];
+  }
   if (may_split(root)) evaluate(root, 0, team);
   queue_.add_to_frontier(&root);
 }
@@ -196,44 +242,6 @@ void Grower::bound_children(GrowNode& node) const {
   low.upper = high.lower = middle;
 }
 
-GainParams Grower::gain_of(const GrowNode& node) const {
-  GainParams p = gain_;
-  p.lower = node.lower;
-  p.upper = node.upper;
-  return p;
-}
-
-// Finds the children's best splits. Only the smaller child's rows are read: the larger child's sums
-// are the parent's less the smaller one's, in the parent's own memory.
-void Grower::evaluate_children(GrowNode& node, int member, Team& team) {
-  const bool left_smaller = node.left->n_rows() <= node.right->n_rows();
-  GrowNode& smaller = left_smaller ? *node.left : *node.right;
-  GrowNode& larger = left_smaller ? *node.right : *node.left;
-  const bool search_smaller = may_split(smaller), search_larger = may_split(larger);
-  std::int64_t* parent = node.histogram;
-  node.histogram = nullptr;
-  if (search_larger && !is_small(larger)) {
-    if (parent == nullptr) {
-      larger.histogram = histograms_.build(codes_, rows_, larger, member, team);
-    } else if (is_small(smaller)) {
-      kernels().accumulate(codes_, histograms_.slots(), rows_.sums(), rows_.elements(smaller),
-                           smaller.n_rows(), true, parent);
-      larger.histogram = parent;
-    } else {
-      smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);
-      kernels().subtract(parent, smaller.histogram, histograms_.size());
-      larger.histogram = parent;
-    }
-  }
-  if (search_smaller && !is_small(smaller) && smaller.histogram == nullptr)
-    smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);
-  if (search_smaller) evaluate(smaller, member, team);
-  if (search_larger) evaluate(larger, member, team);
-  if (larger.histogram != parent) histograms_.release(parent);
-  for (GrowNode* child : {node.left, node.right})
-    if (child->gain <= 0 || histograms_.scarce()) forget_histogram(*child);
-}
-
 void Grower::forget_histogram(GrowNode& node) {
   histograms_.release(node.histogram);
   node.histogram = nullptr;
@@ -245,89 +253,6 @@ bool Grower::may_split(const GrowNode& node) const {
   return node.depth < params_.max_depth &&
          node.n_rows() >= 2 * static_cast<std::size_t>(params_.min_samples_leaf) &&
          h >= 2 * std::int64_t{gain_.min_h} * static_cast<std::int64_t>(width_);
-}
-
-double Grower::node_score(const GrowNode& node) const {
-  if (gain_.bounded) {
-    const GainParams p = gain_of(node);
-    const double g = sum_g(node.sums[0]), h = sum_h(node.sums[0]);
-    return score_of_step(p, g, h, bounded_step(p, g, h));
-  }
-  const bool plain = is_plain(gain_);
-  double score = 0;
-  for (std::size_t k = 0; k < width_; ++k) {
-    const double g = sum_g(node.sums[k]), h = sum_h(node.sums[k]);
-    score += plain ? side_score<true>(gain_, g, h) : side_score<false>(gain_, g, h);
-  }
-  return score;
-}
-
-// The node's best split over all features: the highest gain, then the lowest feature.
-void Grower::evaluate(GrowNode& node, int member, Team& team) {
-  Scratch& own = *scratch_[static_cast<std::size_t>(member)];
-  const std::int64_t* values = nullptr;
-  if (node.histogram == nullptr) {
-    own.values.resize(node.n_rows() * channels_);
-    rows_.read_values(node, own.values.data());
-    values = own.values.data();
-  }
-  const double score = node_score(node);
-  // A bounded node's score can be negative: its bounds may force a step that costs.
-  const double floor =
-      score + std::max(params_.gamma / score_unit_, least_relative_gain * std::abs(score));
-  const auto features = columns_.of_node(node, own.features);
-  const std::size_t slots =
-      std::max<std::size_t>(1, histograms_.slots().n_slots / histograms_.slots().n_features);
-  const std::size_t grain = std::max<std::size_t>(1, slots_per_search / slots);
-  if (features.empty()) return;
-  own.found.resize((features.size() + grain - 1) / grain);
-  team.for_chunks(member, features.size(), grain,
-                  [&](std::size_t first, std::size_t last, int who) {
-                    Found& found = own.found[first / grain];
-                    found.feature = -1;
-                    found.split.score = floor;
-                    search(node, features.subspan(first, last - first), values,
-                           *scratch_[static_cast<std::size_t>(who)], found);
-                  });
-  const auto best = std::max_element(own.found.begin(), own.found.end(), [](auto& a, auto& b) {
-    return a.split.score < b.split.score;  // of equals the first
-  });
-  if (best->feature < 0) return;
-  node.gain = best->split.score - score;
-  node.feature = best->feature;
-  node.split = best->split;
-  node.left_sums = best->left_sums;
-  if (node.split.missing_seen) return;
-  // No missing value here to learn a direction from: follow the heavier child.
-  std::int64_t left_h = 0, h = 0;
-  for (std::size_t k = 0; k < width_; ++k) {
-    left_h += sum_h(node.left_sums[k]);
-    h += sum_h(node.sums[k]);
-  }
-  node.split.missing_left = 2 * left_h >= h;
-}
-
-void Grower::search(const GrowNode& node, std::span<const std::uint32_t> features,
-                    const std::int64_t* values, Scratch& scratch, Found& best) const {
-  const Kernels& k = kernels();
-  const Slots& slots = histograms_.slots();
-  if (values != nullptr) scratch.split.keys.resize(node.n_rows());
-  GainParams p = gain_of(node);
-  for (const std::uint32_t f : features) {
-    if (p.bounded) p.direction = params_.monotone[f];
-    const FeatureSplit split =
-        values != nullptr
-            ? k.find_split_small(p, codes_, f, rows_.elements(node), values, node.n_rows(),
-                                 node.sums.data(), best.split.score, scratch.split)
-            : k.find_split(p, node.histogram + slots.first[f] * channels_, codes_.n_bins[f],
-                           codes_.has_missing[f] != 0, node.sums.data(), best.split.score,
-                           scratch.split);
-    if (split.found) {
-      best.split = split;
-      best.feature = static_cast<std::int32_t>(f);
-      best.left_sums = scratch.split.left;
-    }
-  }
 }
 
 }  // namespace arboost

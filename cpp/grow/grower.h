@@ -2,8 +2,10 @@
 //
 // Node by node: take the best open node, split its rows, build the smaller child's histogram, get
 // the larger child's by subtraction, search both for their best splits, and put them back in the
-// queue. Threads do this for several nodes at once, and share out the rows of large ones. Sums are
-// exact integers and nodes are committed in one order, so the tree does not depend on the threads.
+// queue. On ranks there are no histograms (grow/sorted.h), or they are those of bins that are
+// proposed for a round (bin/propose.h). Threads do this for several nodes at once, and share out
+// the rows of large ones. Sums are exact integers and nodes are committed in one order, so the tree
+// does not depend on the threads.
 #pragma once
 
 #include <atomic>
@@ -14,10 +16,13 @@
 #include <span>
 #include <vector>
 
+#include "bin/propose.h"
+#include "bin/rank.h"
 #include "grow/columns.h"
 #include "grow/histograms.h"
 #include "grow/queue.h"
 #include "grow/rows.h"
+#include "grow/sorted.h"
 #include "grow/tree.h"
 #include "loss/apply.h"
 #include "parallel.h"
@@ -36,6 +41,13 @@ class Grower {
   // training rows among those of the codes, ascending; empty for all of them.
   Grower(const Codes& codes, std::span<const RowId> table_rows, const TreeParams& params,
          std::size_t width);
+  // On ranks, with other candidates for splits than bins. Trees have ranks for bins.
+  Grower(const Ranks& ranks, std::span<const RowId> table_rows, const TreeParams& params,
+         std::size_t width);
+
+  // Global candidates: bins for the hessians of all training rows. Before the first tree of a
+  // round; other candidates need nothing.
+  void propose(const Gradients& gradients, Team& team);
 
   // Appends one tree for `output` (0 for vector leaves) to the forest, grown on a sample of the
   // training rows, or on all of them for null. Values are multiplied by `rate`.
@@ -54,6 +66,9 @@ class Grower {
                 Team& team) const;
 
  private:
+  Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> table_rows,
+         const TreeParams& params, std::size_t width);
+
   struct Found {           // the best split among some features
     std::int32_t feature;  // -1: none
     FeatureSplit split;
@@ -75,9 +90,13 @@ class Grower {
   GrowNode* next_node(int member, Team& team);
   void expand(GrowNode& node, int member, Team& team);
   void evaluate_children(GrowNode& node, int member, Team& team);
+  void evaluate_sorted(GrowNode& node, int member, Team& team);
   void evaluate(GrowNode& node, int member, Team& team);
   void search(const GrowNode& node, std::span<const std::uint32_t> features,
               const std::int64_t* values, Scratch& scratch, Found& best) const;
+  FeatureSplit find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
+                          const std::int64_t* values, double floor, SplitScratch& scratch) const;
+  std::int64_t apart(const GrowNode& node) const;
   void bound_children(GrowNode& node) const;
   GainParams gain_of(const GrowNode& node) const;
   void commit(GrowNode& node);
@@ -92,13 +111,18 @@ class Grower {
   void finish_tree(double rate, GrownTrees& forest, Team& team);
   void assign_leaves(Team& team);
   std::vector<std::int64_t> node_sums(const TreePairs& pairs, Team& team) const;
+  std::int32_t table_bin(const GrowNode& node) const;
   void append_tree(const std::vector<std::int64_t>& sums, const TreePairs& pairs, double rate,
                    GrownTrees& forest) const;
 
-  const Codes& codes_;
+  const Codes& table_;                  // what trees speak of
+  std::unique_ptr<Proposal> proposal_;  // global candidates, else null
+  Buffer<std::uint32_t> hessians_;      // what they are proposed for, by row of the table
+  const Codes& codes_;                  // what trees are grown on: of the proposal, or the table
   TreeParams params_;
   std::size_t width_, channels_, small_rows_;
   RowPartition rows_;
+  std::unique_ptr<SortedColumns> sorted_;  // all values or local candidates, else null
   Histograms histograms_;
   ColumnSampler columns_;
   GainParams gain_{};

@@ -14,6 +14,7 @@ constexpr std::size_t chunk_rows = 8192;
 
 Histograms::Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit)
     : codes_(codes), channels_(channels), memory_limit_(memory_limit) {
+  if (codes.first_slot.empty()) return;  // ranks: nodes are searched without histograms
   std::uint32_t widest = 0;
   for (std::size_t f = 0; f < codes.n_features; ++f) {
     widest = std::max(widest, codes.first_slot[f + 1] - codes.first_slot[f]);

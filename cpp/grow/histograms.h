@@ -41,8 +41,8 @@ class Histograms {
   const Codes& codes_;
   std::size_t channels_, memory_limit_, max_bins_ = 1;
   std::vector<std::uint32_t> first_slot_, features_;
-  Slots slots_;
-  std::size_t all_slots_;  // with slots for all features
+  Slots slots_{};
+  std::size_t all_slots_ = 0;  // with slots for all features
   std::atomic<std::size_t> in_use_{0};
   std::mutex mutex_;  // guards what follows
   std::vector<Buffer<std::int64_t>> all_;

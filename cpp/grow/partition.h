@@ -43,6 +43,9 @@ std::size_t partition(const Codes& codes, std::size_t feature, const SplitRule& 
   if (codes.width == 2)
     return partition_by(codes.column<std::uint16_t>(feature), follows, elements, n, left_begin,
                         right_end);
+  if (codes.width == 4)
+    return partition_by(codes.column<std::uint32_t>(feature), follows, elements, n, left_begin,
+                        right_end);
   std::uint8_t table[256];  // one look-up is shorter than two comparisons
   for (std::uint32_t code = 0; code < 256; ++code) table[code] = follows(code);
   return partition_by(

@@ -43,11 +43,12 @@ int bits_above(double largest) {
 }  // namespace
 
 RowPartition::RowPartition(const Codes& codes, std::span<const RowId> table_rows,
-                           std::size_t outputs, bool counted)
+                           std::size_t outputs, bool counted, bool wide)
     : codes_(codes),
       table_rows_(table_rows.begin(), table_rows.end()),
       n_training_(table_rows.empty() ? codes.n_rows : table_rows.size()),
-      sums_{nullptr, static_cast<int>(outputs), counted} {
+      sums_{nullptr, static_cast<int>(outputs), counted},
+      always_wide_(wide) {
   if (codes.n_rows >= (std::size_t{1} << 29))
     throw std::invalid_argument("a table of " + std::to_string(codes.n_rows) +
                                 " rows is too long for one process: at most 536,870,911 rows fit. "
@@ -65,7 +66,7 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
   const auto n = static_cast<std::int64_t>(rows_.n);
   const int g_shift = shift_for(pairs.sum_abs_g[0], rows_.n, 16);
   const int h_shift = shift_for(pairs.sum_h[0], rows_.n, 16);
-  const bool narrow = sums_.outputs == 1 && rows_.n >= narrow_rows &&
+  const bool narrow = !always_wide_ && sums_.outputs == 1 && rows_.n >= narrow_rows &&
                       (pairs.sum_abs_g[0] >> g_shift) >= narrow_mean_units * n &&
                       (pairs.sum_h[0] >> h_shift) >= narrow_mean_units * n;
   if (narrow)

@@ -34,8 +34,9 @@ struct TreePairs {
 class RowPartition {
  public:
   // `table_rows`: the training rows among those of the codes, ascending; empty for all of them.
+  // `counted`: rows are counted, too. `wide`: pairs are never narrow.
   RowPartition(const Codes& codes, std::span<const RowId> table_rows, std::size_t outputs,
-               bool counted);
+               bool counted, bool wide);
 
   // Takes the rows of a sample, or all training rows for null: scales the gradients of one output,
   // or of all when trees have vector leaves, to integers whose sums fit a PackedSum, and puts every
@@ -77,6 +78,7 @@ class RowPartition {
   TreePairs pairs_{};
   const float* weights_ = nullptr;  // of the tree's rows, by number; null: all 1
   RowSums sums_;
+  bool always_wide_;
   Buffer<Element> buffers_[2];
   Buffer<FixedPair> gathered_;  // the sample's pairs
   std::vector<PackedSum> wide_;

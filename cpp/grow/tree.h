@@ -12,6 +12,10 @@
 
 namespace arboost {
 
+// Between which values splits are tried: those of neighbouring bins; or, on ranks (bin/rank.h), all
+// values, or such as are at least sketch_eps of the hessian apart, of all rows in each round or of the node's rows.
+enum class Candidates : std::uint8_t { bins, values, per_round, per_node };
+
 struct TreeParams {
   static constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
 
@@ -30,6 +34,8 @@ struct TreeParams {
   std::vector<std::int8_t> monotone;  // by feature: +1 rising, -1 falling, 0 free; or empty
   // Groups of features, ascending, that may meet on a path from root to leaf; empty: all may.
   std::vector<std::vector<std::uint32_t>> interactions;
+  Candidates candidates = Candidates::bins;
+  double sketch_eps = 0.004;
   // Memory for the histograms of nodes that wait to be split. What does not fit is built again from
   // the rows: slower, but the same sums and so the same tree.
   std::size_t histogram_bytes = std::size_t{512} << 20;

@@ -1,6 +1,8 @@
 """Table -> edges -> codes: the only form in which training sees the features.
 
 Code of x = number of edges strictly below x, so that ``x <= edges[b]`` exactly where code <= b.
+For ``tree_method="hist"`` codes are those of at most ``max_bins`` bins; for "exact" and "approx"
+there is an edge between any two neighbouring values, and codes are ranks.
 """
 
 from __future__ import annotations
@@ -18,14 +20,38 @@ from arboost.params import PARAMS
 
 __all__ = ["Binned", "Dataset", "bin_table"]
 
+TREE_METHODS = ("hist", "exact", "approx")
+
 
 @dataclass(frozen=True)
 class Binned:
-    """Codes of a table, the edges they were made with, and the schema of its columns."""
+    """Codes of a table, the edges they were made with, and the schema of its columns.
+
+    ``codes`` are bins, or a ``core.Ranks`` where every value has a rank of its own.
+    """
 
     codes: core.Codes
     edges: tuple[NDArray[np.float64], ...]
     schema: Schema
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether codes are ranks, for the tree methods "exact" and "approx"."""
+        return isinstance(self.codes, core.Ranks)
+
+    def require(self, tree_method: str) -> None:
+        """Raise ValueError unless trees can be grown on these codes by the given method."""
+        if self.is_ranked == (tree_method != "hist"):
+            return
+        made = '"exact" or "approx"' if self.is_ranked else '"hist"'
+        raise ValueError(
+            f"the Dataset was made for tree_method={made}, but the estimator has "
+            f'tree_method="{tree_method}". Make it with Dataset(..., tree_method="{tree_method}").'
+        )
+
+    def encode(self, table: Table, n_threads: int) -> core.Codes:
+        """Codes of the rows of another table with the same columns."""
+        return core.encode(table.columns, None, list(self.edges), n_threads)
 
 
 def bin_table(
@@ -35,21 +61,27 @@ def bin_table(
     rows: NDArray[np.uint32] | None,
     weights: NDArray[np.float64] | None,
     n_threads: int,
+    tree_method: str = "hist",
 ) -> Binned:
-    """Return the binned rows of a table.
+    """Return the binned rows of a table, ranked unless the tree method is "hist".
 
     Parameters
     ----------
     table : Table
     max_bins : int
-        Largest number of bins of a feature, from 2 to 65535, missing values apart.
+        Largest number of bins of a feature, from 2 to 65535, missing values apart; ranks have as
+        many as there are values.
     rows : uint32 array, or None for all
         Rows to use, ascending.
     weights : float64 array, or None
         One weight above 0 for each row that is used; bins hold about the same weight.
     n_threads : int
         The answer does not depend on it.
+    tree_method : "hist", "exact" or "approx"
     """
+    if tree_method != "hist":
+        ranks = core.rank(table.columns, rows, n_threads)
+        return Binned(ranks, tuple(ranks.edges), table.schema)
     if weights is not None and (weights == weights[0]).all():
         weights = None  # so that edges do not depend on the rounding of sums of one same weight
     edges = core.quantiles(table.columns, rows, weights, max_bins, n_threads)
@@ -73,7 +105,10 @@ class Dataset:
         Weights of at least 0.
     max_bins : int, default=255
         Largest number of bins of a feature, missing values apart; above 255 a bin code takes two
-        bytes.
+        bytes. Only for the tree method "hist".
+    tree_method : {"hist", "exact", "approx"}, default="hist"
+        What the table is made for: bins for "hist"; for the other two, which can share it, the
+        order of all values, at 8 bytes a cell and 8 for each distinct value.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use.
 
@@ -84,6 +119,7 @@ class Dataset:
     y : array of shape (n_kept,), or None
     sample_weight : float64 array of shape (n_kept,), or None
     max_bins : int
+    tree_method : str
     n_rows, n_features : int
         Rows that were kept, and columns.
 
@@ -107,9 +143,14 @@ class Dataset:
         *,
         sample_weight: object = None,
         max_bins: int = 255,
+        tree_method: str = "hist",
         n_jobs: int | None = None,
     ) -> None:
         PARAMS["max_bins"].check(max_bins)
+        if tree_method not in TREE_METHODS:
+            raise ValueError(
+                f"tree_method is {tree_method!r}, but it must be one of {', '.join(TREE_METHODS)}."
+            )
         PARAMS["n_jobs"].check(n_jobs)
         table = ingest(X)
         labels = None if y is None else target(y, table.n_rows)
@@ -120,11 +161,17 @@ class Dataset:
             weight = weight[rows]
             labels = None if labels is None else labels[rows]
         self.binned: Binned = bin_table(
-            table, max_bins=max_bins, rows=rows, weights=weight, n_threads=threads(n_jobs)
+            table,
+            max_bins=max_bins,
+            rows=rows,
+            weights=weight,
+            n_threads=threads(n_jobs),
+            tree_method=tree_method,
         )
         self.y: NDArray[Any] | None = labels
         self.sample_weight: NDArray[np.float64] | None = weight
         self.max_bins: int = max_bins
+        self.tree_method: str = tree_method
 
     @property
     def n_rows(self) -> int:
@@ -137,4 +184,7 @@ class Dataset:
         return int(self.binned.codes.n_features)
 
     def __repr__(self) -> str:
-        return f"Dataset({self.n_rows} rows, {self.n_features} features, max_bins={self.max_bins})"
+        kind = f"max_bins={self.max_bins}"
+        if self.binned.is_ranked:
+            kind = f"tree_method={self.tree_method!r}"
+        return f"Dataset({self.n_rows} rows, {self.n_features} features, {kind})"

@@ -39,10 +39,30 @@ class Boxes:
             self.missing & other.missing,
         )
 
+    def tiled(self, count: int) -> Boxes:
+        """Return so many copies of one box."""
+        return Boxes(*(np.tile(array, (count, 1)) for array in self._arrays()))
+
+    def with_columns(self, columns: NDArray[np.intp], boxes: Boxes) -> Boxes:
+        """Return the boxes with some columns replaced by those of as many others."""
+        arrays = [array.copy() for array in self._arrays()]
+        for array, source in zip(arrays, boxes._arrays(), strict=True):
+            array[:, columns] = source
+        return Boxes(*arrays)
+
+    @classmethod
+    def stacked(cls, several: list[Boxes]) -> Boxes:
+        """Return the boxes of all."""
+        return cls(*map(np.concatenate, zip(*(boxes._arrays() for boxes in several), strict=True)))
+
     def occupied(self) -> NDArray[np.bool_]:
         """Return which boxes hold a point."""
-        filled: NDArray[np.bool_] = ((self.low <= self.high) | self.missing).all(axis=-1)
+        reached = (self.low <= self.high) | self.missing
+        filled: NDArray[np.bool_] = np.logical_and.reduce(reached, axis=-1)
         return filled
+
+    def _arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        return self.low, self.high, self.missing
 
 
 @dataclass(frozen=True)

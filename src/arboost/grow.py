@@ -38,19 +38,34 @@ class TreeParams:
     colsample_bynode: float = 1.0
     monotone: tuple[int, ...] = ()
     interactions: tuple[tuple[int, ...], ...] = ()
+    tree_method: str = "hist"
+    sketch_eps: float = 0.004
+    sketch_scope: str = "global"
+
+    @property
+    def candidates(self) -> core.Candidates:
+        """Between which values splits are tried."""
+        kinds = core.Candidates
+        if self.tree_method == "approx":
+            return kinds.per_round if self.sketch_scope == "global" else kinds.per_node
+        return kinds.bins if self.tree_method == "hist" else kinds.values
 
 
 def make_grower(
     binned: Binned, params: TreeParams, width: int, rows: NDArray[np.uint32] | None = None
 ) -> core.Grower:
-    """A grower of trees with ``width`` numbers in each leaf, on rows of one binned table."""
+    """A grower of trees with ``width`` numbers in each leaf, on rows of one binned table.
+
+    Before the first tree of a round, tell it the gradients with ``propose``: bins of the global
+    ``sketch_scope`` are made for them.
+    """
+    binned.require(params.tree_method)
     core_params = core.TreeParams()
+    core_params.best_first = params.grow_policy == "leafwise"
+    core_params.candidates = params.candidates
     for field in fields(params):
-        value = getattr(params, field.name)
-        if field.name == "grow_policy":
-            core_params.best_first = value == "leafwise"
-        else:
-            setattr(core_params, field.name, value)
+        if field.name not in {"grow_policy", "tree_method", "sketch_scope"}:
+            setattr(core_params, field.name, getattr(params, field.name))
     return core.Grower(binned.codes, width, core_params, rows)
 
 

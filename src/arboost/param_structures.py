@@ -27,8 +27,8 @@ __all__ = [
 class LossChoice(Choice):
     """One of a few words, or an `arboost.CustomLoss`; model files keep its name only."""
 
-    type_name: ClassVar[str] = "str or arboost.CustomLoss"  # type: ignore[misc]
-    annotation: ClassVar[str] = "str | CustomLoss"  # type: ignore[misc]
+    type_name: ClassVar[str] = "str or arboost.CustomLoss"
+    annotation: ClassVar[str] = "str | CustomLoss"
 
     @property
     def allowed(self) -> str:

@@ -303,13 +303,13 @@ _RUN = _table(
 )
 
 # What all estimators share; the two tables below it add what one kind of them has.
-PARAMS: Mapping[str, Param] = (
+PARAMS: dict[str, Param] = (
     _BOOSTING | _SPLITS | _TREES | _SAMPLING | _CONSTRAINTS | _DROPOUT | _VALIDATION | _RUN
 )
 
 _LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")
 
-BOOSTED_REGRESSOR: Mapping[str, Param] = PARAMS | _table(
+BOOSTED_REGRESSOR: dict[str, Param] = PARAMS | _table(
     LossChoice(
         name="loss",
         default="squared_error",
@@ -336,7 +336,7 @@ BOOSTED_REGRESSOR: Mapping[str, Param] = PARAMS | _table(
     ),
 )
 
-BOOSTED_CLASSIFIER: Mapping[str, Param] = PARAMS | _table(
+BOOSTED_CLASSIFIER: dict[str, Param] = PARAMS | _table(
     LossChoice(
         name="loss",
         default="log_loss",

@@ -96,7 +96,6 @@ def run(job: Job) -> Outcome:
     started = time.monotonic()
     params, recipe = job.params, job.recipe
     n_threads = threads(params["n_jobs"])
-
     metrics = find_metrics(params["eval_metric"], recipe.loss, n_threads) if job.validation else ()
     binned = bin_part(job.train, params, n_threads)
     data, evaluations = build_sets(job.train, job.validation, binned, n_threads)
@@ -132,6 +131,7 @@ def bin_part(part: Part, params: dict[str, Any], n_threads: int) -> Binned:
         rows=part.rows,
         weights=part.target.weight,
         n_threads=n_threads,
+        tree_method=params["tree_method"],
     )
 
 
@@ -190,12 +190,8 @@ def find_metrics(metrics: object, loss: Loss, n_threads: int) -> tuple[Metric, .
 
 
 def _check_dataset(data: Dataset, params: dict[str, Any]) -> None:
-    if params["tree_method"] != "hist":
-        raise ValueError(
-            f'X is a Dataset, which holds bins for tree_method="hist", but tree_method is '
-            f"{params['tree_method']!r}. Pass the table that it was made from."
-        )
-    if params["max_bins"] != data.max_bins:
+    data.binned.require(params["tree_method"])
+    if params["tree_method"] == "hist" and params["max_bins"] != data.max_bins:
         raise ValueError(
             f"max_bins={params['max_bins']} is not allowed: the Dataset was binned with "
             f"max_bins={data.max_bins}. Make the two equal."

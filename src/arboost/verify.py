@@ -235,23 +235,17 @@ class _Step:
             last[self.features],
             np.ones(len(self.features), np.bool_),
         )
-        group, low, high, missing = [], [], [], []
+        group: list[NDArray[np.int64]] = []
+        filled: list[Boxes] = []
         self.change: list[int] = []
         for index, (features, boxes, changes) in enumerate(parts):
             order = sorted(range(len(changes)), key=changes.__getitem__)
             self.change += [changes[i] for i in order]
             group.append(np.full(len(order), index))
             column = np.searchsorted(self.features, features)
-            for out, source, free in (
-                (low, boxes.low, self.space.low),
-                (high, boxes.high, self.space.high),
-                (missing, boxes.missing, self.space.missing),
-            ):
-                full = np.tile(free, (len(order), 1))
-                full[:, column] = source[order]
-                out.append(full)
+            filled.append(self.space.tiled(len(order)).with_columns(column, boxes[order]))
         self.group = np.concatenate(group)
-        self.boxes = Boxes(np.concatenate(low), np.concatenate(high), np.concatenate(missing))
+        self.boxes = Boxes.stacked(filled)
 
     def bound(self, alive: NDArray[np.int64]) -> int:
         """Return the sum of the lowest changes of all groups among the boxes that are left."""

@@ -19,6 +19,9 @@ from arboost.sampling import RowSampling
 __all__ = ["check_together", "make_recipe"]
 
 _TREE_PARAMS = (
+    "tree_method",
+    "sketch_eps",
+    "sketch_scope",
     "max_depth",
     "max_leaves",
     "grow_policy",
@@ -87,7 +90,7 @@ def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe:
             else None
         ),
         parallel_trees=params["num_parallel_tree"],
-        base_score=None if base_score is None else _start_score(base_score, loss),
+        base_score=None if base_score is None else loss.score_of(base_score),
     )
 
 
@@ -116,6 +119,9 @@ def _check_loss(params: dict[str, Any], loss: Loss) -> None:
         reason = f"with loss={loss.name!r} the gradients of all rows are equally large"
         advice = 'Use sampling_method="uniform".'
         _refuse("sampling_method", params["sampling_method"], reason, advice)
+    if params["base_score"] is not None and loss.link == "softmax":
+        reason = f"a classifier has a base score only with two classes, and y has {loss.n_outputs}"
+        _refuse("base_score", params["base_score"], reason, "Use base_score=None.")
 
 
 def _check_monotone(params: dict[str, Any], loss: Loss) -> None:
@@ -130,13 +136,6 @@ def _check_monotone(params: dict[str, Any], loss: Loss) -> None:
     if loss.refits_leaves:
         reason = f"loss={loss.name!r} puts quantiles of the residuals into the leaves, in any order"
         _refuse("monotone_constraints", given, reason, 'Use for example loss="huber".')
-
-
-def _start_score(base_score: float, loss: Loss) -> float:
-    if loss.link == "softmax":
-        reason = f"a classifier has a base score only with two classes, and y has {loss.n_outputs}"
-        _refuse("base_score", base_score, reason, "Use base_score=None.")
-    return loss.score_of(base_score)
 
 
 def _refuse(name: str, value: object, reason: str, advice: str) -> None:

@@ -1,0 +1,33 @@
+// Columns -> ranks: every distinct value of a feature is a bin of its own, and the rows of each
+// feature are known in the order of their values.
+#pragma once
+
+#include <vector>
+
+#include "parallel.h"
+#include "table.h"
+#include "types.h"
+
+namespace arboost {
+
+// Codes of four bytes, n_bins[f] = number of distinct values of feature f, and beside them:
+//
+//   value       -3   -3    0    2    2   ?      missing values last
+//   place        7    1    4    0    6   3      row, with the highest bit set where a value begins
+//   code of row  0    0    1    2    2   3
+//
+// Eight bytes a cell, and eight more for each distinct value.
+struct Ranks : Codes {
+  static constexpr std::uint32_t begins = std::uint32_t{1} << 31;
+
+  Buffer<std::uint32_t> places;            // f0: rows by value | f1: rows by value | ...
+  std::vector<std::uint32_t> n_present;    // rows whose value is not missing, per feature
+  std::vector<std::vector<double>> edges;  // between neighbouring values, per feature
+
+  const std::uint32_t* order(std::size_t feature) const { return places.data() + feature * n_rows; }
+};
+
+// Ranks of the table's rows; -0.0 and 0.0 are one value. At most 2^31 - 1 rows.
+Ranks rank(const Columns& table, const Rows& rows, Team& team);
+
+}  // namespace arboost

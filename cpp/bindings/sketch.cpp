@@ -1,0 +1,154 @@
+// Bindings of ranks, sketches and proposals.
+#include "bin/sketch.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <numeric>  // iota
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "bin/propose.h"
+#include "bin/rank.h"
+#include "bindings/common.h"
+
+namespace arboost::bindings {
+namespace {
+
+// Exact summary of values in any order; missing ones and those of weight 0 are left out.
+Summary summary_of(const Vector<double>& values,
+                   const std::optional<Vector<std::int64_t>>& weights) {
+  const std::size_t n = values.size();
+  if (weights && weights->size() != n)
+    throw std::invalid_argument("A sketch needs one weight for each value.");
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::erase_if(order, [&](std::size_t i) {
+    const std::int64_t weight = weights ? weights->data()[i] : 1;
+    if (weight < 0) throw std::invalid_argument("Weights of a sketch must be at least 0.");
+    return weight == 0 || std::isnan(values.data()[i]);
+  });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return values.data()[a] < values.data()[b]; });
+  std::vector<double> sorted;
+  std::vector<std::int64_t> sorted_weights;
+  for (const std::size_t i : order) {
+    sorted.push_back(values.data()[i] + 0.0);  // -0.0 becomes 0.0
+    sorted_weights.push_back(weights ? weights->data()[i] : 1);
+  }
+  return Summary(sorted, sorted_weights);
+}
+
+template <class T>
+nb::object to_numpy(std::vector<T> values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
+}
+
+nb::object cuts(const Summary& summary, double eps) {
+  if (!(eps > 0 && eps < 1)) throw std::invalid_argument("eps must be above 0 and below 1.");
+  std::vector<double> values;
+  for (const std::size_t i : summary.cuts(eps)) values.push_back(summary.entries()[i].value);
+  return to_numpy(std::move(values));
+}
+
+nb::dict entries(const Summary& summary) {
+  std::vector<double> values;
+  std::vector<std::int64_t> rmin, rmax, weight;
+  for (const SummaryEntry& e : summary.entries()) {
+    values.push_back(e.value);
+    rmin.push_back(e.rmin);
+    rmax.push_back(e.rmax);
+    weight.push_back(e.weight);
+  }
+  nb::dict result;
+  result["value"] = to_numpy(std::move(values));
+  result["rmin"] = to_numpy(std::move(rmin));
+  result["rmax"] = to_numpy(std::move(rmax));
+  result["weight"] = to_numpy(std::move(weight));
+  return result;
+}
+
+Ranks bound_rank(const Columns& table, const std::optional<Vector<RowId>>& rows, int n_threads) {
+  nb::gil_scoped_release nogil;
+  const std::size_t n = rows ? rows->size() : table.n_rows;
+  const RowId* index = rows ? rows->data() : nullptr;
+  if (rows && n > 0 && *std::max_element(index, index + n) >= table.n_rows)
+    throw std::invalid_argument("A row index lies beyond the table.");
+  Team team(threads_for(n * table.columns.size(), n_threads), python_poll());
+  return rank(table, Rows(n, index), team);
+}
+
+// Rows by value, shape (n_features, n_rows).
+nb::object order_of(const Ranks& ranks) {
+  auto* rows = new std::vector<RowId>(ranks.n_rows * ranks.n_features);
+  nb::capsule owner(rows, [](void* p) noexcept { delete static_cast<std::vector<RowId>*>(p); });
+  for (std::size_t i = 0; i < rows->size(); ++i) (*rows)[i] = ranks.places[i] & (Ranks::begins - 1);
+  return nb::cast(nb::ndarray<nb::numpy, RowId, nb::ndim<2>>(
+      rows->data(), {ranks.n_features, ranks.n_rows}, owner));
+}
+
+nb::list edges_of(nb::handle self) {
+  nb::list result;
+  for (const auto& edges : nb::cast<const Ranks&>(self).edges)
+    result.append(nb::cast(
+        nb::ndarray<nb::numpy, const double, nb::ndim<1>>(edges.data(), {edges.size()}, self)));
+  return result;
+}
+
+void update(Proposal& self, const Vector<std::uint32_t>& hessians, int n_threads) {
+  if (hessians.size() != self.codes().n_rows)
+    throw std::invalid_argument("A proposal needs one hessian for each row of the ranks.");
+  nb::gil_scoped_release nogil;
+  Team team(threads_for(hessians.size() * self.codes().n_features, n_threads), python_poll());
+  self.update({hessians.data(), hessians.size()}, team);
+}
+
+}  // namespace
+
+void bind_sketch(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<Ranks, Codes>(m, "Ranks", "Codes of which each is the rank of a distinct value.")
+      .def_prop_ro("order", &order_of, "Rows by value, missing ones last: (n_features, n_rows).")
+      .def_prop_ro("edges", &edges_of, "Of each feature the edges between neighbouring values.");
+  m.def("rank", &bound_rank, "columns"_a, "rows"_a.noconvert().none(), "n_threads"_a,
+        "Ranks of every value among the distinct values of its column.");
+
+  nb::class_<Summary>(m, "Sketch", "Quantiles of weighted values that come in pieces.")
+      .def(nb::init<>())
+      .def(
+          "push",
+          [](Summary& self, const Vector<double>& values,
+             const std::optional<Vector<std::int64_t>>& weights) {
+            self.merge(summary_of(values, weights));
+          },
+          "values"_a.noconvert(), "weights"_a.noconvert().none() = nb::none(),
+          "Adds values, each of weight 1 or of integer weights of at least 0; NaN is left out.")
+      .def("merge", &Summary::merge, "other"_a, "Adds all that another sketch has seen.")
+      .def("prune", &Summary::prune, "size"_a,
+           "Keeps at most so many values; the bound of the error grows by total / (size - 1).")
+      .def_prop_ro("total", &Summary::total, "Weight of all values.")
+      .def("error_bound", &Summary::bound,
+           "Weight by which the two bounds of a rank may differ at most, by the theorems.")
+      .def("error", &Summary::error, "Weight by which the two bounds of a rank do differ at most.")
+      .def("rank_bounds", &Summary::rank_bounds, "value"_a,
+           "Lower bound of the weight below a value, upper bound of the weight up to it.")
+      .def(
+          "cuts", &cuts, "eps"_a,
+          "Values after which to cut, so that the values of one part but the largest weigh at most "
+          "eps of the total together.")
+      .def("entries", &entries, "Values that are kept with their rmin, rmax and weight.");
+
+  nb::class_<Proposal>(m, "Proposal", "Bins that are proposed anew for the hessians of each round.")
+      .def(nb::init<const Ranks&, double>(), "ranks"_a, "eps"_a, nb::keep_alive<1, 2>())
+      .def("update", &update, "hessians"_a.noconvert(), "n_threads"_a,
+           "Bins for these hessians; 0 for rows that do not count.")
+      .def_prop_ro("codes", &Proposal::codes, nb::rv_policy::reference_internal)
+      .def("last_rank", &Proposal::last_rank, "feature"_a, "bin"_a, "The largest rank in a bin.");
+}
+
+}  // namespace arboost::bindings

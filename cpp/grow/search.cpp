@@ -1,0 +1,170 @@
+// A node's rows -> its best split, by one of three ways: from a histogram, straight from few rows
+// with their codes, or from rows in the order of each feature's values.
+#include <algorithm>
+#include <cmath>
+
+#include "grow/grower.h"
+
+namespace arboost {
+namespace {
+
+// A gain below this part of the node's own score is rounding of doubles, not information.
+constexpr double least_relative_gain = 1e-10;
+
+// Histogram slots, or sorted rows, that one thread searches for splits before it is worth asking
+// others.
+constexpr std::size_t slots_per_search = 65536;
+
+}  // namespace
+
+GainParams Grower::gain_of(const GrowNode& node) const {
+  GainParams p = gain_;
+  p.lower = node.lower;
+  p.upper = node.upper;
+  return p;
+}
+
+// Finds the children's best splits. Only the smaller child's rows are read: the larger child's sums
+// are the parent's less the smaller one's, in the parent's own memory.
+void Grower::evaluate_children(GrowNode& node, int member, Team& team) {
+  if (sorted_ != nullptr) return evaluate_sorted(node, member, team);
+  const bool left_smaller = node.left->n_rows() <= node.right->n_rows();
+  GrowNode& smaller = left_smaller ? *node.left : *node.right;
+  GrowNode& larger = left_smaller ? *node.right : *node.left;
+  const bool search_smaller = may_split(smaller), search_larger = may_split(larger);
+  std::int64_t* parent = node.histogram;
+  node.histogram = nullptr;
+  if (search_larger && !is_small(larger)) {
+    if (parent == nullptr) {
+      larger.histogram = histograms_.build(codes_, rows_, larger, member, team);
+    } else if (is_small(smaller)) {
+      kernels().accumulate(codes_, histograms_.slots(), rows_.sums(), rows_.elements(smaller),
+                           smaller.n_rows(), true, parent);
+      larger.histogram = parent;
+    } else {
+      smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);
+      kernels().subtract(parent, smaller.histogram, histograms_.size());
+      larger.histogram = parent;
+    }
+  }
+  if (search_smaller && !is_small(smaller) && smaller.histogram == nullptr)
+    smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);
+  if (search_smaller) evaluate(smaller, member, team);
+  if (search_larger) evaluate(larger, member, team);
+  if (larger.histogram != parent) histograms_.release(parent);
+  for (GrowNode* child : {node.left, node.right})
+    if (child->gain <= 0 || histograms_.scarce()) forget_histogram(*child);
+}
+
+// Leaves have no use for the order of their rows.
+void Grower::evaluate_sorted(GrowNode& node, int member, Team& team) {
+  const bool search_left = may_split(*node.left), search_right = may_split(*node.right);
+  if (search_left || search_right) sorted_->split(node, rows_, member, team);
+  if (search_left) evaluate(*node.left, member, team);
+  if (search_right) evaluate(*node.right, member, team);
+}
+
+double Grower::node_score(const GrowNode& node) const {
+  if (gain_.bounded) {
+    const GainParams p = gain_of(node);
+    const double g = sum_g(node.sums[0]), h = sum_h(node.sums[0]);
+    return score_of_step(p, g, h, bounded_step(p, g, h));
+  }
+  const bool plain = is_plain(gain_);
+  double score = 0;
+  for (std::size_t k = 0; k < width_; ++k) {
+    const double g = sum_g(node.sums[k]), h = sum_h(node.sums[k]);
+    score += plain ? side_score<true>(gain_, g, h) : side_score<false>(gain_, g, h);
+  }
+  return score;
+}
+
+// The node's best split over all features: the highest gain, then the lowest feature.
+void Grower::evaluate(GrowNode& node, int member, Team& team) {
+  Scratch& own = *scratch_[static_cast<std::size_t>(member)];
+  const std::int64_t* values = nullptr;
+  if (node.histogram == nullptr && sorted_ == nullptr) {
+    own.values.resize(node.n_rows() * channels_);
+    rows_.read_values(node, own.values.data());
+    values = own.values.data();
+  }
+  const double score = node_score(node);
+  // A bounded node's score can be negative: its bounds may force a step that costs.
+  const double floor =
+      score + std::max(params_.gamma / score_unit_, least_relative_gain * std::abs(score));
+  const auto features = columns_.of_node(node, own.features);
+  if (features.empty()) return;
+  const std::size_t cost =  // of one feature
+      sorted_ != nullptr ? node.n_rows()
+                         : histograms_.slots().n_slots / histograms_.slots().n_features;
+  const std::size_t grain =
+      std::max<std::size_t>(1, slots_per_search / std::max<std::size_t>(1, cost));
+  own.found.resize((features.size() + grain - 1) / grain);
+  team.for_chunks(member, features.size(), grain,
+                  [&](std::size_t first, std::size_t last, int who) {
+                    Found& found = own.found[first / grain];
+                    found.feature = -1;
+                    found.split.score = floor;
+                    search(node, features.subspan(first, last - first), values,
+                           *scratch_[static_cast<std::size_t>(who)], found);
+                  });
+  const auto best = std::max_element(own.found.begin(), own.found.end(), [](auto& a, auto& b) {
+    return a.split.score < b.split.score;  // of equals the first
+  });
+  if (best->feature < 0) return;
+  node.gain = best->split.score - score;
+  node.feature = best->feature;
+  node.split = best->split;
+  node.left_sums = best->left_sums;
+  if (node.split.missing_seen) return;
+  // No missing value here to learn a direction from: follow the heavier child.
+  std::int64_t left_h = 0, h = 0;
+  for (std::size_t k = 0; k < width_; ++k) {
+    left_h += sum_h(node.left_sums[k]);
+    h += sum_h(node.sums[k]);
+  }
+  node.split.missing_left = 2 * left_h >= h;
+}
+
+void Grower::search(const GrowNode& node, std::span<const std::uint32_t> features,
+                    const std::int64_t* values, Scratch& scratch, Found& best) const {
+  if (values != nullptr) scratch.split.keys.resize(node.n_rows());
+  GainParams p = gain_of(node);
+  for (const std::uint32_t f : features) {
+    if (p.bounded) p.direction = params_.monotone[f];
+    const FeatureSplit split = find_split(p, node, f, values, best.split.score, scratch.split);
+    if (split.found) {
+      best.split = split;
+      best.feature = static_cast<std::int32_t>(f);
+      best.left_sums = scratch.split.left;
+    }
+  }
+}
+
+FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
+                                const std::int64_t* values, double floor,
+                                SplitScratch& scratch) const {
+  const Kernels& k = kernels();
+  const std::int64_t* totals = node.sums.data();
+  if (sorted_ != nullptr) {
+    const SortedRows rows{sorted_->elements(feature, node), node.n_rows(), codes_.n_bins[feature],
+                          rows_.sums(), apart(node)};
+    return k.find_split_sorted(p, rows, totals, floor, scratch);
+  }
+  if (values != nullptr)
+    return k.find_split_small(p, codes_, feature, rows_.elements(node), values, node.n_rows(),
+                              totals, floor, scratch);
+  return k.find_split(p, node.histogram + histograms_.slots().first[feature] * channels_,
+                      codes_.n_bins[feature], codes_.has_missing[feature] != 0, totals, floor,
+                      scratch);
+}
+
+// Hessian between the splits that are tried in a node; -1 when all are.
+std::int64_t Grower::apart(const GrowNode& node) const {
+  if (params_.candidates != Candidates::per_node) return -1;
+  std::int64_t h = 0;
+  for (std::size_t k = 0; k < width_; ++k) h += sum_h(node.sums[k]);
+  return static_cast<std::int64_t>(std::floor(params_.sketch_eps * static_cast<double>(h)));
+}
+
+}  // namespace arboost
