@@ -26,6 +26,8 @@ class Settings:
     reg_lambda: float = 1.0
     reg_alpha: float = 0.0
     max_delta_step: float = 0.0
+    monotone: list[int] = field(default_factory=list)
+    interactions: list[list[int]] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -38,6 +40,8 @@ class Node:
     bin: int = 0
     missing_left: bool = False
     children: list[Node] = field(default_factory=list)
+    path: frozenset[int] = frozenset()
+    bounds: tuple[float, float] = (-np.inf, np.inf)  # of its step, in units
 
 
 def fixed_point(values: np.ndarray, bound: float) -> tuple[np.ndarray, int]:
@@ -101,17 +105,51 @@ class ReferenceGrower:
             step = np.minimum(step, s.max_delta_step / (self.g_unit / self.h_unit))
         return (step * (2 * shrunk - (h + lam) * step)).sum(axis=-1)
 
+    def step(self, g, h, bounds):
+        """Of one side, one output, in units, within the bounds of its node."""
+        s = self.settings
+        alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit
+        step = max(abs(g) - alpha, 0.0) / (h + lam) if h + lam > 0 else 0.0
+        if s.max_delta_step > 0:
+            step = min(step, s.max_delta_step / (self.g_unit / self.h_unit))
+        return float(np.clip(-np.sign(g) * step, *bounds))
+
+    def bounded_score(self, g, h, step):
+        s = self.settings
+        alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit
+        return -(2 * g * step + (h + lam) * step**2 + 2 * alpha * abs(step))
+
+    def both_scores(self, node, f, g, h):
+        """Of two sides together, or None where a monotone constraint forbids the split."""
+        if not self.settings.monotone:
+            return sum(self.score(x, y) for x, y in zip(g, h, strict=True))
+        steps = [self.step(x[0], y[0], node.bounds) for x, y in zip(g, h, strict=True)]
+        if self.settings.monotone[f] * (steps[1] - steps[0]) < 0:
+            return None
+        return sum(self.bounded_score(x[0], y[0], w) for x, y, w in zip(g, h, steps, strict=True))
+
+    def own_score(self, node, g, h):
+        if not self.settings.monotone:
+            return self.score(g, h)
+        return self.bounded_score(g[0], h[0], self.step(g[0], h[0], node.bounds))
+
+    def may_use(self, node, f):
+        groups = self.settings.interactions
+        return not groups or any(node.path | {f} <= set(group) for group in groups)
+
     def best_split(self, node):
         """Every feature, every bin, missing right and then left; the first highest score wins."""
         s, rows = self.settings, node.rows
         g_all, h_all = self.units[rows, :, 0], self.units[rows, :, 1]
         outputs = g_all.shape[1]
-        own = self.score(g_all.sum(0), h_all.sum(0))
+        own = self.own_score(node, g_all.sum(0), h_all.sum(0))
         unit = self.g_unit / self.h_unit * self.g_unit
-        best = own + max(s.gamma / unit, 1e-10 * own)
+        best = own + max(s.gamma / unit, 1e-10 * abs(own))
         if node.depth >= s.max_depth or len(rows) < 2 * s.min_samples_leaf:
             return
         for f in range(self.codes.shape[1]):
+            if not self.may_use(node, f):
+                continue
             code = self.codes[rows, f]
             missing = code == self.n_bins[f]
             for missing_left in (False, True):
@@ -126,10 +164,9 @@ class ReferenceGrower:
                     h = [h_all[side].sum(0) for side in sides]
                     if any(x.sum() < self.min_h * outputs for x in h):
                         continue
-                    total = sum(
-                        self.score(g_all[side].sum(0), x) for side, x in zip(sides, h, strict=True)
-                    )
-                    if total > best * (1 + 1e-13):  # the core may round the last bit differently
+                    total = self.both_scores(node, f, [g_all[side].sum(0) for side in sides], h)
+                    # The core may round the last bit differently.
+                    if total is not None and total > best + 1e-13 * abs(best):
                         best = total
                         node.gain, node.feature, node.bin = total - own, f, b
                         node.missing_left = missing_left
@@ -151,14 +188,31 @@ class ReferenceGrower:
             code = self.codes[node.rows, node.feature]
             left = code <= node.bin
             left |= (code == self.n_bins[node.feature]) & node.missing_left
-            for side in (left, ~left):
-                child = Node(node.rows[side], node.depth + 1, len(nodes))
+            for side, bounds in zip((left, ~left), self.child_bounds(node, left), strict=True):
+                child = Node(
+                    node.rows[side],
+                    node.depth + 1,
+                    len(nodes),
+                    path=node.path | {node.feature},
+                    bounds=bounds,
+                )
                 self.best_split(child)
                 node.children.append(child)
                 nodes.append(child)
                 waiting.append(child)
             leaves += 1
         return nodes
+
+    def child_bounds(self, node, left):
+        """A constrained split keeps both sides on their side of the middle of their steps."""
+        low, high = node.bounds
+        direction = self.settings.monotone[node.feature] if self.settings.monotone else 0
+        if direction == 0:
+            return (low, high), (low, high)
+        sums = [self.units[node.rows[side], 0].sum(0) for side in (left, ~left)]
+        middle = sum(self.step(g, h, node.bounds) for g, h in sums) / 2
+        sides = (low, middle), (middle, high)
+        return sides if direction > 0 else sides[::-1]
 
     def leaf_value(self, node):
         """From the fixed-point integers, in exact arithmetic up to the last division."""
@@ -170,4 +224,5 @@ class ReferenceGrower:
         step = np.where(h + s.reg_lambda > 0, step, 0.0)
         if s.max_delta_step > 0:
             step = np.minimum(step, s.max_delta_step)
-        return -np.sign(g) * step
+        unit = self.g_unit / self.h_unit
+        return np.clip(-np.sign(g) * step, node.bounds[0] * unit, node.bounds[1] * unit)

@@ -82,10 +82,16 @@ def problems(draw):
         reg_alpha=draw(st.sampled_from([0.0, 0.3])),
         max_delta_step=draw(st.sampled_from([0.0, 0.2])),
     )
+    features = range(len(n_bins))
+    if outputs == 1 and draw(st.booleans()):
+        s.monotone = [draw(st.sampled_from([-1, 0, 1])) for _ in features]
+    if draw(st.booleans()):
+        group = st.sets(st.sampled_from(features), min_size=1).map(sorted)
+        s.interactions = draw(st.lists(group, min_size=1, max_size=3))
     return codes, n_bins, g, h, s
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problems())
 def test_same_trees_as_the_reference(problem):
     assert_same_tree(*problem)

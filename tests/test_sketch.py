@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arboost import _core
+from ranked import columns_of
 
 weights = st.integers(0, 40) | st.integers(0, 2**40)
 pieces = st.lists(
@@ -150,12 +151,6 @@ def test_bad_input_to_a_sketch():
         sketch.prune(1)
     with pytest.raises(ValueError, match="above 0"):
         sketch.cuts(0.0)
-
-
-def columns_of(matrix) -> _core.Columns:
-    columns = _core.Columns(len(matrix))
-    columns.add_matrix(matrix)
-    return columns
 
 
 tables = st.integers(0, 2**32).map(np.random.default_rng)

@@ -73,7 +73,7 @@ void Grower::propose(const Gradients& gradients, Team& team) {
 void Grower::grow(const Gradients& gradients, std::size_t output, const Sample* sample,
                   TreeSeed seed, double rate, GrownTrees& forest, Team& team) {
   if (proposal_ && !proposal_->is_ready())
-    throw std::logic_error("a tree with global candidates was grown before any were proposed");
+    throw std::logic_error("a tree was grown before any candidates were proposed for its round");
   start_tree(gradients, output, sample, seed, team);
   team.for_chunks(0, static_cast<std::size_t>(team.size()), 1,
                   [&](std::size_t, std::size_t, int member) { work(member, team); });

@@ -45,8 +45,8 @@ class Grower {
   Grower(const Ranks& ranks, std::span<const RowId> table_rows, const TreeParams& params,
          std::size_t width);
 
-  // Global candidates: bins for the hessians of all training rows. Before the first tree of a
-  // round; other candidates need nothing.
+  // Candidates for each round: bins for the hessians of all training rows. Before the first tree of
+  // a round; other candidates need nothing.
   void propose(const Gradients& gradients, Team& team);
 
   // Appends one tree for `output` (0 for vector leaves) to the forest, grown on a sample of the
@@ -116,13 +116,13 @@ class Grower {
                    GrownTrees& forest) const;
 
   const Codes& table_;                  // what trees speak of
-  std::unique_ptr<Proposal> proposal_;  // global candidates, else null
+  std::unique_ptr<Proposal> proposal_;  // candidates for each round, else null
   Buffer<std::uint32_t> hessians_;      // what they are proposed for, by row of the table
   const Codes& codes_;                  // what trees are grown on: of the proposal, or the table
   TreeParams params_;
   std::size_t width_, channels_, small_rows_;
   RowPartition rows_;
-  std::unique_ptr<SortedColumns> sorted_;  // all values or local candidates, else null
+  std::unique_ptr<SortedColumns> sorted_;  // all values, or candidates for each node, else null
   Histograms histograms_;
   ColumnSampler columns_;
   GainParams gain_{};

@@ -13,7 +13,8 @@
 namespace arboost {
 
 // Between which values splits are tried: those of neighbouring bins; or, on ranks (bin/rank.h), all
-// values, or such as are at least sketch_eps of the hessian apart, of all rows in each round or of the node's rows.
+// values, or such as are about sketch_eps of the hessian apart: that of all rows, for the trees of
+// a round, or that of the rows of the node.
 enum class Candidates : std::uint8_t { bins, values, per_round, per_node };
 
 struct TreeParams {

@@ -248,6 +248,7 @@ class Training:
         )
         if self._newton is not self._gradients:
             loss.gradients(target, self.scores, self._newton, self.n_threads)
+        self.grower.propose(self._gradients, self.n_threads)
 
     def _grow_trees(self, draw: int) -> None:
         recipe = self.recipe

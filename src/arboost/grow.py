@@ -80,7 +80,13 @@ def thresholds(
     The last bin has no edge above it: a split after it sends all values left and missing ones
     right, so its threshold is infinite.
     """
-    n_bins = np.array([len(edges) + 1 for edges in binned.edges])
-    table = np.concatenate([part for edges in binned.edges for part in (edges, [np.inf])])
-    first = np.concatenate([[0], np.cumsum(n_bins)])
-    return np.where(is_leaf, 0.0, table[first[feature] + bins])
+    result = np.zeros(len(feature))
+    inner = np.flatnonzero(~is_leaf)
+    inner = inner[np.argsort(feature[inner], kind="stable")]
+    # Feature by feature: with a rank for every value, the edges of all would be as large as X.
+    starts = np.flatnonzero(np.diff(feature[inner], prepend=-1))
+    for nodes in np.split(inner, starts[1:]):
+        if len(nodes) > 0:
+            edges = binned.edges[feature[nodes[0]]]
+            result[nodes] = np.append(edges, np.inf)[bins[nodes]]
+    return result
