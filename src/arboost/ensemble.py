@@ -197,6 +197,9 @@ class Training:
         n_rounds, n_trees = len(state["weights"]), len(state["tree_start"]) - 1
         if n_trees != n_rounds * self.recipe.trees_per_round:
             raise ValueError(f"{n_trees} trees of {n_rounds} rounds")
+        n_bins = np.array([len(edges) + 1 for edges in self.data.binned.edges])
+        if (state["bin"] >= n_bins[state["feature"]]).any():
+            raise ValueError("a split after an unknown bin")
         self.grower.restore(dict(state))
         for i, scores in enumerate(self._all_scores()):
             scores[:] = state[f"scores_{i}"]

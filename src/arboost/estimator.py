@@ -20,8 +20,8 @@ from arboost.backend import threads
 from arboost.ensemble import Recipe
 from arboost.explain import importances
 from arboost.ingest import Schema, Table
-from arboost.inputs import Part, Rows, training_rows, validation_rows
-from arboost.losses import Loss, Target
+from arboost.inputs import Part, Rows, training_rows, validation_rows, weighted_target
+from arboost.losses import Loss
 from arboost.model import Model
 from arboost.monitor import Round
 from arboost.param_kinds import Param
@@ -347,14 +347,11 @@ def _part(
     old: Model | None,
     n_threads: int,
 ) -> Part:
-    weight, start = rows.weight, None
-    if factors is not None:
-        of_class = factors[y.astype(np.intp)]
-        weight = of_class if weight is None else weight * of_class
+    start = None
     if old is not None and isinstance(rows.source, Table):  # a Dataset was refused before
         start = table_scores(old, rows.source, n_threads=n_threads)
         start = start if rows.kept is None else start[rows.kept]
-    return Part(rows.source, rows.kept, Target(y, weight), start)
+    return Part(rows.source, rows.kept, weighted_target(y, rows.weight, factors), start)
 
 
 def _decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,7 +6,6 @@ X_val, y_val, sample_weight_val ▶ Rows ──▶ Part ─┴──────
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,15 @@ from arboost.ensemble import EvaluationSet, TrainingSet
 from arboost.ingest import Schema, Table, ingest, target, weights
 from arboost.losses import Target
 
-__all__ = ["VALIDATION", "Part", "Rows", "build_sets", "training_rows", "validation_rows"]
+__all__ = [
+    "VALIDATION",
+    "Part",
+    "Rows",
+    "build_sets",
+    "training_rows",
+    "validation_rows",
+    "weighted_target",
+]
 
 VALIDATION = "validation"  # what results call the evaluation set
 
@@ -131,23 +138,19 @@ def validation_rows(
 
 
 def build_sets(
-    train: Part, validation: Part | None, bin_rows: Callable[[Table, Part], Binned], n_threads: int
+    train: Part, validation: Part | None, binned: Binned, n_threads: int
 ) -> tuple[TrainingSet, tuple[EvaluationSet, ...]]:
     """Return the sets of codes and targets; validation rows get codes by the training edges.
 
     Parameters
     ----------
     train, validation : Part
-    bin_rows : callable (table, part) -> Binned
-        Bins the training rows of a table; a Dataset is binned already.
+    binned : Binned
+        The training rows of a table, or all rows of a Dataset.
     n_threads : int
     """
-    if isinstance(train.source, Dataset):
-        binned = train.source.binned
-        training = TrainingSet(binned, train.target, train.rows, train.start)
-    else:
-        binned = bin_rows(train.source, train)
-        training = TrainingSet(binned, train.target, None, train.start)
+    rows = train.rows if isinstance(train.source, Dataset) else None
+    training = TrainingSet(binned, train.target, rows, train.start)
     if validation is None:
         return training, ()
     source, rows = validation.source, validation.rows
@@ -157,6 +160,18 @@ def build_sets(
         codes = core.encode(source.columns, rows, list(binned.edges), n_threads)
         rows = None
     return training, (EvaluationSet(VALIDATION, codes, validation.target, rows, validation.start),)
+
+
+def weighted_target(
+    y: NDArray[np.float64],
+    weight: NDArray[np.float64] | None,
+    factors: NDArray[np.float64] | None,
+) -> Target:
+    """Return the target of rows whose weights are multiplied by the factors of their classes."""
+    if factors is not None:
+        of_class = factors[y.astype(np.intp)]
+        weight = of_class if weight is None else weight * of_class
+    return Target(y, weight)
 
 
 def _table_rows(table: Table, y: object, sample_weight: object, suffix: str = "") -> Rows:

@@ -14,8 +14,9 @@ from arboost.backend import threads
 from arboost.binning import Binned, Dataset, bin_table
 from arboost.checkpoint import Checkpoint
 from arboost.ensemble import Fitted, Recipe, Training, train
-from arboost.ingest import Table
 from arboost.inputs import Part, build_sets
+from arboost.losses import Loss
+from arboost.losses.custom import FromFunctions
 from arboost.metrics import Metric, find_all
 from arboost.model import Forest, Model
 from arboost.monitor import Monitor, Round
@@ -24,7 +25,16 @@ from arboost.progress import Bar
 from arboost.resume import Keeper, fingerprint
 from arboost.validation import split
 
-__all__ = ["Job", "Outcome", "check_validation", "run", "split_rows"]
+__all__ = [
+    "Job",
+    "Outcome",
+    "bin_part",
+    "check_validation",
+    "find_metrics",
+    "groups_of",
+    "run",
+    "split_rows",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,21 +96,9 @@ def run(job: Job) -> Outcome:
     started = time.monotonic()
     params, recipe = job.params, job.recipe
     n_threads = threads(params["n_jobs"])
-
-    def bin_rows(table: Table, part: Part) -> Binned:
-        return bin_table(
-            table,
-            max_bins=params["max_bins"],
-            rows=part.rows,
-            weights=part.target.weight,
-            n_threads=n_threads,
-            tree_method=params["tree_method"],
-        )
-
-    if isinstance(job.train.source, Dataset):
-        _check_dataset(job.train.source, params)
-    metrics = _metrics(job, n_threads)
-    data, evaluations = build_sets(job.train, job.validation, bin_rows, n_threads)
+    metrics = find_metrics(params["eval_metric"], recipe.loss, n_threads) if job.validation else ()
+    binned = bin_part(job.train, params, n_threads)
+    data, evaluations = build_sets(job.train, job.validation, binned, n_threads)
     seed = params["random_state"]
     if job.old is not None:
         seed = continued_seed(seed, job.old.n_rounds)
@@ -122,6 +120,21 @@ def run(job: Job) -> Outcome:
     return _outcome(job, fitted, monitor)
 
 
+def bin_part(part: Part, params: dict[str, Any], n_threads: int) -> Binned:
+    """Return the bins of a part: those of its rows, or of the whole of a Dataset."""
+    if isinstance(part.source, Dataset):
+        _check_dataset(part.source, params)
+        return part.source.binned
+    return bin_table(
+        part.source,
+        max_bins=params["max_bins"],
+        rows=part.rows,
+        weights=part.target.weight,
+        n_threads=n_threads,
+        tree_method=params["tree_method"],
+    )
+
+
 def check_validation(params: dict[str, Any], *, has_validation: bool, groups: object) -> None:
     """Raise ValueError where arguments of fit and parameters of validation do not fit together."""
     splits = not has_validation and params["n_iter_no_change"] is not None
@@ -140,15 +153,8 @@ def check_validation(params: dict[str, Any], *, has_validation: bool, groups: ob
 
 def split_rows(part: Part, params: dict[str, Any], kind: str, groups: object) -> tuple[Part, Part]:
     """Set validation rows aside; `groups` has an entry for each row that fit was given."""
-    if groups is not None and part.rows is not None:
-        given = np.asarray(groups)
-        n_rows = part.source.n_rows
-        if given.shape != (n_rows,):
-            raise ValueError(
-                f"groups have the shape {given.shape}, but X has {n_rows} rows. Pass one group for "
-                "each row."
-            )
-        groups = given[part.rows]
+    if groups is not None:
+        groups = groups_of(groups, part.source.n_rows, part.rows)
     how = params["validation_split"]
     chosen = split(
         part.target.y,
@@ -162,16 +168,25 @@ def split_rows(part: Part, params: dict[str, Any], kind: str, groups: object) ->
     return training, validation
 
 
-def _metrics(job: Job, n_threads: int) -> tuple[Metric, ...]:
-    if job.validation is None:
-        return ()
-    loss = job.params["loss"]
-    if job.params["eval_metric"] is None and not isinstance(loss, str) and loss.value is None:
+def groups_of(groups: object, n_rows: int, kept: NDArray[np.uint32] | None) -> NDArray[Any]:
+    """Return the groups of the rows that count, of groups for all rows that were given."""
+    given = np.asarray(groups)
+    if given.shape != (n_rows,):
+        raise ValueError(
+            f"groups have the shape {given.shape}, but X has {n_rows} rows. Pass one group for "
+            "each row."
+        )
+    return given if kept is None else given[kept]
+
+
+def find_metrics(metrics: object, loss: Loss, n_threads: int) -> tuple[Metric, ...]:
+    """Return what to measure validation rows with: what was named, or else the loss."""
+    if metrics is None and isinstance(loss, FromFunctions) and loss.functions.value is None:
         raise ValueError(
             f"the loss {loss.name!r} has no function `value`, so there is nothing to measure on "
             "the validation rows. Give it one, or name an eval_metric."
         )
-    return find_all(job.params["eval_metric"], job.recipe.loss, n_threads=n_threads)
+    return find_all(metrics, loss, n_threads=n_threads)
 
 
 def _check_dataset(data: Dataset, params: dict[str, Any]) -> None:

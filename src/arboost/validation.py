@@ -139,7 +139,8 @@ def folds(
 
 def _hash_order(count: int, seed: int, number: int) -> NDArray[np.intp]:
     """Return 0 .. count - 1 in random order."""
-    return np.argsort(core.counter_hash("validation", seed, number, count), kind="stable")
+    bits: NDArray[np.uint64] = core.counter_hash("validation", seed, number, count)
+    return np.argsort(bits, kind="stable")
 
 
 def _rows(chosen: NDArray[np.bool_]) -> Rows:
