@@ -76,6 +76,9 @@ FITS = {
     "absolute error": (R(loss="absolute_error"), 2),
     "huber": (R(loss="huber", boosting="gradient"), 2),
     "quantiles": (R(loss="quantile", alpha=[0.2, 0.8]), 2),
+    "exact": (R(tree_method="exact", subsample=0.7), 2),
+    "approx": (C(tree_method="approx", sketch_eps=0.05), 2),
+    "approx by node": (C(tree_method="approx", sketch_eps=0.05, sketch_scope="local"), 2),
     "custom": (R(loss=CustomLoss(name="log_cosh", gradients=log_cosh)), 2),
 }
 
