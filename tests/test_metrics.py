@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as reference
 
-from arboost import metrics
+from arboost import losses, metrics
 from arboost.links import LINKS
 from arboost.metrics import Metric, find, find_all
 
@@ -30,8 +30,8 @@ class FakeLoss:
         return 1000.0 + n_threads
 
 
-LOGISTIC = FakeLoss("logistic", "logistic")
-SOFTMAX = FakeLoss("softmax", "softmax", 3)
+LOGISTIC = FakeLoss("log_loss", "logistic")
+SOFTMAX = FakeLoss("log_loss", "softmax", 3)
 
 
 def weights(rng, weighted):
@@ -65,11 +65,58 @@ def test_regression(rng, name, weighted):
 
 def test_regression_through_a_link(rng):
     y, score = rng.poisson(3.0, N).astype(float), rng.normal(size=(N, 1))
-    metric = find("rmse", FakeLoss("log_link", "exp")) if "exp" in LINKS else None
-    if metric is None:
-        pytest.skip("no log link")
     expected = reference.root_mean_squared_error(y, np.exp(score[:, 0]))
-    assert metric(y, score, None) == pytest.approx(expected, rel=1e-12)
+    result = find("rmse", losses.make("poisson"))(y, score, None)
+    assert result == pytest.approx(expected, rel=1e-12)
+
+
+BUILT_IN = {
+    "squared_error": (losses.make("squared_error"), "rmse", lambda rmse: rmse**2 / 2),
+    "absolute_error": (losses.make("absolute_error"), "mae", lambda mae: mae),
+    "poisson": (losses.make("poisson"), "poisson_deviance", lambda value: value / 2),
+    "gamma": (losses.make("gamma"), "gamma_deviance", lambda value: value / 2),
+    "tweedie": (
+        losses.make("tweedie", tweedie_power=1.3),
+        "tweedie_deviance",
+        lambda value: value / 2,
+    ),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_losses_and_metrics_agree(rng, name, weighted):
+    """The core's mean loss and NumPy's metric of the same thing."""
+    loss, metric, of_metric = BUILT_IN[name]
+    y, score = rng.gamma(2.0, size=N), rng.normal(size=(N, 1))
+    weight = weights(rng, weighted)
+    expected = of_metric(find(metric, loss)(y, score, weight))
+    assert find(None, loss)(y, score, weight) == pytest.approx(expected, rel=1e-9)
+
+
+def test_quantiles_are_scikit_learns(rng):
+    y, score = rng.normal(size=N), np.sort(rng.normal(size=(N, 3)), axis=1)
+    loss = losses.make("quantile", alpha=[0.1, 0.5, 0.9])
+    expected = np.mean(
+        [
+            reference.mean_pinball_loss(y, score[:, k], alpha=alpha)
+            for k, alpha in enumerate([0.1, 0.5, 0.9])
+        ]
+    )
+    assert find("quantile", loss)(y, score, None) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_log_loss_is_scikit_learns(rng, n_outputs):
+    loss = losses.make("log_loss", n_outputs=n_outputs)
+    score = rng.normal(size=(N, n_outputs))
+    y = rng.integers(0, max(n_outputs, 2), N).astype(float)
+    expected = reference.log_loss(y, LINKS[loss.link](score))
+    assert find("log_loss", loss)(y, score, None) == pytest.approx(expected, rel=1e-12)
+    exponential = losses.make("exponential")
+    if n_outputs == 1:  # by way of the probabilities
+        expected = reference.log_loss(y, LINKS["logistic_of_double"](score))
+        assert find("log_loss", exponential)(y, score, None) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(("predicted", "expected"), [(2.0, 1.0), (3.0, 0.0)])
@@ -209,6 +256,14 @@ def test_function_sees_all_outputs_and_weights():
     )
     ((y, score, weight),) = seen
     assert (y.shape, score.shape, weight.shape) == ((4,), (4, 3), (4,))
+
+
+def test_function_gets_weights_of_one_where_there_are_none():
+    seen = []
+    find(lambda y, score, weight: float(seen.append(weight) or 0.0), FakeLoss())(
+        np.zeros(4), np.zeros((4, 1)), None
+    )
+    np.testing.assert_array_equal(seen[0], np.ones(4))
 
 
 def test_function_cannot_change_the_scores():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,22 +14,79 @@ import numpy as np
 import pytest
 
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
-from arboost.params import PARAMS, check
+from arboost.param_structures import LossChoice
+from arboost.params import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR, check, record
 
-ESTIMATORS = [GradientBoostingRegressor, GradientBoostingClassifier]
+TABLES = {
+    GradientBoostingRegressor: BOOSTED_REGRESSOR,
+    GradientBoostingClassifier: BOOSTED_CLASSIFIER,
+}
+ALL = BOOSTED_CLASSIFIER | BOOSTED_REGRESSOR  # with the regressor's losses
 WRITE_DOCSTRINGS = Path(__file__).parents[1] / "tools" / "write_docstrings.py"
+
+
+class SomeLoss:
+    """What params.py can see of a custom loss."""
+
+    name = "log_cosh"
+
+    def gradients(self, y, score, weight):
+        raise NotImplementedError
+
+
+class SomeMetric:
+    """What params.py can see of a metric."""
+
+    name = "worst"
+
+    def function(self, y, score, weight):
+        raise NotImplementedError
+
+
+LOSS, METRIC = SomeLoss(), SomeMetric()
 
 ACCEPTED = [
     ("n_estimators", np.int32(5), 5),
     ("learning_rate", 1, 1.0),
     ("learning_rate", np.float32(0.5), 0.5),
+    ("loss", "huber", "huber"),
+    ("loss", LOSS, LOSS),
+    ("alpha", np.float32(0.5), 0.5),
+    ("alpha", [0.1, 0.5, 0.9], [0.1, 0.5, 0.9]),
+    ("alpha", np.array([0.25, 0.75]), [0.25, 0.75]),
+    ("alpha", (0.5,), 0.5),
+    ("tweedie_power", 1.01, 1.01),
+    ("boosting", "gradient", "gradient"),
+    ("tree_method", "exact", "exact"),
+    ("sketch_eps", 0.5, 0.5),
     ("max_depth", None, None),
     ("max_depth", 2**31 - 1, 2**31 - 1),
     ("max_leaves", np.uint8(2), 2),
     ("grow_policy", "leafwise", "leafwise"),
     ("min_child_weight", 0, 0.0),
+    ("reg_lambda", None, None),
+    ("reg_lambda", 0, 0.0),
     ("max_bins", 65535, 65535),
+    ("subsample", 1, 1.0),
+    ("subsample", 1e-9, 1e-9),
+    ("rate_drop", 0, 0.0),
+    ("rate_drop", 1, 1.0),
+    ("one_drop", np.True_, True),
+    ("monotone_constraints", {"a": 1, np.int64(2): np.int8(-1)}, [["a", 1], [2, -1]]),
+    ("monotone_constraints", (1, 0, -1), [1, 0, -1]),
+    ("monotone_constraints", np.array([0, 1]), [0, 1]),
+    ("interaction_constraints", "pairwise", "pairwise"),
+    ("interaction_constraints", [{"b", "a"}, (2, 0), np.array([1])], [["a", "b"], [0, 2], [1]]),
     ("base_score", -3.5, -3.5),
+    ("scale_pos_weight", 3, 3.0),
+    ("class_weight", "balanced", "balanced"),
+    ("class_weight", {"a": 2, "b": np.float32(0.5)}, {"a": 2.0, "b": 0.5}),
+    ("class_weight", {np.int64(0): 2, True: 1.5}, {0: 2.0, True: 1.5}),
+    ("eval_metric", "auc", ["auc"]),
+    ("eval_metric", ["auc", len, METRIC], ["auc", len, METRIC]),
+    ("n_iter_no_change", 1, 1),
+    ("max_time", 0.5, 0.5),
+    ("validation_split", "time", "time"),
     ("n_jobs", -1, -1),
     ("random_state", 2**32 - 1, 2**32 - 1),
 ]
@@ -43,12 +102,42 @@ WRONG_TYPE = [
     ("learning_rate", "0.1"),
     ("learning_rate", 1j),
     ("learning_rate", [0.1]),
+    ("loss", None),
+    ("loss", len),
+    ("loss", SomeLoss),
+    ("alpha", "0.5"),
+    ("alpha", [0.1, "0.5"]),
+    ("alpha", [0.1, True]),
+    ("alpha", {0.1, 0.5}),
+    ("alpha", np.array([[0.1, 0.5]])),
+    ("tweedie_power", "1.5"),
     ("max_depth", 6.0),
     ("max_leaves", "31"),
     ("grow_policy", 1),
     ("grow_policy", None),
     ("gamma", np.array([1.0])),
+    ("subsample", True),
+    ("one_drop", 1),
+    ("one_drop", None),
+    ("monotone_constraints", 1),
+    ("monotone_constraints", "(1,-1)"),
+    ("monotone_constraints", [1.0, 0.0]),
+    ("monotone_constraints", [True, False]),
+    ("monotone_constraints", {"a": "up"}),
+    ("monotone_constraints", {1.5: 1}),
+    ("monotone_constraints", {("a", "b"): 1}),
+    ("interaction_constraints", 3),
+    ("interaction_constraints", {"a", "b"}),
+    ("interaction_constraints", ["a", "b"]),
+    ("interaction_constraints", [[0, 1.5]]),
     ("base_score", "mean"),
+    ("class_weight", [1.0, 2.0]),
+    ("class_weight", {0: "heavy"}),
+    ("class_weight", {(0, 1): 1.0}),
+    ("eval_metric", 3),
+    ("eval_metric", ["auc", 3]),
+    ("n_iter_no_change", 5.0),
+    ("max_time", "1h"),
     ("n_jobs", 1.5),
     ("random_state", 0.5),
     ("random_state", np.random.default_rng(0)),
@@ -65,6 +154,22 @@ OUT_OF_RANGE = [
     ("learning_rate", math.nan),
     ("learning_rate", math.inf),
     ("learning_rate", 10**400),
+    ("loss", "log_loss"),
+    ("loss", "reg:squarederror"),
+    ("alpha", 0),
+    ("alpha", 1.0),
+    ("alpha", math.nan),
+    ("alpha", []),
+    ("alpha", [0.5, 0.1]),
+    ("alpha", [0.5, 0.5]),
+    ("alpha", [0.5, 1.0]),
+    ("tweedie_power", 1),
+    ("tweedie_power", 2.0),
+    ("boosting", "dart"),
+    ("tree_method", "gpu_hist"),
+    ("sketch_eps", 0.0),
+    ("sketch_eps", 1),
+    ("sketch_scope", "round"),
     ("max_depth", 0),
     ("max_depth", -1),
     ("max_leaves", 1),
@@ -77,7 +182,37 @@ OUT_OF_RANGE = [
     ("max_delta_step", -0.5),
     ("max_bins", 1),
     ("max_bins", 65536),
+    ("subsample", 0),
+    ("subsample", 1.5),
+    ("sampling_method", "goss"),
+    ("colsample_bytree", 0.0),
+    ("colsample_bylevel", -0.5),
+    ("colsample_bynode", math.nan),
+    ("num_parallel_tree", 0),
+    ("rate_drop", -0.1),
+    ("rate_drop", 1.1),
+    ("skip_drop", 2),
+    ("sample_type", "both"),
+    ("normalize_type", "trees"),
+    ("monotone_constraints", [1, 2]),
+    ("monotone_constraints", {"a": -2}),
+    ("interaction_constraints", "pairs"),
+    ("interaction_constraints", []),
+    ("interaction_constraints", [[0], []]),
     ("base_score", math.nan),
+    ("scale_pos_weight", 0),
+    ("scale_pos_weight", math.inf),
+    ("class_weight", "balance"),
+    ("class_weight", {0: 0.0}),
+    ("class_weight", {0: -1}),
+    ("class_weight", {0: math.inf}),
+    ("eval_metric", []),
+    ("n_iter_no_change", 0),
+    ("tol", -1e-9),
+    ("validation_fraction", 0.0),
+    ("validation_fraction", 1),
+    ("validation_split", "stratified"),
+    ("max_time", 0),
     ("n_jobs", 0),
     ("n_jobs", -2),
     ("n_jobs", 1025),
@@ -90,7 +225,7 @@ OUT_OF_RANGE = [
 
 @pytest.mark.parametrize(("name", "given", "expected"), ACCEPTED)
 def test_accepted(name, given, expected):
-    value = check({name: given})[name]
+    value = check({name: given}, ALL)[name]
     assert value == expected
     assert type(value) is type(expected)
 
@@ -101,12 +236,12 @@ def test_accepted(name, given, expected):
 )
 def test_refused(name, given, error):
     with pytest.raises(error) as caught:
-        check({name: given})
+        check({name: given}, ALL)
     message = str(caught.value)
     assert type(caught.value) is error
     assert message.startswith(f"{name}=")
     assert repr(given)[:70] in message
-    assert f"{name} must be {PARAMS[name].allowed}." in message
+    assert f"{name} must be {ALL[name].allowed}." in message
     assert " Use " in message
 
 
@@ -126,21 +261,50 @@ def test_seed_from_entropy():
     assert len({check({"random_state": None})["random_state"] for _ in range(4)}) > 1
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(("name", "given", "expected"), ACCEPTED)
+def test_model_files_can_hold_it(name, given, expected):
+    recorded = record(check({name: given}, ALL), ALL)
+    assert json.loads(json.dumps(recorded, allow_nan=False)) == recorded
+
+
+def test_functions_are_recorded_by_name():
+    values = check({"loss": LOSS, "eval_metric": ["auc", len, METRIC]}, ALL)
+    assert record(values, ALL) == {
+        "loss": {"custom": "log_cosh"},
+        "eval_metric": ["auc", {"custom": "len"}, {"custom": "worst"}],
+    }
+
+
+def test_class_weights_are_recorded_with_their_labels():
+    weights = check({"class_weight": {0: 2, "a": 1}}, ALL)
+    assert record(weights, ALL) == {"class_weight": [[0, 2.0], ["a", 1.0]]}
+
+
+@pytest.mark.parametrize("estimator", TABLES)
 def test_signature_and_table_agree(estimator):
-    for name, argument in inspect.signature(estimator).parameters.items():
+    table = TABLES[estimator]
+    parameters = inspect.signature(estimator).parameters
+    assert parameters.keys() == table.keys()
+    for name, argument in parameters.items():
         assert argument.kind is inspect.Parameter.KEYWORD_ONLY
-        assert argument.default == PARAMS[name].default
-        assert type(argument.default) is type(PARAMS[name].default)
-        assert f"\n{name} : {PARAMS[name].type_name}, default=" in inspect.getdoc(estimator)
+        assert argument.default == table[name].default
+        assert type(argument.default) is type(table[name].default)
+        assert f"\n{name} : {table[name].type_name}, default=" in inspect.getdoc(estimator)
 
 
-@pytest.mark.parametrize("name", PARAMS)
-def test_default_is_allowed(name):
-    assert check({name: PARAMS[name].default})[name] == PARAMS[name].default
+@pytest.mark.parametrize("table", TABLES.values(), ids=["regressor", "classifier"])
+def test_default_is_allowed(table):
+    for name, param in table.items():
+        assert check({name: param.default}, table)[name] == param.default
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("table", TABLES.values(), ids=["regressor", "classifier"])
+def test_texts_name_every_loss(table):
+    assert isinstance(table["loss"], LossChoice)
+    assert all(option in table["loss"].text for option in table["loss"].options)
+
+
+@pytest.mark.parametrize("estimator", TABLES)
 def test_fit_checks_first(estimator):
     """A bad parameter is reported before the data is looked at."""
     model = estimator(n_estimators=0)
@@ -158,3 +322,18 @@ def test_docstrings_are_current():
         [sys.executable, WRITE_DOCSTRINGS, "--check"], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_docstrings_tool_fills_in_signatures(monkeypatch):
+    """A bare name in ``__init__`` becomes a parameter with its type, default and text."""
+    monkeypatch.setattr(sys, "path", list(sys.path))  # to which the tool adds the checkout
+    tool = runpy.run_path(str(WRITE_DOCSTRINGS))
+    source = (
+        'class A:\n    """First line.\n\n    Parameters\n    ----------\n    Attributes\n'
+        '    ----------\n    """\n\n    _TABLE = PARAMS\n\n'
+        "    def __init__(self, *, gamma, n_jobs) -> None:\n        store(self, locals())\n"
+    )
+    written = tool["rewritten"](source)
+    assert "        gamma: float = 0.0,\n        n_jobs: int | None = None,\n" in written
+    assert "    gamma : float, default=0.0\n        Gain that a split must exceed.\n" in written
+    assert tool["rewritten"](written) == written

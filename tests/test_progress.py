@@ -77,7 +77,7 @@ def notebook(monkeypatch):
 
 
 def work(clock, steps, seconds, total=None, *, visible=True, first=0, results=None):
-    with Bar(total or steps, "fitting", visible=visible, already=first, clock=clock) as bar:
+    with Bar(total or steps, "fitting", visible=visible, clock=clock) as bar:
         for step in range(first, steps):
             clock.now += seconds
             bar.show(step + 1, results)
@@ -93,6 +93,7 @@ def fail(clock):
 def test_terminal(terminal):
     clock = Clock()
     with Bar(10, "fitting", clock=clock) as bar:
+        bar.show(1)
         clock.now += 2.0
         bar.show(4, {"validation": {"log_loss": 0.312345, "auc": 0.9}})
         assert terminal.shown() == [

@@ -45,7 +45,7 @@ def fit(checkpoint=None, *, kill_at=None, total=30, params=PARAMS, interrupt_at=
     """The training loop in small; returns all that a model would come from."""
     training = Training()
     monitor = Monitor(total, metrics=[LOSS], **options)
-    with Keeper(checkpoint, lambda: fingerprint(params, y=digest(np.zeros(3)))) as keeper:
+    with Keeper(checkpoint, lambda: fingerprint(params, {"y": digest(np.zeros(3))})) as keeper:
         best, stop = keeper.resume(training, monitor)
         while not stop:
             if len(training.weights) == interrupt_at:
@@ -194,9 +194,11 @@ def weighted(y, score):
 
 
 def test_fingerprint():
-    first = fingerprint({"eval_metric": ["auc", weighted, LOSS], "constraints": {1: -1}, "t": (1,)})
+    first = fingerprint(
+        {"eval_metric": ["auc", weighted, LOSS], "constraints": {1: -1}, "t": (1,)}, {}
+    )
     assert first["eval_metric"] == ["auc", "function weighted", "Metric loss"]
     assert first["constraints"] == {"1": -1}
     assert first["t"] == [1]
-    assert fingerprint({"n_jobs": 1, "verbose": 2, "max_time": 3.0}) == fingerprint({})
-    assert "X" in fingerprint({}, X=digest(np.zeros(1)))
+    assert fingerprint({"n_jobs": 1, "verbose": 2, "max_time": 3.0}, {}) == fingerprint({}, {})
+    assert "X" in fingerprint({}, {"X": digest(np.zeros(1))})

@@ -22,8 +22,12 @@ from arboost import GradientBoostingClassifier, GradientBoostingRegressor
     [
         GradientBoostingRegressor(n_estimators=20),
         GradientBoostingRegressor(n_estimators=20, grow_policy="leafwise", max_leaves=8),
+        GradientBoostingRegressor(n_estimators=10, boosting="gradient", loss="huber"),
+        GradientBoostingRegressor(n_estimators=10, loss="absolute_error"),
+        GradientBoostingRegressor(n_estimators=10, rate_drop=0.1, num_parallel_tree=2),
         GradientBoostingClassifier(n_estimators=20),
         GradientBoostingClassifier(n_estimators=20, multi_strategy="multi_output_tree"),
+        GradientBoostingClassifier(n_estimators=10, boosting="gradient"),
     ]
 )
 def test_estimator_checks(estimator, check):

@@ -8,24 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, TimeSeriesSplit
 
-from arboost.validation import counter_hash, folds, split
-
-# (seed, purpose, round, index, bits) of counter_hash in cpp/random.h.
-CORE_HASHES = [
-    (0, 8, 0, 0, 0xB82ADA5EA4B7AE68),
-    (0, 8, 0, 1000000, 0xADA3B19FA026E3F0),
-    (0, 8, 7, 0, 0xECE0AA6A71C8FEA9),
-    (0, 8, 7, 1000000, 0xEE0E1A36A055A3A0),
-    (1, 8, 0, 0, 0xCF0237DFFF6FCB91),
-    (1, 8, 7, 1000000, 0xE00F6C8922C86A5B),
-    (4294967295, 8, 0, 0, 0xEC01C41AE1F3EE4D),
-    (4294967295, 8, 7, 1000000, 0xEBFF44D32459E57C),
-]
-
-
-@pytest.mark.parametrize(("seed", "purpose", "number", "index", "bits"), CORE_HASHES)
-def test_hash_is_that_of_the_core(seed, purpose, number, index, bits):
-    assert counter_hash(seed, purpose, number, np.array([index])).tolist() == [bits]
+from arboost.validation import folds, split
 
 
 def assert_splits(pair, n_rows):

@@ -1,10 +1,13 @@
-"""Write the parameter texts of params.py into the docstrings of the estimators.
+"""Write what params.py knows into the docstrings and signatures of the estimators.
 
     python tools/write_docstrings.py            rewrite the files that differ
     python tools/write_docstrings.py --check    change nothing; fail where a file differs
 
-The text goes between the heading "Parameters" and the heading "Attributes" of each class in
-src/arboost/algorithms, in the order of the class's ``__init__``.
+A class in src/arboost/algorithms names its table of params.py as the class attribute ``_TABLE``
+and lists its parameters, in order, in ``__init__``. The tool fills in the rest: type and default of
+each parameter in the signature, and between the headings "Parameters" and "Attributes" of the
+docstring its type, default and sentence. To add a parameter, write its bare name into ``__init__``
+and run the tool.
 """
 
 from __future__ import annotations
@@ -14,43 +17,69 @@ import ast
 import re
 import sys
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from arboost.params import PARAMS  # noqa: E402  (the tool works on the checkout, not an install)
+from arboost import params  # noqa: E402  (the tool works on the checkout, not an install)
+from arboost.param_kinds import Param  # noqa: E402
 
 WIDTH = 100
 SECTION = re.compile(r"(    Parameters\n    -{10}\n)(.*?)(    Attributes\n    -{10}\n)", re.DOTALL)
 
 
-def describe(name: str, default: str) -> str:
+def default(param: Param) -> str:
+    """Return the default as source code."""
+    return f'"{param.default}"' if isinstance(param.default, str) else repr(param.default)
+
+
+def described(param: Param) -> str:
     """Return one parameter as a NumPy docstring has it."""
-    param = PARAMS[name]
     text = textwrap.fill(param.text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
-    return f"    {name} : {param.type_name}, default={default}\n{text}\n"
+    return f"    {param.name} : {param.type_name}, default={default(param)}\n{text}\n"
 
 
-def section(init: ast.FunctionDef) -> str:
-    """Return the parameters of one class."""
-    names = [argument.arg for argument in init.args.kwonlyargs]
-    defaults = [ast.unparse(node).replace("'", '"') for node in init.args.kw_defaults if node]
-    return "".join(map(describe, names, defaults)) + "\n"
+def signature(listed: list[Param]) -> str:
+    """Return the head of ``__init__``."""
+    lines = [f"{param.name}: {param.annotation} = {default(param)}," for param in listed]
+    return "".join(
+        f"{line}\n"
+        for line in (
+            "    def __init__(",
+            "        self,",
+            "        *,",
+            *(f"        {line}" for line in lines),
+            "    ) -> None:",
+        )
+    )
+
+
+def table_of(node: ast.ClassDef) -> Mapping[str, Param] | None:
+    """Return the table of params.py that a class names, or None where it names none."""
+    for item in node.body:
+        target = item.target if isinstance(item, ast.AnnAssign) else None
+        if isinstance(item, ast.Assign):
+            target = item.targets[0]
+        if isinstance(target, ast.Name) and target.id == "_TABLE":
+            return getattr(params, ast.unparse(item.value))
+    return None
 
 
 def rewritten(source: str) -> str:
-    """Return the source with all parameter sections as params.py has them."""
+    """Return the source with all signatures and parameter sections as params.py has them."""
     lines = source.splitlines(keepends=True)
     for node in reversed(ast.parse(source).body):
-        if not isinstance(node, ast.ClassDef):
+        table = table_of(node) if isinstance(node, ast.ClassDef) else None
+        if table is None:
             continue
-        inits = [item for item in node.body if getattr(item, "name", None) == "__init__"]
+        init = next(item for item in node.body if getattr(item, "name", None) == "__init__")
+        listed = [table[argument.arg] for argument in init.args.kwonlyargs]
+        lines[init.lineno - 1 : init.body[0].lineno - 1] = [signature(listed)]
         docstring = node.body[0]
-        if not inits or not isinstance(docstring, ast.Expr):
-            continue
         first, last = docstring.lineno - 1, docstring.end_lineno
-        text = section(inits[0])
+        text = "".join(map(described, listed)) + "\n"
         block = "".join(lines[first:last])
         block = SECTION.sub(lambda found, text=text: found[1] + text + found[3], block)
         lines[first:last] = [block]

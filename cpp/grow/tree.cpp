@@ -22,7 +22,8 @@ void GrownTrees::validate(const Codes& codes) const {
               cover.size() == n && value.size() == n * width,
           "arrays of trees of different lengths");
   for (std::size_t t = 0; t < n_trees(); ++t) {
-    require(tree_start[t] < tree_start[t + 1], "a tree without nodes");
+    require(tree_start[t] < tree_start[t + 1] && tree_start[t + 1] <= tree_start.back(),
+            "a tree without nodes, or outside the arrays");
     const auto size = static_cast<std::int64_t>(n_nodes(t));
     for (std::int64_t i = 0; i < size; ++i) {
       const std::size_t at = first(t) + static_cast<std::size_t>(i);

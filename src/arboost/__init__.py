@@ -10,36 +10,54 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from arboost.algorithms.gradient_boosting import (
-        GradientBoostingClassifier,
-        GradientBoostingRegressor,
-    )
+    from arboost.algorithms.cross_validation import cv
+    from arboost.algorithms.gradient_boosting_classifier import GradientBoostingClassifier
+    from arboost.algorithms.gradient_boosting_regressor import GradientBoostingRegressor
     from arboost.binning import Dataset
+    from arboost.checkpoint import Checkpoint
     from arboost.errors import DataWarning, DeviceError, ModelFileError, SchemaError
+    from arboost.losses import CustomLoss
+    from arboost.metrics import Metric
+    from arboost.monitor import Round
     from arboost.serve import Predictor, load
+    from arboost.verify import CounterExample, MonotoneProof
 
 __all__ = [
+    "Checkpoint",
+    "CounterExample",
+    "CustomLoss",
     "DataWarning",
     "Dataset",
     "DeviceError",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "Metric",
     "ModelFileError",
+    "MonotoneProof",
     "Predictor",
+    "Round",
     "SchemaError",
     "__version__",
+    "cv",
     "load",
 ]
 
 _HOMES = {
+    "Checkpoint": "arboost.checkpoint",
+    "CounterExample": "arboost.verify",
+    "CustomLoss": "arboost.losses",
     "DataWarning": "arboost.errors",
     "Dataset": "arboost.binning",
     "DeviceError": "arboost.errors",
-    "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting",
-    "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting",
+    "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting_classifier",
+    "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting_regressor",
+    "Metric": "arboost.metrics",
     "ModelFileError": "arboost.errors",
+    "MonotoneProof": "arboost.verify",
     "Predictor": "arboost.serve",
+    "Round": "arboost.monitor",
     "SchemaError": "arboost.errors",
+    "cv": "arboost.algorithms.cross_validation",
     "load": "arboost.serve",
 }
 

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.binning import Binned
+from arboost.checkpoint import digest
 from arboost.dropout import Dropout
 from arboost.grow import TreeParams, make_grower, thresholds
 from arboost.losses import Loss, Target
 from arboost.metrics import Metric
 from arboost.model import Forest
 from arboost.monitor import Monitor
+from arboost.resume import Keeper
 from arboost.sampling import RowSampling
 
 __all__ = ["EvaluationSet", "Fitted", "Recipe", "Training", "TrainingSet", "train"]
@@ -192,10 +194,31 @@ class Training:
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go back to a state; the next round is then what it would have been."""
+        n_rounds, n_trees = len(state["weights"]), len(state["tree_start"]) - 1
+        if n_trees != n_rounds * self.recipe.trees_per_round:
+            raise ValueError(f"{n_trees} trees of {n_rounds} rounds")
+        n_bins = np.array([len(edges) + 1 for edges in self.data.binned.edges])
+        if (state["bin"] >= n_bins[state["feature"]]).any():
+            raise ValueError("a split after an unknown bin")
+        self.grower.restore(dict(state))
         for i, scores in enumerate(self._all_scores()):
             scores[:] = state[f"scores_{i}"]
         self.weights = state["weights"].copy()
-        self.grower.restore(state)
+
+    def digests(self) -> dict[str, str]:
+        """Return fingerprints of the data that the fit was given, by what they are of."""
+        data = self.data
+        found = {
+            "X": digest(data.binned.codes.by_column, *data.binned.edges, data.rows),
+            "y": digest(data.target.y),
+            "weights of the rows": digest(data.target.weight),
+            "init_model": digest(data.start),
+        }
+        for part in self.evaluations:
+            target = part.target
+            arrays = (part.codes.by_column, part.rows, target.y, target.weight, part.start)
+            found[f"{part.name} data"] = digest(*arrays)
+        return found
 
     def _all_scores(self) -> list[Scores]:
         return [self.scores, *self.evaluation_scores]
@@ -304,19 +327,25 @@ class Training:
             )
 
 
-def train(training: Training, monitor: Monitor, metrics: Sequence[Metric] = ()) -> Fitted:
+def train(
+    training: Training,
+    monitor: Monitor,
+    metrics: Sequence[Metric] = (),
+    keeper: Keeper | None = None,
+) -> Fitted:
     """Train a forest.
 
     The result depends on nothing but the recipe, the table, the target and the seed, and where the
     monitor stops.
     """
-    best = training.weights
-    stop = False
-    while not stop:
-        training.run_round()
-        stop = monitor.after_round(len(training.weights) - 1, training.results(metrics))
-        if monitor.is_best:
-            best = training.weights.copy()
+    with keeper or Keeper() as kept:
+        best, stop = kept.resume(training, monitor)
+        while not stop:
+            training.run_round()
+            stop = monitor.after_round(len(training.weights) - 1, training.results(metrics))
+            if monitor.is_best:
+                best = training.weights.copy()
+            kept.after_round(training, monitor, best)
     return training.fitted(best if monitor.cuts_to_best else training.weights)
 
 

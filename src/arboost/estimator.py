@@ -5,48 +5,54 @@ An algorithm is a subclass that lists its parameters and turns them into a `Reci
 
 from __future__ import annotations
 
-import math
-import numbers
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from arboost import previous
 from arboost.backend import threads
-from arboost.binning import Binned, Dataset, bin_table
-from arboost.ensemble import Fitted, Recipe, train
+from arboost.ensemble import Recipe
 from arboost.explain import importances
-from arboost.ingest import Schema, ingest, target, weights
-from arboost.losses import Target
-from arboost.model import Forest
-from arboost.params import PARAMS, check
-from arboost.predict import answer, probabilities
-from arboost.progress import Bar
+from arboost.ingest import Schema, Table
+from arboost.inputs import Part, Rows, training_rows, validation_rows, weighted_target
+from arboost.losses import Loss
+from arboost.model import Model
+from arboost.monitor import Round
+from arboost.param_kinds import Param
+from arboost.params import check, record
+from arboost.predict import answer, probabilities, table_scores
 from arboost.serve import Predictor
+from arboost.targets import class_factors, codes_of, encode_labels, numbers_of
+from arboost.trainer import Job, Outcome, check_validation, run, split_rows
+from arboost.verify import MonotoneProof
 
-__all__ = ["Task", "TreeClassifier", "TreeEnsemble", "TreeRegressor"]
+__all__ = ["Task", "TreeClassifier", "TreeEnsemble", "TreeRegressor", "store"]
 
 # They cannot change the model, so the model does not hold them.
 _NOT_IN_MODEL = ("n_jobs", "verbose")
 
-# Labels in a range up to this wide are counted instead of sorted.
-_COUNTED_LABELS = 1 << 16
+_TWO_CLASSES = 2
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be learnt: the target as the losses read it, and what the scores will mean."""
+    """What is to be learnt: the target as the losses read it, and the labels it stands for."""
 
     kind: str
-    link: str
     y: NDArray[np.float64]
-    n_outputs: int
     classes: NDArray[Any] | None = None
+
+    @property
+    def n_outputs(self) -> int:
+        """Scores that tell the classes apart; 1 for numbers, and for two classes."""
+        n_classes = 1 if self.classes is None else len(self.classes)
+        return 1 if n_classes == _TWO_CLASSES else n_classes
 
     @property
     def is_constant(self) -> bool:
@@ -54,22 +60,32 @@ class Task:
         return self.classes is not None and len(self.classes) == 1
 
 
-@dataclass(frozen=True)
-class TrainingRows:
-    """The rows that count, and how to bin them."""
-
-    schema: Schema
-    y: NDArray[Any]
-    weight: NDArray[np.float64] | None
-    bin: Callable[[int, int], Binned]
+def store(estimator: object, arguments: Mapping[str, Any]) -> None:
+    """Keep the arguments of ``__init__`` as attributes, unchanged, as scikit-learn asks."""
+    vars(estimator).update({name: arguments[name] for name in arguments if name != "self"})
 
 
 class TreeEnsemble(BaseEstimator):
     """What regressors and classifiers share."""
 
+    _TABLE: ClassVar[Mapping[str, Param]]
+    n_jobs: int | None
     model_: Predictor
 
-    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        X_val: object = None,
+        y_val: object = None,
+        sample_weight_val: object = None,
+        groups: object = None,
+        init_model: object = None,
+        callbacks: Iterable[Callable[[Round], object]] = (),
+        checkpoint: object = None,
+    ) -> Self:
         """Train on a table and a target.
 
         Parameters
@@ -80,16 +96,52 @@ class TreeEnsemble(BaseEstimator):
         y : array of shape (n_rows,)
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 count as absent.
+        X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
+            Validation data: each round is measured on them, and early stopping looks at them.
+            Columns are matched by name.
+        groups : array of shape (n_rows,), optional
+            Group of each row, for ``validation_split="group"``.
+        init_model : estimator, Predictor or path of a model file, optional
+            A model whose training goes on: n_estimators more rounds are added to its own.
+        callbacks : iterable of callables
+            Each gets an `arboost.Round` after every round, and answers None or False to go on, True
+            to stop.
+        checkpoint : path or arboost.Checkpoint, optional
+            Where the state of the fit is kept. A killed fit that is called again goes on from
+            there, and ends in the same model.
 
         Returns
         -------
         self
         """
         params = self._params()
-        rows = _training_rows(X, y, sample_weight)
-        task = self._task(rows.y)
-        fitted = self._train(params, rows, task)
-        self._keep(fitted, rows.schema, task, params)
+        old = None if init_model is None else previous.previous_model(init_model)
+        rows = training_rows(X, y, sample_weight, None if old is None else old.schema)
+        held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
+        check_validation(params, has_validation=held_out is not None, groups=groups)
+        task = self._task(rows.y, None if old is None else old.classes)
+        outcome = Outcome.of_one_class()
+        if not task.is_constant:
+            loss = self._loss(params, task)
+            if old is not None:
+                previous.check_continues(old, task.kind, params, loss.link, loss.n_outputs)
+            recipe = self._recipe(params, loss, rows.schema)
+            train, validation = self._parts(params, rows, held_out, task, loss, old)
+            if validation is None and params["n_iter_no_change"] is not None:
+                train, validation = split_rows(train, params, task.kind, groups)
+            outcome = run(
+                Job(
+                    recipe=recipe,
+                    params=params,
+                    record=self._record(params),
+                    train=train,
+                    validation=validation,
+                    old=old,
+                    callbacks=tuple(callbacks),
+                    checkpoint=checkpoint,
+                )
+            )
+        self._keep(outcome, rows.schema, task, self._record(params))
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -98,6 +150,21 @@ class TreeEnsemble(BaseEstimator):
         A failure leaves the file that was there before.
         """
         self._fitted_model().save(path)
+
+    def verify_monotone(self, features: object = None) -> tuple[MonotoneProof, ...]:
+        """Prove that the fitted model is monotone, or find rows for which it is not.
+
+        Parameters
+        ----------
+        features : dict, sequence or None
+            What to prove, in the form of ``monotone_constraints``; None takes those of the fit.
+
+        Returns
+        -------
+        tuple of arboost.MonotoneProof
+            One for each constrained feature and output.
+        """
+        return self._fitted_model().verify_monotone(features, n_jobs=self.n_jobs)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -108,39 +175,53 @@ class TreeEnsemble(BaseEstimator):
 
     def _params(self) -> dict[str, Any]:
         # Faster than get_params, which looks at signatures: it matters when a fit takes a moment.
-        return check({name: value for name, value in vars(self).items() if name in PARAMS})
+        given = {name: value for name, value in vars(self).items() if name in self._TABLE}
+        params = check(given, self._TABLE)
+        self._check_together(params)
+        return params
 
-    def _train(self, params: dict[str, Any], rows: TrainingRows, task: Task) -> Fitted:
-        if task.is_constant:
-            return Fitted(Forest.empty(), np.zeros(1))
-        recipe = self._recipe(params, task)
+    def _record(self, params: dict[str, Any]) -> dict[str, Any]:
+        kept = {name: value for name, value in params.items() if name not in _NOT_IN_MODEL}
+        return record(kept, self._TABLE)
+
+    def _parts(
+        self,
+        params: dict[str, Any],
+        rows: Rows,
+        held_out: Rows | None,
+        task: Task,
+        loss: Loss,
+        old: Model | None,
+    ) -> tuple[Part, Part | None]:
+        """Return the rows with targets and weights as losses read them, and scores to start at."""
+        loss.check_target(task.y)
+        factors = self._factors(params, task, rows.weight)
         n_threads = threads(params["n_jobs"])
-        binned = rows.bin(params["max_bins"], n_threads)
-        verbose = params["verbose"] > 0
-        with Bar(recipe.n_estimators, "fitting", visible=verbose) as bar:
-            return train(
-                recipe,
-                binned,
-                Target(task.y, rows.weight),
-                n_threads=n_threads,
-                seed=params["random_state"],
-                on_round=(lambda done: bar.show(done.index + 1)) if verbose else None,
-            )
+        train = _part(rows, task.y, factors, old, n_threads)
+        if held_out is None:
+            return train, None
+        y_val = self._same_task(task, held_out.y)
+        # Some losses ask for a value above 0, which may well be missing among few validation rows.
+        loss.check_target(np.append(y_val, task.y.max()))
+        return train, _part(held_out, y_val, factors, old, n_threads)
 
-    def _keep(self, fitted: Fitted, schema: Schema, task: Task, params: dict[str, Any]) -> None:
+    def _keep(self, outcome: Outcome, schema: Schema, task: Task, recorded: dict[str, Any]) -> None:
         """Set the fitted attributes; nothing before this has changed the estimator."""
-        outputs_per_tree = task.n_outputs if fitted.forest.width > 1 else 1
         self.model_ = Predictor(
-            forest=fitted.forest,
+            forest=outcome.forest,
             schema=schema,
-            base_score=fitted.base_score,
-            link=task.link,
+            base_score=outcome.base_score,
+            link=outcome.link,
             classes=task.classes,
-            trees_per_round=task.n_outputs // outputs_per_tree,
-            params={name: value for name, value in params.items() if name not in _NOT_IN_MODEL},
+            trees_per_round=outcome.trees_per_round,
+            params=recorded,
             kind=task.kind,
         )
         self.n_iter_ = self.model_.n_rounds
+        self.best_iteration_ = outcome.best_index
+        self.best_score_ = outcome.best_score
+        self.evals_result_ = outcome.history
+        self.stop_reason_ = outcome.stop_reason
         self.n_features_in_ = schema.n_features
         if schema.names is not None:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
@@ -149,10 +230,24 @@ class TreeEnsemble(BaseEstimator):
         if task.classes is not None:
             self.classes_ = self.model_.classes
 
-    def _task(self, y: NDArray[Any]) -> Task:
+    def _check_together(self, params: dict[str, Any]) -> None:
         raise NotImplementedError
 
-    def _recipe(self, params: dict[str, Any], task: Task) -> Recipe:
+    def _task(self, y: NDArray[Any], classes: NDArray[Any] | None) -> Task:
+        raise NotImplementedError
+
+    def _same_task(self, task: Task, y_val: NDArray[Any]) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+    def _factors(
+        self, params: dict[str, Any], task: Task, weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        raise NotImplementedError
+
+    def _loss(self, params: dict[str, Any], task: Task) -> Loss:
+        raise NotImplementedError
+
+    def _recipe(self, params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe:
         raise NotImplementedError
 
     def _fitted_model(self) -> Predictor:
@@ -175,7 +270,10 @@ class TreeRegressor(RegressorMixin, TreeEnsemble):
     """Answers of a regressor."""
 
     def predict(self, X: object) -> NDArray[np.float64]:
-        """Return the predicted values, float64 of shape (n_rows,)."""
+        """Return the predicted values, float64 of shape (n_rows,).
+
+        Several quantiles have a column each, shape (n_rows, n_quantiles).
+        """
         return self._fitted_model().predict(X, n_jobs=self.n_jobs)
 
     def staged_predict(self, X: object) -> Iterator[NDArray[np.float64]]:
@@ -183,8 +281,16 @@ class TreeRegressor(RegressorMixin, TreeEnsemble):
         for raw in self._staged_raw(X):
             yield answer(self.model_, raw)
 
-    def _task(self, y: NDArray[Any]) -> Task:
-        return Task("regressor", "identity", _numbers(y), 1)
+    def _task(self, y: NDArray[Any], classes: NDArray[Any] | None) -> Task:
+        return Task("regressor", numbers_of(y))
+
+    def _same_task(self, task: Task, y_val: NDArray[Any]) -> NDArray[np.float64]:
+        return numbers_of(y_val, "y_val")
+
+    def _factors(
+        self, params: dict[str, Any], task: Task, weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        return None
 
 
 class TreeClassifier(ClassifierMixin, TreeEnsemble):
@@ -217,138 +323,36 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
         for raw in self._staged_raw(X):
             yield _decision(raw)
 
-    def _task(self, y: NDArray[Any]) -> Task:
-        classes, codes = _encode_labels(y)
-        n_classes = len(classes)
-        if n_classes == 2:  # noqa: PLR2004
-            return Task("classifier", "logistic", codes, 1, classes)
-        # With one class this is a softmax over one score: a probability of exactly 1.
-        return Task("classifier", "softmax", codes, n_classes, classes)
+    def _task(self, y: NDArray[Any], classes: NDArray[Any] | None) -> Task:
+        if classes is not None:
+            return Task("classifier", codes_of(y, classes, "y", "init_model"), classes)
+        classes, codes = encode_labels(y)
+        return Task("classifier", codes, classes)
+
+    def _same_task(self, task: Task, y_val: NDArray[Any]) -> NDArray[np.float64]:
+        assert task.classes is not None
+        return codes_of(y_val, task.classes, "y_val", "y")
+
+    def _factors(
+        self, params: dict[str, Any], task: Task, weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        assert task.classes is not None
+        return class_factors(params, task.classes, task.y, weight)
 
 
-def _training_rows(X: object, y: object, sample_weight: object) -> TrainingRows:
-    """Check everything that is passed to fit; the binning itself comes later."""
-    if isinstance(X, Dataset):
-        return _dataset_rows(X, y, sample_weight)
-    table = ingest(X)
-    labels = target(y, table.n_rows)
-    weight = _summable(weights(sample_weight, table.n_rows))
-    kept = None
-    if weight is not None and not weight.all():
-        kept = np.flatnonzero(weight).astype(np.uint32)
-        labels, weight = labels[kept], weight[kept]
-
-    def bin_rows(max_bins: int, n_threads: int) -> Binned:
-        return bin_table(table, max_bins=max_bins, rows=kept, weights=weight, n_threads=n_threads)
-
-    return TrainingRows(table.schema, labels, weight, bin_rows)
-
-
-def _dataset_rows(data: Dataset, y: object, sample_weight: object) -> TrainingRows:
-    labels = data.y if y is None and data.y is not None else target(y, data.n_rows)
-    weight = data.sample_weight
-    if sample_weight is not None:
-        weight = _summable(weights(sample_weight, data.n_rows))
-    if weight is not None and not weight.all():
-        raise ValueError(
-            f"sample_weight is 0 in {np.count_nonzero(weight == 0)} rows, but the rows of a "
-            "Dataset are binned already and cannot be left out. Pass these weights to Dataset."
-        )
-
-    def binned(max_bins: int, n_threads: int) -> Binned:
-        if max_bins != data.max_bins:
-            raise ValueError(
-                f"max_bins={max_bins} is not allowed: the Dataset was binned with "
-                f"max_bins={data.max_bins}. Make the two equal."
-            )
-        return data.binned
-
-    return TrainingRows(data.binned.schema, labels, weight, binned)
+def _part(
+    rows: Rows,
+    y: NDArray[np.float64],
+    factors: NDArray[np.float64] | None,
+    old: Model | None,
+    n_threads: int,
+) -> Part:
+    start = None
+    if old is not None and isinstance(rows.source, Table):  # a Dataset was refused before
+        start = table_scores(old, rows.source, n_threads=n_threads)
+        start = start if rows.kept is None else start[rows.kept]
+    return Part(rows.source, rows.kept, weighted_target(y, rows.weight, factors), start)
 
 
 def _decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     return raw[:, 0] if raw.shape[1] == 1 else raw
-
-
-def _summable(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-    if weight is not None:
-        with np.errstate(over="ignore"):
-            total = weight.sum()
-        if not np.isfinite(total):
-            raise ValueError(
-                f"the sum of sample_weight is {total}: its largest value, {weight.max()}, is too "
-                "large for so many rows. Only ratios of weights matter much: scale them down."
-            )
-    return weight
-
-
-def _numbers(y: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the target of a regressor as contiguous float64."""
-    if y.dtype.kind == "O":
-        strange = [value for value in y if not isinstance(value, numbers.Real)]
-    else:
-        strange = y[:1].tolist() if y.dtype.kind not in "biuf" else []
-    if strange:
-        raise TypeError(
-            f"y holds {strange[0]!r} ({type(strange[0]).__name__}), but a regressor needs numbers. "
-            "Convert y to float, or use a classifier for labels."
-        )
-    try:
-        values = np.ascontiguousarray(y, dtype=np.float64)
-    except OverflowError as error:
-        raise ValueError(f"y does not fit float64: {error}. Bring y to a smaller scale.") from None
-    low, high = float(values.min()), float(values.max())
-    if not math.isfinite(high - low):
-        raise ValueError(
-            f"y goes from {low} to {high}, and the difference does not fit float64. Bring y to a "
-            "smaller scale."
-        )
-    return values
-
-
-def _encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the classes, sorted, and the index of each label among them."""
-    _check_labels(y)
-    if y.dtype.kind == "f" and y.dtype.itemsize > np.dtype(np.float64).itemsize:
-        y = y.astype(np.float64)  # long doubles differ from machine to machine
-    y = y.astype(y.dtype.newbyteorder("="), copy=False)
-    if y.dtype.kind not in "OU":
-        # The difference of two labels of few bits may not fit into as many.
-        wide = y.astype({"f": np.float64, "i": np.int64}.get(y.dtype.kind, np.uint64), copy=False)
-        low, high = wide.min(), wide.max()
-        if float(high) - float(low) < _COUNTED_LABELS:
-            return _count_labels(y, (wide - low).astype(np.intp))
-    classes, codes = np.unique(y, return_inverse=True)
-    return classes, codes.astype(np.float64)
-
-
-def _count_labels(
-    y: NDArray[Any], place: NDArray[np.intp]
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Do the same from the places of the labels in a short range, without sorting."""
-    present = np.flatnonzero(np.bincount(place))
-    size = present[-1] + 1
-    label = np.empty(size, y.dtype)
-    label[place] = y
-    index = np.empty(size)
-    index[present] = np.arange(len(present))
-    return label[present], index[place]
-
-
-def _check_labels(y: NDArray[Any]) -> None:
-    advice = "A classifier takes whole numbers, truth values or strings. "
-    if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
-        example = y[y != np.floor(y)][0]
-        raise ValueError(
-            f"Unknown label type: continuous. y holds {example}. {advice}"
-            "Use a regressor, or turn y into classes."
-        )
-    if y.dtype.kind == "O" and not all(isinstance(label, str) for label in y):
-        example = next(label for label in y if not isinstance(label, str))
-        raise ValueError(
-            f"Unknown label type: unknown. y is of objects, one of them {example!r} "
-            f"({type(example).__name__}). {advice}"
-            "Convert y to one of them."
-        )
-    if y.dtype.kind not in "biufOU":
-        raise ValueError(f"Unknown label type: {y.dtype}. {advice}Convert y to one of them.")

@@ -10,14 +10,14 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.errors import listing
 from arboost.links import LINKS
-from arboost.losses import Target
+from arboost.losses import Loss, Target
 
 __all__ = ["Metric", "find", "find_all"]
 
@@ -25,22 +25,8 @@ Floats = NDArray[np.float64]
 Function = Callable[[Floats, Floats, Floats | None], float]
 
 _CLASS_LINKS = ("logistic", "logistic_of_double", "softmax")
-# The two forms of one public loss.
-_PUBLIC_NAMES = {"logistic": "log_loss", "softmax": "log_loss"}
 # A probability of 0 would cost infinitely much; scikit-learn's bound.
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
-
-
-class ScoredLoss(Protocol):
-    """What metrics need to know of a loss."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def link(self) -> str: ...
-    @property
-    def n_outputs(self) -> int: ...
-    def value(self, target: Target, scores: Floats, n_threads: int) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -54,7 +40,7 @@ class Metric:
     function : callable (y, score, weight) -> float
         `y` holds numbers, for a classifier the index of the class; `score` the raw scores before
         the link, of shape (n_rows,), or (n_rows, n_outputs) where there are several outputs;
-        `weight` the weights of the rows, or None.
+        `weight` the weights of the rows, 1 where none were given.
     greater_is_better : bool, default=False
 
     Examples
@@ -70,6 +56,8 @@ class Metric:
     function: Function
     greater_is_better: bool = False
 
+    _needs_weights: ClassVar[bool] = True
+
     def __call__(self, y: Floats, score: Floats, weight: Floats | None) -> float:
         """Return the metric of raw scores of shape (n_rows, n_outputs) or (n_rows,).
 
@@ -78,6 +66,8 @@ class Metric:
         """
         # One output as a vector: an (n, 1) matrix minus a vector would be an n x n matrix.
         flat = score[:, 0] if score.ndim > 1 and score.shape[1] == 1 else score
+        if weight is None and self._needs_weights:
+            weight = np.broadcast_to(1.0, y.shape)  # costs no memory
         result = self.function(
             _locked(y), _locked(flat), None if weight is None else _locked(weight)
         )
@@ -91,7 +81,13 @@ class Metric:
         return float(result)
 
 
-def find(metric: object, loss: ScoredLoss, *, n_threads: int = 1) -> Metric:
+class _BuiltIn(Metric):
+    """A metric of ours: without weights it counts, faster and exactly."""
+
+    _needs_weights = False
+
+
+def find(metric: object, loss: Loss, *, n_threads: int = 1) -> Metric:
     """Return the metric that a user means: a name, a function, a Metric, or None for the loss.
 
     Raises
@@ -116,7 +112,7 @@ def find(metric: object, loss: ScoredLoss, *, n_threads: int = 1) -> Metric:
     )
 
 
-def find_all(metrics: object, loss: ScoredLoss, *, n_threads: int = 1) -> tuple[Metric, ...]:
+def find_all(metrics: object, loss: Loss, *, n_threads: int = 1) -> tuple[Metric, ...]:
     """Return the metrics of one or a list of what `find` takes; no two have the same name."""
     given: Sequence[object] = metrics if isinstance(metrics, list | tuple) else [metrics]
     if not given:
@@ -141,14 +137,14 @@ def _locked(array: Floats) -> Floats:
     return view
 
 
-def _own(loss: ScoredLoss, n_threads: int) -> Metric:
+def _own(loss: Loss, n_threads: int) -> Metric:
     def value(y: Floats, score: Floats, weight: Floats | None) -> float:
         return loss.value(Target(y, weight), score.reshape(len(y), -1), n_threads)
 
-    return Metric(_PUBLIC_NAMES.get(loss.name, loss.name), value)
+    return _BuiltIn(loss.name, value)
 
 
-def _by_name(name: str, loss: ScoredLoss, n_threads: int) -> Metric:
+def _by_name(name: str, loss: Loss, n_threads: int) -> Metric:
     own = _own(loss, n_threads)
     if name == own.name:
         return own
@@ -160,20 +156,20 @@ def _by_name(name: str, loss: ScoredLoss, n_threads: int) -> Metric:
             f"eval_metric={name!r} is not allowed: {reason}. Use one of "
             f"{listing(allowed, 20)}, a function of (y, score, weight), or an arboost.Metric."
         )
-    return Metric(name, _function(name, loss), name in _GREATER_IS_BETTER)
+    return _BuiltIn(name, _function(name, loss), name in _GREATER_IS_BETTER)
 
 
-def _allowed(loss: ScoredLoss) -> list[str]:
-    own = _PUBLIC_NAMES.get(loss.name, loss.name)
+def _allowed(loss: Loss) -> list[str]:
     if loss.link in _CLASS_LINKS:
-        return list(dict.fromkeys([own, *_OF_PROBABILITIES]))
+        return list(dict.fromkeys([loss.name, *_OF_PROBABILITIES]))
     if loss.n_outputs > 1:  # several quantiles: no one of them is the prediction
-        return [own]
+        return [loss.name]
     # A deviance of unknown power is none.
-    return [own, *(name for name in _OF_VALUES if name != "tweedie_deviance" or own == "tweedie")]
+    known = [name for name in _OF_VALUES if name != "tweedie_deviance" or loss.name == "tweedie"]
+    return [loss.name, *known]
 
 
-def _function(name: str, loss: ScoredLoss) -> Function:
+def _function(name: str, loss: Loss) -> Function:
     link = LINKS[loss.link]
     if name in _OF_VALUES:
         of_values = _OF_VALUES[name]

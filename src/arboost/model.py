@@ -20,7 +20,9 @@ from numpy.typing import DTypeLike, NDArray
 from arboost.ingest import Schema
 from arboost.links import LINKS
 
-__all__ = ["FOREST_DTYPES", "Forest", "Model"]
+__all__ = ["CLASS_LINKS", "FOREST_DTYPES", "Forest", "Model"]
+
+CLASS_LINKS = ("logistic", "logistic_of_double", "softmax")  # those that give probabilities
 
 FOREST_DTYPES: Mapping[str, np.dtype[Any]] = {
     "tree_start": np.dtype(np.int64),
@@ -120,6 +122,22 @@ class Forest:
         }
         return type(self)(**{name: getattr(self, name)[:end] for name, end in ends.items()})
 
+    def scaled(self, factors: NDArray[np.float64]) -> Self:
+        """Return the forest with the values of each tree times its factor."""
+        by_node = np.repeat(factors, np.diff(self.tree_start))
+        return replace(self, value=self.value * by_node[:, None])
+
+    def joined(self, other: Forest) -> Self:
+        """Return a forest of these trees and then those of another with leaves as wide."""
+        arrays = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in FOREST_DTYPES
+        }
+        arrays["tree_start"] = np.concatenate(
+            [self.tree_start, self.tree_start[-1] + other.tree_start[1:]]
+        )
+        return type(self)(**arrays)
+
     def validate(self, n_features: int, n_outputs: int) -> None:
         """Raise ValueError unless every walk from a root ends in a leaf inside the arrays."""
         self._validate_shapes()
@@ -173,12 +191,14 @@ class Model:
     schema : arboost.ingest.Schema
         Names and number of the columns.
     base_score : float64 array of shape (n_outputs,)
-    link : {"identity", "logistic", "softmax"}
+    link : str
+        One of those in ``links.py`` that fits the kind.
     classes : array of shape (n_classes,) or None
         Labels in the order of the probabilities; None for regression.
     trees_per_round : int
     params : dict
-        Parameters of the fit that can change the model.
+        Parameters of the fit that can change the model. A custom loss or metric is there by its
+        name alone, as ``{"custom": name}``.
     kind : {"regressor", "classifier"}
     """
 
@@ -249,8 +269,8 @@ class Model:
         _require(self.link in LINKS, f"the link {self.link!r}")
         _require(self.kind in ("regressor", "classifier"), f"the kind {self.kind!r}")
         _require((self.kind == "classifier") == (self.classes is not None), "classes and kind")
-        _require((self.kind == "regressor") == (self.link == "identity"), "link and kind")
+        _require((self.kind == "classifier") == (self.link in CLASS_LINKS), "link and kind")
         if self.classes is not None:
-            columns = 2 if self.link == "logistic" else self.n_outputs
+            columns = self.n_outputs if self.link == "softmax" else 2
             _require(self.classes.shape == (columns,), f"{len(self.classes)} classes")
-            _require(self.link != "logistic" or self.n_outputs == 1, "link and outputs")
+            _require(self.link == "softmax" or self.n_outputs == 1, "link and outputs")

@@ -1,197 +1,38 @@
-"""Every parameter once: name, type, default, range, one sentence.
+"""Every parameter once: name, kind, default, range, one sentence.
 
 An estimator stores what it is given, as scikit-learn asks; `check` runs first thing in ``fit``.
-``tools/write_docstrings.py`` copies the sentences into the docstrings of the estimators.
+``tools/write_docstrings.py`` copies the sentences into the docstrings of the estimators, and types
+and defaults into their signatures.
 """
 
 from __future__ import annotations
 
-import math
-import numbers
-import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real, Seed
+from arboost.param_structures import (
+    ClassWeight,
+    InteractionConstraints,
+    LossChoice,
+    Metrics,
+    MonotoneConstraints,
+    Quantiles,
+)
 
-__all__ = ["PARAMS", "Choice", "Integer", "Param", "Real", "Seed", "check"]
-
-Value = int | float | str | None
-
-_LARGEST_INT = 2**31 - 1  # the core counts depths, leaves and rounds in 32 bits
-_LARGEST_SEED = 2**32 - 1  # as scikit-learn
-_LONGEST_VALUE = 80  # characters of a value that messages show
-
-
-@dataclass(frozen=True, kw_only=True)
-class Param:
-    """What all parameters have; the subclasses say what is allowed."""
-
-    name: str
-    default: Value
-    text: str
-    advice: str = ""
-
-    @property
-    def type_name(self) -> str:
-        """Type as the docstrings show it."""
-        raise NotImplementedError
-
-    @property
-    def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
-        raise NotImplementedError
-
-    def check(self, value: object) -> Value:
-        """Return the value as a plain Python one, or raise TypeError or ValueError."""
-        raise NotImplementedError
-
-    def _message(self, value: object) -> str:
-        advice = self.advice or f"Use such a value, for example the default {self.default!r}."
-        shown = repr(value)
-        if len(shown) > _LONGEST_VALUE:
-            shown = f"{shown[:_LONGEST_VALUE]}..."
-        given = f"{self.name}={shown} ({type(value).__name__})"
-        return f"{given} is not allowed: {self.name} must be {self.allowed}. {advice}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Integer(Param):
-    """A whole number in [low, high]; None too where `optional`."""
-
-    low: int
-    high: int = _LARGEST_INT
-    also: tuple[int, ...] = ()
-    optional: bool = False
-
-    @property
-    def type_name(self) -> str:
-        """Type as the docstrings show it."""
-        return "int or None" if self.optional else "int"
-
-    @property
-    def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
-        if self.high == _LARGEST_INT:
-            text = f"an integer of at least {self.low}"
-        else:
-            text = f"an integer from {self.low} to {self.high}"
-        text += "".join(f", or {value}" for value in self.also)
-        return text + (", or None" if self.optional else "")
-
-    def check(self, value: object) -> int | None:
-        """Return the number as an int, or None."""
-        if value is None and self.optional:
-            return None
-        # True is an Integral to Python, but as a count it is nearly always a slip.
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-            raise TypeError(self._message(value))
-        number = int(value)
-        if not self.low <= number <= self.high and number not in self.also:
-            raise ValueError(self._message(value))
-        return number
-
-
-@dataclass(frozen=True, kw_only=True)
-class Real(Param):
-    """A finite number from `low` on (above it where `low_open`); None too where `optional`."""
-
-    low: float = -math.inf
-    low_open: bool = False
-    optional: bool = False
-
-    @property
-    def type_name(self) -> str:
-        """Type as the docstrings show it."""
-        return "float or None" if self.optional else "float"
-
-    @property
-    def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
-        text = "a finite number"
-        if self.low > -math.inf:
-            text += f" above {self.low:g}" if self.low_open else f" of at least {self.low:g}"
-        return text + (", or None" if self.optional else "")
-
-    def check(self, value: object) -> float | None:
-        """Return the number as a float, or None."""
-        if value is None and self.optional:
-            return None
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            raise TypeError(self._message(value))
-        try:
-            number = float(value)
-        except OverflowError:  # an integer beyond the largest float
-            number = math.inf
-        too_low = number <= self.low if self.low_open else number < self.low
-        if not math.isfinite(number) or too_low:
-            raise ValueError(self._message(value))
-        return number
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choice(Param):
-    """One of a few words."""
-
-    options: tuple[str, ...]
-
-    @property
-    def type_name(self) -> str:
-        """Type as the docstrings show it."""
-        return "{" + ", ".join(f'"{option}"' for option in self.options) + "}"
-
-    @property
-    def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
-        return " or ".join(f'"{option}"' for option in self.options)
-
-    def check(self, value: object) -> str:
-        """Return the word."""
-        if not isinstance(value, str):
-            raise TypeError(self._message(value))
-        if value not in self.options:
-            raise ValueError(self._message(value))
-        return str(value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seed(Param):
-    """A seed, or where to draw one from; `check` returns the seed itself."""
-
-    @property
-    def type_name(self) -> str:
-        """Type as the docstrings show it."""
-        return "int, RandomState or None"
-
-    @property
-    def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
-        return f"an integer from 0 to {_LARGEST_SEED}, a numpy.random.RandomState, or None"
-
-    def check(self, value: object) -> int:
-        """Return the seed, drawn where it was left open."""
-        if value is None:
-            return secrets.randbits(32)
-        if isinstance(value, np.random.RandomState):
-            return int(value.randint(0, _LARGEST_SEED, dtype=np.uint32))
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-            raise TypeError(self._message(value))
-        if not 0 <= int(value) <= _LARGEST_SEED:
-            raise ValueError(self._message(value))
-        return int(value)
+__all__ = ["BOOSTED_CLASSIFIER", "BOOSTED_REGRESSOR", "PARAMS", "check", "record"]
 
 
 def _table(*params: Param) -> dict[str, Param]:
     return {param.name: param for param in params}
 
 
-PARAMS: Mapping[str, Param] = _table(
+_BOOSTING = _table(
     Integer(
         name="n_estimators",
         default=100,
         low=1,
-        text="Number of boosting rounds.",
+        text="Number of boosting rounds; with early stopping the largest number.",
     ),
     Real(
         name="learning_rate",
@@ -200,6 +41,64 @@ PARAMS: Mapping[str, Param] = _table(
         low_open=True,
         text="Factor on the values of every tree: smaller needs more rounds and overfits later.",
     ),
+    Choice(
+        name="boosting",
+        default="newton",
+        options=("newton", "gradient"),
+        text="How trees follow the loss: XGBoost's second-order steps with their penalties, or "
+        "Friedman's least-squares trees on the gradient with the loss's own minimum in each leaf.",
+    ),
+    Real(
+        name="base_score",
+        default=None,
+        optional=True,
+        text="Prediction before the first tree: a value of y, or the probability of the second of "
+        "two classes; None takes it from the data.",
+        advice="Use base_score=None to take it from the data.",
+    ),
+    Integer(
+        name="num_parallel_tree",
+        default=1,
+        low=1,
+        text="Trees of each round that are grown on their own samples of rows and columns and "
+        "averaged: above 1, a random forest in every round.",
+    ),
+)
+
+_SPLITS = _table(
+    Choice(
+        name="tree_method",
+        default="hist",
+        options=("hist", "exact", "approx"),
+        text="Where splits are looked for: between the bins of a histogram, between all distinct "
+        "values, or between the quantiles of a hessian-weighted sketch.",
+    ),
+    Integer(
+        name="max_bins",
+        default=255,
+        low=2,
+        high=65535,
+        text='Largest number of bins of a feature with tree_method="hist", missing values apart; '
+        "above 255 a bin code takes two bytes.",
+    ),
+    Fraction(
+        name="sketch_eps",
+        default=0.004,
+        low_open=True,
+        high_open=True,
+        text='Error of the ranks in the sketch of tree_method="approx", as a share of the total '
+        "hessian: about 1 / sketch_eps candidates for each feature.",
+        advice="Use sketch_eps=0.004 for about 250 candidates.",
+    ),
+    Choice(
+        name="sketch_scope",
+        default="global",
+        options=("global", "local"),
+        text='Whether tree_method="approx" takes candidates once a round or anew in every node.',
+    ),
+)
+
+_TREES = _table(
     Integer(
         name="max_depth",
         default=6,
@@ -226,7 +125,8 @@ PARAMS: Mapping[str, Param] = _table(
         name="min_child_weight",
         default=1.0,
         low=0.0,
-        text="Smallest sum of hessians that each side of a split must hold.",
+        text='Smallest sum of hessians (with boosting="gradient", of weights) that each side of a '
+        "split must hold.",
     ),
     Integer(
         name="min_samples_leaf",
@@ -234,24 +134,17 @@ PARAMS: Mapping[str, Param] = _table(
         low=1,
         text="Smallest number of training rows that each side of a split must hold.",
     ),
-    Real(
-        name="gamma",
-        default=0.0,
-        low=0.0,
-        text="Gain that a split must exceed.",
-    ),
+    Real(name="gamma", default=0.0, low=0.0, text="Gain that a split must exceed."),
     Real(
         name="reg_lambda",
-        default=1.0,
+        default=None,
         low=0.0,
-        text="L2 penalty on the values of the leaves.",
+        optional=True,
+        text='L2 penalty on the values of the leaves; None is 1 with boosting="newton", and 0 with '
+        'boosting="gradient", which has no penalties.',
+        advice="Use reg_lambda=None for the usual one.",
     ),
-    Real(
-        name="reg_alpha",
-        default=0.0,
-        low=0.0,
-        text="L1 penalty on the values of the leaves.",
-    ),
+    Real(name="reg_alpha", default=0.0, low=0.0, text="L1 penalty on the values of the leaves."),
     Real(
         name="max_delta_step",
         default=0.0,
@@ -259,29 +152,129 @@ PARAMS: Mapping[str, Param] = _table(
         text="Largest absolute value of a leaf before the learning rate; 0 sets no limit.",
         advice="Use max_delta_step=0 for no limit.",
     ),
-    Integer(
-        name="max_bins",
-        default=255,
-        low=2,
-        high=65535,
-        text="Largest number of bins of a feature, missing values apart; above 255 a bin code "
-        "takes two bytes.",
+)
+
+
+def _share(name: str, text: str) -> Fraction:
+    advice = f"Use {name}=1 for all."
+    return Fraction(name=name, default=1.0, low_open=True, text=text, advice=advice)
+
+
+_SAMPLING = _table(
+    _share("subsample", "Share of the training rows that each tree is grown on."),
+    Choice(
+        name="sampling_method",
+        default="uniform",
+        options=("uniform", "gradient_based"),
+        text="How rows are sampled: each with the same chance, or with a chance in proportion to "
+        "its regularised gradient, and a weight that makes up for it.",
     ),
-    Real(
-        name="base_score",
+    _share("colsample_bytree", "Share of the features that each tree may use."),
+    _share("colsample_bylevel", "Share of the tree's features that each level may use."),
+    _share("colsample_bynode", "Share of the level's features that each node may use."),
+)
+
+_CONSTRAINTS = _table(
+    MonotoneConstraints(
+        name="monotone_constraints",
         default=None,
-        optional=True,
-        text="Prediction before the first tree: a value of y, or the probability of the second of "
-        "two classes; None takes it from the data.",
-        advice="Use base_score=None to take it from the data.",
+        text="Features, by name or index, in which predictions may only rise (1) or only fall "
+        "(-1); a sequence has an entry for each feature, 0 for free ones.",
+        advice='Use for example monotone_constraints={"age": 1}.',
+    ),
+    InteractionConstraints(
+        name="interaction_constraints",
+        default=None,
+        text="Groups of features, by name or index, that may meet on a path from root to leaf; a "
+        "feature in no group meets no other.",
+        advice='Use for example interaction_constraints=[["age", "height"], ["income"]].',
+    ),
+)
+
+_DROPOUT = _table(
+    Fraction(
+        name="rate_drop",
+        default=0.0,
+        text="DART: share of the earlier trees that a round leaves out while it takes its "
+        "gradients; 0 is boosting without dropout.",
+        advice="Use rate_drop=0 for no dropout.",
+    ),
+    Fraction(
+        name="skip_drop",
+        default=0.0,
+        text="DART: probability that a round leaves out nothing.",
+        advice="Use skip_drop=0 for dropout in every round.",
+    ),
+    Flag(
+        name="one_drop",
+        default=False,
+        text="DART: whether a round with dropout leaves out at least one tree.",
     ),
     Choice(
-        name="multi_strategy",
-        default="one_output_per_tree",
-        options=("one_output_per_tree", "multi_output_tree"),
-        text="With three or more classes: a tree for each class in every round, or one tree whose "
-        "leaves hold a value for each class.",
+        name="sample_type",
+        default="uniform",
+        options=("uniform", "weighted"),
+        text="DART: whether trees are left out with the same chance or in proportion to their "
+        "weights.",
     ),
+    Choice(
+        name="normalize_type",
+        default="tree",
+        options=("tree", "forest"),
+        text="DART: whether the new tree weighs as much as each of those left out, or as all of "
+        "them together.",
+    ),
+)
+
+_VALIDATION = _table(
+    Metrics(
+        name="eval_metric",
+        default=None,
+        text="What is measured on the validation data after each round, the first of several for "
+        "early stopping; None is the loss itself.",
+        advice="Use eval_metric=None for the loss.",
+    ),
+    Integer(
+        name="n_iter_no_change",
+        default=None,
+        low=1,
+        optional=True,
+        text="Early stopping: rounds without a better validation score after which training stops "
+        "and the best round is kept; None trains all rounds.",
+        advice="Use n_iter_no_change=None for no early stopping.",
+    ),
+    Real(
+        name="tol",
+        default=0.0,
+        low=0.0,
+        text="Early stopping: how much better a score must be to count as better.",
+    ),
+    Fraction(
+        name="validation_fraction",
+        default=0.1,
+        low_open=True,
+        high_open=True,
+        text="Early stopping without X_val: share of the training rows that is set aside.",
+    ),
+    Choice(
+        name="validation_split",
+        default="random",
+        options=("random", "group", "time"),
+        text="Early stopping without X_val: which rows are set aside: random ones (for a "
+        "classifier of every class its share), whole groups, or the last rows.",
+    ),
+    Real(
+        name="max_time",
+        default=None,
+        low=0.0,
+        low_open=True,
+        optional=True,
+        text="Seconds after which no further round is begun; None sets no limit.",
+        advice="Use max_time=None for no limit.",
+    ),
+)
+
+_RUN = _table(
     Integer(
         name="n_jobs",
         default=None,
@@ -301,16 +294,83 @@ PARAMS: Mapping[str, Param] = _table(
     ),
     Integer(
         name="verbose",
-        default=0,
+        default=1,
         low=0,
-        text="Above 0, a progress bar is drawn where the standard error stream is a terminal.",
-        advice="Use verbose=1 for a progress bar.",
+        text="Above 0, fits of more than about a second draw a progress bar in terminals and "
+        "notebooks.",
+        advice="Use verbose=0 for no progress bar.",
+    ),
+)
+
+# What all estimators share; the two tables below it add what one kind of them has.
+PARAMS: dict[str, Param] = (
+    _BOOSTING | _SPLITS | _TREES | _SAMPLING | _CONSTRAINTS | _DROPOUT | _VALIDATION | _RUN
+)
+
+_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")
+
+BOOSTED_REGRESSOR: dict[str, Param] = PARAMS | _table(
+    LossChoice(
+        name="loss",
+        default="squared_error",
+        options=_LOSSES,
+        text="What is made small: squared_error, absolute_error, huber, quantile, or for a mean "
+        "above 0 poisson, gamma, tweedie; or functions of your own.",
+    ),
+    Quantiles(
+        name="alpha",
+        default=0.9,
+        text='With loss="quantile" the quantile to predict, or several of them, whose predictions '
+        'never cross; with loss="huber" the share of errors that count as squares.',
+        advice="Use alpha=0.5 for the median, alpha=[0.1, 0.5, 0.9] for three quantiles.",
+    ),
+    Real(
+        name="tweedie_power",
+        default=1.5,
+        low=1.0,
+        high=2.0,
+        low_open=True,
+        high_open=True,
+        text='With loss="tweedie": the variance grows as this power of the mean.',
+        advice='Use loss="poisson" for the power 1 and loss="gamma" for 2.',
+    ),
+)
+
+BOOSTED_CLASSIFIER: dict[str, Param] = PARAMS | _table(
+    LossChoice(
+        name="loss",
+        default="log_loss",
+        options=("log_loss", "exponential"),
+        text="What is made small: log_loss, for two classes also exponential, AdaBoost's loss; or "
+        "functions of your own.",
+    ),
+    Choice(
+        name="multi_strategy",
+        default="one_output_per_tree",
+        options=("one_output_per_tree", "multi_output_tree"),
+        text="With three or more classes: a tree for each class in every round, or one tree whose "
+        "leaves hold a value for each class.",
+    ),
+    Real(
+        name="scale_pos_weight",
+        default=1.0,
+        low=0.0,
+        low_open=True,
+        text="With two classes: factor on the weights of the rows of the second.",
+        advice="Use scale_pos_weight=1 for equal weights.",
+    ),
+    ClassWeight(
+        name="class_weight",
+        default=None,
+        text="Factors on the weights of the rows by label, 1 for labels that are not named; "
+        '"balanced" makes the classes weigh the same.',
+        advice='Use for example class_weight="balanced".',
     ),
 )
 
 
-def check(values: Mapping[str, object]) -> dict[str, Any]:
-    """Return checked values of the parameters as plain Python ones.
+def check(values: Mapping[str, object], table: Mapping[str, Param] = PARAMS) -> dict[str, Any]:
+    """Return checked values of the parameters, in the form that training reads.
 
     Raises
     ------
@@ -324,4 +384,15 @@ def check(values: Mapping[str, object]) -> dict[str, Any]:
     >>> check({"max_depth": None, "gamma": 1})
     {'max_depth': None, 'gamma': 1.0}
     """
-    return {name: PARAMS[name].check(value) for name, value in values.items()}
+    return {name: table[name].check(value) for name, value in values.items()}
+
+
+def record(values: Mapping[str, Any], table: Mapping[str, Param] = PARAMS) -> dict[str, Any]:
+    """Return checked values as a model file keeps them: numbers, words and lists of these.
+
+    Examples
+    --------
+    >>> record({"gamma": 1.0, "eval_metric": [len]})
+    {'gamma': 1.0, 'eval_metric': [{'custom': 'len'}]}
+    """
+    return {name: table[name].record(value) for name, value in values.items()}

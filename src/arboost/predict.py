@@ -18,12 +18,16 @@ from arboost.ingest import Table, ingest
 from arboost.links import LINKS
 from arboost.model import Model
 
-__all__ = ["answer", "probabilities", "raw_scores", "staged_raw_scores"]
+__all__ = ["answer", "probabilities", "raw_scores", "staged_raw_scores", "table_scores"]
 
 
 def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64]:
     """Return the raw scores of the rows of X."""
-    table = _read(model, X)
+    return table_scores(model, _read(model, X), n_threads=n_threads)
+
+
+def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
+    """Return the raw scores of the rows of a table that has the columns of the model's schema."""
     scores = _start(model, table)
     _add_trees(model, table, scores, range(model.n_trees), n_threads)
     return scores
@@ -53,8 +57,8 @@ def answer(model: Model, raw: NDArray[np.float64]) -> NDArray[Any]:
     if model.classes is None:
         values = LINKS[model.link](raw)
         return values[:, 0] if model.n_outputs == 1 else values
-    # Both links keep the order of the scores, so the most likely class needs no exp.
-    best = (raw[:, 0] > 0).astype(np.intp) if model.link == "logistic" else raw.argmax(axis=1)
+    # The links keep the order of the scores, so the most likely class needs no exp.
+    best = raw.argmax(axis=1) if model.link == "softmax" else (raw[:, 0] > 0).astype(np.intp)
     labels: NDArray[Any] = model.classes[best]
     return labels
 

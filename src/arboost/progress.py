@@ -37,8 +37,6 @@ class Bar:
         What the line starts with.
     visible : bool
         Whether to draw at all.
-    already : int
-        Steps that an earlier, resumed run made: they took none of this one's time.
     clock : callable () -> float
         Time in seconds.
 
@@ -55,7 +53,6 @@ class Bar:
         label: str,
         *,
         visible: bool = True,
-        already: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._total = total
@@ -65,7 +62,7 @@ class Bar:
         self._start = clock()
         self._next = self._start + _DELAY
         self._drawn = False
-        self._already = already
+        self._already: int | None = None
         self._newest: tuple[int, Mapping[str, Mapping[str, float]] | None] | None = None
 
     def __enter__(self) -> Self:
@@ -96,6 +93,8 @@ class Bar:
         if self._screen is None:
             return
         now = self._clock()
+        if self._already is None:
+            self._already = done - 1  # steps of an earlier, resumed run took none of this time
         self._newest = done, results
         if now >= self._next:
             self._next = now + _INTERVAL
@@ -109,7 +108,7 @@ class Bar:
         line = (
             f"{self._label} [{'#' * filled:.<{_WIDTH}}] {done}/{self._total}  {_duration(elapsed)}"
         )
-        own = done - self._already
+        own = done - (self._already or 0)
         if not ended and own > 0:
             line += f", {_duration(elapsed / own * (self._total - done))} left"
         for name, values in (results or {}).items():

@@ -57,7 +57,9 @@ class Keeper:
     """
 
     def __init__(
-        self, checkpoint: Checkpoint | None, describe: Callable[[], Mapping[str, Any]]
+        self,
+        checkpoint: Checkpoint | None = None,
+        describe: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self._checkpoint = checkpoint
         self._fingerprint = {} if checkpoint is None else describe()
@@ -137,7 +139,7 @@ class Keeper:
         return State(fingerprint=self._fingerprint, facts=facts, arrays=arrays)
 
 
-def fingerprint(params: Mapping[str, Any], **digests: str) -> dict[str, Any]:
+def fingerprint(params: Mapping[str, Any], digests: Mapping[str, str]) -> dict[str, Any]:
     """Return what a fit depends on: its parameters, the version, and digests of its data.
 
     Functions and objects stand there by their names: a changed function of the same name is not
@@ -146,7 +148,7 @@ def fingerprint(params: Mapping[str, Any], **digests: str) -> dict[str, Any]:
     Examples
     --------
     >>> from arboost.checkpoint import digest
-    >>> found = fingerprint({"gamma": 1.0, "n_jobs": 2}, y=digest(np.zeros(3)))
+    >>> found = fingerprint({"gamma": 1.0, "n_jobs": 2}, {"y": digest(np.zeros(3))})
     >>> sorted(found)
     ['arboost', 'gamma', 'y']
     """

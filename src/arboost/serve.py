@@ -15,6 +15,7 @@ from arboost.model import Model
 from arboost.params import check
 from arboost.predict import answer, probabilities, raw_scores, staged_raw_scores
 from arboost.save import from_bytes, read_model, to_bytes, write_model
+from arboost.verify import MonotoneProof, verify_monotone
 
 __all__ = ["Predictor", "load"]
 
@@ -53,6 +54,33 @@ class Predictor(Model):
     def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[np.float64]]:
         """Yield the raw scores after each round."""
         return staged_raw_scores(self, X, n_threads=_threads(n_jobs))
+
+    def verify_monotone(
+        self, features: object = None, *, n_jobs: int | None = None
+    ) -> tuple[MonotoneProof, ...]:
+        """Prove that the raw scores are monotone, or find rows for which they are not.
+
+        Parameters
+        ----------
+        features : dict, sequence or None
+            What to prove, in the form of ``monotone_constraints``; None takes those of the fit.
+        n_jobs : int or None
+            Number of threads.
+
+        Returns
+        -------
+        tuple of arboost.MonotoneProof
+            One for each constrained feature and output.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor().fit([[0], [1], [2]], [0, 5, 1]).model_
+        >>> (proof,) = model.verify_monotone({0: 1})
+        >>> proof.holds, proof.counter_example.rows.tolist()
+        (False, [[1.5], [2.5]])
+        """
+        return verify_monotone(self, features, n_threads=_threads(n_jobs))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file; a failure leaves the file that was there before."""

@@ -14,18 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.backend import core
 from arboost.errors import listing
 
-__all__ = ["Rows", "Split", "counter_hash", "folds", "split"]
+__all__ = ["Rows", "Split", "folds", "split"]
 
 Rows = NDArray[np.uint32]
 Split = tuple[Rows, Rows]  # to train on, to validate on
 
-_PURPOSE = 8  # Purpose::validation of the core
-_SPLIT, _FOLDS = 0, 1  # rounds of that purpose: splits and folds never see the same numbers
+_SPLIT, _FOLDS = 0, 1  # rounds of the hash: splits and folds never see the same numbers
 _FEWEST = 2  # one row to train on and one to validate on
-_MASK = (1 << 64) - 1
-_ODD = 0x9E3779B97F4A7C15
 
 
 def split(
@@ -139,30 +137,10 @@ def folds(
     return found
 
 
-def counter_hash(seed: int, purpose: int, number: int, index: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return 64 random bits for each index, those of the core's function of this name."""
-    state = _mix_int((seed + _ODD) & _MASK)
-    state = _mix_int((state + _ODD * purpose) & _MASK)
-    state = _mix_int((state + _ODD * (number + 1)) & _MASK)
-    odd, first = np.uint64(_ODD), np.uint64(state)
-    return _mix(_mix(first + odd * (index.astype(np.uint64) + np.uint64(1))))
-
-
-def _mix_int(x: int) -> int:
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EB & _MASK
-    return x ^ (x >> 31)
-
-
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
 def _hash_order(count: int, seed: int, number: int) -> NDArray[np.intp]:
     """Return 0 .. count - 1 in random order."""
-    return np.argsort(counter_hash(seed, _PURPOSE, number, np.arange(count)), kind="stable")
+    bits: NDArray[np.uint64] = core.counter_hash("validation", seed, number, count)
+    return np.argsort(bits, kind="stable")
 
 
 def _rows(chosen: NDArray[np.bool_]) -> Rows:

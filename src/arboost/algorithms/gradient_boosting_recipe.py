@@ -1,0 +1,142 @@
+"""Parameters of gradient boosting -> `Recipe`, and which of them go together.
+
+The gain of a split and the value of a leaf are those of Chen and Guestrin (2016), equations 5 to 7;
+with ``boosting="gradient"`` trees and leaves are those of Friedman (2001), algorithm 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arboost.constraints import interaction_groups, monotone_directions
+from arboost.dropout import Dropout
+from arboost.ensemble import Recipe
+from arboost.grow import TreeParams
+from arboost.ingest import Schema
+from arboost.losses import Loss
+from arboost.sampling import RowSampling
+
+__all__ = ["check_together", "make_recipe"]
+
+_TREE_PARAMS = (
+    "tree_method",
+    "sketch_eps",
+    "sketch_scope",
+    "max_depth",
+    "max_leaves",
+    "grow_policy",
+    "min_child_weight",
+    "min_samples_leaf",
+    "gamma",
+    "reg_alpha",
+    "max_delta_step",
+    "colsample_bytree",
+    "colsample_bylevel",
+    "colsample_bynode",
+)
+_DROPOUT_PARAMS = ("rate_drop", "skip_drop", "one_drop", "sample_type", "normalize_type")
+_LAMBDA = {"newton": 1.0, "gradient": 0.0}
+
+
+def check_together(params: dict[str, Any]) -> None:
+    """Raise ValueError where parameters contradict each other, whatever the data.
+
+    A value that merely has no effect, such as a sketch's error with another tree method, is no
+    contradiction: users search grids over such combinations.
+    """
+    _check_boosting(params)
+    _check_dropout(params)
+    alpha, loss = params.get("alpha"), params["loss"]
+    if isinstance(alpha, list) and loss != "quantile":
+        _refuse("alpha", alpha, 'several values are for loss="quantile"', "Use one number.")
+    if params["tol"] > 0.0 and params["n_iter_no_change"] is None:
+        reason = "it is for early stopping, which n_iter_no_change=None leaves out"
+        _refuse("tol", params["tol"], reason, "Set n_iter_no_change too, or use tol=0.")
+    if params.get("class_weight") is not None and params["scale_pos_weight"] != 1.0:
+        reason = "class_weight weighs the classes already"
+        advice = "Use one of the two."
+        _refuse("scale_pos_weight", params["scale_pos_weight"], reason, advice)
+
+
+def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe:
+    """Return the recipe for a table of these features."""
+    _check_loss(params, loss)
+    reg_lambda = params["reg_lambda"]
+    if reg_lambda is None:
+        reg_lambda = _LAMBDA[params["boosting"]]
+    monotone = monotone_directions(params["monotone_constraints"], schema)
+    groups = interaction_groups(params["interaction_constraints"], schema)
+    if monotone:
+        _check_monotone(params, loss)
+    base_score = params["base_score"]
+    return Recipe(
+        loss=loss,
+        boosting=params["boosting"],
+        n_estimators=params["n_estimators"],
+        learning_rate=params["learning_rate"],
+        vector_leaves=loss.n_outputs > 1 and params.get("multi_strategy") == "multi_output_tree",
+        tree=TreeParams(
+            reg_lambda=reg_lambda,
+            monotone=tuple(monotone),
+            interactions=tuple(tuple(group) for group in groups),
+            **{name: params[name] for name in _TREE_PARAMS},
+        ),
+        rows=RowSampling(
+            method=params["sampling_method"], rate=params["subsample"], reg_lambda=reg_lambda
+        ),
+        dropout=(
+            Dropout(**{name: params[name] for name in _DROPOUT_PARAMS})
+            if params["rate_drop"] > 0.0
+            else None
+        ),
+        parallel_trees=params["num_parallel_tree"],
+        base_score=None if base_score is None else loss.score_of(base_score),
+    )
+
+
+def _check_boosting(params: dict[str, Any]) -> None:
+    if params["boosting"] != "gradient":
+        return
+    for name in ("reg_lambda", "reg_alpha"):
+        if params[name]:
+            reason = 'boosting="gradient" has no penalties: each leaf is the minimum of the loss'
+            _refuse(name, params[name], reason, f'Use {name}=0, or boosting="newton".')
+    if params["sampling_method"] == "gradient_based":
+        reason = 'its chances come from hessians, which boosting="gradient" does not use'
+        advice = 'Use sampling_method="uniform", or boosting="newton".'
+        _refuse("sampling_method", params["sampling_method"], reason, advice)
+
+
+def _check_dropout(params: dict[str, Any]) -> None:
+    for name in ("skip_drop", "one_drop"):
+        if params[name] and params["rate_drop"] == 0.0:
+            reason = "it is for dropout, which rate_drop=0 leaves out"
+            _refuse(name, params[name], reason, f"Set rate_drop too, or leave out {name}.")
+
+
+def _check_loss(params: dict[str, Any], loss: Loss) -> None:
+    if params["sampling_method"] == "gradient_based" and not loss.varied:
+        reason = f"with loss={loss.name!r} the gradients of all rows are equally large"
+        advice = 'Use sampling_method="uniform".'
+        _refuse("sampling_method", params["sampling_method"], reason, advice)
+    if params["base_score"] is not None and loss.link == "softmax":
+        reason = f"a classifier has a base score only with two classes, and y has {loss.n_outputs}"
+        _refuse("base_score", params["base_score"], reason, "Use base_score=None.")
+
+
+def _check_monotone(params: dict[str, Any], loss: Loss) -> None:
+    """The bounds that keep a tree monotone hold for leaves -G / (H + lambda), for no others."""
+    given = params["monotone_constraints"]
+    if loss.link == "softmax":
+        reason = f"with {loss.n_outputs} classes, a higher score of one is a lower chance of others"
+        _refuse("monotone_constraints", given, reason, "Use it with two classes or a regressor.")
+    if params["boosting"] == "gradient":
+        reason = 'boosting="gradient" puts the minimum of the loss into each leaf, in any order'
+        _refuse("monotone_constraints", given, reason, 'Use boosting="newton".')
+    if loss.refits_leaves:
+        reason = f"loss={loss.name!r} puts quantiles of the residuals into the leaves, in any order"
+        _refuse("monotone_constraints", given, reason, 'Use for example loss="huber".')
+
+
+def _refuse(name: str, value: object, reason: str, advice: str) -> None:
+    raise ValueError(f"{name}={value!r} is not allowed: {reason}. {advice}")

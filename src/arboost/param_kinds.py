@@ -1,0 +1,237 @@
+"""Kinds of parameters: what a value may be, how a refusal is worded, what a model file keeps.
+
+A kind says each thing once: ``type_name`` for docstrings, ``annotation`` for signatures,
+``allowed`` for messages; ``check`` gives the value to work with, and ``record`` what JSON can hold.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import secrets
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+__all__ = [
+    "Choice",
+    "Flag",
+    "Fraction",
+    "Integer",
+    "Param",
+    "Real",
+    "Seed",
+    "is_number",
+    "to_float",
+]
+
+_LARGEST_INT = 2**31 - 1  # the core counts depths, leaves and rounds in 32 bits
+_LARGEST_SEED = 2**32 - 1  # as scikit-learn
+_LONGEST_VALUE = 80  # characters of a value that messages show
+
+
+@dataclass(frozen=True, kw_only=True)
+class Param:
+    """What all parameters have; the subclasses say what is allowed."""
+
+    name: str
+    default: Any
+    text: str
+    advice: str = ""
+
+    @property
+    def type_name(self) -> str:
+        """Type as the docstrings show it."""
+        raise NotImplementedError
+
+    @property
+    def annotation(self) -> str:
+        """Type as the signatures have it."""
+        return self.type_name.replace(" or ", " | ")
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, to follow "must be"."""
+        raise NotImplementedError
+
+    def check(self, value: object) -> Any:
+        """Return the value in the form that training reads, or raise TypeError or ValueError."""
+        raise NotImplementedError
+
+    def record(self, value: Any) -> Any:
+        """Return a checked value as the model file keeps it."""
+        return value
+
+    def message(self, value: object) -> str:
+        """Say what was given, what is allowed and what to do."""
+        advice = self.advice or f"Use such a value, for example the default {self.default!r}."
+        shown = repr(value)
+        if len(shown) > _LONGEST_VALUE:
+            shown = f"{shown[:_LONGEST_VALUE]}..."
+        given = f"{self.name}={shown} ({type(value).__name__})"
+        return f"{given} is not allowed: {self.name} must be {self.allowed}. {advice}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integer(Param):
+    """A whole number in [low, high]; None too where `optional`."""
+
+    low: int
+    high: int = _LARGEST_INT
+    also: tuple[int, ...] = ()
+    optional: bool = False
+
+    @property
+    def type_name(self) -> str:
+        """Type as the docstrings show it."""
+        return "int or None" if self.optional else "int"
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, to follow "must be"."""
+        if self.high == _LARGEST_INT:
+            text = f"an integer of at least {self.low}"
+        else:
+            text = f"an integer from {self.low} to {self.high}"
+        text += "".join(f", or {value}" for value in self.also)
+        return text + (", or None" if self.optional else "")
+
+    def check(self, value: object) -> int | None:
+        """Return the number as an int, or None."""
+        if value is None and self.optional:
+            return None
+        # True is an Integral to Python, but as a count it is nearly always a slip.
+        if not is_number(value, numbers.Integral):
+            raise TypeError(self.message(value))
+        number = int(value)  # type: ignore[call-overload]
+        if not self.low <= number <= self.high and number not in self.also:
+            raise ValueError(self.message(value))
+        return int(number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Real(Param):
+    """A finite number from `low` to `high`, which are out where open; None too where `optional`."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    low_open: bool = False
+    high_open: bool = False
+    optional: bool = False
+
+    @property
+    def type_name(self) -> str:
+        """Type as the docstrings show it."""
+        return "float or None" if self.optional else "float"
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, to follow "must be"."""
+        text = "a finite number"
+        if self.low > -math.inf:
+            text += f" above {self.low:g}" if self.low_open else f" of at least {self.low:g}"
+        if self.high < math.inf:
+            text += f" and below {self.high:g}" if self.high_open else f" and at most {self.high:g}"
+        return text + (", or None" if self.optional else "")
+
+    def check(self, value: object) -> float | None:
+        """Return the number as a float, or None."""
+        if value is None and self.optional:
+            return None
+        if not is_number(value, numbers.Real):
+            raise TypeError(self.message(value))
+        number = to_float(value)
+        above = number > self.low if self.low_open else number >= self.low
+        below = number < self.high if self.high_open else number <= self.high
+        if not (math.isfinite(number) and above and below):
+            raise ValueError(self.message(value))
+        return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fraction(Real):
+    """A number from 0 to 1, which are out where open."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag(Param):
+    """True or False."""
+
+    type_name: ClassVar[str] = "bool"
+    allowed: ClassVar[str] = "True or False"
+
+    def check(self, value: object) -> bool:
+        """Return the truth value as Python's."""
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError(self.message(value))
+        return bool(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Param):
+    """One of a few words."""
+
+    options: tuple[str, ...]
+
+    @property
+    def type_name(self) -> str:
+        """Type as the docstrings show it."""
+        return "{" + ", ".join(f'"{option}"' for option in self.options) + "}"
+
+    @property
+    def annotation(self) -> str:
+        """Type as the signatures have it."""
+        return "str"
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, to follow "must be"."""
+        return " or ".join(f'"{option}"' for option in self.options)
+
+    def check(self, value: object) -> Any:
+        """Return the word."""
+        if not isinstance(value, str):
+            raise TypeError(self.message(value))
+        if value not in self.options:
+            raise ValueError(self.message(value))
+        return str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seed(Param):
+    """A seed, or where to draw one from; `check` returns the seed itself."""
+
+    type_name: ClassVar[str] = "int, RandomState or None"
+    annotation: ClassVar[str] = "int | RandomState | None"
+    allowed: ClassVar[str] = (
+        f"an integer from 0 to {_LARGEST_SEED}, a numpy.random.RandomState, or None"
+    )
+
+    def check(self, value: object) -> int:
+        """Return the seed, drawn where it was left open."""
+        if value is None:
+            return secrets.randbits(32)
+        if isinstance(value, np.random.RandomState):
+            return int(value.randint(0, _LARGEST_SEED, dtype=np.uint32))
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            raise TypeError(self.message(value))
+        if not 0 <= int(value) <= _LARGEST_SEED:
+            raise ValueError(self.message(value))
+        return int(value)
+
+
+def is_number(value: object, kind: type) -> bool:
+    """Whether the value is a number of the kind, and no truth value."""
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def to_float(value: Any) -> float:
+    """Return a number as a float; infinite where it is beyond the largest one."""
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond the largest float
+        return math.inf

@@ -1,0 +1,98 @@
+"""Continued training: which model goes on, and whether it can."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from arboost.model import Model
+from arboost.serve import load
+
+__all__ = ["check_continues", "continued_seed", "previous_model"]
+
+
+def previous_model(init_model: object) -> Model:
+    """Return the model that an estimator, a Predictor or a path stands for."""
+    if isinstance(init_model, Model):
+        return init_model
+    if isinstance(init_model, str | os.PathLike):
+        return load(init_model)
+    if hasattr(init_model, "fit") and not isinstance(init_model, type):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(init_model)
+        model = getattr(init_model, "model_", None)
+        if isinstance(model, Model):
+            return model
+    raise TypeError(
+        f"init_model={init_model!r} ({type(init_model).__name__}) is not allowed: it must be a "
+        "fitted estimator of arboost, an arboost.Predictor, or the path of a model file. Pass for "
+        "example the estimator whose training is to go on."
+    )
+
+
+def check_continues(
+    model: Model, kind: str, params: dict[str, Any], link: str, n_outputs: int
+) -> None:
+    """Raise ValueError unless trees of this fit can be added to the model's."""
+    if params["base_score"] is not None:
+        raise ValueError(
+            f"base_score={params['base_score']!r} is not allowed with init_model, whose scores the "
+            "training starts from. Use base_score=None."
+        )
+    if model.kind != kind:
+        raise ValueError(f"init_model is a {model.kind}, but this is a {kind}. Use a {model.kind}.")
+    _check_loss(model, params["loss"])
+    if (model.link, model.n_outputs) != (link, n_outputs):
+        raise ValueError(
+            f"init_model gives {_scores(model.n_outputs)} with the link {model.link!r}, but this "
+            f"fit would add {_scores(n_outputs)} with the link {link!r}. Use the loss of "
+            f"init_model, which was {_loss_name(model)}."
+        )
+    same = ("num_parallel_tree", "multi_strategy" if kind == "classifier" else "alpha")
+    for name in same if n_outputs > 1 else same[:1]:
+        was = model.params.get(name, 1)  # files of version 0.1.0 knew no parallel trees
+        if was != params[name]:
+            raise ValueError(
+                f"{name}={params[name]!r} is not allowed: init_model was fitted with "
+                f"{name}={was!r}, and all rounds of a model must be alike. Make the two equal."
+            )
+
+
+def continued_seed(seed: int, n_rounds: int) -> int:
+    """Return a seed for further rounds, so that they do not repeat the choices of the first.
+
+    Examples
+    --------
+    >>> continued_seed(7, 0) == continued_seed(7, 10)
+    False
+    """
+    return int(np.random.SeedSequence([seed, n_rounds]).generate_state(1)[0])
+
+
+def _check_loss(model: Model, loss: Any) -> None:
+    recorded = model.params.get("loss")
+    if not isinstance(recorded, dict):
+        return
+    custom = recorded["custom"]
+    if isinstance(loss, str):
+        raise ValueError(
+            f"init_model was trained with the custom loss {custom!r}, and a model file keeps its "
+            f"name only; loss={loss!r} is another. Pass that arboost.CustomLoss as loss."
+        )
+    if loss.name != custom:
+        raise ValueError(
+            f"init_model was trained with the custom loss {custom!r}, but loss is {loss.name!r}. "
+            "Pass the same loss, or give it the same name."
+        )
+
+
+def _loss_name(model: Model) -> str:
+    recorded = model.params.get("loss")
+    return f"custom: {recorded['custom']!r}" if isinstance(recorded, dict) else repr(recorded)
+
+
+def _scores(n_outputs: int) -> str:
+    return "1 score a row" if n_outputs == 1 else f"{n_outputs} scores a row"

@@ -1,0 +1,302 @@
+"""Is a finished model monotone in a feature? A proof, or two rows that show the opposite.
+
+Only the order of values against the thresholds of the model matters, so values are replaced by
+cells, and leaves by boxes of them (see ``cells.py``).
+
+1. Each tree alone. Two leaves whose boxes meet in all other features, one below the other in this
+   feature, must hold values in order. If every tree is monotone so is the model, to the last bit:
+   rounding keeps the order of sums.
+2. Otherwise each step from cell k to k + 1 alone. Only trees with a split at t_k change there; each
+   cuts the space of the other features into boxes with one change in each. Branch and bound looks
+   for the point with the lowest sum of changes, in integers, so that no rounding can mislead it.
+
+Missing values of the other features are a value like any other; the feature itself is compared over
+its present values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.cells import Boxes, Cells, Leaves
+from arboost.constraints import feature_label, monotone_directions
+from arboost.ingest import Schema, ingest
+from arboost.model import Model
+from arboost.params import PARAMS
+from arboost.predict import table_scores
+
+__all__ = ["CounterExample", "MonotoneProof", "verify_monotone"]
+
+
+@dataclass(frozen=True, eq=False)
+class CounterExample:
+    """Two rows that differ in one feature only, and whose scores are in the wrong order.
+
+    Attributes
+    ----------
+    rows : float64 array of shape (2, n_features)
+        The row with the smaller value of the feature comes first; NaN is a missing value.
+    scores : float64 array of shape (2,)
+        Their raw scores, as ``predict_raw`` gives them.
+    """
+
+    rows: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class MonotoneProof:
+    """What is known about one output of a model as a function of one feature.
+
+    Attributes
+    ----------
+    feature : str or int
+        Name of the feature, or its index where the table had no names.
+    direction : {-1, 1}
+        1 for a score that never falls as the feature grows, -1 for one that never rises.
+    output : int
+        Column of the raw scores.
+    holds : bool
+        True is a proof: no row breaks the order. (Where single trees are not monotone and only
+        their sum is, changes that are lost in the rounding of the sum do not count.)
+    counter_example : CounterExample or None
+        Where it does not hold, two rows that show it.
+    """
+
+    feature: str | int
+    direction: int
+    output: int
+    holds: bool
+    counter_example: CounterExample | None = None
+
+
+def verify_monotone(
+    model: Model, features: object = None, *, n_threads: int = 1
+) -> tuple[MonotoneProof, ...]:
+    """Prove that the raw scores are monotone, or find rows for which they are not.
+
+    Parameters
+    ----------
+    model : Model
+    features : dict, sequence or None
+        What to prove, in the form of ``monotone_constraints``; None takes those of the fit.
+    n_threads : int
+        Threads to predict with; the answer does not depend on it.
+
+    Returns
+    -------
+    tuple of MonotoneProof
+        One for each constrained feature and output.
+    """
+    directions = _directions(model, features)
+    cells = Cells(model)
+    return tuple(
+        _Search(model, cells, feature, direction, output, n_threads).proof()
+        for feature, direction in enumerate(directions)
+        if direction
+        for output in range(model.n_outputs)
+    )
+
+
+def _directions(model: Model, features: object) -> list[int]:
+    name = "features"
+    given = replace(PARAMS["monotone_constraints"], name=name).check(features)
+    if given is None:
+        name = "monotone_constraints"
+        given = model.params.get(name)
+    directions = monotone_directions(given, model.schema, name)
+    if not directions:
+        raise ValueError(
+            "verify_monotone has nothing to prove: the model was fitted without "
+            "monotone_constraints, and features names none. Pass for example "
+            f"features={{{feature_label(0, model.schema)!r}: 1}}."
+        )
+    return directions
+
+
+class _Search:
+    """The search for one feature and output."""
+
+    def __init__(
+        self, model: Model, cells: Cells, feature: int, direction: int, output: int, n_threads: int
+    ) -> None:
+        self._model = model
+        self._cells = cells
+        self._feature = feature
+        self._direction = direction
+        self._output = output
+        self._n_threads = n_threads
+        forest = model.forest
+        scalar = forest.width == 1
+        self._values = direction * forest.value[:, 0 if scalar else output]
+        uses = np.zeros(forest.n_trees, np.bool_)
+        nodes = np.flatnonzero(forest.is_split & (forest.feature == feature))
+        self._tree_of = np.searchsorted(forest.tree_start, nodes, side="right") - 1
+        self._rank_of = cells.rank[nodes]
+        uses[self._tree_of] = True
+        self._trees = np.flatnonzero(uses & (forest.output == output) if scalar else uses)
+
+    def proof(self) -> MonotoneProof:
+        """Return the proof, or the counter-example."""
+        suspects = [tree for tree in self._trees.tolist() if not self._tree_is_monotone(tree)]
+        found = self._find_fall(suspects) if suspects else None
+        label = feature_label(self._feature, self._model.schema)
+        return MonotoneProof(label, self._direction, self._output, found is None, found)
+
+    def _split_leaves(self, tree: int) -> tuple[Leaves, NDArray[np.int64], NDArray[np.int64]]:
+        """Return the leaves that present values reach, without this feature; and its ranges."""
+        leaves = self._cells.leaves(tree)
+        own = int(np.searchsorted(leaves.features, self._feature))
+        low, high = leaves.boxes.low[:, own], leaves.boxes.high[:, own]
+        kept = np.flatnonzero(low <= high)
+        others = np.flatnonzero(leaves.features != self._feature)
+        boxes = leaves.boxes[np.ix_(kept, others)]
+        rest = Leaves(leaves.features[others], boxes, leaves.nodes[kept])
+        return rest, low[kept], high[kept]
+
+    def _tree_is_monotone(self, tree: int) -> bool:
+        leaves, low, high = self._split_leaves(tree)
+        value = self._values[leaves.nodes]
+        for before in range(len(value)):
+            after = np.flatnonzero((high[before] < low) & (value[before] > value))
+            if len(after) and leaves.boxes[before].meet(leaves.boxes[after]).occupied().any():
+                return False
+        return True
+
+    def _find_fall(self, suspects: list[int]) -> CounterExample | None:
+        """Search the steps at which a tree falls, those with the lowest bounds first."""
+        here = np.isin(self._tree_of, self._trees)
+        last = int(self._cells.last[self._feature])
+        inside = np.isin(self._tree_of, suspects) & (self._rank_of < last)
+        exact = _integers(self._values)
+        steps = []
+        for cell in np.unique(self._rank_of[inside]).tolist():
+            trees = np.unique(self._tree_of[here & (self._rank_of == cell)])
+            step = self._step(cell, trees.tolist(), exact)
+            bound = step.bound(np.arange(len(step.group)))
+            if bound < 0:
+                steps.append((bound, cell, step))
+        for _, cell, step in sorted(steps, key=lambda entry: entry[:2]):
+            for box in step.falls():
+                found = self._example(cell, step, box)
+                if found is not None:
+                    return found
+        return None
+
+    def _step(self, cell: int, trees: list[int], exact: list[int]) -> _Step:
+        """Return how the trees change from a cell to the next, by boxes of the other features."""
+        parts = []
+        for tree in trees:
+            leaves, low, high = self._split_leaves(tree)
+            here = np.flatnonzero((low <= cell) & (cell <= high))
+            there = np.flatnonzero((low <= cell + 1) & (cell + 1 <= high))
+            before, after = (index.ravel() for index in np.meshgrid(here, there, indexing="ij"))
+            boxes = leaves.boxes[before].meet(leaves.boxes[after])
+            kept = np.flatnonzero(boxes.occupied())
+            old, new = (leaves.nodes[index[kept]].tolist() for index in (before, after))
+            changes = [exact[b] - exact[a] for a, b in zip(old, new, strict=True)]
+            parts.append((leaves.features, boxes[kept], changes))
+        return _Step(parts, self._cells.last)
+
+    def _example(self, cell: int, step: _Step, box: Boxes) -> CounterExample | None:
+        """Return two rows in the box on both sides of the step, if their scores show the fall."""
+        cells = self._cells
+        row = [cells.value_in(feature, 0) for feature in range(len(cells.last))]
+        for feature, low, high in zip(step.features.tolist(), box.low, box.high, strict=True):
+            row[feature] = cells.value_in(feature, int(low)) if low <= high else np.nan
+        rows = np.array([row, row])
+        rows[:, self._feature] = [cells.value_in(self._feature, cell + i) for i in range(2)]
+        table = ingest(rows, Schema(names=None, n_features=rows.shape[1]))
+        scores = table_scores(self._model, table, n_threads=self._n_threads)[:, self._output]
+        falls = self._direction * scores[0] > self._direction * scores[1]
+        return CounterExample(rows, scores) if falls else None
+
+
+class _Step:
+    """How trees change between two neighbouring cells of a feature.
+
+    Each tree is a group of boxes that share out the space of the other features; in each box it
+    changes by one amount. Boxes are sorted by group, then by change, so that the first of a group
+    is its lowest.
+    """
+
+    def __init__(
+        self,
+        parts: list[tuple[NDArray[np.int64], Boxes, list[int]]],
+        last: NDArray[np.int64],
+    ) -> None:
+        self.features = np.unique(np.concatenate([features for features, _, _ in parts]))
+        self.space = Boxes(
+            np.zeros_like(self.features),
+            last[self.features],
+            np.ones(len(self.features), np.bool_),
+        )
+        group: list[NDArray[np.int64]] = []
+        filled: list[Boxes] = []
+        self.change: list[int] = []
+        for index, (features, boxes, changes) in enumerate(parts):
+            order = sorted(range(len(changes)), key=changes.__getitem__)
+            self.change += [changes[i] for i in order]
+            group.append(np.full(len(order), index))
+            column = np.searchsorted(self.features, features)
+            filled.append(self.space.tiled(len(order)).with_columns(column, boxes[order]))
+        self.group = np.concatenate(group)
+        self.boxes = Boxes.stacked(filled)
+
+    def bound(self, alive: NDArray[np.int64]) -> int:
+        """Return the sum of the lowest changes of all groups among the boxes that are left."""
+        return sum(self.change[i] for i in alive[self._firsts(alive)].tolist())
+
+    def falls(self) -> Iterator[Boxes]:
+        """Yield boxes in which the sum of the changes is negative, each time a lower sum."""
+        lowest = 0
+        stack = [(np.arange(len(self.group)), self.space)]
+        while stack:
+            alive, box = stack.pop()
+            alive = alive[self.boxes[alive].meet(box).occupied()]
+            bound = self.bound(alive)
+            if bound >= lowest:
+                continue
+            best = self._common(alive[self._firsts(alive)], box)
+            if best is not None:
+                lowest = bound
+                yield best
+                continue
+            for choice in reversed(self._branch(alive)):
+                others = alive[self.group[alive] != self.group[choice]]
+                kept = np.sort(np.append(others, choice))
+                stack.append((kept, box.meet(self.boxes[choice])))
+
+    def _firsts(self, alive: NDArray[np.int64]) -> NDArray[np.int64]:
+        group = self.group[alive]
+        return np.flatnonzero(np.diff(group, prepend=-1))
+
+    def _common(self, chosen: NDArray[np.int64], box: Boxes) -> Boxes | None:
+        """Return where the chosen boxes all meet, if they do."""
+        boxes = self.boxes[chosen]
+        common = Boxes(
+            np.maximum(boxes.low.max(axis=0), box.low),
+            np.minimum(boxes.high.min(axis=0), box.high),
+            boxes.missing.all(axis=0) & box.missing,
+        )
+        return common if common.occupied() else None
+
+    def _branch(self, alive: NDArray[np.int64]) -> list[int]:
+        """Return the boxes of the group in which most is open: the widest range of changes."""
+        first = self._firsts(alive).tolist()
+        groups = [
+            [int(i) for i in alive[start:stop]]
+            for start, stop in zip(first, [*first[1:], len(alive)], strict=True)
+        ]
+        return max(groups, key=lambda one: (self.change[one[-1]] - self.change[one[0]], len(one)))
+
+
+def _integers(values: NDArray[np.float64]) -> list[int]:
+    """Return the values times one power of 2 that makes all of them whole."""
+    ratios = [value.as_integer_ratio() for value in values.tolist()]
+    scale = max((denominator for _, denominator in ratios), default=1)
+    return [numerator * (scale // denominator) for numerator, denominator in ratios]

@@ -1,0 +1,327 @@
+"""What fit does with its arguments: validation data, weights of classes, continued training."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import arboost
+from arboost import (
+    CustomLoss,
+    Dataset,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    Metric,
+    save,
+)
+
+N_ROWS = 400
+
+
+@pytest.fixture
+def X(rng):
+    X = rng.normal(size=(N_ROWS, 4))
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X
+
+
+@pytest.fixture
+def y(X, rng):
+    return np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2 + rng.normal(size=N_ROWS) / 2
+
+
+def file_of(model):
+    return save.to_bytes(model.model_)
+
+
+# ---- validation ----
+
+
+def test_curves_are_those_of_the_stages(X, y):
+    model = GradientBoostingRegressor(n_estimators=20, eval_metric=["rmse", "mae"])
+    model.fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
+    curves = model.evals_result_["validation"]
+    errors = [stage - y[300:] for stage in model.staged_predict(X[300:])]
+    np.testing.assert_allclose(curves["rmse"], [np.sqrt(np.mean(e**2)) for e in errors])
+    np.testing.assert_allclose(curves["mae"], [np.mean(np.abs(e)) for e in errors])
+    assert model.n_iter_ == 20
+    assert model.best_iteration_ == int(np.argmin(curves["rmse"]))
+    assert model.best_score_ == min(curves["rmse"])
+    assert model.stop_reason_ == "n_estimators"
+
+
+def test_validation_data_change_nothing_without_early_stopping(X, y):
+    plain = GradientBoostingRegressor(n_estimators=20).fit(X, y)
+    assert plain.evals_result_ == {}
+    assert plain.best_iteration_ is None
+    watched = GradientBoostingRegressor(n_estimators=20).fit(X, y, X_val=X[:50], y_val=y[:50])
+    assert file_of(watched) == file_of(plain)
+
+
+def test_early_stopping_keeps_the_best_round(X, y):
+    data = {"X_val": X[300:], "y_val": y[300:]}
+    stopped = GradientBoostingRegressor(n_iter_no_change=5, learning_rate=0.5)
+    stopped.fit(X[:300], y[:300], **data)
+    best = stopped.best_iteration_
+    assert stopped.stop_reason_ == "n_iter_no_change"
+    assert len(stopped.evals_result_["validation"]["squared_error"]) == best + 6
+    assert stopped.n_iter_ == best + 1
+    short = GradientBoostingRegressor(n_estimators=best + 1, learning_rate=0.5)
+    short.fit(X[:300], y[:300])
+    np.testing.assert_array_equal(stopped.predict(X), short.predict(X))
+
+
+def test_weights_of_validation_rows(X, y):
+    weight = np.arange(50) % 3  # rows of weight 0 do not count
+    model = GradientBoostingRegressor(n_estimators=3)
+    model.fit(X, y, X_val=X[:50], y_val=y[:50], sample_weight_val=weight)
+    expected = np.average((model.predict(X[:50]) - y[:50]) ** 2, weights=weight) / 2
+    np.testing.assert_allclose(model.evals_result_["validation"]["squared_error"][-1], expected)
+
+
+def test_split_by_time_takes_the_last_rows(X, y):
+    split = GradientBoostingRegressor(
+        n_estimators=30, n_iter_no_change=3, validation_split="time", validation_fraction=0.25
+    )
+    by_hand = GradientBoostingRegressor(n_estimators=30, n_iter_no_change=3)
+    by_hand.fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
+    assert split.fit(X, y).evals_result_ == by_hand.evals_result_
+    np.testing.assert_array_equal(split.predict(X), by_hand.predict(X))
+
+
+def test_split_leaves_out_rows_of_weight_zero(X, y):
+    weight = (np.arange(N_ROWS) % 4 > 0).astype(float)
+    kept = weight > 0
+    groups = np.arange(N_ROWS) // 20
+    model = GradientBoostingRegressor(
+        n_estimators=20, n_iter_no_change=3, validation_split="group", validation_fraction=0.3
+    )
+    expected = file_of(model.fit(X[kept], y[kept], groups=groups[kept]))
+    odd = np.where(kept, y, 1e6)
+    assert file_of(model.fit(X, odd, sample_weight=weight, groups=groups)) == expected
+    with pytest.raises(ValueError, match="groups have the shape"):
+        model.fit(X, odd, sample_weight=weight, groups=groups[1:])
+
+
+@pytest.mark.parametrize("how", ["random", "time"])
+def test_split_of_a_dataset(X, y, how):
+    """Its bins come from all rows, so only that they can be split is certain."""
+    model = GradientBoostingRegressor(
+        n_estimators=50, learning_rate=0.5, n_iter_no_change=3, validation_split=how
+    )
+    model.fit(Dataset(X, y))
+    assert 0 < model.n_iter_ < 50
+    assert model.score(X, y) > 0.5
+
+
+def test_split_keeps_the_shares_of_the_classes(X, y):
+    counts = []
+
+    def count(y, score, weight):
+        counts.append(np.bincount(y.astype(int)).tolist())
+        return 0.0
+
+    labels = (np.arange(N_ROWS) % 10 == 0).astype(int)
+    model = GradientBoostingClassifier(n_estimators=1, n_iter_no_change=1, eval_metric=count)
+    model.fit(X, labels)
+    assert counts == [[36, 4]]
+
+
+def test_metric_that_grows(X, y):
+    model = GradientBoostingClassifier(
+        n_estimators=30, eval_metric=[Metric("half_auc", _half_auc, greater_is_better=True), "auc"]
+    )
+    model.fit(X[:300], y[:300] > 1, X_val=X[300:], y_val=y[300:] > 1)
+    curves = model.evals_result_["validation"]
+    np.testing.assert_allclose(curves["half_auc"], np.array(curves["auc"]) / 2)
+    assert model.best_iteration_ == int(np.argmax(curves["half_auc"]))
+
+
+def _half_auc(y, score, weight):
+    metrics = pytest.importorskip("sklearn.metrics")
+    return metrics.roc_auc_score(y, score, sample_weight=weight) / 2
+
+
+def test_callbacks_see_every_round(X, y):
+    seen = []
+
+    def stop_after_five(done):
+        seen.append(done)
+        return done.index == 4
+
+    model = GradientBoostingRegressor(n_estimators=50)
+    model.fit(X, y, X_val=X, y_val=y, callbacks=[stop_after_five])
+    assert [done.index for done in seen] == [0, 1, 2, 3, 4]
+    assert seen[-1].total == 50
+    assert seen[-1].results["validation"] == {
+        name: values[-1] for name, values in model.evals_result_["validation"].items()
+    }
+    assert model.n_iter_ == 5
+    assert model.stop_reason_ == "callback stop_after_five"
+
+
+def test_max_time(X, y):
+    model = GradientBoostingRegressor(n_estimators=10**6, max_time=0.2).fit(X, y)
+    assert 0 < model.n_iter_ < 10**6
+    assert model.stop_reason_ == "max_time"
+
+
+# ---- weights of classes ----
+
+
+@pytest.mark.parametrize(
+    ("params", "factors"),
+    [
+        ({"scale_pos_weight": 3}, [1, 3]),
+        ({"class_weight": {"rare": 4.5}}, [1, 4.5]),
+        ({"class_weight": {"rare": 4.5, "common": 2}}, [2, 4.5]),
+        ({"class_weight": "balanced"}, [400 / (2 * 300), 400 / (2 * 100)]),
+    ],
+)
+def test_class_weights_are_sample_weights(X, params, factors):
+    labels = np.where(np.arange(N_ROWS) % 4 == 0, "rare", "common")
+    weight = np.where(labels == "rare", factors[1], factors[0])
+    expected = GradientBoostingClassifier(n_estimators=5).fit(X, labels, sample_weight=weight)
+    model = GradientBoostingClassifier(n_estimators=5, **params).fit(X, labels)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+def test_balanced_counts_weights(X):
+    labels = np.arange(N_ROWS) % 3
+    own = 1.0 + np.arange(N_ROWS) % 2
+    totals = np.bincount(labels, own)
+    weight = own * (totals.sum() / (3 * totals))[labels]
+    expected = GradientBoostingClassifier(n_estimators=5).fit(X, labels, sample_weight=weight)
+    model = GradientBoostingClassifier(n_estimators=5, class_weight="balanced")
+    model.fit(X, labels, sample_weight=own)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+# ---- continued training ----
+
+
+KINDS = {
+    "regressor": (GradientBoostingRegressor, {}),
+    "forests": (GradientBoostingRegressor, {"num_parallel_tree": 3, "subsample": 0.5}),
+    "quantiles": (GradientBoostingRegressor, {"loss": "quantile", "alpha": [0.1, 0.9]}),
+    "two classes": (GradientBoostingClassifier, {}),
+    "exponential": (GradientBoostingClassifier, {"loss": "exponential"}),
+    "classes": (GradientBoostingClassifier, {}),
+    "vector leaves": (GradientBoostingClassifier, {"multi_strategy": "multi_output_tree"}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", ["estimator", "predictor", "path"])
+def test_training_goes_on(X, y, kind, how, tmp_path):
+    """Where no choice is random, 6 rounds and 4 more are 10 rounds: the bins are the same."""
+    estimator, params = KINDS[kind]
+    target = y
+    if estimator is GradientBoostingClassifier:
+        edges = [0] if kind in ("two classes", "exponential") else [0, 1]
+        target = np.array(["low", "middle", "high"])[np.digitize(y, edges)]
+    old = estimator(n_estimators=6, **params).fit(X, target)
+    given = {"estimator": old, "predictor": old.model_, "path": tmp_path / "old.arb"}
+    old.save(tmp_path / "old.arb")
+    new = estimator(n_estimators=4, **params).fit(X, target, init_model=given[how])
+    new.model_.validate()
+    assert new.n_iter_ == 10
+    np.testing.assert_array_equal(new.model_.truncated(6).predict_raw(X), old.model_.predict_raw(X))
+    if "subsample" not in params:
+        whole = estimator(n_estimators=10, **params).fit(X, target)
+        np.testing.assert_array_equal(new.model_.predict_raw(X), whole.model_.predict_raw(X))
+
+
+def test_training_goes_on_with_other_choices(X, y):
+    """Further rounds draw samples of their own instead of those of the first rounds."""
+    model = GradientBoostingRegressor(n_estimators=1, subsample=0.5, learning_rate=1e-9)
+    first = model.fit(X, y).model_
+    forest = model.fit(X, y, init_model=first).model_.forest
+    second = forest.tree_start[1]  # first node of the second tree
+    assert not np.array_equal(forest.threshold[:second], forest.threshold[second:])
+
+
+def test_training_goes_on_on_other_data(X, y):
+    labels = np.digitize(y, [0, 1])
+    old = GradientBoostingClassifier(n_estimators=3).fit(X, labels)
+    some = labels < 2  # no row of the last class
+    new = GradientBoostingClassifier(n_estimators=3).fit(X[some], labels[some], init_model=old)
+    np.testing.assert_array_equal(new.classes_, [0, 1, 2])
+    assert new.predict_proba(X).shape == (N_ROWS, 3)
+    assert new.n_iter_ == 6
+
+
+def test_early_stopping_of_continued_training(X, y):
+    old = GradientBoostingRegressor(n_estimators=5).fit(X[:300], y[:300])
+    new = GradientBoostingRegressor(n_iter_no_change=3, learning_rate=0.5)
+    new.fit(X[:300], y[:300], init_model=old, X_val=X[300:], y_val=y[300:])
+    assert new.n_iter_ == new.best_iteration_ + 1
+    curve = new.evals_result_["validation"]["squared_error"]
+    assert new.best_score_ == curve[new.best_iteration_ - 5]
+    expected = np.mean((new.predict(X[300:]) - y[300:]) ** 2) / 2
+    np.testing.assert_allclose(new.best_score_, expected)
+
+
+def test_one_class_goes_on(X):
+    old = GradientBoostingClassifier().fit(X, ["only"] * N_ROWS)
+    new = GradientBoostingClassifier().fit(X, ["only"] * N_ROWS, init_model=old)
+    np.testing.assert_array_equal(new.predict_proba(X), np.ones((N_ROWS, 1)))
+
+
+# ---- what a model keeps ----
+
+
+def test_custom_loss_predicts_after_loading(X, y, tmp_path):
+    loss = CustomLoss(
+        name="square", gradients=lambda y, score, weight: (weight * (score - y), weight)
+    )
+    model = GradientBoostingRegressor(n_estimators=5, loss=loss).fit(X, y)
+    model.save(tmp_path / "model.arb")
+    loaded = arboost.load(tmp_path / "model.arb")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.params["loss"] == {"custom": "square"}
+
+
+@pytest.mark.parametrize(
+    ("params", "link", "outputs"),
+    [
+        ({"loss": "poisson"}, "exp", 1),
+        ({"loss": "quantile", "alpha": [0.1, 0.5, 0.9]}, "ordered", 3),
+        ({"loss": "quantile", "alpha": [0.5]}, "identity", 1),
+    ],
+)
+def test_links(X, y, params, link, outputs, tmp_path):
+    model = GradientBoostingRegressor(n_estimators=5, **params).fit(X, np.abs(y))
+    model.save(tmp_path / "model.arb")
+    loaded = arboost.load(tmp_path / "model.arb")
+    assert loaded.link == link
+    answers = loaded.predict(X)
+    assert answers.shape == ((N_ROWS,) if outputs == 1 else (N_ROWS, outputs))
+    np.testing.assert_array_equal(answers, model.predict(X))
+    np.testing.assert_array_equal(list(model.staged_predict(X))[-1], answers)
+
+
+def test_constraints_are_kept_and_proved(X, y, tmp_path):
+    model = GradientBoostingRegressor(n_estimators=30, monotone_constraints={0: 1, 2: -1})
+    model.fit(X, y).save(tmp_path / "model.arb")
+    proofs = arboost.load(tmp_path / "model.arb").verify_monotone()
+    assert [(proof.feature, proof.direction) for proof in proofs] == [(0, 1), (2, -1)]
+    assert all(proof.holds for proof in proofs)
+    free = GradientBoostingRegressor(n_estimators=30).fit(X, y)
+    assert not all(proof.holds for proof in free.verify_monotone({0: 1, 2: -1}))
+
+
+def test_monotone_in_all_that_a_model_can_be(X, y):
+    """Dropout, forests, samples and columns leave a constrained model monotone."""
+    model = GradientBoostingClassifier(
+        n_estimators=30,
+        monotone_constraints={0: 1},
+        rate_drop=0.2,
+        num_parallel_tree=2,
+        subsample=0.7,
+        colsample_bynode=0.7,
+        max_leaves=12,
+        grow_policy="leafwise",
+    )
+    (proof,) = model.fit(X, y > 1).verify_monotone()
+    assert proof.holds
