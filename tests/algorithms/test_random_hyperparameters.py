@@ -1,4 +1,4 @@
-"""Hyperparameters that choose rows, columns or several trees: each does what its definition says."""
+"""Hyperparameters that choose rows, columns or several trees do what their definitions say."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_gradient_based_sampling_keeps_sums(rng):
 
 
 def test_gradient_based_sampling_prefers_large_gradients(rng):
-    """A row with a gradient far above all others is always drawn; uniform loses it nearly always."""
+    """A row with by far the largest gradient is always drawn; uniform nearly always loses it."""
     X = np.arange(500.0).reshape(-1, 1)
     y = rng.normal(size=500)
     y[250] = 1e4
