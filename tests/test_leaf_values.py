@@ -100,3 +100,18 @@ def test_large_quantiles_are_exact(kind, weighted, rng):
         above = in_order[int(np.floor(rank + 1e-6))]
         found = _core.residual_quantile(y, weight, None, alpha=alpha, absolute=False, n_threads=3)
         assert found == 0.5 * below + 0.5 * above
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e300])
+@pytest.mark.parametrize("unit", [None, 1e-200, 1e200])
+def test_leaves_of_any_scale(size, unit):
+    y = size * np.array([1.0, 2.0, 5.0, -4.0, 100.0])
+    weight = None if unit is None else np.full(5, unit)
+    leaf, scores = np.zeros(5, np.uint32), np.zeros((5, 1))
+    for name, expected in [
+        ("absolute_error", 2.0),
+        ("quantile", 1.0),  # 0.3 of 5 rows is more than one of them
+        ("huber", 2.0 + (-1.0 + 0.0 + 3.0 - 5.0 + 5.0) / 5),  # delta is the fourth of five, 5
+    ]:
+        found = LOSSES[name].refit(Target(y, weight), scores, 0, leaf, 1, 1)[0]
+        assert found == pytest.approx(size * expected, rel=1e-9)

@@ -69,9 +69,9 @@ double mean_of_clipped(const Item* items, std::size_t n, double centre, double d
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const double clipped = std::clamp(value_of(items[i]) - centre, -delta, delta);
-    sum += std::llrint(clipped * static_cast<double>(weight_of(items[i])) * scale);
+    sum += std::llrint(clipped * scale * static_cast<double>(weight_of(items[i])));
   }
-  return static_cast<double>(sum) / scale / static_cast<double>(weight);
+  return static_cast<double>(sum) / static_cast<double>(weight) / scale;
 }
 
 // Items by node: those of node v lie at [first[v], first[v + 1]).

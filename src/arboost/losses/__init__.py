@@ -94,8 +94,9 @@ def _require_two_classes(loss: str | CustomLoss, n_outputs: int) -> None:
 
 
 def _quantiles(alpha: float | Sequence[float] | None) -> tuple[float, ...]:
-    given = [] if alpha is None else np.atleast_1d(np.asarray(alpha, np.float64))
-    quantiles = tuple(float(a) for a in given)
+    quantiles: tuple[float, ...] = ()
+    if alpha is not None:
+        quantiles = tuple(np.atleast_1d(np.asarray(alpha, np.float64)).tolist())
     rising = all(a < b for a, b in pairwise(quantiles))
     if not quantiles or not rising or not all(0.0 < a < 1.0 for a in quantiles):
         raise ValueError(

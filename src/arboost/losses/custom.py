@@ -19,7 +19,8 @@ class CustomLoss:
     """A loss as NumPy functions, for the parameter ``loss`` of an estimator.
 
     The functions get float64 arrays with one entry for each row: ``y`` (classes as 0 and 1),
-    ``score``, the sum of the trees, and ``weight``, which is 1 where no weights were given.
+    ``score``, the sum of the trees, and ``weight``, which is 1 where no weights were given. The
+    arrays are read-only.
 
     Attributes
     ----------
@@ -91,7 +92,7 @@ class FromFunctions(Loss):
         """The user's start, or 0."""
         if self.functions.start is None:
             return np.zeros(1)
-        score = np.asarray(self.functions.start(target.y, _weights(target)), np.float64)
+        score = np.asarray(self.functions.start(_guarded(target.y), _weights(target)), np.float64)
         if score.size != 1 or not np.isfinite(score).all():
             raise ValueError(
                 f"start of the loss {self.name!r} returned {score.tolist()!r}, but training starts "
@@ -110,8 +111,7 @@ class FromFunctions(Loss):
     ) -> None:
         """Ask the user's function, and check what it returns."""
         weight = _weights(target)
-        # A copy: a function that writes into its argument must not change the training.
-        pair: object = self.functions.gradients(target.y, scores[:, 0].copy(), weight)
+        pair: object = self.functions.gradients(_guarded(target.y), _guarded(scores[:, 0]), weight)
         if not isinstance(pair, tuple | list) or len(pair) != 2:  # noqa: PLR2004
             raise TypeError(
                 f"gradients of the loss {self.name!r} returned a {type(pair).__name__}, but a "
@@ -139,7 +139,8 @@ class FromFunctions(Loss):
                 f"the loss {self.name!r} has no function `value`, so there is nothing to watch. "
                 "Give it one, or name another eval_metric."
             )
-        return float(self.functions.value(target.y, scores[:, 0].copy(), _weights(target)))
+        y, score = _guarded(target.y), _guarded(scores[:, 0])
+        return float(self.functions.value(y, score, _weights(target)))
 
     def _checked(self, array: object, which: str, n_rows: int) -> Floats:
         values = np.ascontiguousarray(array, np.float64)
@@ -161,4 +162,13 @@ class FromFunctions(Loss):
 
 def _weights(target: Target) -> Floats:
     """The weights, always as an array: 1 for each row costs no memory."""
-    return np.broadcast_to(1.0, target.y.shape) if target.weight is None else target.weight
+    if target.weight is None:
+        return np.broadcast_to(1.0, target.y.shape)
+    return _guarded(target.weight)
+
+
+def _guarded(array: Floats) -> Floats:
+    """A view that cannot be written to: no function may change what is trained on."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
