@@ -16,7 +16,8 @@ from typing import Any
 
 import data
 import harness
-from peers import PEERS, Shape
+from peers import PEERS
+from shape import Shape
 
 SHAPE = Shape(max_leaves=255)
 

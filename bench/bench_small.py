@@ -11,7 +11,7 @@ from typing import Any
 
 import data
 import harness
-from peers import Shape
+from shape import Shape
 
 SHAPE = Shape(max_depth=6)
 SIZES = ((1_000, 10), (150, 10))

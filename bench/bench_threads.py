@@ -11,7 +11,7 @@ from typing import Any
 
 import data
 import harness
-from peers import Shape
+from shape import Shape
 
 SHAPE = Shape(max_depth=8)
 COUNTS = (1, 2, 4, 8, 16)

@@ -12,7 +12,7 @@ from typing import Any
 
 import data
 import harness
-from peers import Shape
+from shape import Shape
 
 SHAPES = {"leafwise": Shape(max_leaves=255), "depthwise": Shape(max_depth=8)}
 SHARED = harness.HERE.parents[1] / "shared" / "data"

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from peers import PEERS, Peer, Shape, Work
+from peers import PEERS
+from shape import Peer, Shape, Work
 
 WARM_UP_ROWS = 200
 

@@ -16,7 +16,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from peers import PEERS, Shape, installed
+from peers import PEERS, STANDARD, installed
+from shape import Shape
 
 HERE = Path(__file__).resolve().parent
 # A candidate (variant, thread count) this much slower than the fastest of its
@@ -61,7 +62,7 @@ def run(job: Job) -> dict[str, Any]:
 def contestants(names: Sequence[str] | None, shape: Shape) -> list[str]:
     """Names of the contestants that are installed and can grow `shape`; says who is left out."""
     chosen = []
-    for name in names or list(PEERS):
+    for name in names or list(STANDARD):
         if not installed(name):
             package = PEERS[name].distributions[0]
             print(f"{name}: left out, not installed (pip install {package})", file=sys.stderr)
@@ -132,9 +133,11 @@ def _progress(repeat: int, job: Job, figures: dict[str, Any]) -> None:
     print(f"  repeat {repeat + 1}: {what}: {took}{note}", file=sys.stderr, flush=True)
 
 
-def ratio(figures: dict[str, dict[str, Any]], name: str) -> float | None:
+def ratio(
+    figures: dict[str, dict[str, Any]], name: str, ours_name: str = "arboost"
+) -> float | None:
     """How many times slower than arboost `name` is, or None when either did not run."""
-    ours, theirs = figures.get("arboost", {}), figures[name]
+    ours, theirs = figures.get(ours_name, {}), figures.get(name, {})
     if "seconds" not in ours or "seconds" not in theirs:
         return None
     return theirs["seconds"] / ours["seconds"]

@@ -14,94 +14,22 @@ rows or columns. What a library cannot be told is said in its class.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-LEARNING_RATE = 0.1
-MAX_BINS = 255
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Shape of every tree: best-first with `max_leaves`, or by level with `max_depth`."""
-
-    max_leaves: int | None = None
-    max_depth: int | None = None
-
-    @property
-    def leafwise(self) -> bool:
-        """Whether the leaf with the best gain is split first."""
-        return self.max_leaves is not None
-
-    def __str__(self) -> str:
-        """Words for tables."""
-        if self.leafwise:
-            return f"{self.max_leaves} leaves best-first"
-        return f"depth {self.max_depth} by level"
-
-
-@dataclass(frozen=True)
-class Work:
-    """What to fit: shape of tree, rounds, threads, and the adapter's variant."""
-
-    shape: Shape
-    rounds: int
-    threads: int
-    variant: str = "default"
-
-
-class Peer(Protocol):
-    """What the harness asks of an adapter."""
-
-    package: str  # name to import
-    distributions: tuple[str, ...]  # names to install; the first found gives the version
-    variants: tuple[str, ...]  # ways to run it; the fastest one counts
-
-    def supports(self, shape: Shape) -> bool: ...
-    def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any: ...
-    def train(self, data: Any, work: Work) -> Any: ...
-    def predict(self, model: Any, X: np.ndarray) -> np.ndarray: ...
-
-
-class Arboost:
-    """This project."""
-
-    package = "arboost"
-    distributions = ("arboost",)
-    variants = ("default",)
-
-    def supports(self, shape: Shape) -> bool:
-        return True
-
-    def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any:
-        from arboost import Dataset
-
-        return Dataset(X, y, max_bins=MAX_BINS, n_jobs=work.threads)
-
-    def train(self, data: Any, work: Work) -> Any:
-        from arboost import GradientBoostingClassifier
-
-        return GradientBoostingClassifier(
-            n_estimators=work.rounds,
-            learning_rate=LEARNING_RATE,
-            max_depth=work.shape.max_depth,
-            max_leaves=work.shape.max_leaves,
-            grow_policy="leafwise" if work.shape.leafwise else "depthwise",
-            min_child_weight=1.0,
-            min_samples_leaf=1,
-            reg_lambda=1.0,
-            max_bins=MAX_BINS,
-            n_jobs=work.threads,
-            random_state=0,
-            verbose=0,
-        ).fit(data)
-
-    def predict(self, model: Any, X: np.ndarray) -> np.ndarray:
-        return model.predict_proba(X)[:, 1]
+from ours import (
+    Arboost,
+    ArboostApprox,
+    ArboostCustomLoss,
+    ArboostCV,
+    ArboostExact,
+    ArboostGradientBased,
+    ArboostUniform,
+)
+from shape import LEARNING_RATE, MAX_BINS, Peer, Shape, Work
 
 
 class LightGBM:
@@ -168,6 +96,7 @@ class XGBoost:
     package = "xgboost"
     distributions = ("xgboost-cpu", "xgboost")
     variants = ("default",)
+    tree_method = "hist"
 
     def supports(self, shape: Shape) -> bool:
         return True
@@ -182,7 +111,7 @@ class XGBoost:
 
         params = {
             "objective": "binary:logistic",
-            "tree_method": "hist",
+            "tree_method": self.tree_method,
             "grow_policy": "lossguide" if work.shape.leafwise else "depthwise",
             "max_leaves": work.shape.max_leaves or 0,
             "max_depth": work.shape.max_depth or 0,
@@ -197,6 +126,29 @@ class XGBoost:
 
     def predict(self, model: Any, X: np.ndarray) -> np.ndarray:
         return model.inplace_predict(X)
+
+
+class XGBoostExact(XGBoost):
+    """Its exact method, which has no best-first order."""
+
+    tree_method = "exact"
+
+    def supports(self, shape: Shape) -> bool:
+        return not shape.leafwise
+
+    def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any:
+        import xgboost
+
+        return xgboost.DMatrix(X, y, nthread=work.threads)
+
+
+class XGBoostApprox(XGBoostExact):
+    """Its approx method: a new sketch of 255 bins in each round."""
+
+    tree_method = "approx"
+
+    def supports(self, shape: Shape) -> bool:
+        return True
 
 
 class CatBoost:
@@ -293,7 +245,25 @@ class HistGradientBoosting:
         return model.predict_proba(X)[:, 1]
 
 
-PEERS: dict[str, Peer] = {
+class GradientBoosting(HistGradientBoosting):
+    """scikit-learn's exact booster by Friedman: one thread, and no lambda or least hessian sum."""
+
+    def supports(self, shape: Shape) -> bool:
+        return not shape.leafwise
+
+    def train(self, data: Any, work: Work) -> Any:
+        from sklearn.ensemble import GradientBoostingClassifier
+
+        return GradientBoostingClassifier(
+            n_estimators=work.rounds,
+            learning_rate=LEARNING_RATE,
+            max_depth=work.shape.max_depth,
+            random_state=0,
+        ).fit(*data)
+
+
+# The contestants of the training benchmarks.
+STANDARD: dict[str, Peer] = {
     "arboost": Arboost(),
     "lightgbm": LightGBM(),
     "lightgbm-quantised": LightGBMQuantised(),
@@ -301,6 +271,18 @@ PEERS: dict[str, Peer] = {
     "catboost": CatBoost(),
     "catboost-symmetric": CatBoostSymmetric(),
     "scikit-learn-hgb": HistGradientBoosting(),
+}
+# With those that only one question asks for.
+PEERS: dict[str, Peer] = STANDARD | {
+    "arboost-exact": ArboostExact(),
+    "xgboost-exact": XGBoostExact(),
+    "scikit-learn-gb": GradientBoosting(),
+    "arboost-approx": ArboostApprox(),
+    "xgboost-approx": XGBoostApprox(),
+    "arboost-gradient-based": ArboostGradientBased(),
+    "arboost-uniform": ArboostUniform(),
+    "arboost-custom-loss": ArboostCustomLoss(),
+    "arboost-cv": ArboostCV(),
 }
 
 

@@ -79,8 +79,8 @@ void Histograms::release_all() {
   for (auto& buffer : all_) free_.push_back(buffer.data());
 }
 
-std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, const GrowNode& node,
-                                int member, Team& team) {
+std::int64_t* Histograms::build(const RowPartition& rows, const GrowNode& node, int member,
+                                Team& team) {
   const Element* elements = rows.elements(node);
   const std::size_t n = node.n_rows();
   std::vector<std::int64_t*> parts(static_cast<std::size_t>(team.size()), nullptr);
@@ -91,7 +91,8 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   team.for_chunks(member, n, grain, [&](std::size_t begin, std::size_t end, int who) {
     std::int64_t*& part = parts[static_cast<std::size_t>(who)];
     if (part == nullptr) part = acquire_zeroed();
-    kernels().accumulate(codes, slots_, rows.sums(), elements + begin, end - begin, false, part);
+    kernels().accumulate(rows.codes(), slots_, rows.sums(), elements + begin, end - begin, false,
+                         part);
   });
   std::erase(parts, nullptr);
   std::int64_t* total = parts.front();

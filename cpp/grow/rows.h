@@ -44,6 +44,8 @@ class RowPartition {
   void prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                std::uint32_t seed, Team& team);
 
+  // What the elements' row ids are rows of: the table, or a copy of the sample's rows.
+  const Codes& codes() const { return rows_.copied ? few_ : codes_; }
   std::size_t n_training() const { return n_training_; }
   const TreeRows& rows() const { return rows_; }     // of the tree
   const TreePairs& pairs() const { return pairs_; }  // ... and their gradients
@@ -72,6 +74,7 @@ class RowPartition {
   void prepare_wide(const TreePairs& pairs, Team& team);
 
   const Codes& codes_;
+  Codes few_;  // a copy of the sample's rows
   std::vector<RowId> table_rows_;
   std::size_t n_training_;
   TreeRows rows_{};

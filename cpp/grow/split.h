@@ -55,14 +55,14 @@ void score_bounded(const GainParams& params, const Pass& pass, SplitScratch& scr
   for (std::size_t b = 0; b < pass.n; ++b) {
     const std::int64_t left = prefix[b] + extra;
     const std::int64_t right = pass.totals[0] - left;
-    const double left_g = sum_g(left), left_h = sum_h(left);
-    const double right_g = sum_g(right), right_h = sum_h(right);
+    const std::int32_t left_h = sum_h(left), right_h = sum_h(right);
+    const double left_g = sum_g(left), right_g = sum_g(right);
     const double left_step = bounded_step(p, left_g, left_h);
     const double right_step = bounded_step(p, right_g, right_h);
     const double score = score_of_step(p, left_g, left_h, left_step) +
                          score_of_step(p, right_g, right_h, right_step);
-    const bool allowed = (sum_h(left) >= p.min_h) & (sum_h(right) >= p.min_h) &
-                         (direction * (right_step - left_step) >= 0);
+    const bool ordered = direction * (right_step - left_step) >= 0;
+    const bool allowed = (left_h >= p.min_h) & (right_h >= p.min_h) & ordered;
     scores[b] = allowed ? score : forbidden;
   }
 }

@@ -1,0 +1,53 @@
+"""What do five folds cost beside one fit, in time and in memory?
+
+Five fits of four fifths of the rows are four fits; what is above that is the evaluation
+and the folds. Folds share one set of codes: five copies would show in the memory.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import data
+import harness
+from shape import Shape
+
+SHAPE = Shape(max_depth=8)
+
+
+def main() -> None:
+    """Run the comparison, print its table and save it."""
+    parser = harness.parser(__doc__, "cv")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--features", type=int, default=28)
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.set_defaults(peers=["arboost", "arboost-cv"])
+    args = harness.parse(parser)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = data.generate(Path(scratch), args.rows, args.features, test_rows=0)
+        candidates = {
+            name: [harness.Job(name, str(folder), SHAPE, args.rounds, args.threads, quality=False)]
+            for name in harness.contestants(args.peers, SHAPE)
+        }
+        figures = harness.contest(candidates, args.repeats)
+    title = f"{args.rows:,} x {args.features}, {SHAPE}, {args.rounds} rounds"
+    header = ("work", "time s", "x one fit", "peak MB", "x one fit")
+    lines = [row(figures, name) for name in figures]
+    harness.show(f"{title}, {args.threads} threads", header, lines)
+    harness.save(args, {"rows": args.rows, "rounds": args.rounds, "fits": figures})
+
+
+def row(figures: dict[str, Any], name: str) -> tuple[Any, ...]:
+    """One line of the table."""
+    one, fit = figures[name], figures.get("arboost", {})
+    if "error" in one:
+        return (name, one["error"], *[None] * 3)
+    memory = one["peak_mb"] / fit["peak_mb"] if "peak_mb" in fit else None
+    return (name, one["seconds"], harness.ratio(figures, name), one["peak_mb"], memory)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""This project as a contestant, with the settings that single questions ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from shape import LEARNING_RATE, MAX_BINS, Shape, Work
+
+
+class Arboost:
+    """This project."""
+
+    package = "arboost"
+    distributions = ("arboost",)
+    variants = ("default",)
+    extra: Mapping[str, Any] = MappingProxyType({})
+
+    def supports(self, shape: Shape) -> bool:
+        return True
+
+    def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any:
+        from arboost import Dataset
+
+        return Dataset(X, y, max_bins=MAX_BINS, n_jobs=work.threads)
+
+    def estimator(self, work: Work) -> Any:
+        from arboost import GradientBoostingClassifier
+
+        return GradientBoostingClassifier(
+            n_estimators=work.rounds,
+            learning_rate=LEARNING_RATE,
+            max_depth=work.shape.max_depth,
+            max_leaves=work.shape.max_leaves,
+            grow_policy="leafwise" if work.shape.leafwise else "depthwise",
+            min_child_weight=1.0,
+            min_samples_leaf=1,
+            reg_lambda=1.0,
+            max_bins=MAX_BINS,
+            n_jobs=work.threads,
+            random_state=0,
+            verbose=0,
+            **self.extra,
+        )
+
+    def train(self, data: Any, work: Work) -> Any:
+        return self.estimator(work).fit(data)
+
+    def predict(self, model: Any, X: np.ndarray) -> np.ndarray:
+        return model.predict_proba(X)[:, 1]
+
+
+class ArboostGradientBased(Arboost):
+    """A tenth of the rows for each tree, drawn by their gradients."""
+
+    extra = MappingProxyType({"subsample": 0.1, "sampling_method": "gradient_based"})
+
+
+class ArboostUniform(Arboost):
+    """A tenth of the rows for each tree, all alike."""
+
+    extra = MappingProxyType({"subsample": 0.1})
+
+
+class ArboostCustomLoss(Arboost):
+    """The logistic loss as a user writes it in NumPy."""
+
+    def estimator(self, work: Work) -> Any:
+        from arboost import CustomLoss
+
+        def gradients(y: np.ndarray, score: np.ndarray, weight: Any) -> Any:
+            p = 1.0 / (1.0 + np.exp(-score))
+            return p - y, p * (1.0 - p)
+
+        def start(y: np.ndarray, weight: Any) -> float:
+            p = y.mean()
+            return float(np.log(p / (1.0 - p)))
+
+        loss = CustomLoss(name="numpy_logistic", gradients=gradients, start=start, link="logistic")
+        return super().estimator(work).set_params(loss=loss)
+
+
+class ArboostUnbinned(Arboost):
+    """This project from the raw table: its other tree methods, and what makes a Dataset itself."""
+
+    def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any:
+        return X, y
+
+    def train(self, data: Any, work: Work) -> Any:
+        return self.estimator(work).fit(*data)
+
+
+class ArboostExact(ArboostUnbinned):
+    """Every value of every feature is a candidate."""
+
+    extra = MappingProxyType({"tree_method": "exact"})
+
+
+class ArboostApprox(ArboostUnbinned):
+    """Candidates from a sketch weighted with the hessians, anew in each round; about 255."""
+
+    extra = MappingProxyType({"tree_method": "approx", "sketch_eps": 1.0 / MAX_BINS})
+
+
+class ArboostCV(ArboostUnbinned):
+    """Cross-validation over five folds; nothing to predict with."""
+
+    def train(self, data: Any, work: Work) -> Any:
+        import arboost
+
+        return arboost.cv(self.estimator(work), *data, folds=5)
