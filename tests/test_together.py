@@ -73,7 +73,7 @@ REGRESSION = {
     ),
     "monotone leaves": (
         {"monotone_constraints": {0: 1}, "loss": "quantile"},
-        "monotone_constraints=.*loss='quantile'",
+        r"monotone_constraints=\{0: 1\} .*loss='quantile'",
         "huber",
     ),
     "monotone gradient": (
