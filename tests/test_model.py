@@ -108,6 +108,30 @@ def test_truncated_counts_rounds():
     assert subject.truncated(1).n_trees == 3
 
 
+def test_joined():
+    both = forest().first(2).joined(forest())
+    both.validate(n_features=3, n_outputs=1)
+    assert both.tree_start.tolist() == [0, 5, 6, 11, 12, 17]
+    for name in FOREST_DTYPES:
+        if name != "tree_start":
+            parts = [getattr(forest().first(2), name), getattr(forest(), name)]
+            np.testing.assert_array_equal(getattr(both, name), np.concatenate(parts))
+    assert Forest.empty().joined(forest()).n_trees == 3
+    assert forest().joined(Forest.empty()).tree_start.tolist() == [0, 5, 6, 11]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"link": "exp"},
+        {"link": "ordered", "base_score": np.zeros(2)},
+        {"link": "logistic_of_double", "kind": "classifier", "classes": np.arange(2)},
+    ],
+)
+def test_links(changes):
+    model(**changes).validate()
+
+
 @pytest.mark.parametrize("rounds", [-1, 4])
 def test_truncated_out_of_range(rounds):
     with pytest.raises(ValueError, match=f"rounds={rounds} .*from 0 to 3"):
@@ -166,6 +190,16 @@ BROKEN_MODELS = {
     "no classes": (LOGISTIC, "classes and kind"),
     "classes": ({"classes": np.arange(2)}, "classes and kind"),
     "link and kind": ({"link": "softmax"}, "link and kind"),
+    "link of doubles": ({"link": "logistic_of_double"}, "link and kind"),
+    "exponentials as classes": (LOGISTIC | {"link": "exp", "classes": np.arange(2)}, "link and"),
+    "three of doubles": (
+        LOGISTIC | {"link": "logistic_of_double", "classes": np.arange(3)},
+        "3 classes",
+    ),
+    "outputs of doubles": (
+        LOGISTIC | {"classes": np.arange(2), "base_score": np.zeros(2)},
+        "link and outputs",
+    ),
     "three of two": (LOGISTIC | {"classes": np.arange(3)}, "3 classes"),
     "two of one": (SOFTMAX | {"classes": np.arange(2)}, "2 classes"),
     "rounds": ({"trees_per_round": 0}, "0 trees per round"),

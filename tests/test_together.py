@@ -73,7 +73,7 @@ REGRESSION = {
     ),
     "monotone leaves": (
         {"monotone_constraints": {0: 1}, "loss": "quantile"},
-        "monotone_constraints=.*loss='quantile'",
+        r"monotone_constraints=\{0: 1\} .*loss='quantile'",
         "huber",
     ),
     "monotone gradient": (
@@ -108,6 +108,7 @@ CLASSES = {
     "exponential": (3, {"loss": "exponential"}, "loss='exponential' .*3 classes", "log_loss"),
     "custom": (3, {"loss": CLASS_LOSS}, "loss='mine' .*3 classes"),
     "link": (2, {"loss": LOSS}, "'mine' has the link 'identity'", 'link="logistic"'),
+    "too heavy": (2, {"scale_pos_weight": 1e308}, "class weights .* is inf", "scale them down"),
     "base score": (2, {"base_score": 1.0}, r"base_score=1\.0 ", "below 1"),
     "base score of three": (3, {"base_score": 0.5}, r"base_score=0\.5 ", "two classes"),
 }
@@ -117,6 +118,12 @@ CLASSES = {
 def test_classifier(X, case):
     n_classes, params, *words = case
     refused(GradientBoostingClassifier(**params), X, labels(X, n_classes), *words)
+
+
+def test_class_weights_that_vanish(X):
+    model = GradientBoostingClassifier(class_weight={0: 1e-300})
+    words = ("class weights down to 1e-300", "scale them up")
+    refused(model, X, labels(X, 2), *words, sample_weight=np.full(N_ROWS, 1e-300))
 
 
 @pytest.mark.parametrize(

@@ -170,8 +170,14 @@ def weighted_target(
     """Return the target of rows whose weights are multiplied by the factors of their classes."""
     if factors is not None:
         of_class = factors[y.astype(np.intp)]
-        weight = of_class if weight is None else weight * of_class
-    return Target(y, weight)
+        with np.errstate(over="ignore", under="ignore"):
+            weight = of_class if weight is None else weight * of_class
+        if not weight.all():
+            raise ValueError(
+                f"class weights down to {factors.min()} times sample_weight are 0 in floating "
+                "point. Only ratios of weights matter much: scale them up."
+            )
+    return Target(y, _summable(weight, "class weights times sample_weight"))
 
 
 def _table_rows(table: Table, y: object, sample_weight: object, suffix: str = "") -> Rows:
@@ -189,13 +195,15 @@ def _table_rows(table: Table, y: object, sample_weight: object, suffix: str = ""
     return Rows(table, kept, labels, weight)
 
 
-def _summable(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+def _summable(
+    weight: NDArray[np.float64] | None, name: str = "sample_weight"
+) -> NDArray[np.float64] | None:
     if weight is not None:
         with np.errstate(over="ignore"):
             total = weight.sum()
         if not np.isfinite(total):
             raise ValueError(
-                f"the sum of sample_weight is {total}: its largest value, {weight.max()}, is too "
-                "large for so many rows. Only ratios of weights matter much: scale them down."
+                f"the sum of {name} is {total}: its largest value, {weight.max()}, is too large "
+                "for so many rows. Only ratios of weights matter much: scale them down."
             )
     return weight

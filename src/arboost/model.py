@@ -122,11 +122,6 @@ class Forest:
         }
         return type(self)(**{name: getattr(self, name)[:end] for name, end in ends.items()})
 
-    def scaled(self, factors: NDArray[np.float64]) -> Self:
-        """Return the forest with the values of each tree times its factor."""
-        by_node = np.repeat(factors, np.diff(self.tree_start))
-        return replace(self, value=self.value * by_node[:, None])
-
     def joined(self, other: Forest) -> Self:
         """Return a forest of these trees and then those of another with leaves as wide."""
         arrays = {

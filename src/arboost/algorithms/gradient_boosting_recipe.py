@@ -127,6 +127,8 @@ def _check_loss(params: dict[str, Any], loss: Loss) -> None:
 def _check_monotone(params: dict[str, Any], loss: Loss) -> None:
     """The bounds that keep a tree monotone hold for leaves -G / (H + lambda), for no others."""
     given = params["monotone_constraints"]
+    if isinstance(given[0], list):  # as the user gave it: a dict
+        given = dict(given)
     if loss.link == "softmax":
         reason = f"with {loss.n_outputs} classes, a higher score of one is a lower chance of others"
         _refuse("monotone_constraints", given, reason, "Use it with two classes or a regressor.")
