@@ -91,9 +91,9 @@ def cv(
 ) -> CrossValidation:
     """Train on all folds but one, and measure on that one, for each fold in turn.
 
-    The table is binned once, from all rows, and the folds train on the same bins. (So a fold's bins have
-    seen its held-out rows, though not their targets. A model that is fitted to the training rows
-    alone may have slightly other bins.) All folds make a round, then all the next: with
+    The table is binned once, from all rows, and the folds train on the same bins. (So a fold's bins
+    have seen its held-out rows, though not their targets. A model that is fitted to the training
+    rows alone may have slightly other bins.) All folds make a round, then all the next: with
     ``n_iter_no_change`` they stop together, when the mean over the folds gets no better.
 
     Parameters
