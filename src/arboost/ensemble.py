@@ -340,6 +340,7 @@ def train(
     """
     with keeper or Keeper() as kept:
         best, stop = kept.resume(training, monitor)
+        monitor.begin()
         while not stop:
             training.run_round()
             stop = monitor.after_round(len(training.weights) - 1, training.results(metrics))

@@ -267,6 +267,7 @@ def _train_together(
     rounds: list[list[dict[str, float]]] = []
     best = [training.weights for training in trainings]
     stop = False
+    monitor.begin()
     while not stop:
         results = []
         for training in trainings:
