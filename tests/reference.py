@@ -158,6 +158,8 @@ class ReferenceGrower:
                 for b in range(self.n_bins[f]):
                     left = (code <= b) | (missing & missing_left)
                     left &= ~missing | missing_left
+                    if not (left & ~missing).any():
+                        continue  # missing rows alone: the same as alone on the right
                     sides = [left, ~left]
                     if any(side.sum() < s.min_samples_leaf for side in sides):
                         continue
@@ -168,10 +170,16 @@ class ReferenceGrower:
                     # The core may round the last bit differently.
                     if total is not None and total > best + 1e-13 * abs(best):
                         best = total
-                        node.gain, node.feature, node.bin = total - own, f, b
+                        node.gain, node.feature = total - own, f
+                        node.bin = self.middle(code[~left & ~missing], b, self.n_bins[f])
                         node.missing_left = missing_left
                         if not missing.any():
                             node.missing_left = 2 * h[0].sum() >= h_all.sum()
+
+    @staticmethod
+    def middle(right, b, n_bins):
+        """The middle of the bins that split the rows as b does, the lowest of them."""
+        return b + (right.min() - b - 1) // 2 if len(right) else n_bins - 1
 
     def grow(self):
         """Nodes by id; splits in the order of the settings."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -118,3 +123,22 @@ def test_a_fit_goes_on_from_its_state(method):
     again.restore(state)
     again.run_round()
     assert parts.scores.tobytes() == again.scores.tobytes() != whole.scores.tobytes()
+
+
+def test_same_scores_for_any_instruction_set():
+    """Where a CPU has fewer, the library is asked for what it has not, and takes what it has."""
+    script = (
+        "import test_tree_methods as t\n"
+        "for method in t.METHODS:\n"
+        "    print(t.train(method)[0].scores.tobytes().hex())\n"
+    )
+    found = set()
+    for name in ("baseline", "avx2", "avx512"):
+        path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+        env = {**os.environ, "ARBOOST_ISA": name, "PYTHONPATH": path}
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=env, check=True, capture_output=True, text=True
+        )
+        found.add(done.stdout)
+    assert len(found) == 1
+    assert len(set(found.pop().split())) == len(METHODS)

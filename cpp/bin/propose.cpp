@@ -29,13 +29,14 @@ void prefetch(const void* address) {
 // Entries of a feature's summary before it is cut: enough that the cuts are hardly more than those
 // of an exact one, which for the usual eps is what keeps them within a byte.
 double n_entries(double eps) {
-  return std::max(32768.0, 16 / eps);
+  return std::max(16384.0, 16 / eps);
 }
 
-// Pieces are summarised apart and none holds more than its share of the entries, so that the error
-// is at most one in n_entries: see Summary::cuts for the number of parts.
+// No piece has less than its share of the entries, so that between two of them lies at most one
+// part in n_entries of the weight. The entries themselves are exact: pieces are pruned once, and do
+// not overlap. So each part but the last weighs more than eps less that (see Summary::cuts).
 double most_bins(double eps) {
-  return 1 + std::floor(1 / (eps - 2.0 / n_entries(eps) - 1e-8));
+  return 1 + std::floor(1 / (eps - 1 / n_entries(eps) - 1e-8));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // again in place, and the rank that each of its bins ends with.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,9 +29,10 @@ class Proposal {
   // Bins for the given hessians: one for each row of the ranks, 0 for rows that do not count.
   void update(std::span<const std::uint32_t> hessians, Team& team);
 
-  // The largest rank in a bin.
+  // The largest rank in a bin; bins behind the last one in use end where that does.
   std::uint32_t last_rank(std::size_t feature, std::size_t bin) const {
-    return last_ranks_[feature][bin];
+    const auto& ranks = last_ranks_[feature];
+    return ranks[std::min(bin, ranks.size() - 1)];
   }
 
  private:

@@ -97,6 +97,8 @@ class Grower {
   FeatureSplit find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                           const std::int64_t* values, double floor, SplitScratch& scratch) const;
   std::int64_t apart(const GrowNode& node) const;
+  std::uint32_t middle_bin(const GrowNode& node) const;
+  std::uint32_t next_code(const GrowNode& node) const;
   void bound_children(GrowNode& node) const;
   GainParams gain_of(const GrowNode& node) const;
   void commit(GrowNode& node);

@@ -42,13 +42,18 @@ std::size_t gather_block(const SortedRows& rows, std::size_t begin, std::size_t 
   // Entries are written for every row and kept for the last one of each value.
   if constexpr (single) {
     std::int64_t sum = scan.running[0];
-    const auto add = [&](std::size_t i) {
-      sum += wide[row_of(e[i])];
+    const auto add = [&](std::size_t row) {
+      sum += wide[row_of(e[row])];
       prefix[m] = sum;
-      bins[m] = rank_of(e[i]);
+      bins[m] = rank_of(e[row]);
     };
-    for (std::size_t i = begin; i < inner; ++i) {
-      prefetch(wide + row_of(e[i + sums_ahead < n_present ? i + sums_ahead : i]));
+    std::size_t i = begin;
+    for (; i < inner && i + sums_ahead < n_present; ++i) {
+      prefetch(wide + row_of(e[i + sums_ahead]));
+      add(i);
+      m += rank_of(e[i]) != rank_of(e[i + 1]) ? 1 : 0;
+    }
+    for (; i < inner; ++i) {
       add(i);
       m += rank_of(e[i]) != rank_of(e[i + 1]) ? 1 : 0;
     }

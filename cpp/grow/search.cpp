@@ -116,6 +116,7 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
   node.feature = best->feature;
   node.split = best->split;
   node.left_sums = best->left_sums;
+  node.split.bin = middle_bin(node);
   if (node.split.missing_seen) return;
   // No missing value here to learn a direction from: follow the heavier child.
   std::int64_t left_h = 0, h = 0;
@@ -124,6 +125,46 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
     h += sum_h(node.sums[k]);
   }
   node.split.missing_left = 2 * left_h >= h;
+}
+
+// All bins from the last one on the left to the first one on the right, exclusive, split the node's
+// rows alike; the search has found the lowest. Rows to come are served best by the middle of the
+// gap; and where only missing rows are on the right, by the end of all values.
+std::uint32_t Grower::middle_bin(const GrowNode& node) const {
+  const auto feature = static_cast<std::size_t>(node.feature);
+  const std::uint32_t bin = node.split.bin, n_bins = codes_.n_bins[feature];
+  const std::uint32_t next = std::min(next_code(node), n_bins);
+  return next == n_bins ? n_bins - 1 : bin + (next - bin - 1) / 2;
+}
+
+// The lowest code above the split's among the node's rows; of the missing ones at the most.
+std::uint32_t Grower::next_code(const GrowNode& node) const {
+  const auto feature = static_cast<std::size_t>(node.feature);
+  const std::uint32_t bin = node.split.bin, n_bins = codes_.n_bins[feature];
+  if (sorted_ != nullptr) {
+    const std::uint64_t* rows = sorted_->elements(feature, node);
+    const std::uint64_t* after =
+        std::upper_bound(rows, rows + node.n_rows(), std::uint64_t{bin} << 32 | 0xffffffff);
+    return static_cast<std::uint32_t>(*after >> 32);
+  }
+  if (node.histogram != nullptr) {
+    const std::int64_t* slots = node.histogram + histograms_.slots().first[feature] * channels_;
+    for (std::uint32_t next = bin + 1; next < n_bins; ++next)
+      for (std::size_t c = 0; c < channels_; ++c)
+        if (slots[next * channels_ + c] != 0) return next;
+    return n_bins;
+  }
+  const auto lowest = [&](const auto* column) {
+    std::uint32_t next = n_bins;
+    for (std::size_t i = 0; i < node.n_rows(); ++i) {
+      const std::uint32_t code = column[row_of(rows_.elements(node)[i])];
+      if (code > bin) next = std::min(next, code);
+    }
+    return next;
+  };
+  const Codes& codes = rows_.codes();
+  return codes.width == 1 ? lowest(codes.column<std::uint8_t>(feature))
+                          : lowest(codes.column<std::uint16_t>(feature));
 }
 
 void Grower::search(const GrowNode& node, std::span<const std::uint32_t> features,

@@ -62,7 +62,10 @@ void score_bounded(const GainParams& params, const Pass& pass, SplitScratch& scr
     const double score = score_of_step(p, left_g, left_h, left_step) +
                          score_of_step(p, right_g, right_h, right_step);
     const bool ordered = direction * (right_step - left_step) >= 0;
-    const bool allowed = (left_h >= p.min_h) & (right_h >= p.min_h) & ordered;
+    // Missing rows alone on the left are the same split as alone on the right, but for the order
+    // that the constraint asks of values: only the latter is tried, whatever bins are empty.
+    const bool has_values = (prefix[b] != 0) | (pass.extra == nullptr);
+    const bool allowed = (left_h >= p.min_h) & (right_h >= p.min_h) & ordered & has_values;
     scores[b] = allowed ? score : forbidden;
   }
 }

@@ -76,10 +76,12 @@ class Exponential(Loss):
         return np.array([_log_odds(target) / 2])
 
     def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
-        """Half the log-odds of the sums of both classes."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            second, first = sums_h - sums_g, sums_h + sums_g  # twice the sums of each class
-            return limited((np.log(second.clip(min=0.0)) - np.log(first.clip(min=0.0))) / 2)
+        """One Newton step.
+
+        The minimum is at half the log-odds of the classes' sums, which is infinite in a leaf of one
+        class. The Newton step is its tangent, tanh of it, and never longer than 1.
+        """
+        return _newton(sums_g, sums_h)
 
 
 def _log_odds(target: Target) -> float:
