@@ -217,6 +217,15 @@ def test_time_budget_expects_the_slowest_of_the_last_rounds():
     assert monitor.after_round(4, {})
 
 
+def test_time_before_the_rounds_does_not_say_how_long_they_take():
+    clock = Clock()
+    monitor = Monitor(1000, max_time=10.0, clock=clock)
+    clock.now += 6.0  # bins are made
+    monitor.begin()
+    clock.now += 0.5
+    assert not monitor.after_round(0, {})
+
+
 def test_time_budget_always_makes_one_round():
     clock = Clock()
     monitor = Monitor(1000, max_time=0.001, clock=clock)

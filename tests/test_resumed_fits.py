@@ -202,6 +202,21 @@ def test_hostile_trees(tmp_path, data, change):
         estimator.fit(X, y, checkpoint=checkpoint)
 
 
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"checkpoint": 3}, TypeError, "checkpoint=3"),
+        ({"checkpoint": "no/such/folder/fit.arc"}, FileNotFoundError, "Make the folder first"),
+        ({"callbacks": [3]}, TypeError, "callbacks hold 3"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_any_work(data, monkeypatch, options, error, message):
+    X, y = data
+    monkeypatch.setattr("arboost.trainer.bin_part", None)
+    with pytest.raises(error, match=message):
+        GradientBoostingRegressor().fit(X, y, **options)
+
+
 PROGRAM = """
     import os, signal, sys
     import numpy as np

@@ -18,6 +18,7 @@
 #include "../arrow.h"
 #include "../bin/encode.h"
 #include "../bin/quantiles.h"
+#include "../grow/compact.h"
 #include "../table.h"
 #include "common.h"
 
@@ -194,6 +195,17 @@ Codes bound_encode(const Columns& table, const std::optional<Index>& rows,
   return encode(table, used, spans, team);
 }
 
+Codes bound_take(const Codes& codes, const Index& rows, int n_threads) {
+  if (codes.width == 4) throw std::invalid_argument("Ranks are not copied.");
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows.data()[i] >= codes.n_rows) throw std::invalid_argument("A row outside the table.");
+  Codes some;
+  nb::gil_scoped_release nogil;
+  Team team(threads_for(rows.size() * codes.n_features, n_threads), python_poll());
+  copy_rows(codes, {rows.size(), nullptr, rows.data()}, some, team);
+  return some;
+}
+
 using View = nb::ndarray<nb::numpy, nb::ro, nb::ndim<2>>;
 
 // Read-only view of one of the two tables as an array of shape (n_rows, n_features).
@@ -250,6 +262,8 @@ void bind_bin(nb::module_& m) {
           "by_row", [](nb::handle self) { return view_of(self, true); }, own)
       .def_prop_ro(
           "by_column", [](nb::handle self) { return view_of(self, false); }, own)
+      .def("take", &bound_take, "rows"_a.noconvert(), "n_threads"_a,
+           "Some rows as a table of their own; not of ranks.")
       .def(
           "to_numpy",
           [](nb::handle self) {

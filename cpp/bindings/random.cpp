@@ -17,13 +17,15 @@ Purpose purpose_named(const std::string& name) {
   throw std::invalid_argument("unknown purpose '" + name + "'");
 }
 
-nb::object hashes(const std::string& purpose, std::uint64_t seed, std::uint64_t round,
-                  std::size_t count) {
+using Bits = nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>;
+
+Bits hashes(const std::string& purpose, std::uint64_t seed, std::uint64_t round,
+            std::size_t count) {
   const Purpose which = purpose_named(purpose);
   auto* bits = new std::uint64_t[count];
   nb::capsule owner(bits, [](void* p) noexcept { delete[] static_cast<std::uint64_t*>(p); });
   for (std::size_t i = 0; i < count; ++i) bits[i] = counter_hash(seed, which, round, i);
-  return nb::cast(nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(bits, {count}, owner));
+  return Bits(bits, {count}, owner);
 }
 
 }  // namespace

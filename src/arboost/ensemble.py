@@ -209,14 +209,14 @@ class Training:
         """Return fingerprints of the data that the fit was given, by what they are of."""
         data = self.data
         found = {
-            "X": digest(data.binned.codes.by_column, *data.binned.edges, data.rows),
+            "X": digest(data.binned.codes.by_column.T, *data.binned.edges, data.rows),
             "y": digest(data.target.y),
             "weights of the rows": digest(data.target.weight),
             "init_model": digest(data.start),
         }
         for part in self.evaluations:
             target = part.target
-            arrays = (part.codes.by_column, part.rows, target.y, target.weight, part.start)
+            arrays = (part.codes.by_column.T, part.rows, target.y, target.weight, part.start)
             found[f"{part.name} data"] = digest(*arrays)
         return found
 
@@ -340,6 +340,7 @@ def train(
     """
     with keeper or Keeper() as kept:
         best, stop = kept.resume(training, monitor)
+        monitor.begin()
         while not stop:
             training.run_round()
             stop = monitor.after_round(len(training.weights) - 1, training.results(metrics))

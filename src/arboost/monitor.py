@@ -130,6 +130,10 @@ class Monitor:
         """Whether the model ends with the best round: where early stopping was asked for."""
         return self._patience is not None and self.best_index is not None
 
+    def begin(self) -> None:
+        """Take note that rounds begin now: what came before does not say how long they take."""
+        self._round_ends = [self._clock()]
+
     def after_round(self, index: int, results: Results) -> bool:
         """Take note of a round, from 0; return whether to stop.
 

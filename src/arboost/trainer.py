@@ -96,9 +96,8 @@ def run(job: Job) -> Outcome:
     started = time.monotonic()
     params, recipe = job.params, job.recipe
     n_threads = threads(params["n_jobs"])
+    checkpoint = Checkpoint.of(job.checkpoint)
     metrics = find_metrics(params["eval_metric"], recipe.loss, n_threads) if job.validation else ()
-    binned = bin_part(job.train, params, n_threads)
-    data, evaluations = build_sets(job.train, job.validation, binned, n_threads)
     seed = params["random_state"]
     if job.old is not None:
         seed = continued_seed(seed, job.old.n_rounds)
@@ -112,10 +111,10 @@ def run(job: Job) -> Outcome:
             callbacks=(lambda done: bar.show(done.index + 1, done.results), *job.callbacks),
             started=started,
         )
+        binned = bin_part(job.train, params, n_threads)
+        data, evaluations = build_sets(job.train, job.validation, binned, n_threads)
         training = Training(recipe, data, evaluations, n_threads=n_threads, seed=seed)
-        keeper = Keeper(
-            Checkpoint.of(job.checkpoint), lambda: fingerprint(job.record, training.digests())
-        )
+        keeper = Keeper(checkpoint, lambda: fingerprint(job.record, training.digests()))
         fitted = train(training, monitor, metrics, keeper)
     return _outcome(job, fitted, monitor)
 

@@ -91,9 +91,9 @@ def cv(
 ) -> CrossValidation:
     """Train on all folds but one, and measure on that one, for each fold in turn.
 
-    The table is binned once, from all rows, and no fold has a copy of it. (So a fold's bins have
-    seen its held-out rows, though not their targets. A model that is fitted to the training rows
-    alone may have slightly other bins.) All folds make a round, then all the next: with
+    The table is binned once, from all rows, and the folds train on the same bins. (So a fold's bins
+    have seen its held-out rows, though not their targets. A model that is fitted to the training
+    rows alone may have slightly other bins.) All folds make a round, then all the next: with
     ``n_iter_no_change`` they stop together, when the mean over the folds gets no better.
 
     Parameters
@@ -248,12 +248,14 @@ def _training(plan: _Plan, binned: Binned, split: Split) -> Training:
     # Balanced weights of classes are those of the rows that are trained on, as in fit.
     factors = plan.estimator._factors(plan.params, replace(plan.task, y=y[train]), weight_of(train))
     data = TrainingSet(binned, weighted_target(y[train], weight_of(train), factors), train)
-    evaluation = EvaluationSet(
-        VALIDATION,
-        binned.codes,
-        weighted_target(y[held_out], weight_of(held_out), factors),
-        held_out,
-    )
+    target = weighted_target(y[held_out], weight_of(held_out), factors)
+    if binned.is_ranked:
+        evaluation = EvaluationSet(VALIDATION, binned.codes, target, held_out)
+    else:
+        # Every new tree is walked by all of them: side by side, 64 at once. Each row is held out
+        # once, so that the copies of all folds together are as large as the codes.
+        codes = binned.codes.take(held_out, plan.n_threads)
+        evaluation = EvaluationSet(VALIDATION, codes, target)
     seed = plan.params["random_state"]
     return Training(plan.recipe, data, [evaluation], n_threads=plan.n_threads, seed=seed)
 
@@ -265,6 +267,7 @@ def _train_together(
     rounds: list[list[dict[str, float]]] = []
     best = [training.weights for training in trainings]
     stop = False
+    monitor.begin()
     while not stop:
         results = []
         for training in trainings:
