@@ -206,6 +206,20 @@ def test_nothing_is_copied():
     assert peak < 10e6
 
 
+@pytest.mark.parametrize("max_bins", [255, 400])
+def test_codes_of_some_rows(max_bins):
+    X = np.random.default_rng(0).normal(size=(700, 9))
+    codes = arboost.Dataset(X, max_bins=max_bins).binned.codes
+    rows = np.arange(1, 700, 3, dtype=np.uint32)
+    some = codes.take(rows, 2)
+    for layout in ("by_row", "by_column"):
+        np.testing.assert_array_equal(getattr(some, layout), codes.to_numpy()[rows])
+    with pytest.raises(ValueError, match="row outside the table"):
+        codes.take(np.array([700], np.uint32), 1)
+    with pytest.raises(ValueError, match="Ranks are not copied"):
+        arboost.Dataset(X, tree_method="exact").binned.codes.take(rows, 1)
+
+
 @pytest.mark.parametrize(
     ("estimator", "options", "error", "message"),
     [
