@@ -71,16 +71,6 @@ REGRESSION = {
         {"n_iter_no_change": 2, "validation_split": "group"},
         'validation_split="group" needs groups',
     ),
-    "monotone leaves": (
-        {"monotone_constraints": {0: 1}, "loss": "quantile"},
-        r"monotone_constraints=\{0: 1\} .*loss='quantile'",
-        "huber",
-    ),
-    "monotone gradient": (
-        {"monotone_constraints": {0: 1}, "boosting": "gradient"},
-        "monotone_constraints=",
-        'boosting="newton"',
-    ),
     "monotone name": ({"monotone_constraints": {"a": 1}}, "monotone_constraints .*'a'"),
     "interaction index": ({"interaction_constraints": [[0, 3]]}, "interaction_constraints .*3"),
     "link": ({"loss": CLASS_LOSS}, "'mine' has the link 'logistic'", "classifier"),

@@ -218,3 +218,22 @@ def test_classifier_has_a_proof_for_each_class(data):
     X, y = data
     fitted = GradientBoostingClassifier(n_estimators=3).fit(X, np.digitize(y, [-1, 1]))
     assert [proof.output for proof in fitted.verify_monotone({1: 1})] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "loss", ["squared_error", "absolute_error", "huber", "quantile", "poisson"]
+)
+@pytest.mark.parametrize("boosting", ["newton", "gradient"])
+def test_leaves_of_every_kind_keep_to_constraints(loss, boosting):
+    """Leaves that minimise the loss know nothing of the order of their neighbours."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.exp(np.nan_to_num(X[:, 0]) - np.sin(3 * np.nan_to_num(X[:, 1])) + rng.normal(size=400))
+    free = GradientBoostingRegressor(loss=loss, boosting=boosting, max_depth=4)
+    bound = GradientBoostingRegressor(
+        loss=loss, boosting=boosting, max_depth=4, monotone_constraints={0: 1, 1: -1}
+    )
+    assert not all(proof.holds for proof in free.fit(X, y).verify_monotone({0: 1, 1: -1}))
+    assert all(proof.holds for proof in bound.fit(X, y).verify_monotone())
+    assert bound.score(X, y) > 0.1  # and they still learn

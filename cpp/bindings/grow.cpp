@@ -105,26 +105,29 @@ void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Cod
   self.trees.walk(tree, codes, tree_rows, factor, {scores.data() + output, scores.shape(1)}, team);
 }
 
-template <class T>
-nb::object array_of(std::vector<T> values, std::initializer_list<std::size_t> shape) {
+template <class T, int dimensions = 1>
+using NewArray = nb::ndarray<nb::numpy, T, nb::ndim<dimensions>>;
+
+template <int dimensions, class T>
+NewArray<T, dimensions> array_of(std::vector<T> values, std::initializer_list<std::size_t> shape) {
   auto* kept = new std::vector<T>(std::move(values));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape, owner));
+  return NewArray<T, dimensions>(kept->data(), shape, owner);
 }
 template <class T>
-nb::object array_of(const std::vector<T>& values) {
-  return array_of(values, {values.size()});
+NewArray<T> array_of(const std::vector<T>& values) {
+  return array_of<1>(values, {values.size()});
 }
 
-nb::object leaf_of_row(const TreeGrower& self) {
+NewArray<std::uint32_t> leaf_of_row(const TreeGrower& self) {
   std::vector<std::uint32_t> leaf(self.n_training(), ~std::uint32_t{0});
   const TreeRows& rows = self.grower.rows();
   for (std::size_t i = 0; i < rows.n; ++i) leaf[rows.position(i)] = self.grower.leaf_of(i);
   return array_of(leaf);
 }
 
-nb::object leaf_sums(TreeGrower& self, const Gradients& gradients, std::size_t output,
-                     int n_threads) {
+NewArray<double, 3> leaf_sums(TreeGrower& self, const Gradients& gradients, std::size_t output,
+                              int n_threads) {
   self.check_gradients(gradients, output);
   const std::size_t n_nodes = self.trees.n_nodes(self.last());
   std::vector<double> sums;
@@ -133,7 +136,7 @@ nb::object leaf_sums(TreeGrower& self, const Gradients& gradients, std::size_t o
     Team team = self.team(8 * self.n_training(), n_threads);
     sums = self.grower.sums(gradients, output, team);
   }
-  return array_of(std::move(sums), {n_nodes, self.trees.width, 2});
+  return array_of<3>(std::move(sums), {n_nodes, self.trees.width, 2});
 }
 
 void set_values(TreeGrower& self, const Array<double, nb::ndim<2>>& values) {

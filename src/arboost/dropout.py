@@ -74,5 +74,5 @@ class Dropout:
 
 def _uniforms(seed: int, index: int, count: int) -> NDArray[np.float64]:
     """Return numbers in [0, 1) that depend on nothing but the arguments."""
-    hashes: NDArray[np.uint64] = core.counter_hash("dropout", seed, index, count)
-    return (hashes >> np.uint64(11)) * 2.0**-53
+    hashes = core.counter_hash("dropout", seed, index, count)
+    return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53

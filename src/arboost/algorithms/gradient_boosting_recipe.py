@@ -125,19 +125,13 @@ def _check_loss(params: dict[str, Any], loss: Loss) -> None:
 
 
 def _check_monotone(params: dict[str, Any], loss: Loss) -> None:
-    """The bounds that keep a tree monotone hold for leaves -G / (H + lambda), for no others."""
+    if loss.link != "softmax":
+        return
     given = params["monotone_constraints"]
     if isinstance(given[0], list):  # as the user gave it: a dict
         given = dict(given)
-    if loss.link == "softmax":
-        reason = f"with {loss.n_outputs} classes, a higher score of one is a lower chance of others"
-        _refuse("monotone_constraints", given, reason, "Use it with two classes or a regressor.")
-    if params["boosting"] == "gradient":
-        reason = 'boosting="gradient" puts the minimum of the loss into each leaf, in any order'
-        _refuse("monotone_constraints", given, reason, 'Use boosting="newton".')
-    if loss.refits_leaves:
-        reason = f"loss={loss.name!r} puts quantiles of the residuals into the leaves, in any order"
-        _refuse("monotone_constraints", given, reason, 'Use for example loss="huber".')
+    reason = f"with {loss.n_outputs} classes, a higher score of one is a lower chance of others"
+    _refuse("monotone_constraints", given, reason, "Use it with two classes or a regressor.")
 
 
 def _refuse(name: str, value: object, reason: str, advice: str) -> None:
