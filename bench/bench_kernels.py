@@ -45,17 +45,8 @@ class Report:
 
 
 def grower(codes: _core.Codes, *, depth: int) -> _core.Grower:
-    params = _core.TreeParams(
-        max_depth=depth,
-        max_leaves=None,
-        best_first=False,
-        min_child_weight=1.0,
-        min_samples_leaf=1,
-        gamma=0.0,
-        reg_lambda=1.0,
-        reg_alpha=0.0,
-        max_delta_step=0.0,
-    )
+    params = _core.TreeParams()
+    params.max_depth = depth
     return _core.Grower(codes, 1, params)
 
 
@@ -133,12 +124,12 @@ def main() -> None:
     time_search(rng, report)
     for depth in (1, 8):
         grown = grower(codes, depth=depth)
-        seconds = best_of(5, lambda grown=grown: grown.grow(gradients, 0, 0, 0, 0.1, threads))
+        seconds = best_of(5, lambda grown=grown: grown.grow(gradients, 0, 0, 0, 0.1, None, False, threads))
         report.show(
             f"one tree of depth {depth}, all in", seconds, cells * depth, "(row, feature, level)"
         )
     stump = grower(codes, depth=1)
-    stump.grow(gradients, 0, 0, 0, 0.1, threads)
+    stump.grow(gradients, 0, 0, 0, 0.1, None, False, threads)
     report.show("add leaves", best_of(5, lambda: stump.add_leaves(scores, 0, threads)), n, "row")
     sizes = {"rows": n, "features": FEATURES, "threads": threads}
     harness.save(args, sizes | {"nanoseconds": report.nanoseconds})

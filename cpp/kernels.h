@@ -71,12 +71,8 @@ struct WalkArgs {
   const Codes& codes;
   TreeRows rows;
   const WalkNode* nodes;
-  const double* values;  // [n_nodes][width]
   std::size_t n_nodes;
-  int depth;          // of the deepest leaf
-  std::size_t width;  // numbers in a leaf
-  std::size_t score_stride;
-  double factor;  // on the values
+  int depth;  // of the deepest leaf
 };
 
 // Where in a histogram the slots of each feature begin.
@@ -215,9 +211,8 @@ struct Kernels {
   std::size_t (*draw)(const DrawArgs& args, std::size_t begin, std::size_t end,
                       std::uint32_t* positions, float* weights);
 
-  // scores[i * args.score_stride ...] += the value of the leaf that row args.rows.row(i) ends in,
-  // for rows [begin, end).
-  void (*walk)(const WalkArgs& args, std::size_t begin, std::size_t end, double* scores);
+  // leaves[0 ...] = the nodes that rows [begin, end) end in.
+  void (*walk)(const WalkArgs& args, std::size_t begin, std::size_t end, std::uint32_t* leaves);
 
   // target += source, and target -= source.
   void (*add)(std::int64_t* target, const std::int64_t* source, std::size_t n);

@@ -155,7 +155,7 @@ def test_scores_of_rows_outside_the_sample():
     sample = _core.Sample()
     sample.draw(3000, 0.5, 1, 0, 1)
     grower = _core.Grower(ranks, 1, params_of(VALUES))
-    grower.grow(gradients, 0, 5, 0, 0.5, sample, 1)
+    grower.grow(gradients, 0, 5, 0, 0.5, sample, False, 1)
     scores, walked = np.zeros((3000, 1)), np.zeros((3000, 1))
     grower.add_leaves(scores, 0, 1)
     wide = _core.encode(columns_of(matrix), None, list(ranks.edges), 1)

@@ -34,7 +34,7 @@ def grow(codes, n_bins, g, h, s, *, n_threads=1, seed=0, **more):
     gradients = _core.Gradients(*g.shape, by_row=True)
     _core.set_gradients(g, h, gradients, n_threads)
     grower = _core.Grower(encode(codes, n_bins), g.shape[1], core_params(s, **more))
-    grower.grow(gradients, 0, seed, 0, 1.0, None, n_threads)
+    grower.grow(gradients, 0, seed, 0, 1.0, None, False, n_threads)
     return grower.trees(), grower.leaf_of_row(), gradients
 
 

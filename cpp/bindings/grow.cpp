@@ -74,14 +74,16 @@ void propose(TreeGrower& self, const Gradients& gradients, int n_threads) {
 }
 
 void grow(TreeGrower& self, const Gradients& gradients, std::size_t output, std::uint64_t seed,
-          std::uint64_t tree, double rate, const Sample* sample, int n_threads) {
+          std::uint64_t tree, double rate, const Sample* sample, bool leaves_from_all_rows,
+          int n_threads) {
   self.check_gradients(gradients, output);
   if (sample != nullptr)
     require(sample->size > 0 && sample->positions[sample->size - 1] < self.n_training(),
             "this sample is of other rows");
   nb::gil_scoped_release release;
   Team team = self.team(self.n_training() * self.codes.n_features, n_threads);
-  self.grower.grow(gradients, output, sample, {seed, tree}, rate, self.trees, team);
+  const TreeRequest request{seed, tree, rate, sample, leaves_from_all_rows};
+  self.grower.grow(gradients, output, request, self.trees, team);
 }
 
 void add_leaves(TreeGrower& self, Scores scores, std::size_t output, int n_threads) {
@@ -102,7 +104,7 @@ void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Cod
   self.check_scores(scores, tree_rows.n, output);
   nb::gil_scoped_release release;
   Team team = self.team(8 * tree_rows.n, n_threads);
-  self.trees.walk(tree, codes, tree_rows, factor, {scores.data() + output, scores.shape(1)}, team);
+  self.trees.add(tree, codes, tree_rows, factor, {scores.data() + output, scores.shape(1)}, team);
 }
 
 template <class T, int dimensions = 1>
@@ -144,12 +146,6 @@ void set_values(TreeGrower& self, const Array<double, nb::ndim<2>>& values) {
   require(values.shape(0) == self.trees.n_nodes(tree) && values.shape(1) == self.trees.width,
           "these values do not fit the last tree");
   self.trees.set_values(tree, {values.data(), values.size()}, self.params.monotone);
-}
-
-void scale_tree(TreeGrower& self, std::size_t tree, double factor) {
-  require(tree < self.trees.n_trees(), "no such tree");
-  double* values = self.trees.values(tree);
-  for (std::size_t j = 0; j < self.trees.n_nodes(tree) * self.trees.width; ++j) values[j] *= factor;
 }
 
 // The arrays of a forest, each with its name.
@@ -279,7 +275,8 @@ void bind_grow(nb::module_& m) {
           "Proposes bins for the hessians of a round, before its first tree; with other candidates "
           "than global ones there is nothing to do.")
       .def("grow", &grow, nb::arg("gradients"), nb::arg("output"), nb::arg("seed"), nb::arg("tree"),
-           nb::arg("rate"), nb::arg("sample").none(), nb::arg("n_threads"), nb::keep_alive<1, 8>(),
+           nb::arg("rate"), nb::arg("sample").none(), nb::arg("leaves_from_all_rows"),
+           nb::arg("n_threads"), nb::keep_alive<1, 7>(),
            "Grows one tree for one output, or for all with vector leaves.")
       .def("add_leaves", &add_leaves, nb::arg("scores").noconvert(), nb::arg("output"),
            nb::arg("n_threads"), "Adds the last tree's values to the training rows' scores.")
@@ -292,8 +289,6 @@ void bind_grow(nb::module_& m) {
       .def("leaf_sums", &leaf_sums, nb::arg("gradients"), nb::arg("output"), nb::arg("n_threads"),
            "Sums (n_nodes, width, 2) of gradients and hessians over the last tree's rows.")
       .def("set_values", &set_values, nb::arg("values"), "Other values for the last tree's nodes.")
-      .def("scale_tree", &scale_tree, nb::arg("tree"), nb::arg("factor"),
-           "Multiplies the values of a tree.")
       .def_prop_ro(
           "n_nodes", [](const TreeGrower& self) { return self.trees.n_nodes(self.last()); },
           "Nodes of the last tree.")

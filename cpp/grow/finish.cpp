@@ -39,9 +39,17 @@ void add_stretches(const GrowNode* leaf, std::vector<Stretch>& stretches) {
 
 }  // namespace
 
-void Grower::finish_tree(double rate, GrownTrees& forest, Team& team) {
-  assign_leaves(team);
-  append_tree(node_sums(rows_.pairs(), team), rows_.pairs(), rate, forest);
+void Grower::finish_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
+                         GrownTrees& forest, Team& team) {
+  append_splits(forest);
+  const bool walks = request.sample != nullptr && request.leaves_from_all_rows;
+  if (walks)
+    rows_.use_all(gradients, output, team);
+  else
+    assign_leaves(team);
+  const TreePairs& pairs = rows_.pairs();
+  set_values(walks ? walked_sums(pairs, forest, team) : node_sums(pairs, team), request.rate,
+             forest);
 }
 
 std::vector<double> Grower::sums(const Gradients& gradients, std::size_t output, Team& team) {
@@ -70,35 +78,69 @@ void Grower::assign_leaves(Team& team) {
   });
 }
 
-// Sums [node][output][g, h] of the nodes' rows, which are read in the order of the table.
-std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) const {
-  const std::size_t per_node = 2 * width_;
-  std::vector<std::int64_t> sums(tree_.size() * per_node, 0);
-  const TreeRows rows = rows_.rows();
-  std::mutex mutex;
-  // Every chunk has sums of its own for all nodes, so it should have many more rows than that.
-  const std::size_t grain = std::max(stretch_rows, 16 * tree_.size());
-  team.for_chunks(0, rows.n, grain, [&](std::size_t begin, std::size_t end, int) {
-    std::vector<std::int64_t> own(sums.size(), 0);
+// Sums [node][output][g, h] over rows in the order of the table. Every chunk of rows has sums of
+// its own for all nodes, so it should have many more rows than that.
+class Grower::NodeSums {
+ public:
+  NodeSums(std::size_t n_nodes, std::size_t width) : width_(width), sums_(n_nodes * width * 2, 0) {}
+
+  // Adds rows [begin, end), whose leaves leaf(i) gives.
+  template <class LeafOf>
+  void add(const TreePairs& pairs, std::size_t begin, std::size_t end, LeafOf leaf) {
+    std::vector<std::int64_t> own(sums_.size(), 0);
     for (std::size_t i = begin; i < end; ++i) {
-      std::int64_t* sum = own.data() + leaf_of_row_[rows.row(i)] * per_node;
+      std::int64_t* sum = own.data() + leaf(i) * 2 * width_;
       for (std::size_t k = 0; k < width_; ++k) {
         const FixedPair& pair = pairs.at(i, k);
         sum[2 * k] += pair.g;
         sum[2 * k + 1] += pair.h;
       }
     }
-    std::lock_guard lock(mutex);
-    for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += own[j];
-  });
-  // Children come after their parents: from the back, every node's sums are complete when reached.
-  for (std::size_t id = tree_.size(); id-- > 0;) {
-    if (!tree_[id]->committed) continue;
-    const auto left = static_cast<std::size_t>(tree_[id]->left->id);
-    for (std::size_t j = 0; j < per_node; ++j)
-      sums[id * per_node + j] = sums[left * per_node + j] + sums[(left + 1) * per_node + j];
+    std::lock_guard lock(mutex_);
+    for (std::size_t j = 0; j < sums_.size(); ++j) sums_[j] += own[j];
   }
-  return sums;
+
+  // The sums of inner nodes as well: children come after their parents, so from the back every
+  // node's sums are complete when it is reached.
+  std::vector<std::int64_t> with_inner(const std::vector<GrowNode*>& tree) {
+    const std::size_t per_node = 2 * width_;
+    for (std::size_t id = tree.size(); id-- > 0;) {
+      if (!tree[id]->committed) continue;
+      const auto left = static_cast<std::size_t>(tree[id]->left->id);
+      for (std::size_t j = 0; j < per_node; ++j)
+        sums_[id * per_node + j] = sums_[left * per_node + j] + sums_[(left + 1) * per_node + j];
+    }
+    return std::move(sums_);
+  }
+
+ private:
+  std::size_t width_;
+  std::vector<std::int64_t> sums_;
+  std::mutex mutex_;
+};
+
+std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) const {
+  NodeSums sums(tree_.size(), width_);
+  const TreeRows rows = rows_.rows();
+  const std::size_t grain = std::max(stretch_rows, 16 * tree_.size());
+  team.for_chunks(0, rows.n, grain, [&](std::size_t begin, std::size_t end, int) {
+    sums.add(pairs, begin, end, [&](std::size_t i) { return leaf_of_row_[rows.row(i)]; });
+  });
+  return sums.with_inner(tree_);
+}
+
+// The same for rows that were not there when the tree grew; notes their leaves as well.
+std::vector<std::int64_t> Grower::walked_sums(const TreePairs& pairs, const GrownTrees& forest,
+                                              Team& team) {
+  NodeSums sums(tree_.size(), width_);
+  const TreeRows rows = rows_.rows();
+  forest.walk(forest.n_trees() - 1, table_, rows, team,
+              [&](std::size_t begin, std::size_t end, const std::uint32_t* leaves) {
+                for (std::size_t i = begin; i < end; ++i)
+                  leaf_of_row_[rows.row(i)] = leaves[i - begin];
+                sums.add(pairs, begin, end, [&](std::size_t i) { return leaves[i - begin]; });
+              });
+  return sums.with_inner(tree_);
 }
 
 // Bins that were proposed for a round mean nothing after it: trees keep the ranks they end with.
@@ -108,40 +150,48 @@ std::int32_t Grower::table_bin(const GrowNode& node) const {
   return static_cast<std::int32_t>(proposal_ ? proposal_->last_rank(feature, bin) : bin);
 }
 
-void Grower::append_tree(const std::vector<std::int64_t>& sums, const TreePairs& pairs, double rate,
-                         GrownTrees& forest) const {
-  const double g_unit = std::ldexp(1.0, -pairs.g_exponent);
-  const double h_unit = std::ldexp(1.0, -pairs.h_exponent);
-  const double step_unit = rows_.g_scale() / rows_.h_scale();
+void Grower::append_splits(GrownTrees& forest) const {
   constexpr double largest = std::numeric_limits<double>::max();
-  // The step of a leaf, -S(G) / (H + lambda) within all limits (Chen and Guestrin 2016, equation 5,
-  // with S as in grow/gain.h), in real units.
+  for (const GrowNode* node : tree_) {
+    forest.feature.push_back(node->committed ? node->feature : 0);
+    forest.bin.push_back(node->committed ? table_bin(*node) : 0);
+    forest.left.push_back(node->committed ? node->left->id : 0);
+    forest.default_left.push_back(node->committed && node->split.missing_left);
+    forest.gain.push_back(node->committed ? std::min(node->gain * score_unit_, largest) : 0.0);
+  }
+  forest.value.resize(forest.feature.size() * width_);
+  forest.cover.resize(forest.feature.size());
+  forest.tree_start.push_back(static_cast<std::int64_t>(forest.feature.size()));
+}
+
+// The step of a leaf is -S(G) / (H + lambda) within all limits (Chen and Guestrin 2016, equation 5,
+// with S as in grow/gain.h).
+void Grower::set_values(const std::vector<std::int64_t>& sums, double rate,
+                        GrownTrees& forest) const {
+  const double g_unit = std::ldexp(1.0, -rows_.pairs().g_exponent);
+  const double h_unit = std::ldexp(1.0, -rows_.pairs().h_exponent);
+  const double step_unit = rows_.g_scale() / rows_.h_scale();
   GainParams p{.reg_lambda = params_.reg_lambda,
                .reg_alpha = params_.reg_alpha,
                .max_delta_step = params_.max_delta_step,
-               .lower = -largest,
-               .upper = largest};
+               .lower = -std::numeric_limits<double>::max(),
+               .upper = std::numeric_limits<double>::max()};
+  const std::size_t tree = forest.n_trees() - 1;
+  double* values = forest.values(tree);
   for (std::size_t id = 0; id < tree_.size(); ++id) {
-    const GrowNode& node = *tree_[id];
-    forest.feature.push_back(node.committed ? node.feature : 0);
-    forest.bin.push_back(node.committed ? table_bin(node) : 0);
-    forest.left.push_back(node.committed ? node.left->id : 0);
-    forest.default_left.push_back(node.committed && node.split.missing_left);
-    forest.gain.push_back(node.committed ? std::min(node.gain * score_unit_, largest) : 0.0);
     if (gain_.bounded) {
-      p.lower = node.lower * step_unit;
-      p.upper = node.upper * step_unit;
+      p.lower = tree_[id]->lower * step_unit;
+      p.upper = tree_[id]->upper * step_unit;
     }
     double cover = 0;
     for (std::size_t k = 0; k < width_; ++k) {
       const double g = static_cast<double>(sums[(id * width_ + k) * 2]) * g_unit;
       const double h = static_cast<double>(sums[(id * width_ + k) * 2 + 1]) * h_unit;
-      forest.value.push_back(rate * bounded_step(p, g, h));
+      values[id * width_ + k] = rate * bounded_step(p, g, h);
       cover += h;
     }
-    forest.cover.push_back(cover / static_cast<double>(width_));
+    forest.cover[forest.first(tree) + id] = cover / static_cast<double>(width_);
   }
-  forest.tree_start.push_back(static_cast<std::int64_t>(forest.feature.size()));
 }
 
 void Grower::add_last(const GrownTrees& forest, std::size_t output, std::size_t outputs,
@@ -149,7 +199,7 @@ void Grower::add_last(const GrownTrees& forest, std::size_t output, std::size_t 
   const TreeRows rows = rows_.rows();
   const std::size_t last = forest.n_trees() - 1;
   if (rows.positions != nullptr) {  // rows outside the sample have yet to find their leaves
-    forest.walk(last, table_, training_rows(), 1.0, {scores + output, outputs}, team);
+    forest.add(last, table_, training_rows(), 1.0, {scores + output, outputs}, team);
     return;
   }
   const double* values = forest.values(last);

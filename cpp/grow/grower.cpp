@@ -70,25 +70,25 @@ void Grower::propose(const Gradients& gradients, Team& team) {
   proposal_->update({hessians_.data(), hessians_.size()}, team);
 }
 
-void Grower::grow(const Gradients& gradients, std::size_t output, const Sample* sample,
-                  TreeSeed seed, double rate, GrownTrees& forest, Team& team) {
+void Grower::grow(const Gradients& gradients, std::size_t output, const TreeRequest& request,
+                  GrownTrees& forest, Team& team) {
   if (proposal_ && !proposal_->is_ready())
     throw std::logic_error("a tree was grown before any candidates were proposed for its round");
-  start_tree(gradients, output, sample, seed, team);
+  start_tree(gradients, output, request, team);
   team.for_chunks(0, static_cast<std::size_t>(team.size()), 1,
                   [&](std::size_t, std::size_t, int member) { work(member, team); });
   histograms_.release_all();
-  finish_tree(rate, forest, team);
+  finish_tree(gradients, output, request, forest, team);
 }
 
-void Grower::start_tree(const Gradients& gradients, std::size_t output, const Sample* sample,
-                        TreeSeed seed, Team& team) {
+void Grower::start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
+                        Team& team) {
   while (scratch_.size() < static_cast<std::size_t>(team.size()))
     scratch_.push_back(
         std::make_unique<Scratch>(sorted_ ? sorted_block + 16 : histograms_.max_bins(), channels_));
-  const auto bits = counter_hash(seed.seed, Purpose::gradient_rounding, seed.tree, output);
-  rows_.prepare(gradients, output, sample, static_cast<std::uint32_t>(bits), team);
-  columns_.start_tree(seed.seed, seed.tree);
+  const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
+  rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
+  columns_.start_tree(request.seed, request.number);
   if (sorted_)
     sorted_->start_tree(rows_.rows(), columns_.of_tree(), team);
   else if (columns_.samples_trees())

@@ -30,9 +30,12 @@
 
 namespace arboost {
 
-// Where the random choices of a tree come from: the seed of the fit and the number of the tree.
-struct TreeSeed {
-  std::uint64_t seed, tree;
+// What one tree is asked for.
+struct TreeRequest {
+  std::uint64_t seed, number;  // random choices are hashes of the fit's seed and the tree's number
+  double rate;                 // values are multiplied by it
+  const Sample* sample;        // rows it is grown on; null: all training rows
+  bool leaves_from_all_rows;   // values come from all training rows even so
 };
 
 class Grower {
@@ -49,10 +52,9 @@ class Grower {
   // a round; other candidates need nothing.
   void propose(const Gradients& gradients, Team& team);
 
-  // Appends one tree for `output` (0 for vector leaves) to the forest, grown on a sample of the
-  // training rows, or on all of them for null. Values are multiplied by `rate`.
-  void grow(const Gradients& gradients, std::size_t output, const Sample* sample, TreeSeed seed,
-            double rate, GrownTrees& forest, Team& team);
+  // Appends one tree for `output` (0 for vector leaves) to the forest.
+  void grow(const Gradients& gradients, std::size_t output, const TreeRequest& request,
+            GrownTrees& forest, Team& team);
 
   // Of the last tree: the leaf that each of its rows ended in, by number; the rows; and the sums
   // [node][output][g, h] of gradients over them.
@@ -82,8 +84,8 @@ class Grower {
     std::vector<std::uint32_t> features;
   };
 
-  void start_tree(const Gradients& gradients, std::size_t output, const Sample* sample,
-                  TreeSeed seed, Team& team);
+  void start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
+                  Team& team);
   void start_gain();
   void start_root(Team& team);
   void work(int member, Team& team);
@@ -109,13 +111,17 @@ class Grower {
   GrowNode& new_node(std::size_t begin, std::size_t end, int buffer, std::int64_t depth);
   double node_score(const GrowNode& node) const;
 
-  // The finished tree: leaf of each row, exact sums of its nodes, then flat arrays.
-  void finish_tree(double rate, GrownTrees& forest, Team& team);
-  void assign_leaves(Team& team);
-  std::vector<std::int64_t> node_sums(const TreePairs& pairs, Team& team) const;
+  // The finished tree: its splits, the leaf of each row, exact sums of its nodes, and values.
+  void finish_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
+                   GrownTrees& forest, Team& team);
+  void append_splits(GrownTrees& forest) const;
   std::int32_t table_bin(const GrowNode& node) const;
-  void append_tree(const std::vector<std::int64_t>& sums, const TreePairs& pairs, double rate,
-                   GrownTrees& forest) const;
+  void assign_leaves(Team& team);
+  class NodeSums;
+  std::vector<std::int64_t> node_sums(const TreePairs& pairs, Team& team) const;
+  std::vector<std::int64_t> walked_sums(const TreePairs& pairs, const GrownTrees& forest,
+                                        Team& team);
+  void set_values(const std::vector<std::int64_t>& sums, double rate, GrownTrees& forest) const;
 
   const Codes& table_;                  // what trees speak of
   std::unique_ptr<Proposal> proposal_;  // candidates for each round, else null

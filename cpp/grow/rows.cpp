@@ -82,6 +82,12 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
     prepare_wide(pairs, team);
 }
 
+void RowPartition::use_all(const Gradients& gradients, std::size_t output, Team& team) {
+  weights_ = nullptr;
+  rows_ = training_rows();
+  pairs_ = pairs_of_rows(gradients, output, team);
+}
+
 TreePairs RowPartition::pairs_of_rows(const Gradients& gradients, std::size_t output, Team& team) {
   if (rows_.positions != nullptr) return gather(gradients, output, team);
   const auto first = static_cast<std::ptrdiff_t>(output), n = std::ptrdiff_t{sums_.outputs};

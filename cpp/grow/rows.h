@@ -44,6 +44,9 @@ class RowPartition {
   void prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                std::uint32_t seed, Team& team);
 
+  // From now on the tree's rows are all training rows; its elements are void.
+  void use_all(const Gradients& gradients, std::size_t output, Team& team);
+
   // What the elements' row ids are rows of: the table, or a copy of the sample's rows.
   const Codes& codes() const { return rows_.copied ? few_ : codes_; }
   std::size_t n_training() const { return n_training_; }

@@ -6,7 +6,7 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t chunk_rows = 8192;
+constexpr std::size_t chunk_rows = 4096;
 
 void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
@@ -36,8 +36,8 @@ void GrownTrees::validate(const Codes& codes) const {
   }
 }
 
-void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows, double factor,
-                      ScoreRows scores, Team& team) const {
+void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows, Team& team,
+                      UseLeaves use) const {
   const std::size_t start = first(tree), n = n_nodes(tree);
   std::vector<WalkNode> nodes(n);
   std::vector<int> depth(n, 0);
@@ -54,18 +54,26 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
     const std::uint32_t missing = default_left[start + i] ? codes.n_bins[f] : ~std::uint32_t{0};
     nodes[i] = {f, static_cast<std::uint32_t>(bin[start + i]), missing, child};
   }
-  const WalkArgs args{.codes = codes,
-                      .rows = rows,
-                      .nodes = nodes.data(),
-                      .values = values(tree),
-                      .n_nodes = n,
-                      .depth = deepest,
-                      .width = width,
-                      .score_stride = scores.stride,
-                      .factor = factor};
+  const WalkArgs args{codes, rows, nodes.data(), n, deepest};
   team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    kernels().walk(args, begin, end, scores.scores);
+    std::uint32_t leaves[chunk_rows];
+    kernels().walk(args, begin, end, leaves);
+    use(begin, end, leaves);
   });
+}
+
+void GrownTrees::add(std::size_t tree, const Codes& codes, const TreeRows& rows, double factor,
+                     ScoreRows scores, Team& team) const {
+  std::vector<double> scaled(values(tree), values(tree) + n_nodes(tree) * width);
+  for (double& v : scaled) v *= factor;
+  walk(tree, codes, rows, team,
+       [&](std::size_t begin, std::size_t end, const std::uint32_t* leaves) {
+         for (std::size_t i = begin; i < end; ++i) {
+           const double* v = scaled.data() + leaves[i - begin] * width;
+           double* score = scores.scores + i * scores.stride;
+           for (std::size_t k = 0; k < width; ++k) score[k] += v[k];
+         }
+       });
 }
 
 void GrownTrees::set_values(std::size_t tree, std::span<const double> new_values,

@@ -69,9 +69,15 @@ struct GrownTrees {
   const double* values(std::size_t tree) const { return value.data() + first(tree) * width; }
   double* values(std::size_t tree) { return value.data() + first(tree) * width; }
 
-  // scores += factor * the tree's values, for rows of codes that were made with the same edges.
-  void walk(std::size_t tree, const Codes& codes, const TreeRows& rows, double factor,
-            ScoreRows scores, Team& team) const;
+  // Finds the leaves of rows of codes that were made with the same edges, and calls
+  // use(begin, end, leaves) for numbers [begin, end) of the rows, from several threads.
+  using UseLeaves = FunctionRef<void(std::size_t, std::size_t, const std::uint32_t*)>;
+  void walk(std::size_t tree, const Codes& codes, const TreeRows& rows, Team& team,
+            UseLeaves use) const;
+
+  // scores += factor * the tree's values, for such rows.
+  void add(std::size_t tree, const Codes& codes, const TreeRows& rows, double factor,
+           ScoreRows scores, Team& team) const;
 
   // Other values for a tree, [node][width]. Under monotone constraints they are moved so that the
   // tree keeps to them: at each split on a constrained feature, the leaves of both sides stay on

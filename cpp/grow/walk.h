@@ -19,15 +19,10 @@ constexpr std::size_t walk_lanes = 16;  // rows that walk together: their loads 
 
 template <class Code, class RowAt>
 void walk_rows(const WalkArgs& args, std::size_t begin, std::size_t end, RowAt row_at,
-               double* scores) {
+               std::uint32_t* leaves) {
   const Code* columns = args.codes.column<Code>(0);
   const std::size_t n_rows = args.codes.n_rows;
   const WalkNode* ARBOOST_RESTRICT nodes = args.nodes;
-  const auto finish = [&](std::size_t i, std::uint32_t node) {
-    double* score = scores + i * args.score_stride;
-    for (std::size_t k = 0; k < args.width; ++k)
-      score[k] += args.factor * args.values[node * args.width + k];
-  };
   const auto next = [=](std::uint32_t node, RowId row) {
     const WalkNode at = nodes[node];
     const std::uint32_t code = columns[at.feature * n_rows + row];
@@ -48,22 +43,22 @@ void walk_rows(const WalkArgs& args, std::size_t begin, std::size_t end, RowAt r
       }
       if (moved == 0) break;
     }
-    for (std::size_t j = 0; j < walk_lanes; ++j) finish(i + j, node[j]);
+    for (std::size_t j = 0; j < walk_lanes; ++j) leaves[i - begin + j] = node[j];
   }
   for (; i < end; ++i) {
     std::uint32_t node = 0;
     for (int step = 0; step < args.depth; ++step) node = next(node, row_at(i));
-    finish(i, node);
+    leaves[i - begin] = node;
   }
 }
 
 template <class Code>
-void walk_codes(const WalkArgs& args, std::size_t begin, std::size_t end, double* scores) {
+void walk_codes(const WalkArgs& args, std::size_t begin, std::size_t end, std::uint32_t* leaves) {
   const TreeRows rows = args.rows;
   if (rows.is_all())
-    walk_rows<Code>(args, begin, end, [](std::size_t i) { return static_cast<RowId>(i); }, scores);
+    walk_rows<Code>(args, begin, end, [](std::size_t i) { return static_cast<RowId>(i); }, leaves);
   else
-    walk_rows<Code>(args, begin, end, [rows](std::size_t i) { return rows.row(i); }, scores);
+    walk_rows<Code>(args, begin, end, [rows](std::size_t i) { return rows.row(i); }, leaves);
 }
 
 #if defined(__AVX512BW__)
@@ -79,9 +74,10 @@ struct Program {
     std::uint8_t bin;
     std::uint8_t missing;  // the missing code where that goes left, or the bin once more
     std::uint8_t leaves_left;
+    bool left_splits, right_splits;  // children that are no leaves
   };
   Comparison comparisons[most_leaves];
-  double values[most_leaves];  // by number
+  std::uint32_t nodes[most_leaves];  // the leaves, by number
   std::size_t n_comparisons = 0;
   bool has_missing = false;
 
@@ -95,7 +91,7 @@ struct Program {
     for (std::size_t i = 0; i < args.n_nodes; ++i) {
       const WalkNode& node = args.nodes[i];
       if (node.left == i) {
-        values[first_leaf[i]] = args.factor * args.values[i];
+        nodes[first_leaf[i]] = static_cast<std::uint32_t>(i);
         continue;
       }
       first_leaf[node.left] = first_leaf[i];
@@ -109,7 +105,9 @@ struct Program {
           .left = static_cast<std::uint16_t>(node.left),
           .bin = bin,
           .missing = missing_left ? static_cast<std::uint8_t>(node.missing_left) : bin,
-          .leaves_left = static_cast<std::uint8_t>(n_leaves[node.left])};
+          .leaves_left = static_cast<std::uint8_t>(n_leaves[node.left]),
+          .left_splits = n_leaves[node.left] > 1,
+          .right_splits = n_leaves[node.left + 1] > 1};
     }
   }
 };
@@ -128,52 +126,57 @@ void run(const Program& program, const std::uint8_t* rows, std::uint8_t* leaves)
     const Program::Comparison& step = program.comparisons[c];
     const __m512i bin = _mm512_set1_epi8(static_cast<char>(step.bin));
     const __m512i passed = _mm512_set1_epi8(static_cast<char>(step.leaves_left));
+    __mmask64 reached[groups], right[groups];
     for (std::size_t k = 0; k < groups; ++k) {
       const __m512i codes = _mm512_loadu_si512(rows + step.column + 64 * k);
-      const __mmask64 reached = masks[step.node][k];
-      __mmask64 right = _mm512_mask_cmpgt_epu8_mask(reached, codes, bin);
+      reached[k] = _load_mask64(&masks[step.node][k]);
+      right[k] = _mm512_mask_cmpgt_epu8_mask(reached[k], codes, bin);
       if constexpr (has_missing)
-        right = _mm512_mask_cmpneq_epu8_mask(right, codes,
-                                             _mm512_set1_epi8(static_cast<char>(step.missing)));
-      found[k] = _mm512_mask_add_epi8(found[k], right, found[k], passed);
-      masks[step.left][k] = reached ^ right;
-      masks[step.left + 1][k] = right;
+        right[k] = _mm512_mask_cmpneq_epu8_mask(right[k], codes,
+                                                _mm512_set1_epi8(static_cast<char>(step.missing)));
+      found[k] = _mm512_mask_add_epi8(found[k], right[k], found[k], passed);
     }
+    if (step.left_splits)
+      for (std::size_t k = 0; k < groups; ++k) masks[step.left][k] = masks[step.node][k] ^ right[k];
+    if (step.right_splits)
+      for (std::size_t k = 0; k < groups; ++k) _store_mask64(&masks[step.left + 1][k], right[k]);
   }
   for (std::size_t k = 0; k < groups; ++k) _mm512_storeu_si512(leaves + 64 * k, found[k]);
 }
 
 // All rows of the table in order, as far as whole groups go; returns where they end.
 std::size_t walk_together(const WalkArgs& args, std::size_t begin, std::size_t end,
-                          double* scores) {
+                          std::uint32_t* leaves) {
   constexpr std::size_t groups = 4;
   const Program program(args);
-  std::uint8_t leaves[64 * groups];
+  std::uint8_t numbers[64 * groups];
   std::size_t i = begin;
-  for (; i + sizeof leaves <= end; i += sizeof leaves) {
+  for (; i + sizeof numbers <= end; i += sizeof numbers) {
     const std::uint8_t* rows = args.codes.column<std::uint8_t>(0) + i;
-    program.has_missing ? run<groups, true>(program, rows, leaves)
-                        : run<groups, false>(program, rows, leaves);
-    for (std::size_t j = 0; j < sizeof leaves; ++j)
-      scores[(i + j) * args.score_stride] += program.values[leaves[j]];
+    program.has_missing ? run<groups, true>(program, rows, numbers)
+                        : run<groups, false>(program, rows, numbers);
+    for (std::size_t j = 0; j < sizeof numbers; ++j)
+      leaves[i - begin + j] = program.nodes[numbers[j]];
   }
   return i;
 }
 
 #endif
 
-void walk(const WalkArgs& args, std::size_t begin, std::size_t end, double* scores) {
+void walk(const WalkArgs& args, std::size_t begin, std::size_t end, std::uint32_t* leaves) {
 #if defined(__AVX512BW__)
-  if (args.codes.width == 1 && args.width == 1 && args.rows.is_all() &&
-      args.n_nodes < 2 * most_leaves)
-    begin = walk_together(args, begin, end, scores);
+  if (args.codes.width == 1 && args.rows.is_all() && args.n_nodes < 2 * most_leaves) {
+    const std::size_t done = walk_together(args, begin, end, leaves);
+    leaves += done - begin;
+    begin = done;
+  }
 #endif
   if (args.codes.width == 1)
-    walk_codes<std::uint8_t>(args, begin, end, scores);
+    walk_codes<std::uint8_t>(args, begin, end, leaves);
   else if (args.codes.width == 2)
-    walk_codes<std::uint16_t>(args, begin, end, scores);
+    walk_codes<std::uint16_t>(args, begin, end, leaves);
   else
-    walk_codes<std::uint32_t>(args, begin, end, scores);
+    walk_codes<std::uint32_t>(args, begin, end, leaves);
 }
 
 }  // namespace

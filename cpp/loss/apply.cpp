@@ -154,16 +154,4 @@ double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team) {
   return total.loss / total.weight / (several_losses ? static_cast<double>(rows.outputs) : 1.0);
 }
 
-void add_leaves(const std::uint32_t* leaf_of_row, const double* values, std::size_t width,
-                std::size_t output, std::size_t n_rows, std::size_t outputs, double* scores,
-                Team& team) {
-  team.for_chunks(0, n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const double* value = values + leaf_of_row[i] * width;
-      double* score = scores + i * outputs + output;
-      for (std::size_t k = 0; k < width; ++k) score[k] += value[k];
-    }
-  });
-}
-
 }  // namespace arboost

@@ -39,10 +39,4 @@ double max_weight(const double* weight, std::size_t n_rows, Team& team);
 // Throws std::invalid_argument, saying what to do, when the bound is infinite or NaN.
 void require_finite(double bound, const char* what);
 
-// scores[row][output] += values[leaf_of_row[row]] for rows of one output, or for vector leaves
-// scores[row][k] += values[leaf][k].
-void add_leaves(const std::uint32_t* leaf_of_row, const double* values, std::size_t width,
-                std::size_t output, std::size_t n_rows, std::size_t outputs, double* scores,
-                Team& team);
-
 }  // namespace arboost

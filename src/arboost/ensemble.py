@@ -259,7 +259,14 @@ class Training:
         for output in recipe.tree_outputs:
             number = self.grower.n_trees
             self.grower.grow(
-                self._gradients, output, self.seed, number, rate, sample, self.n_threads
+                self._gradients,
+                output,
+                self.seed,
+                number,
+                rate,
+                sample,
+                recipe.rows.leaves_from_all_rows,
+                self.n_threads,
             )
             values = self._other_values(output)
             if values is not None:

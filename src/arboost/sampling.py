@@ -31,6 +31,15 @@ class RowSampling:
     rate: float = 1.0
     reg_lambda: float = 1.0
 
+    @property
+    def leaves_from_all_rows(self) -> bool:
+        """Whether only splits are chosen by the sample, and leaves hold what all rows say.
+
+        A tree of many leaves on few rows learns their noise, and the weights of rare rows make it
+        worse. Values from all rows cost one pass, and leave only the choice of splits to chance.
+        """
+        return self.method == "gradient_based"
+
     def draw(
         self, gradients: core.Gradients, out: core.Sample, *, seed: int, draw: int, n_threads: int
     ) -> core.Sample | None:
