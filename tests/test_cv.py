@@ -113,7 +113,7 @@ def test_early_stopping_on_the_mean(data, extra):
         assert model.n_iter_ == result.best_index + 1
         assert model.best_iteration_ == result.best_index
         # The model is the best round itself, with the weights that its trees had then.
-        loss = np.mean((model.predict(X[held_out]) - y[held_out]) ** 2) / 2
+        loss = np.mean((model.predict(X[held_out]) - y[held_out]) ** 2)
         assert loss == pytest.approx(result.scores["squared_error"][fold, result.best_index])
 
 

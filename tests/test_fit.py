@@ -75,7 +75,7 @@ def test_weights_of_validation_rows(X, y):
     weight = np.arange(50) % 3  # rows of weight 0 do not count
     model = GradientBoostingRegressor(n_estimators=3)
     model.fit(X, y, X_val=X[:50], y_val=y[:50], sample_weight_val=weight)
-    expected = np.average((model.predict(X[:50]) - y[:50]) ** 2, weights=weight) / 2
+    expected = np.average((model.predict(X[:50]) - y[:50]) ** 2, weights=weight)
     np.testing.assert_allclose(model.evals_result_["validation"]["squared_error"][-1], expected)
 
 
@@ -258,7 +258,7 @@ def test_early_stopping_of_continued_training(X, y):
     assert new.n_iter_ == new.best_iteration_ + 1
     curve = new.evals_result_["validation"]["squared_error"]
     assert new.best_score_ == curve[new.best_iteration_ - 5]
-    expected = np.mean((new.predict(X[300:]) - y[300:]) ** 2) / 2
+    expected = np.mean((new.predict(X[300:]) - y[300:]) ** 2)
     np.testing.assert_allclose(new.best_score_, expected)
 
 

@@ -71,7 +71,7 @@ def test_regression_through_a_link(rng):
 
 
 BUILT_IN = {
-    "squared_error": (losses.make("squared_error"), "rmse", lambda rmse: rmse**2 / 2),
+    "squared_error": (losses.make("squared_error"), "rmse", lambda rmse: rmse**2),
     "absolute_error": (losses.make("absolute_error"), "mae", lambda mae: mae),
     "poisson": (losses.make("poisson"), "poisson_deviance", lambda value: value / 2),
     "gamma": (losses.make("gamma"), "gamma_deviance", lambda value: value / 2),
@@ -217,7 +217,7 @@ def test_one_class_only(name, loss):
 @pytest.mark.parametrize(
     ("given", "loss", "name"),
     [
-        (None, FakeLoss(), "squared_error"),
+        (None, FakeLoss("absolute_error"), "absolute_error"),
         (None, LOGISTIC, "log_loss"),
         ("log_loss", SOFTMAX, "log_loss"),
         ("quantile", FakeLoss("quantile", "ordered", 3), "quantile"),

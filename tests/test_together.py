@@ -153,7 +153,7 @@ def test_validation_columns_are_matched_by_name(X):
     y = X[:, 0]
     model = GradientBoostingRegressor(n_estimators=5)
     model.fit(frame, y, X_val=frame[["c", "a", "b"]], y_val=y)
-    expected = np.mean((model.predict(frame) - y) ** 2) / 2
+    expected = np.mean((model.predict(frame) - y) ** 2)
     np.testing.assert_allclose(model.evals_result_["validation"]["squared_error"][-1], expected)
     with pytest.raises(SchemaError, match="now missing:\n- c"):
         model.fit(frame, y, X_val=frame[["a", "b"]], y_val=y)
@@ -201,7 +201,7 @@ def test_validation_by_other_tree_methods(X, method):
     y = X[:, 0]
     model = GradientBoostingRegressor(tree_method=method, n_estimators=5)
     model.fit(X, y, X_val=X[:20] + 0.01, y_val=y[:20])
-    expected = np.mean((model.predict(X[:20] + 0.01) - y[:20]) ** 2) / 2
+    expected = np.mean((model.predict(X[:20] + 0.01) - y[:20]) ** 2)
     np.testing.assert_allclose(model.evals_result_["validation"]["squared_error"][-1], expected)
 
 
