@@ -193,7 +193,7 @@ def test_leaf_values_minimise_the_loss(name, rng):
 
 @pytest.mark.parametrize("name", NEWTON)
 def test_leaf_values_are_newton_steps(name, rng):
-    """By differences of the mean loss; with K classes (K - 1) / K of a step for each class alone."""
+    """By differences of the mean loss; with K classes (K - 1) / K of a step for each alone."""
     loss = LOSSES[name]
     target, scores = problem(name, rng, n=200)
     step, k = leaf_step(loss, target, scores), loss.n_outputs
