@@ -30,6 +30,8 @@ LOSSES = {
     "exponential": make("exponential"),
 }
 SMOOTH = ["squared_error", "poisson", "gamma", "tweedie", "logistic", "softmax", "exponential"]
+NEWTON = ["logistic", "softmax", "exponential"]  # minima without a formula, or at infinity
+MINIMISED = [name for name in SMOOTH if name not in NEWTON]
 ORDERED = ["absolute_error", "quantile", "quantiles", "huber"]
 each_loss = pytest.mark.parametrize("name", LOSSES)
 
@@ -175,23 +177,45 @@ def test_start_is_the_best_constant(name, weighted, rng):
     assert value(start) <= best.fun + 1e-12 * abs(best.fun)
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+def leaf_step(loss, target, scores):
+    """The step of one leaf that holds all rows."""
+    g, h = gradients(loss, target, scores)
+    return loss.leaf_values(g.sum(axis=0), h.sum(axis=0))
+
+
+@pytest.mark.parametrize("name", MINIMISED)
 def test_leaf_values_minimise_the_loss(name, rng):
-    """One leaf of all rows, from sums at scores that are all the same or all different."""
     loss = LOSSES[name]
     target, scores = problem(name, rng, n=200)
-    if name in ("logistic", "softmax"):
-        # One Newton step, which ends in the minimum only when it starts close to it.
-        scores[:] = loss.start(target) + 1e-4
-    g, h = gradients(loss, target, scores)
-    step = loss.leaf_values(g.sum(axis=0), h.sum(axis=0))
-    if name == "softmax":
-        p = np.exp(scores[0]) / np.exp(scores[0]).sum()
-        expected = -3 / 4 * g.sum(axis=0) / (p * (1 - p) * target.weight.sum())
-        np.testing.assert_allclose(step, expected, rtol=1e-4)
-        return
     found = optimize.minimize_scalar(lambda s: loss.value(target, scores + s, 1))
-    assert step[0] == pytest.approx(found.x, abs=1e-5)
+    assert leaf_step(loss, target, scores)[0] == pytest.approx(found.x, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", NEWTON)
+def test_leaf_values_are_newton_steps(name, rng):
+    """By differences of the mean loss; with K classes (K - 1) / K of a step for each alone."""
+    loss = LOSSES[name]
+    target, scores = problem(name, rng, n=200)
+    step, k = leaf_step(loss, target, scores), loss.n_outputs
+    assert (np.abs(step) < 9).all()  # the limit is not what is tested here
+    width = 1e-3
+    for output in range(k):
+        move = np.eye(k)[output] * width
+        up, here, down = (loss.value(target, scores + s * move, 1) for s in (1, 0, -1))
+        newton = -(up - down) / 2 * width / (up - 2 * here + down)
+        assert step[output] == pytest.approx((k - 1) / k * newton if k > 1 else newton, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", NEWTON)
+def test_newton_steps_end_in_the_minimum(name, rng):
+    loss = LOSSES[name]
+    target, scores = problem(name, rng, n=200)
+    found = optimize.minimize(lambda s: loss.value(target, scores + s, 1), np.zeros(loss.n_outputs))
+    at = scores
+    for _ in range(30):
+        at = at + leaf_step(loss, target, at)
+    assert loss.value(target, at, 1) == pytest.approx(found.fun, rel=1e-9)
+    assert np.abs(leaf_step(loss, target, at)).max() < 1e-6
 
 
 def test_huber_goes_on_where_most_residuals_are_0():

@@ -31,8 +31,11 @@ def test_share_of_rows_below(spread, alpha, boosting):
     X, y = spread
     model = quantile(alpha, boosting=boosting, max_depth=3).fit(X, y)
     assert np.mean(y <= model.predict(X)) == pytest.approx(alpha, abs=0.02)
-    grid = np.linspace(0.5, 3.5, 7).reshape(-1, 1)
-    np.testing.assert_allclose(model.predict(grid), alpha * grid[:, 0], atol=0.3)
+    # On average over the column: what single leaves of a few rows say is chance. The spread of a
+    # sample's quantile goes with sqrt(alpha (1 - alpha)).
+    grid = np.linspace(0.2, 3.8, 200).reshape(-1, 1)
+    errors = np.abs(model.predict(grid) - alpha * grid[:, 0])
+    assert errors.mean() < 0.2 * np.sqrt(alpha * (1 - alpha))
 
 
 @pytest.mark.parametrize("alpha", QUANTILES)

@@ -32,7 +32,7 @@ from arboost import GradientBoostingClassifier, GradientBoostingRegressor
 
 xgboost = pytest.importorskip("xgboost")
 
-METHODS = ["hist"]
+METHODS = ["hist", "exact"]
 TIE = 1e-6  # relative to the score of the better split
 MOST_TIES = 0.15  # share of the nodes; nearly all cases have none
 SMALLEST_GAIN = 1e-6  # XGBoost makes no split of a smaller one

@@ -143,7 +143,13 @@ class FromFunctions(Loss):
         return float(self.functions.value(y, score, _weights(target)))
 
     def _checked(self, array: object, which: str, n_rows: int) -> Floats:
-        values = np.ascontiguousarray(array, np.float64)
+        try:
+            values = np.ascontiguousarray(array, np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"gradients of the loss {self.name!r} returned {which} derivatives that are not "
+                f"numbers ({error}). Return NumPy arrays of numbers."
+            ) from error
         if values.shape != (n_rows,):
             raise ValueError(
                 f"gradients of the loss {self.name!r} returned {which} derivatives of shape "
