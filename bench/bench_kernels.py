@@ -124,12 +124,17 @@ def main() -> None:
     time_search(rng, report)
     for depth in (1, 8):
         grown = grower(codes, depth=depth)
-        seconds = best_of(5, lambda grown=grown: grown.grow(gradients, 0, 0, 0, 0.1, None, False, threads))
+        seconds = best_of(
+            5,
+            lambda grown=grown: grown.grow(
+                gradients, 0, seed=0, tree=0, rate=0.1, n_threads=threads
+            ),
+        )
         report.show(
             f"one tree of depth {depth}, all in", seconds, cells * depth, "(row, feature, level)"
         )
     stump = grower(codes, depth=1)
-    stump.grow(gradients, 0, 0, 0, 0.1, None, False, threads)
+    stump.grow(gradients, 0, seed=0, tree=0, rate=0.1, n_threads=threads)
     report.show("add leaves", best_of(5, lambda: stump.add_leaves(scores, 0, threads)), n, "row")
     sizes = {"rows": n, "features": FEATURES, "threads": threads}
     harness.save(args, sizes | {"nanoseconds": report.nanoseconds})

@@ -116,8 +116,9 @@ struct Codes {
   std::size_t row_stride = 0;  // bytes from one row to the next in by_row, a multiple of 8
   Buffer<std::uint8_t> by_row;
   Buffer<std::uint8_t> by_column;
-  std::vector<std::uint32_t> n_bins;      // codes for values, per feature
-  std::vector<std::uint8_t> has_missing;  // 1 where a training value is missing
+  std::vector<std::uint32_t> n_bins;       // codes for values, per feature
+  std::vector<std::uint8_t> has_missing;   // 1 where a training value is missing
+  std::vector<std::vector<double>> edges;  // between the bins, per feature
   // Histogram slots: feature f owns slots [first_slot[f], first_slot[f + 1]), one for each value
   // code and one more where values are missing. Throws where they are more than 2^31 - 1.
   std::vector<std::uint32_t> first_slot;

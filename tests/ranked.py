@@ -54,7 +54,7 @@ def grow(codes, gradients, params, *, rows=None, sample=None, n_trees=1, n_threa
     grower = _core.Grower(codes, gradients.to_numpy().shape[1], params, rows)
     for tree in range(n_trees):
         grower.propose(gradients, n_threads)
-        grower.grow(gradients, 0, 5, tree, 0.5, sample, False, n_threads)
+        grower.grow(gradients, 0, seed=5, tree=tree, rate=0.5, sample=sample, n_threads=n_threads)
     return grower.trees()
 
 

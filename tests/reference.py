@@ -87,9 +87,12 @@ def units(fixed: np.ndarray, seed: int) -> tuple[np.ndarray, tuple[int, int]]:
 class ReferenceGrower:
     """Grows one tree on codes (n, features); a code equal to n_bins[f] is missing."""
 
-    def __init__(self, codes, n_bins, fixed, exponents, settings, seed=0):
+    def __init__(self, codes, n_bins, fixed, exponents, settings, seed=0, edges=None, turn=0):
         self.codes, self.n_bins, self.fixed = codes, n_bins, fixed
         self.exponents, self.settings = exponents, settings
+        self.edges = edges or [np.arange(bins - 1) + 0.5 for bins in n_bins]
+        # Of equal splits the first in turn is taken.
+        self.features = np.roll(np.arange(codes.shape[1]), -(turn % codes.shape[1]))
         self.units, shifts = units(fixed, seed)
         self.g_unit = 2.0 ** (shifts[0] - exponents[0])
         self.h_unit = 2.0 ** (shifts[1] - exponents[1])
@@ -147,7 +150,7 @@ class ReferenceGrower:
         best = own + max(s.gamma / unit, 1e-10 * abs(own))
         if node.depth >= s.max_depth or len(rows) < 2 * s.min_samples_leaf:
             return
-        for f in range(self.codes.shape[1]):
+        for f in self.features.tolist():
             if not self.may_use(node, f):
                 continue
             code = self.codes[rows, f]
@@ -171,15 +174,17 @@ class ReferenceGrower:
                     if total is not None and total > best + 1e-13 * abs(best):
                         best = total
                         node.gain, node.feature = total - own, f
-                        node.bin = self.middle(code[~left & ~missing], b, self.n_bins[f])
+                        node.bin = self.middle(f, code[~left & ~missing], b)
                         node.missing_left = missing_left
                         if not missing.any():
                             node.missing_left = 2 * h[0].sum() >= h_all.sum()
 
-    @staticmethod
-    def middle(right, b, n_bins):
-        """The middle of the bins that split the rows as b does, the lowest of them."""
-        return b + (right.min() - b - 1) // 2 if len(right) else n_bins - 1
+    def middle(self, f, right, b):
+        """Of the bins that split the rows as b does, that with the edge nearest to their middle."""
+        if len(right) == 0:
+            return self.n_bins[f] - 1
+        edges = self.edges[f][b : right.min()]
+        return b + int(np.argmin(np.abs(edges - (edges[0] / 2 + edges[-1] / 2))))
 
     def grow(self):
         """Nodes by id; splits in the order of the settings."""

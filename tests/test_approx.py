@@ -123,7 +123,7 @@ def test_candidates_follow_the_hessians_of_each_round():
         h = np.where(side, 1.0, 1e-4)[:, np.newaxis]
         gradients = gradients_of(np.sin(x / 500)[:, np.newaxis] * h, h)
         grower.propose(gradients, 1)
-        grower.grow(gradients, 0, 0, 0, 1.0, None, False, 1)
+        grower.grow(gradients, 0, seed=0, tree=0, rate=1.0, n_threads=1)
         trees = grower.trees()
         start = trees["tree_start"][-2]
         cuts = trees["bin"][start:][trees["left"][start:] > 0]
@@ -160,7 +160,7 @@ def test_samples_rows_columns_and_constraints(candidates):
     )
     grower = _core.Grower(ranks, 1, params, rows)
     grower.propose(gradients, 1)
-    grower.grow(gradients, 0, 1, 0, 1.0, sample, False, 1)
+    grower.grow(gradients, 0, seed=1, tree=0, rate=1.0, sample=sample, n_threads=1)
     trees, leaf = grower.trees(), grower.leaf_of_row()
     assert np.bincount(leaf[leaf != 2**32 - 1]).sum() == len(sample.positions())
     counts = np.bincount(leaf[leaf != 2**32 - 1])
@@ -184,4 +184,4 @@ def test_a_round_needs_candidates():
     ranks, _, g, h = problem(10, 100)
     grower = _core.Grower(ranks, 1, params_of(PER_ROUND))
     with pytest.raises(RuntimeError, match="proposed"):
-        grower.grow(gradients_of(g, h), 0, 1, 0, 1.0, None, False, 1)
+        grower.grow(gradients_of(g, h), 0, seed=1, tree=0, rate=1.0, n_threads=1)

@@ -94,7 +94,9 @@ def assert_like_reference(matrix, g, h, s, **tree):
     found = grow(ranks, gradients, params_of(VALUES, **tree))
     fixed = gradients.to_numpy().astype(np.int64)
     exponents = (gradients.g_exponent, gradients.h_exponent)
-    oracle = reference.ReferenceGrower(ranks.to_numpy(), ranks.n_bins.tolist(), fixed, exponents, s)
+    oracle = reference.ReferenceGrower(
+        ranks.to_numpy(), ranks.n_bins.tolist(), fixed, exponents, s, edges=ranks.edges
+    )
     nodes = oracle.grow()
     assert len(nodes) == len(found["left"])
     for node in nodes:
@@ -155,7 +157,7 @@ def test_scores_of_rows_outside_the_sample():
     sample = _core.Sample()
     sample.draw(3000, 0.5, 1, 0, 1)
     grower = _core.Grower(ranks, 1, params_of(VALUES))
-    grower.grow(gradients, 0, 5, 0, 0.5, sample, False, 1)
+    grower.grow(gradients, 0, seed=5, tree=0, rate=0.5, sample=sample, n_threads=1)
     scores, walked = np.zeros((3000, 1)), np.zeros((3000, 1))
     grower.add_leaves(scores, 0, 1)
     wide = _core.encode(columns_of(matrix), None, list(ranks.edges), 1)

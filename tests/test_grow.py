@@ -29,23 +29,23 @@ def core_params(s: Settings, **more: object) -> _core.TreeParams:
     return params
 
 
-def grow(codes, n_bins, g, h, s, *, n_threads=1, seed=0, **more):
+def grow(codes, n_bins, g, h, s, *, n_threads=1, seed=0, turn=0, **more):
     """One tree of the core on matrices g, h (n, outputs): arrays, leaf of each row, gradients."""
     gradients = _core.Gradients(*g.shape, by_row=True)
     _core.set_gradients(g, h, gradients, n_threads)
     grower = _core.Grower(encode(codes, n_bins), g.shape[1], core_params(s, **more))
-    grower.grow(gradients, 0, seed, 0, 1.0, None, False, n_threads)
+    grower.grow(gradients, 0, seed=seed, tree=0, rate=1.0, turn=turn, n_threads=n_threads)
     return grower.trees(), grower.leaf_of_row(), gradients
 
 
-def assert_same_tree(codes, n_bins, g, h, s):
-    tree, leaf_of_row, gradients = grow(codes, n_bins, g, h, s)
+def assert_same_tree(codes, n_bins, g, h, s, turn=0):
+    tree, leaf_of_row, gradients = grow(codes, n_bins, g, h, s, turn=turn)
     fixed = gradients.to_numpy().astype(np.int64)
     np.testing.assert_array_equal(fixed[:, :, 0], fixed_point(g, np.abs(g).max())[0])
     np.testing.assert_array_equal(fixed[:, :, 1], fixed_point(h, h.max())[0])
     matrix = np.where(codes < 0, np.array(n_bins), codes)
     exponents = (gradients.g_exponent, gradients.h_exponent)
-    reference = ReferenceGrower(matrix, n_bins, fixed, exponents, s)
+    reference = ReferenceGrower(matrix, n_bins, fixed, exponents, s, turn=turn)
     nodes = reference.grow()
     assert len(nodes) == len(tree["left"])
     for node in nodes:
@@ -88,7 +88,7 @@ def problems(draw):
     if draw(st.booleans()):
         group = st.sets(st.sampled_from(features), min_size=1).map(sorted)
         s.interactions = draw(st.lists(group, min_size=1, max_size=3))
-    return codes, n_bins, g, h, s
+    return codes, n_bins, g, h, s, draw(st.integers(0, 5))
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -133,6 +133,14 @@ def test_huge_gradients_do_not_hide_the_others():
     g[:2] = [[1e6], [-1e6]]  # they cancel in every sum
     tree, *_ = grow(codes, [10], g, np.ones_like(g), Settings(max_depth=1))
     assert tree["bin"][0] == 4
+
+
+def test_of_equal_splits_the_first_in_turn_is_taken():
+    codes = np.repeat(np.arange(10)[:, np.newaxis] > 4, 4, axis=1).astype(int)
+    g = np.where(codes[:, :1] > 0, 1.0, -1.0)
+    for turn in range(9):
+        tree, *_ = grow(codes, [2] * 4, g, np.ones_like(g), Settings(max_depth=1), turn=turn)
+        assert tree["feature"][0] == turn % 4
 
 
 def wide_problem(n=60_000, features=9, outputs=1, seed=6):

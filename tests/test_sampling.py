@@ -46,7 +46,7 @@ def test_rows_of_a_table_grow_the_tree_of_a_table_of_these_rows(n, outputs):
     s = Settings(max_depth=6)
     alone, leaf, _ = grow(codes[rows], n_bins, g[rows], h[rows], s)
     grower = _core.Grower(encode(codes, n_bins), outputs, core_params(s), rows)
-    grower.grow(gradients_of(g[rows], h[rows]), 0, 0, 0, 1.0, None, False, 2)
+    grower.grow(gradients_of(g[rows], h[rows]), 0, seed=0, tree=0, rate=1.0, n_threads=2)
     for name in TREE_ARRAYS:
         assert grower.trees()[name].tobytes() == alone[name].tobytes()
     np.testing.assert_array_equal(grower.leaf_of_row(), leaf)
@@ -60,7 +60,7 @@ def test_rows_outside_a_sample_do_not_touch_the_tree(outputs):
     s = Settings(max_depth=6)
     alone, leaf, _ = grow(codes[inside], n_bins, g[inside], h[inside], s)
     grower = _core.Grower(encode(codes, n_bins), outputs, core_params(s))
-    grower.grow(gradients_of(g, h), 0, 0, 0, 1.0, sample, False, 1)
+    grower.grow(gradients_of(g, h), 0, seed=0, tree=0, rate=1.0, sample=sample, n_threads=1)
     tree = grower.trees()
     for name in ("feature", "bin", "left", "default_left"):
         np.testing.assert_array_equal(tree[name], alone[name])
@@ -75,7 +75,9 @@ def test_every_row_gets_the_value_of_its_leaf_sampled_or_not():
     codes, n_bins, g, h = wide_problem(n=5000)
     grower = _core.Grower(encode(codes, n_bins), 1, core_params(Settings(max_depth=7)))
     scores = np.zeros((5000, 1))
-    grower.grow(gradients_of(g, h), 0, 0, 0, 1.0, drawn(5000, 0.3), False, 2)
+    grower.grow(
+        gradients_of(g, h), 0, seed=0, tree=0, rate=1.0, sample=drawn(5000, 0.3), n_threads=2
+    )
     grower.add_leaves(scores, 0, 2)
     tree = grower.trees()
     np.testing.assert_array_equal(scores[:, 0], tree["value"][walked(tree, codes)])
@@ -91,7 +93,7 @@ def test_walks_over_codes_end_in_the_right_leaves(max_leaves, bins):
     g = rng.normal(size=(3001, 1))
     s = Settings(max_depth=np.inf, max_leaves=max_leaves, best_first=True, min_child_weight=0)
     grower = _core.Grower(encode(codes, [bins] * 4), 1, core_params(s))
-    grower.grow(gradients_of(g, np.ones_like(g)), 0, 0, 0, 1.0, None, False, 1)
+    grower.grow(gradients_of(g, np.ones_like(g)), 0, seed=0, tree=0, rate=1.0, n_threads=1)
     tree = grower.trees()
     assert (tree["left"] == 0).sum() == max_leaves
     other = rng.integers(0, bins, (2000, 4))
@@ -110,7 +112,7 @@ def test_walks_over_codes_end_in_the_right_leaves(max_leaves, bins):
 def test_a_walk_of_vector_leaves():
     codes, n_bins, g, h = wide_problem(n=2000, outputs=3)
     grower = _core.Grower(encode(codes, n_bins), 3, core_params(Settings(max_depth=4)))
-    grower.grow(gradients_of(g, h), 0, 0, 0, 1.0, None, False, 1)
+    grower.grow(gradients_of(g, h), 0, seed=0, tree=0, rate=1.0, n_threads=1)
     tree = grower.trees()
     scores = np.zeros((2000, 3))
     grower.add_tree(0, 2.0, encode(codes, n_bins), None, scores, 0, 2)
@@ -191,7 +193,7 @@ def test_sums_over_samples_by_gradient_have_the_mean_of_the_whole(reg_lambda):
     for draw in range(2000):
         sample = _core.Sample()
         sample.draw_by_gradient(gradients, 0.2, reg_lambda, 0, draw, 1)
-        grower.grow(gradients, 0, 0, 0, 1.0, sample, False, 1)
+        grower.grow(gradients, 0, seed=0, tree=0, rate=1.0, sample=sample, n_threads=1)
         sums.append(grower.leaf_sums(gradients, 0, 1)[0, 0])
     mean, spread = np.mean(sums, axis=0), np.std(sums, axis=0) / np.sqrt(len(sums))
     np.testing.assert_array_less(np.abs(mean - [g.sum(), h.sum()]), 4 * spread)
@@ -206,7 +208,7 @@ def test_a_weighted_sample_is_a_table_with_weights():
     s = Settings(max_depth=4, min_child_weight=5)
     alone, *_ = grow(codes[inside], n_bins, g[inside] * weights, h[inside] * weights, s)
     grower = _core.Grower(encode(codes, n_bins), 1, core_params(s))
-    grower.grow(gradients, 0, 0, 0, 1.0, sample, False, 1)
+    grower.grow(gradients, 0, seed=0, tree=0, rate=1.0, sample=sample, n_threads=1)
     tree = grower.trees()
     for name in ("feature", "bin", "left"):
         np.testing.assert_array_equal(tree[name], alone[name])
@@ -219,7 +221,7 @@ def grown_on_noise(s, *, n_features=20, tree=0, n_threads=1):
     g = rng.normal(size=(4000, 1))
     gradients = gradients_of(g, np.ones_like(g))
     grower = _core.Grower(encode(codes, [30] * n_features), 1, s)
-    grower.grow(gradients, 0, 0, tree, 1.0, None, False, n_threads)
+    grower.grow(gradients, 0, seed=0, tree=tree, rate=1.0, n_threads=n_threads)
     return grower.trees()
 
 
@@ -267,7 +269,7 @@ def test_values_that_are_set_keep_to_monotone_constraints():
     g = rng.normal(size=(3000, 1))
     params = core_params(Settings(max_depth=5, min_child_weight=0), monotone=[1, -1, 0])
     grower = _core.Grower(encode(codes, [20] * 3), 1, params)
-    grower.grow(gradients_of(g, np.ones_like(g)), 0, 0, 0, 1.0, None, False, 1)
+    grower.grow(gradients_of(g, np.ones_like(g)), 0, seed=0, tree=0, rate=1.0, n_threads=1)
     n_nodes = grower.n_nodes
     assert n_nodes > 15
     grower.set_values(rng.normal(size=(n_nodes, 1)))
@@ -283,7 +285,15 @@ def test_trees_come_back_as_they_were():
     codes, n_bins, g, h = wide_problem(n=3000)
     grower = _core.Grower(encode(codes, n_bins), 1, core_params(Settings()))
     for tree in range(3):
-        grower.grow(gradients_of(g, h), 0, 0, tree, 1.0, drawn(3000, 0.5, draw=tree), False, 1)
+        grower.grow(
+            gradients_of(g, h),
+            0,
+            seed=0,
+            tree=tree,
+            rate=1.0,
+            sample=drawn(3000, 0.5, draw=tree),
+            n_threads=1,
+        )
     other = _core.Grower(encode(codes, n_bins), 1, core_params(Settings()))
     other.restore(grower.trees())
     assert other.n_trees == 3
@@ -306,8 +316,40 @@ def test_trees_come_back_as_they_were():
 def test_trees_that_would_lead_nowhere_do_not_come_back(name, value):
     codes, n_bins, g, h = wide_problem(n=3000)
     grower = _core.Grower(encode(codes, n_bins), 1, core_params(Settings()))
-    grower.grow(gradients_of(g, h), 0, 0, 0, 1.0, None, False, 1)
+    grower.grow(gradients_of(g, h), 0, seed=0, tree=0, rate=1.0, n_threads=1)
     arrays = grower.trees()
     arrays[name][1] = value
     with pytest.raises(ValueError, match=r"tree|child|feature"):
         grower.restore(arrays)
+
+
+def test_leaves_from_all_rows():
+    """The sample chooses the splits, and every row counts in its leaf."""
+    codes, n_bins, g, h = wide_problem(n=5000)
+    gradients = gradients_of(g, h)
+    trees = []
+    for from_all in (False, True):
+        grower = _core.Grower(encode(codes, n_bins), 1, core_params(Settings(max_depth=5)))
+        grower.grow(
+            gradients,
+            0,
+            seed=0,
+            tree=0,
+            rate=1.0,
+            sample=drawn(5000, 0.3),
+            leaves_from_all_rows=from_all,
+            n_threads=2,
+        )
+        trees.append(grower.trees())
+        if from_all:
+            leaf = walked(trees[1], codes)
+            np.testing.assert_array_equal(grower.leaf_of_row(), leaf)
+            scores = np.zeros((5000, 1))
+            grower.add_leaves(scores, 0, 1)
+            np.testing.assert_array_equal(scores[:, 0], trees[1]["value"][leaf])
+    for name in ("feature", "bin", "left", "gain"):
+        np.testing.assert_array_equal(trees[0][name], trees[1][name])
+    is_leaf = trees[1]["left"] == 0
+    sums = [np.bincount(leaf, of[:, 0], len(is_leaf))[is_leaf] for of in (g, h)]
+    np.testing.assert_allclose(trees[1]["value"][is_leaf], -sums[0] / (sums[1] + 1), rtol=1e-6)
+    np.testing.assert_allclose(trees[1]["cover"][is_leaf], sums[1], rtol=1e-6)

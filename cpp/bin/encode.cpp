@@ -89,6 +89,7 @@ Codes encode(const Columns& table, const Rows& rows,
   codes.n_rows = rows.size();
   codes.n_features = table.columns.size();
   codes.has_missing.resize(codes.n_features);
+  for (const auto& column : edges) codes.edges.emplace_back(column.begin(), column.end());
   for (const auto& column : edges)
     codes.n_bins.push_back(static_cast<std::uint32_t>(column.size() + 1));
   const std::uint32_t most =

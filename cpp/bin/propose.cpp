@@ -108,6 +108,7 @@ Proposal::Proposal(const Ranks& ranks, double eps) : ranks_(ranks), eps_(eps) {
   std::memset(codes_.by_row.data(), 0, codes_.by_row.size());
   codes_.number_slots();
   last_ranks_.resize(ranks.n_features);
+  codes_.edges.resize(ranks.n_features);
 }
 
 Proposal::~Proposal() = default;
@@ -151,7 +152,7 @@ void Proposal::encode(std::span<const std::uint32_t> hessians, Team& team) {
   });
 }
 
-// Fills last_ranks_.
+// Fills last_ranks_ and the edges.
 void Proposal::propose(std::size_t feature, std::span<const std::uint32_t> hessians,
                        Scratch& scratch) {
   const std::uint32_t n_values = ranks_.n_bins[feature];
@@ -169,6 +170,9 @@ void Proposal::propose(std::size_t feature, std::span<const std::uint32_t> hessi
     for (const std::size_t i : cuts)
       last_ranks.push_back(static_cast<std::uint32_t>(summary.entries()[i].value));
   }
+  auto& edges = codes_.edges[feature];
+  edges.clear();
+  for (const std::uint32_t rank : last_ranks) edges.push_back(ranks_.edges[feature][rank]);
   last_ranks.push_back(n_values - 1);
 }
 

@@ -10,7 +10,8 @@
 
 namespace arboost {
 
-// Codes of four bytes, n_bins[f] = number of distinct values of feature f, and beside them:
+// Codes of four bytes, n_bins[f] = number of distinct values of feature f, edges between
+// neighbouring values, and beside them:
 //
 //   value       -3   -3    0    2    2   ?      missing values last
 //   place        7    1    4    0    6   3      row, with the highest bit set where a value begins
@@ -20,9 +21,8 @@ namespace arboost {
 struct Ranks : Codes {
   static constexpr std::uint32_t begins = std::uint32_t{1} << 31;
 
-  Buffer<std::uint32_t> places;            // f0: rows by value | f1: rows by value | ...
-  std::vector<std::uint32_t> n_present;    // rows whose value is not missing, per feature
-  std::vector<std::vector<double>> edges;  // between neighbouring values, per feature
+  Buffer<std::uint32_t> places;          // f0: rows by value | f1: rows by value | ...
+  std::vector<std::uint32_t> n_present;  // rows whose value is not missing, per feature
 
   const std::uint32_t* order(std::size_t feature) const { return places.data() + feature * n_rows; }
 };

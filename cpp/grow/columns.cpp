@@ -37,14 +37,25 @@ ColumnSampler::ColumnSampler(const TreeParams& params, std::size_t n_features)
   std::iota(tree_.begin(), tree_.end(), 0u);
 }
 
-void ColumnSampler::start_tree(std::uint64_t seed, std::uint64_t tree) {
+void ColumnSampler::start_tree(std::uint64_t seed, std::uint64_t tree, std::uint64_t turn_of) {
   seed_ = seed;
   number_ = tree;
+  turn_ = turn_of;
   levels_.clear();
-  if (!samples_trees()) return;
-  std::vector<std::uint32_t> all(n_features_);
-  std::iota(all.begin(), all.end(), 0u);
-  draw(all, params_.colsample_bytree, seed, Purpose::tree_columns, tree, 0, tree_);
+  if (samples_trees()) {
+    std::vector<std::uint32_t> all(n_features_);
+    std::iota(all.begin(), all.end(), 0u);
+    draw(all, params_.colsample_bytree, seed, Purpose::tree_columns, tree, 0, tree_);
+  }
+  in_turn_ = tree_;
+  turn(in_turn_);
+}
+
+// From ascending order to that of this tree's turn.
+void ColumnSampler::turn(std::vector<std::uint32_t>& features) const {
+  const auto first = static_cast<std::uint32_t>(turn_ % n_features_);
+  std::rotate(features.begin(), std::lower_bound(features.begin(), features.end(), first),
+              features.end());
 }
 
 std::span<const std::uint32_t> ColumnSampler::of_level(std::int64_t depth) {
@@ -60,6 +71,8 @@ std::span<const std::uint32_t> ColumnSampler::of_level(std::int64_t depth) {
 
 std::span<const std::uint32_t> ColumnSampler::of_node(const GrowNode& node,
                                                       std::vector<std::uint32_t>& own) {
+  const bool all = params_.colsample_bylevel >= 1 && params_.colsample_bynode >= 1 && !restricts();
+  if (all) return in_turn_;
   std::span<const std::uint32_t> features = of_level(node.depth);
   std::vector<std::uint32_t> allowed;
   if (restricts()) {
@@ -70,12 +83,10 @@ std::span<const std::uint32_t> ColumnSampler::of_node(const GrowNode& node,
         });
     features = allowed;
   }
-  if (params_.colsample_bynode >= 1 && !restricts()) return features;
-  if (features.empty()) {
-    own.clear();
-    return own;
-  }
+  own.clear();
+  if (features.empty()) return own;
   draw(features, params_.colsample_bynode, seed_, Purpose::node_columns, number_, node.path, own);
+  turn(own);
   return own;
 }
 

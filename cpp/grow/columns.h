@@ -21,10 +21,11 @@ class ColumnSampler {
   // True when trees use only some of the features.
   bool samples_trees() const { return params_.colsample_bytree < 1; }
 
-  void start_tree(std::uint64_t seed, std::uint64_t tree);
-  std::span<const std::uint32_t> of_tree() const { return tree_; }
+  void start_tree(std::uint64_t seed, std::uint64_t tree, std::uint64_t turn);
+  std::span<const std::uint32_t> of_tree() const { return tree_; }  // ascending
 
-  // The features that the node may split on, ascending; `own` is room for them. Any thread.
+  // The features that the node may split on, from the one whose turn it is; `own` is room for them.
+  // Any thread.
   std::span<const std::uint32_t> of_node(const GrowNode& node, std::vector<std::uint32_t>& own);
 
   // The groups of interacting features that hold all features of the path to a child.
@@ -33,12 +34,13 @@ class ColumnSampler {
 
  private:
   std::span<const std::uint32_t> of_level(std::int64_t depth);
+  void turn(std::vector<std::uint32_t>& features) const;
   bool restricts() const { return !params_.interactions.empty(); }
 
   const TreeParams& params_;
   std::size_t n_features_;
-  std::uint64_t seed_ = 0, number_ = 0;
-  std::vector<std::uint32_t> tree_;
+  std::uint64_t seed_ = 0, number_ = 0, turn_ = 0;
+  std::vector<std::uint32_t> tree_, in_turn_;
   std::mutex mutex_;                               // guards levels_
   std::deque<std::vector<std::uint32_t>> levels_;  // by depth, as far as they were asked for
 };

@@ -88,7 +88,7 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
         std::make_unique<Scratch>(sorted_ ? sorted_block + 16 : histograms_.max_bins(), channels_));
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
-  columns_.start_tree(request.seed, request.number);
+  columns_.start_tree(request.seed, request.number, request.turn);
   if (sorted_)
     sorted_->start_tree(rows_.rows(), columns_.of_tree(), team);
   else if (columns_.samples_trees())

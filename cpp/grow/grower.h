@@ -33,6 +33,7 @@ namespace arboost {
 // What one tree is asked for.
 struct TreeRequest {
   std::uint64_t seed, number;  // random choices are hashes of the fit's seed and the tree's number
+  std::uint64_t turn;          // of equally good splits, features from this one on come first
   double rate;                 // values are multiplied by it
   const Sample* sample;        // rows it is grown on; null: all training rows
   bool leaves_from_all_rows;   // values come from all training rows even so

@@ -79,7 +79,7 @@ double Grower::node_score(const GrowNode& node) const {
   return score;
 }
 
-// The node's best split over all features: the highest gain, then the lowest feature.
+// The node's best split over all features: the highest gain, then the first feature in turn.
 void Grower::evaluate(GrowNode& node, int member, Team& team) {
   Scratch& own = *scratch_[static_cast<std::size_t>(member)];
   const std::int64_t* values = nullptr;
@@ -128,13 +128,21 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
 }
 
 // All bins from the last one on the left to the first one on the right, exclusive, split the node's
-// rows alike; the search has found the lowest. Rows to come are served best by the middle of the
-// gap; and where only missing rows are on the right, by the end of all values.
+// rows alike; the search has found the lowest. Rows to come are served best by the edge nearest to
+// the middle of the gap; and where only missing rows are on the right, by the end of all values.
 std::uint32_t Grower::middle_bin(const GrowNode& node) const {
   const auto feature = static_cast<std::size_t>(node.feature);
-  const std::uint32_t bin = node.split.bin, n_bins = codes_.n_bins[feature];
+  const std::uint32_t n_bins = codes_.n_bins[feature];
   const std::uint32_t next = std::min(next_code(node), n_bins);
-  return next == n_bins ? n_bins - 1 : bin + (next - bin - 1) / 2;
+  if (next == n_bins) return n_bins - 1;
+  const std::vector<double>& edges = codes_.edges[feature];
+  std::uint32_t low = node.split.bin, high = next - 1;
+  const double middle = edges[low] / 2 + edges[high] / 2;
+  while (high - low > 1) {
+    const std::uint32_t between = low + (high - low) / 2;
+    (edges[between] <= middle ? low : high) = between;
+  }
+  return middle - edges[low] <= edges[high] - middle ? low : high;
 }
 
 // The lowest code above the split's among the node's rows; of the missing ones at the most.

@@ -97,12 +97,15 @@ class TrainingSet:
         The training rows among those of the table, ascending.
     start : float64 array of shape (n_training, n_outputs), or None
         Scores of a model whose training goes on.
+    first_round : int
+        Rounds of that model.
     """
 
     binned: Binned
     target: Target
     rows: Rows | None = None
     start: Scores | None = None
+    first_round: int = 0
 
 
 @dataclass(frozen=True)
@@ -257,16 +260,16 @@ class Training:
         )
         rate = recipe.learning_rate / recipe.parallel_trees
         for output in recipe.tree_outputs:
-            number = self.grower.n_trees
             self.grower.grow(
                 self._gradients,
                 output,
-                self.seed,
-                number,
-                rate,
-                sample,
-                recipe.rows.leaves_from_all_rows,
-                self.n_threads,
+                seed=self.seed,
+                tree=self.grower.n_trees,
+                rate=rate,
+                sample=sample,
+                leaves_from_all_rows=recipe.rows.leaves_from_all_rows,
+                turn=self._turn(),
+                n_threads=self.n_threads,
             )
             values = self._other_values(output)
             if values is not None:
@@ -274,6 +277,16 @@ class Training:
                 self.grower.set_values(rate * values.clip(-limit, limit))
             if self._adds_at_once:
                 self.grower.add_leaves(self.scores, output, self.n_threads)
+
+    def _turn(self) -> int:
+        """Return the feature that is preferred among equally good splits.
+
+        XGBoost's is always the first. Friedman's boosting leaves it to chance, and on small tables,
+        where many splits are equal, that is worth a lot; here every round prefers another one.
+        """
+        if self.recipe.boosting == "newton":
+            return 0
+        return self.data.first_round + len(self.weights)
 
     def _other_values(self, output: int) -> NDArray[np.float64] | None:
         """Return the values of the last tree's nodes where they are not -G / (H + lambda)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -113,6 +113,8 @@ def run(job: Job) -> Outcome:
         )
         binned = bin_part(job.train, params, n_threads)
         data, evaluations = build_sets(job.train, job.validation, binned, n_threads)
+        if job.old is not None:
+            data = replace(data, first_round=job.old.n_rounds)
         training = Training(recipe, data, evaluations, n_threads=n_threads, seed=seed)
         keeper = Keeper(checkpoint, lambda: fingerprint(job.record, training.digests()))
         fitted = train(training, monitor, metrics, keeper)
