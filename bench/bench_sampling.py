@@ -10,7 +10,7 @@ import data
 import harness
 from shape import Shape
 
-SHAPE = Shape(max_depth=8)
+SHAPE = Shape(max_leaves=255)
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
     parser = harness.parser(__doc__, "sampling")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=28)
-    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--threads", type=int, default=2)
     parser.set_defaults(peers=["arboost", "arboost-gradient-based", "arboost-uniform"])
     args = harness.parse(parser)
