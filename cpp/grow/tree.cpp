@@ -6,7 +6,7 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t chunk_rows = 4096;
+constexpr std::size_t chunk_rows = 16384;
 
 void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
@@ -56,9 +56,9 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
   }
   const WalkArgs args{codes, rows, nodes.data(), n, deepest};
   team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    std::uint32_t leaves[chunk_rows];
-    kernels().walk(args, begin, end, leaves);
-    use(begin, end, leaves);
+    std::vector<std::uint32_t> leaves(end - begin);
+    kernels().walk(args, begin, end, leaves.data());
+    use(begin, end, leaves.data());
   });
 }
 

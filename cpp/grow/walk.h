@@ -78,7 +78,8 @@ struct Program {
   };
   Comparison comparisons[most_leaves];
   std::uint32_t nodes[most_leaves];  // the leaves, by number
-  std::size_t n_comparisons = 0;
+  std::size_t columns[most_leaves];  // that are compared
+  std::size_t n_comparisons = 0, n_columns = 0;
   bool has_missing = false;
 
   explicit Program(const WalkArgs& args) {
@@ -87,20 +88,30 @@ struct Program {
       const std::uint32_t left = args.nodes[i].left;
       n_leaves[i] = left == i ? 1 : static_cast<std::uint16_t>(n_leaves[left] + n_leaves[left + 1]);
     }
-    first_leaf[0] = 0;
-    for (std::size_t i = 0; i < args.n_nodes; ++i) {
+    // Level by level: a comparison right after its parent's would have to wait for it.
+    std::uint16_t order[2 * most_leaves];
+    std::size_t n_order = 0;
+    order[n_order++] = first_leaf[0] = 0;
+    for (std::size_t at = 0; at < n_order; ++at) {
+      const std::size_t i = order[at];
       const WalkNode& node = args.nodes[i];
       if (node.left == i) {
         nodes[first_leaf[i]] = static_cast<std::uint32_t>(i);
         continue;
       }
+      order[n_order++] = static_cast<std::uint16_t>(node.left);
+      order[n_order++] = static_cast<std::uint16_t>(node.left + 1);
       first_leaf[node.left] = first_leaf[i];
       first_leaf[node.left + 1] = static_cast<std::uint16_t>(first_leaf[i] + n_leaves[node.left]);
+      const std::size_t column = node.feature * args.codes.n_rows;
+      std::size_t known = 0;
+      while (known < n_columns && columns[known] != column) ++known;
+      if (known == n_columns) columns[n_columns++] = column;
       const auto bin = static_cast<std::uint8_t>(node.bin);
       const bool missing_left = node.missing_left <= 255;
       has_missing |= missing_left && args.codes.has_missing[node.feature] != 0;
       comparisons[n_comparisons++] = {
-          .column = node.feature * args.codes.n_rows,
+          .column = column,
           .node = static_cast<std::uint16_t>(i),
           .left = static_cast<std::uint16_t>(node.left),
           .bin = bin,
@@ -147,12 +158,17 @@ void run(const Program& program, const std::uint8_t* rows, std::uint8_t* leaves)
 // All rows of the table in order, as far as whole groups go; returns where they end.
 std::size_t walk_together(const WalkArgs& args, std::size_t begin, std::size_t end,
                           std::uint32_t* leaves) {
-  constexpr std::size_t groups = 4;
+  constexpr std::size_t groups = 2, ahead = 2 * 64 * groups;
   const Program program(args);
   std::uint8_t numbers[64 * groups];
   std::size_t i = begin;
   for (; i + sizeof numbers <= end; i += sizeof numbers) {
     const std::uint8_t* rows = args.codes.column<std::uint8_t>(0) + i;
+    // Too many columns for the CPU to foresee their next lines by itself.
+    for (std::size_t c = 0; c < program.n_columns; ++c)
+      for (std::size_t k = 0; k < groups; ++k)
+        _mm_prefetch(reinterpret_cast<const char*>(rows + program.columns[c] + ahead + 64 * k),
+                     _MM_HINT_T0);
     program.has_missing ? run<groups, true>(program, rows, numbers)
                         : run<groups, false>(program, rows, numbers);
     for (std::size_t j = 0; j < sizeof numbers; ++j)
