@@ -1,8 +1,10 @@
 // Bindings of the grower: one object that grows trees on one binned table, and the rows it takes.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <optional>
 #include <stdexcept>
 
@@ -35,11 +37,12 @@ std::span<const RowId> checked_rows(const std::optional<RowIds>& rows, const Cod
 struct TreeGrower {
   template <class Table>  // Codes or Ranks
   TreeGrower(const Table& codes_, std::size_t width, const TreeParams& params_,
-             const std::optional<RowIds>& rows)
+             const std::optional<RowIds>& rows, std::shared_ptr<Workspace> shared)
       : codes(codes_),
         params(params_),
+        workspace(shared ? std::move(shared) : std::make_shared<Workspace>()),
         trees(width),
-        grower(codes_, checked_rows(rows, codes_), params_, width) {}
+        grower(codes_, checked_rows(rows, codes_), params_, width, *workspace) {}
 
   std::size_t n_training() const { return grower.training_rows().n; }
   std::size_t last() const {
@@ -62,6 +65,7 @@ struct TreeGrower {
 
   const Codes& codes;
   TreeParams params;
+  std::shared_ptr<Workspace> workspace;
   GrownTrees trees;
   Grower grower;
 };
@@ -262,13 +266,19 @@ void bind_sample(nb::module_& m) {
 void bind_grow(nb::module_& m) {
   bind_params(m);
   bind_sample(m);
+  nb::class_<Workspace>(m, "Workspace", "Memory that growers can share when they take turns.")
+      .def(nb::init<>());
   nb::class_<TreeGrower>(m, "Grower", "Grows trees on one binned table, and keeps them.")
-      .def(nb::init<const Ranks&, std::size_t, const TreeParams&, const std::optional<RowIds>&>(),
+      .def(nb::init<const Ranks&, std::size_t, const TreeParams&, const std::optional<RowIds>&,
+                    std::shared_ptr<Workspace>>(),
            nb::arg("codes"), nb::arg("width"), nb::arg("params"),
-           nb::arg("rows").none() = nb::none(), nb::keep_alive<1, 2>())
-      .def(nb::init<const Codes&, std::size_t, const TreeParams&, const std::optional<RowIds>&>(),
+           nb::arg("rows").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
+           nb::keep_alive<1, 2>())
+      .def(nb::init<const Codes&, std::size_t, const TreeParams&, const std::optional<RowIds>&,
+                    std::shared_ptr<Workspace>>(),
            nb::arg("codes"), nb::arg("width"), nb::arg("params"),
-           nb::arg("rows").none() = nb::none(), nb::keep_alive<1, 2>())
+           nb::arg("rows").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
+           nb::keep_alive<1, 2>())
       .def(
           "propose", &propose, nb::arg("gradients"), nb::arg("n_threads"),
           "Proposes bins for the hessians of a round, before its first tree; with other candidates "

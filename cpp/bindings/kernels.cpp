@@ -27,7 +27,7 @@ void check_elements(const Codes& codes, const Elements& elements) {
 // A histogram as the grower lays it out: hist[first[f] + code] for one output.
 class HistogramKernel {
  public:
-  explicit HistogramKernel(const Codes& codes) : codes_(codes), layout_(codes, 1, 0) {}
+  explicit HistogramKernel(const Codes& codes) : codes_(codes), layout_(codes, 1, 0, workspace_) {}
 
   std::size_t n_slots() const { return layout_.size(); }
   std::vector<std::uint32_t> first_slots() const {
@@ -46,6 +46,7 @@ class HistogramKernel {
 
  private:
   const Codes& codes_;
+  Workspace workspace_;
   Histograms layout_;
 };
 

@@ -73,7 +73,7 @@ void Grower::assign_leaves(Team& team) {
       const Stretch& stretch = stretches[s];
       const Element* e = rows_.elements(*stretch.node) + (stretch.begin - stretch.node->begin);
       const std::size_t n = stretch.end - stretch.begin;
-      for (std::size_t i = 0; i < n; ++i) leaf_of_row_[row_of(e[i])] = stretch.leaf;
+      for (std::size_t i = 0; i < n; ++i) space_.leaf_of_row[row_of(e[i])] = stretch.leaf;
     }
   });
 }
@@ -124,7 +124,7 @@ std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) 
   const TreeRows rows = rows_.rows();
   const std::size_t grain = std::max(stretch_rows, 16 * tree_.size());
   team.for_chunks(0, rows.n, grain, [&](std::size_t begin, std::size_t end, int) {
-    sums.add(pairs, begin, end, [&](std::size_t i) { return leaf_of_row_[rows.row(i)]; });
+    sums.add(pairs, begin, end, [&](std::size_t i) { return space_.leaf_of_row[rows.row(i)]; });
   });
   return sums.with_inner(tree_);
 }
@@ -137,7 +137,7 @@ std::vector<std::int64_t> Grower::walked_sums(const TreePairs& pairs, const Grow
   forest.walk(forest.n_trees() - 1, table_, rows, team,
               [&](std::size_t begin, std::size_t end, const std::uint32_t* leaves) {
                 for (std::size_t i = begin; i < end; ++i)
-                  leaf_of_row_[rows.row(i)] = leaves[i - begin];
+                  space_.leaf_of_row[rows.row(i)] = leaves[i - begin];
                 sums.add(pairs, begin, end, [&](std::size_t i) { return leaves[i - begin]; });
               });
   return sums.with_inner(tree_);

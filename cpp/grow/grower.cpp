@@ -17,34 +17,34 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 }  // namespace
 
 Grower::Grower(const Codes& codes, std::span<const RowId> table_rows, const TreeParams& params,
-               std::size_t width)
-    : Grower(codes, nullptr, table_rows, params, width) {
+               std::size_t width, Workspace& workspace)
+    : Grower(codes, nullptr, table_rows, params, width, workspace) {
   if (params.candidates != Candidates::bins || codes.width > 2)
     throw std::invalid_argument("codes of bins need candidates between bins, and ranks others");
 }
 
 Grower::Grower(const Ranks& ranks, std::span<const RowId> table_rows, const TreeParams& params,
-               std::size_t width)
-    : Grower(ranks, &ranks, table_rows, params, width) {
+               std::size_t width, Workspace& workspace)
+    : Grower(ranks, &ranks, table_rows, params, width, workspace) {
   if (params.candidates == Candidates::bins)
     throw std::invalid_argument("codes of bins need candidates between bins, and ranks others");
   if (!proposal_) sorted_ = std::make_unique<SortedColumns>(ranks, rows_.n_training());
 }
 
 Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> table_rows,
-               const TreeParams& params, std::size_t width)
+               const TreeParams& params, std::size_t width, Workspace& workspace)
     : table_(codes),
       proposal_(ranks != nullptr && params.candidates == Candidates::per_round
                     ? std::make_unique<Proposal>(*ranks, params.sketch_eps)
                     : nullptr),
       codes_(proposal_ ? proposal_->codes() : codes),
       params_(params),
+      space_(workspace),
       width_(width),
       channels_(width + (params.min_samples_leaf > 1 ? 1 : 0)),
-      rows_(codes_, table_rows, width, params.min_samples_leaf > 1, codes_.width == 4),
-      histograms_(codes_, channels_, params.histogram_bytes),
+      rows_(codes_, table_rows, width, params.min_samples_leaf > 1, codes_.width == 4, workspace),
+      histograms_(codes_, channels_, params.histogram_bytes, workspace),
       columns_(params_, codes.n_features),
-      leaf_of_row_(codes.n_rows),
       queue_(params.best_first) {
   // Below this a walk over all bins of a histogram costs more than the rows themselves.
   small_rows_ = histograms_.slots().n_slots / std::max<std::size_t>(1, codes.n_features) / 4;
@@ -88,6 +88,7 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
         std::make_unique<Scratch>(sorted_ ? sorted_block + 16 : histograms_.max_bins(), channels_));
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
+  make_room(space_.leaf_of_row, table_.n_rows);
   columns_.start_tree(request.seed, request.number, request.turn);
   if (sorted_)
     sorted_->start_tree(rows_.rows(), columns_.of_tree(), team);

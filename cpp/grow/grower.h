@@ -43,11 +43,13 @@ class Grower {
  public:
   // `width` outputs share each tree: 1, or all of them for vector leaves. `table_rows` are the
   // training rows among those of the codes, ascending; empty for all of them.
+  // Growers may share a workspace as long as each finishes a tree, and the use of its leaves,
+  // before another starts one.
   Grower(const Codes& codes, std::span<const RowId> table_rows, const TreeParams& params,
-         std::size_t width);
+         std::size_t width, Workspace& workspace);
   // On ranks, with other candidates for splits than bins. Trees have ranks for bins.
   Grower(const Ranks& ranks, std::span<const RowId> table_rows, const TreeParams& params,
-         std::size_t width);
+         std::size_t width, Workspace& workspace);
 
   // Candidates for each round: bins for the hessians of all training rows. Before the first tree of
   // a round; other candidates need nothing.
@@ -59,7 +61,7 @@ class Grower {
 
   // Of the last tree: the leaf that each of its rows ended in, by number; the rows; and the sums
   // [node][output][g, h] of gradients over them.
-  std::uint32_t leaf_of(std::size_t i) const { return leaf_of_row_[rows_.rows().row(i)]; }
+  std::uint32_t leaf_of(std::size_t i) const { return space_.leaf_of_row[rows_.rows().row(i)]; }
   const TreeRows& rows() const { return rows_.rows(); }
   TreeRows training_rows() const { return rows_.training_rows(); }
   std::vector<double> sums(const Gradients& gradients, std::size_t output, Team& team);
@@ -70,7 +72,7 @@ class Grower {
 
  private:
   Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> table_rows,
-         const TreeParams& params, std::size_t width);
+         const TreeParams& params, std::size_t width, Workspace& workspace);
 
   struct Found {           // the best split among some features
     std::int32_t feature;  // -1: none
@@ -129,6 +131,7 @@ class Grower {
   Buffer<std::uint32_t> hessians_;      // what they are proposed for, by row of the table
   const Codes& codes_;                  // what trees are grown on: of the proposal, or the table
   TreeParams params_;
+  Workspace& space_;
   std::size_t width_, channels_, small_rows_;
   RowPartition rows_;
   std::unique_ptr<SortedColumns> sorted_;  // all values, or candidates for each node, else null
@@ -137,7 +140,6 @@ class Grower {
   GainParams gain_{};
   double score_unit_ = 1;                          // real value of one unit of score
   std::vector<std::unique_ptr<Scratch>> scratch_;  // [member]
-  Buffer<std::uint32_t> leaf_of_row_;
 
   // Of the tree that is growing; guarded by mutex_ while threads work on it.
   std::mutex mutex_;

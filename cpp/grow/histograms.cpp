@@ -12,8 +12,9 @@ constexpr std::size_t chunk_rows = 8192;
 
 }  // namespace
 
-Histograms::Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit)
-    : codes_(codes), channels_(channels), memory_limit_(memory_limit) {
+Histograms::Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit,
+                       Workspace& workspace)
+    : codes_(codes), channels_(channels), memory_limit_(memory_limit), space_(workspace) {
   if (codes.first_slot.empty()) return;  // ranks: nodes are searched without histograms
   std::uint32_t widest = 0;
   for (std::size_t f = 0; f < codes.n_features; ++f) {
@@ -47,8 +48,8 @@ std::int64_t* Histograms::acquire() {
   in_use_.fetch_add(1, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   if (free_.empty()) {
-    all_.emplace_back(all_slots_ * channels_);  // enough for any features
-    return all_.back().data();
+    space_.histograms.emplace_back(all_slots_ * channels_);  // enough for any features
+    return space_.histograms.back().data();
   }
   std::int64_t* histogram = free_.back();
   free_.pop_back();
@@ -76,7 +77,9 @@ void Histograms::release_all() {
   in_use_.store(0, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   free_.clear();
-  for (auto& buffer : all_) free_.push_back(buffer.data());
+  if (space_.histogram_size != all_slots_ * channels_) space_.histograms.clear();
+  space_.histogram_size = all_slots_ * channels_;
+  for (auto& buffer : space_.histograms) free_.push_back(buffer.data());
 }
 
 std::int64_t* Histograms::build(const RowPartition& rows, const GrowNode& node, int member,

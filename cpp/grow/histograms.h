@@ -9,6 +9,7 @@
 
 #include "grow/queue.h"
 #include "grow/rows.h"
+#include "grow/workspace.h"
 #include "kernels.h"
 #include "parallel.h"
 
@@ -16,7 +17,8 @@ namespace arboost {
 
 class Histograms {
  public:
-  Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit);
+  Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit,
+             Workspace& workspace);
 
   // The features that have slots from now on, ascending; the histograms of before are void.
   void use_features(std::span<const std::uint32_t> features);
@@ -44,7 +46,7 @@ class Histograms {
   std::size_t all_slots_ = 0;  // with slots for all features
   std::atomic<std::size_t> in_use_{0};
   std::mutex mutex_;  // guards what follows
-  std::vector<Buffer<std::int64_t>> all_;
+  Workspace& space_;
   std::vector<std::int64_t*> free_;
 };
 

@@ -45,21 +45,22 @@ int bits_above(double largest) {
 }  // namespace
 
 RowPartition::RowPartition(const Codes& codes, std::span<const RowId> table_rows,
-                           std::size_t outputs, bool counted, bool wide)
+                           std::size_t outputs, bool counted, bool wide, Workspace& workspace)
     : codes_(codes),
       table_rows_(table_rows.begin(), table_rows.end()),
       n_training_(table_rows.empty() ? codes.n_rows : table_rows.size()),
       sums_{nullptr, static_cast<int>(outputs), counted},
-      always_wide_(wide) {
+      always_wide_(wide),
+      space_(workspace) {
   if (codes.n_rows >= (std::size_t{1} << 29))
     throw std::invalid_argument("a table of " + std::to_string(codes.n_rows) +
                                 " rows is too long for one process: at most 536,870,911 rows fit. "
                                 "Train on a sample of the rows.");
-  for (auto& buffer : buffers_) buffer = Buffer<Element>(n_training_);
 }
 
 void RowPartition::prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                            std::uint32_t seed, Team& team) {
+  for (auto& elements : space_.elements) make_room(elements, n_training_);
   weights_ = sample == nullptr ? nullptr : sample->weights_or_null();
   rows_ = sample == nullptr ? training_rows()
                             : TreeRows{sample->size, sample->positions.data(), table_rows()};
@@ -107,7 +108,8 @@ TreePairs RowPartition::pairs_of_rows(const Gradients& gradients, std::size_t ou
 // as many low bits as the largest needs.
 TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, Team& team) {
   const auto outputs = static_cast<std::size_t>(sums_.outputs);
-  if (gathered_.size() < rows_.n * outputs) gathered_ = Buffer<FixedPair>(rows_.n * outputs);
+  make_room(space_.pairs, rows_.n * outputs);
+  FixedPair* gathered = space_.pairs.data();
   const FixedPair* from = gradients.pairs.data() + output * gradients.output_stride();
   const float* weights = weights_;
   const auto each = [&](std::size_t begin, std::size_t end, auto use) {
@@ -135,7 +137,7 @@ TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, T
     });
   const int g_drop = bits_above(largest_g), h_drop = bits_above(largest_h);
   const double g_factor = std::ldexp(1.0, -g_drop), h_factor = std::ldexp(1.0, -h_drop);
-  TreePairs pairs{gathered_.data(),
+  TreePairs pairs{gathered,
                   outputs,
                   1,
                   gradients.g_exponent - g_drop,
@@ -147,7 +149,7 @@ TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, T
     each(begin, end, [&](std::size_t at, std::size_t k, double g, double h) {
       const FixedPair pair{static_cast<std::int32_t>(std::nearbyint(g * g_factor)),
                            static_cast<std::int32_t>(std::nearbyint(h * h_factor))};
-      gathered_[at] = pair;
+      gathered[at] = pair;
       own_g[k] += std::abs(pair.g);
       own_h[k] += pair.h;
     });
@@ -164,7 +166,7 @@ void RowPartition::prepare_narrow(const TreePairs& pairs, int g_shift, int h_shi
                                   std::uint32_t seed, Team& team) {
   const NarrowArgs args{pairs.pairs, rows_, g_shift, h_shift, seed};
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    kernels().quantise_narrow(args, begin, end, buffers_[0].data());
+    kernels().quantise_narrow(args, begin, end, space_.elements[0].data());
   });
   sums_.wide = nullptr;
   g_scale_ = std::ldexp(1.0, g_shift - pairs.g_exponent);
@@ -178,18 +180,19 @@ void RowPartition::prepare_wide(const TreePairs& pairs, Team& team) {
     g_shift = shift_for(pairs.sum_abs_g[k], rows_.n, g_shift);
     h_shift = shift_for(pairs.sum_h[k], rows_.n, h_shift);
   }
-  wide_.resize(codes().n_rows * outputs);
+  space_.wide.resize(codes().n_rows * outputs);
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = begin; i < end; ++i) {
       const RowId row = rows_.row(i);
-      buffers_[0][i] = row;
+      space_.elements[0][i] = row;
       for (std::size_t k = 0; k < outputs; ++k) {
         const FixedPair pair = pairs.at(i, k);
-        wide_[row * outputs + k] = pack(round_shift(pair.g, g_shift), round_shift(pair.h, h_shift));
+        space_.wide[row * outputs + k] =
+            pack(round_shift(pair.g, g_shift), round_shift(pair.h, h_shift));
       }
     }
   });
-  sums_.wide = wide_.data();
+  sums_.wide = space_.wide.data();
   g_scale_ = std::ldexp(1.0, g_shift - pairs.g_exponent);
   h_scale_ = std::ldexp(1.0, h_shift - pairs.h_exponent);
 }
@@ -210,7 +213,7 @@ void RowPartition::read_values(const GrowNode& node, std::int64_t* values) const
 
 std::size_t RowPartition::split(const GrowNode& node, int member, Team& team) {
   const Element* from = elements(node);
-  Element* to = buffers_[1 - node.buffer].data() + node.begin;
+  Element* to = space_.elements[1 - node.buffer].data() + node.begin;
   const std::size_t n = node.n_rows();
   const auto feature = static_cast<std::size_t>(node.feature);
   const SplitRule rule{node.split.bin,

@@ -7,6 +7,7 @@
 
 #include "grow/queue.h"
 #include "grow/sample.h"
+#include "grow/workspace.h"
 #include "kernels.h"
 #include "loss/apply.h"
 #include "parallel.h"
@@ -36,7 +37,7 @@ class RowPartition {
   // `table_rows`: the training rows among those of the codes, ascending; empty for all of them.
   // `counted`: rows are counted, too. `wide`: pairs are never narrow.
   RowPartition(const Codes& codes, std::span<const RowId> table_rows, std::size_t outputs,
-               bool counted, bool wide);
+               bool counted, bool wide, Workspace& workspace);
 
   // Takes the rows of a sample, or all training rows for null: scales the gradients of one output,
   // or of all when trees have vector leaves, to integers whose sums fit a PackedSum, and puts every
@@ -61,7 +62,7 @@ class RowPartition {
   double h_scale() const { return h_scale_; }
 
   const Element* elements(const GrowNode& node) const {
-    return buffers_[node.buffer].data() + node.begin;
+    return space_.elements[node.buffer].data() + node.begin;
   }
   // What each of a node's rows adds to a histogram slot, [n_rows][channels].
   void read_values(const GrowNode& node, std::int64_t* values) const;
@@ -85,9 +86,7 @@ class RowPartition {
   const float* weights_ = nullptr;  // of the tree's rows, by number; null: all 1
   RowSums sums_;
   bool always_wide_;
-  Buffer<Element> buffers_[2];
-  Buffer<FixedPair> gathered_;  // the sample's pairs
-  std::vector<PackedSum> wide_;
+  Workspace& space_;
   double g_scale_ = 1, h_scale_ = 1;
 };
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "grow/workspace.h"  // make_room
 #include "kernels.h"
 #include "random.h"
 
@@ -20,11 +21,6 @@ constexpr float largest_weight = 16384;
 // Norms fall into buckets by the leading bits of their float: 8 of the exponent, 5 of the mantissa.
 constexpr std::size_t n_buckets = std::size_t{1} << 13;
 constexpr int bucket_shift = 18;
-
-template <class T>
-void make_room(Buffer<T>& buffer, std::size_t size) {
-  if (buffer.size() < size) buffer = Buffer<T>(size);
-}
 
 // Every chunk fills the front of its own range; the ranges then move together.
 void collect(std::size_t n_rows, const DrawArgs& args, Sample& out, Team& team) {

@@ -138,6 +138,7 @@ class Training:
         *,
         n_threads: int,
         seed: int,
+        workspace: core.Workspace | None = None,
     ) -> None:
         loss = recipe.loss
         self.recipe = recipe
@@ -145,7 +146,7 @@ class Training:
         self.evaluations = tuple(evaluations)
         self.n_threads = n_threads
         self.seed = seed
-        self.grower = make_grower(data.binned, recipe.tree, recipe.width, data.rows)
+        self.grower = make_grower(data.binned, recipe.tree, recipe.width, data.rows, workspace)
         self.base_score = (
             loss.start(data.target)
             if recipe.base_score is None

@@ -52,9 +52,15 @@ class TreeParams:
 
 
 def make_grower(
-    binned: Binned, params: TreeParams, width: int, rows: NDArray[np.uint32] | None = None
+    binned: Binned,
+    params: TreeParams,
+    width: int,
+    rows: NDArray[np.uint32] | None = None,
+    workspace: core.Workspace | None = None,
 ) -> core.Grower:
     """A grower of trees with ``width`` numbers in each leaf, on rows of one binned table.
+
+    Growers that take turns, round by round, can share a workspace.
 
     Before the first tree of a round, tell it the gradients with ``propose``: bins of the global
     ``sketch_scope`` are made for them.
@@ -66,7 +72,7 @@ def make_grower(
     for field in fields(params):
         if field.name not in {"grow_policy", "tree_method", "sketch_scope"}:
             setattr(core_params, field.name, getattr(params, field.name))
-    return core.Grower(binned.codes, width, core_params, rows)
+    return core.Grower(binned.codes, width, core_params, rows, workspace)
 
 
 def thresholds(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from arboost import validation
-from arboost.backend import threads
+from arboost.backend import core, threads
 from arboost.binning import Binned
 from arboost.ensemble import EvaluationSet, Fitted, Recipe, Training, TrainingSet
 from arboost.estimator import Task, TreeEnsemble
@@ -153,7 +153,8 @@ def cv(
             started=started,
         )
         binned = _bins(plan)
-        trainings = [_training(plan, binned, split) for split in splits]
+        workspace = core.Workspace()
+        trainings = [_training(plan, binned, split, workspace) for split in splits]
         fitted, scores = _train_together(trainings, monitor, plan.metrics)
     models = None
     if return_models:
@@ -235,7 +236,7 @@ def _bins(plan: _Plan) -> Binned:
     return bin_part(Part(plan.rows.source, plan.rows.kept, target), plan.params, plan.n_threads)
 
 
-def _training(plan: _Plan, binned: Binned, split: Split) -> Training:
+def _training(plan: _Plan, binned: Binned, split: Split, workspace: core.Workspace) -> Training:
     """Return the fit of one fold, on its rows of the codes that all folds share."""
     train, held_out = split
     y, weight = plan.task.y, plan.rows.weight
@@ -256,8 +257,14 @@ def _training(plan: _Plan, binned: Binned, split: Split) -> Training:
         # once, so that the copies of all folds together are as large as the codes.
         codes = binned.codes.take(held_out, plan.n_threads)
         evaluation = EvaluationSet(VALIDATION, codes, target)
-    seed = plan.params["random_state"]
-    return Training(plan.recipe, data, [evaluation], n_threads=plan.n_threads, seed=seed)
+    return Training(
+        plan.recipe,
+        data,
+        [evaluation],
+        n_threads=plan.n_threads,
+        seed=plan.params["random_state"],
+        workspace=workspace,
+    )
 
 
 def _train_together(

@@ -1,0 +1,28 @@
+// Memory that a tree needs while it grows and until its values are added to the scores. Growers
+// that take turns can share it: folds of one table do.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels.h"
+#include "types.h"
+
+namespace arboost {
+
+struct Workspace {
+  Buffer<Element> elements[2];
+  Buffer<std::uint32_t> leaf_of_row;
+  Buffer<FixedPair> pairs;      // of a sample
+  std::vector<PackedSum> wide;  // by row
+  std::size_t histogram_size = 0;
+  std::vector<Buffer<std::int64_t>> histograms;  // of this size
+};
+
+// The buffer with room for so many numbers; what it held is lost when it has to grow.
+template <class T>
+void make_room(Buffer<T>& buffer, std::size_t size) {
+  if (buffer.size() < size) buffer = Buffer<T>(size);
+}
+
+}  // namespace arboost
