@@ -28,6 +28,7 @@ struct TreeRows {
   bool copied = false;             // row i is row i of a copy of these rows (grow/compact.h)
 
   bool is_all() const { return positions == nullptr && table_rows == nullptr; }
+  bool in_order() const { return copied || is_all(); }  // row i is row i
   std::uint32_t position(std::size_t i) const {
     return positions == nullptr ? static_cast<std::uint32_t>(i) : positions[i];
   }
@@ -117,6 +118,7 @@ struct FeatureSplit {
   std::uint32_t bin = 0;
   bool missing_left = false;
   bool missing_seen = false;  // some of the node's rows are missing here
+  std::uint32_t next = 0;     // small nodes: the lowest code on the right, of missing ones at most
 };
 
 // Scratch of one thread for the split search, for features of up to `max_bins` value bins.

@@ -33,6 +33,10 @@ class Training:
         self.weights[::3] *= 0.9
         self.weights = np.append(self.weights, 1.0)
 
+    @property
+    def n_rounds(self):
+        return len(self.weights)
+
     def state(self):
         return {"weights": self.weights, "scores_0": self.scores}
 
@@ -48,15 +52,15 @@ def fit(checkpoint=None, *, kill_at=None, total=30, params=PARAMS, interrupt_at=
     with Keeper(checkpoint, lambda: fingerprint(params, {"y": digest(np.zeros(3))})) as keeper:
         best, stop = keeper.resume(training, monitor)
         while not stop:
-            if len(training.weights) == interrupt_at:
+            if training.n_rounds == interrupt_at:
                 signal.raise_signal(signal.SIGINT)
             training.run_round()
             loss = float(training.scores[0, 0])
-            stop = monitor.after_round(len(training.weights) - 1, {"validation": {"loss": loss}})
+            stop = monitor.after_round(training.n_rounds - 1, {"validation": {"loss": loss}})
             if monitor.is_best:
                 best = training.weights.copy()
             keeper.after_round(training, monitor, best)
-            if len(training.weights) == kill_at:
+            if training.n_rounds == kill_at:
                 raise Killed
     return (
         training.scores.tobytes(),

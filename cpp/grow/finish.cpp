@@ -124,7 +124,11 @@ std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) 
   const TreeRows rows = rows_.rows();
   const std::size_t grain = std::max(stretch_rows, 16 * tree_.size());
   team.for_chunks(0, rows.n, grain, [&](std::size_t begin, std::size_t end, int) {
-    sums.add(pairs, begin, end, [&](std::size_t i) { return space_.leaf_of_row[rows.row(i)]; });
+    const std::uint32_t* leaf = space_.leaf_of_row.data();
+    if (rows.in_order())
+      sums.add(pairs, begin, end, [leaf](std::size_t i) { return leaf[i]; });
+    else
+      sums.add(pairs, begin, end, [leaf, rows](std::size_t i) { return leaf[rows.row(i)]; });
   });
   return sums.with_inner(tree_);
 }
@@ -203,12 +207,19 @@ void Grower::add_last(const GrownTrees& forest, std::size_t output, std::size_t 
     return;
   }
   const double* values = forest.values(last);
-  team.for_chunks(0, rows.n, stretch_rows, [&](std::size_t begin, std::size_t end, int) {
+  const std::uint32_t* leaf = space_.leaf_of_row.data();
+  const auto add = [&](std::size_t begin, std::size_t end, auto row) {
     for (std::size_t i = begin; i < end; ++i) {
-      const double* value = values + leaf_of(i) * width_;
+      const double* value = values + leaf[row(i)] * width_;
       double* score = scores + i * outputs + output;
       for (std::size_t k = 0; k < width_; ++k) score[k] += value[k];
     }
+  };
+  team.for_chunks(0, rows.n, stretch_rows, [&](std::size_t begin, std::size_t end, int) {
+    if (rows.in_order())
+      add(begin, end, [](std::size_t i) { return i; });
+    else
+      add(begin, end, [rows](std::size_t i) { return rows.row(i); });
   });
 }
 

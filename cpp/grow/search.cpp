@@ -162,17 +162,7 @@ std::uint32_t Grower::next_code(const GrowNode& node) const {
         if (slots[next * channels_ + c] != 0) return next;
     return n_bins;
   }
-  const auto lowest = [&](const auto* column) {
-    std::uint32_t next = n_bins;
-    for (std::size_t i = 0; i < node.n_rows(); ++i) {
-      const std::uint32_t code = column[row_of(rows_.elements(node)[i])];
-      if (code > bin) next = std::min(next, code);
-    }
-    return next;
-  };
-  const Codes& codes = rows_.codes();
-  return codes.width == 1 ? lowest(codes.column<std::uint8_t>(feature))
-                          : lowest(codes.column<std::uint16_t>(feature));
+  return node.split.next;
 }
 
 void Grower::search(const GrowNode& node, std::span<const std::uint32_t> features,

@@ -136,6 +136,7 @@ FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size
   const bool use_missing = has_missing && any_nonzero(missing, p.channels);
   FeatureSplit best =
       best_of_prefix(p, n_codes, totals, use_missing ? missing : nullptr, floor, scratch);
+  best.next = best.bin + 1 < n_codes ? scratch.bins[best.bin + 1] : codes.n_bins[feature];
   best.bin = scratch.bins[best.bin];
   return best;
 }

@@ -154,7 +154,14 @@ class Training:
         )
         self.scores = self._start(data)
         self.evaluation_scores = [self._start(part) for part in self.evaluations]
-        self.weights = np.empty(0)  # of the rounds so far
+        self.n_rounds = 0
+        self._weights = np.empty(0)  # of the rounds, where rounds are dropped
+        self._outputs = tuple(recipe.tree_outputs)
+        self._proposes = recipe.tree.tree_method == "approx"
+        self._sets_values = recipe.boosting == "gradient" or loss.refits(recipe.boosting)
+        # Whether a tree may go into the training scores before the round is complete. Then the
+        # leaves that growing has found for the rows are used, and no tree is walked.
+        self._adds_at_once = recipe.parallel_trees == 1 and recipe.dropout is None
         self._sample = core.Sample()
         self._gradients = self._new_gradients()
         # Friedman's leaves come from the hessians too, which his trees do not look at.
@@ -163,17 +170,22 @@ class Training:
 
     def run_round(self) -> None:
         """Grow the trees of one more round."""
-        index = len(self.weights)
-        dropped = self._drop(index)
+        dropped = self._drop()
         self._take_gradients()
         for place in range(self.recipe.parallel_trees):
-            self._grow_trees(index * self.recipe.parallel_trees + place)
-        weight = self._settle(dropped)
-        self._add_round(index, weight)
-        self.weights = np.append(self.weights, weight)
+            self._grow_trees(self.n_rounds * self.recipe.parallel_trees + place)
+        self._add_round(self._settle(dropped))
+        self.n_rounds += 1
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """What each round is multiplied by."""
+        return np.ones(self.n_rounds) if self.recipe.dropout is None else self._weights.copy()
 
     def results(self, metrics: Sequence[Metric]) -> dict[str, dict[str, float]]:
         """Return the metrics of every evaluation set at the scores so far."""
+        if not self.evaluations:
+            return {}
         return {
             part.name: {
                 metric.name: metric(part.target.y, scores, part.target.weight) for metric in metrics
@@ -184,7 +196,8 @@ class Training:
     def fitted(self, weights: NDArray[np.float64]) -> Fitted:
         """Return the first rounds, each times its weight."""
         forest = _forest(self.grower, self.data.binned, self.recipe)
-        forest = forest.first(len(weights) * self.recipe.trees_per_round)
+        if len(weights) < self.n_rounds:
+            forest = forest.first(len(weights) * self.recipe.trees_per_round)
         if not (weights == 1.0).all():
             factors = np.repeat(weights, self.recipe.trees_per_round)
             of_node = np.repeat(factors, np.diff(forest.tree_start))
@@ -207,7 +220,8 @@ class Training:
         self.grower.restore(dict(state))
         for i, scores in enumerate(self._all_scores()):
             scores[:] = state[f"scores_{i}"]
-        self.weights = state["weights"].copy()
+        self.n_rounds = n_rounds
+        self._weights = state["weights"].copy()
 
     def digests(self) -> dict[str, str]:
         """Return fingerprints of the data that the fit was given, by what they are of."""
@@ -227,14 +241,6 @@ class Training:
     def _all_scores(self) -> list[Scores]:
         return [self.scores, *self.evaluation_scores]
 
-    @property
-    def _adds_at_once(self) -> bool:
-        """Whether a tree may go into the training scores before the round is complete.
-
-        Then the leaves that growing has found for the rows are used, and no tree is walked.
-        """
-        return self.recipe.parallel_trees == 1 and self.recipe.dropout is None
-
     def _start(self, part: TrainingSet | EvaluationSet) -> Scores:
         if part.start is not None:
             return part.start.copy()
@@ -252,15 +258,16 @@ class Training:
         )
         if self._newton is not self._gradients:
             loss.gradients(target, self.scores, self._newton, self.n_threads)
-        self.grower.propose(self._gradients, self.n_threads)
+        if self._proposes:
+            self.grower.propose(self._gradients, self.n_threads)
 
     def _grow_trees(self, draw: int) -> None:
         recipe = self.recipe
+        rate = recipe.learning_rate / recipe.parallel_trees
         sample = recipe.rows.draw(
             self._gradients, self._sample, seed=self.seed, draw=draw, n_threads=self.n_threads
         )
-        rate = recipe.learning_rate / recipe.parallel_trees
-        for output in recipe.tree_outputs:
+        for output in self._outputs:
             self.grower.grow(
                 self._gradients,
                 output,
@@ -272,10 +279,8 @@ class Training:
                 turn=self._turn(),
                 n_threads=self.n_threads,
             )
-            values = self._other_values(output)
-            if values is not None:
-                limit = recipe.tree.max_delta_step or np.inf
-                self.grower.set_values(rate * values.clip(-limit, limit))
+            if self._sets_values:
+                self._set_values(output, rate)
             if self._adds_at_once:
                 self.grower.add_leaves(self.scores, output, self.n_threads)
 
@@ -285,56 +290,54 @@ class Training:
         XGBoost's is always the first. Friedman's boosting leaves it to chance, and on small tables,
         where many splits are equal, that is worth a lot; here every round prefers another one.
         """
-        if self.recipe.boosting == "newton":
-            return 0
-        return self.data.first_round + len(self.weights)
+        return 0 if self.recipe.boosting == "newton" else self.data.first_round + self.n_rounds
 
-    def _other_values(self, output: int) -> NDArray[np.float64] | None:
-        """Return the values of the last tree's nodes where they are not -G / (H + lambda)."""
-        recipe, loss = self.recipe, self.recipe.loss
+    def _set_values(self, output: int, rate: float) -> None:
+        """Give the last tree the values that its nodes have where not -G / (H + lambda)."""
+        recipe, loss, n_nodes = self.recipe, self.recipe.loss, self.grower.n_nodes
         if loss.refits(recipe.boosting):
             leaf = self.grower.leaf_of_row()
-            n_nodes = self.grower.n_nodes
-            return np.stack(
-                [
-                    loss.refit(self.data.target, self.scores, k, leaf, n_nodes, self.n_threads)
-                    for k in range(output, output + recipe.width)
-                ],
-                axis=1,
-            )
-        if recipe.boosting == "gradient":
+            columns = [
+                loss.refit(self.data.target, self.scores, k, leaf, n_nodes, self.n_threads)
+                for k in range(output, output + recipe.width)
+            ]
+            values = np.stack(columns, axis=1)
+        else:
             sums = self.grower.leaf_sums(self._newton, output, self.n_threads)
-            return loss.leaf_values(sums[..., 0], sums[..., 1])
-        return None
+            values = loss.leaf_values(sums[..., 0], sums[..., 1])
+        limit = recipe.tree.max_delta_step or np.inf
+        self.grower.set_values(rate * values.clip(-limit, limit))
 
-    def _drop(self, index: int) -> NDArray[np.intp]:
+    def _drop(self) -> list[int]:
         """Take dropped rounds out of the training scores."""
         if self.recipe.dropout is None:
-            return np.empty(0, np.intp)
-        dropped = self.recipe.dropout.draw(self.weights, seed=self.seed, index=index)
+            return []
+        drawn = self.recipe.dropout.draw(self._weights, seed=self.seed, index=self.n_rounds)
+        dropped: list[int] = drawn.tolist()
         for round_ in dropped:
-            self._add_to(self.data, self.scores, int(round_), -self.weights[round_])
+            self._add_to(self.data, self.scores, round_, -self._weights[round_])
         return dropped
 
-    def _settle(self, dropped: NDArray[np.intp]) -> float:
+    def _settle(self, dropped: list[int]) -> float:
         """Put dropped rounds back with their new weights; return the weight of the new round."""
         if self.recipe.dropout is None:
             return 1.0
         new, factor = self.recipe.dropout.factors(len(dropped), self.recipe.learning_rate)
         for round_ in dropped:
-            old = self.weights[round_]
-            self.weights[round_] = old * factor
-            self._add_to(self.data, self.scores, int(round_), old * factor)
+            old = self._weights[round_]
+            self._weights[round_] = old * factor
+            self._add_to(self.data, self.scores, round_, old * factor)
             for part, scores in zip(self.evaluations, self.evaluation_scores, strict=True):
-                self._add_to(part, scores, int(round_), old * factor - old)
+                self._add_to(part, scores, round_, old * factor - old)
+        self._weights = np.append(self._weights, new)
         return new
 
-    def _add_round(self, index: int, weight: float) -> None:
-        """Add a new round to all scores."""
+    def _add_round(self, weight: float) -> None:
+        """Add the new round to all scores that do not have it yet."""
         if not self._adds_at_once:
-            self._add_to(self.data, self.scores, index, weight)
+            self._add_to(self.data, self.scores, self.n_rounds, weight)
         for part, scores in zip(self.evaluations, self.evaluation_scores, strict=True):
-            self._add_to(part, scores, index, weight)
+            self._add_to(part, scores, self.n_rounds, weight)
 
     def _add_to(
         self, part: TrainingSet | EvaluationSet, scores: Scores, round_: int, factor: float
@@ -342,7 +345,7 @@ class Training:
         codes = part.codes if isinstance(part, EvaluationSet) else part.binned.codes
         first = round_ * self.recipe.trees_per_round
         for place in range(self.recipe.trees_per_round):
-            output = self.recipe.tree_outputs[place % len(self.recipe.tree_outputs)]
+            output = self._outputs[place % len(self._outputs)]
             self.grower.add_tree(
                 first + place, factor, codes, part.rows, scores, output, self.n_threads
             )
@@ -364,9 +367,9 @@ def train(
         monitor.begin()
         while not stop:
             training.run_round()
-            stop = monitor.after_round(len(training.weights) - 1, training.results(metrics))
+            stop = monitor.after_round(training.n_rounds - 1, training.results(metrics))
             if monitor.is_best:
-                best = training.weights.copy()
+                best = training.weights
             kept.after_round(training, monitor, best)
     return training.fitted(best if monitor.cuts_to_best else training.weights)
 

@@ -120,6 +120,7 @@ class TreeEnsemble(BaseEstimator):
         held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
         check_validation(params, has_validation=held_out is not None, groups=groups)
         task = self._task(rows.y, None if old is None else old.classes)
+        recorded = self._record(params)
         outcome = Outcome.of_one_class()
         if not task.is_constant:
             loss = self._loss(params, task)
@@ -133,7 +134,7 @@ class TreeEnsemble(BaseEstimator):
                 Job(
                     recipe=recipe,
                     params=params,
-                    record=self._record(params),
+                    record=recorded,
                     train=train,
                     validation=validation,
                     old=old,
@@ -141,7 +142,7 @@ class TreeEnsemble(BaseEstimator):
                     checkpoint=checkpoint,
                 )
             )
-        self._keep(outcome, rows.schema, task, self._record(params))
+        self._keep(outcome, rows.schema, task, recorded)
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:

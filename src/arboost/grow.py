@@ -86,13 +86,17 @@ def thresholds(
     The last bin has no edge above it: a split after it sends all values left and missing ones
     right, so its threshold is infinite.
     """
-    result = np.zeros(len(feature))
-    inner = np.flatnonzero(~is_leaf)
-    inner = inner[np.argsort(feature[inner], kind="stable")]
+    if not binned.is_ranked:
+        n_bins = np.array([len(edges) + 1 for edges in binned.edges])
+        table = np.concatenate([part for edges in binned.edges for part in (edges, [np.inf])])
+        first = np.concatenate([[0], np.cumsum(n_bins)])
+        return np.where(is_leaf, 0.0, table[first[feature] + bins])
     # Feature by feature: with a rank for every value, the edges of all would be as large as X.
-    starts = np.flatnonzero(np.diff(feature[inner], prepend=-1))
-    for nodes in np.split(inner, starts[1:]):
-        if len(nodes) > 0:
-            edges = binned.edges[feature[nodes[0]]]
-            result[nodes] = np.append(edges, np.inf)[bins[nodes]]
+    result = np.zeros(len(feature))
+    for f in np.unique(feature[~is_leaf]):
+        of_feature = np.flatnonzero(~is_leaf & (feature == f))
+        edges = binned.edges[f]
+        below_all = bins[of_feature] < len(edges)
+        result[of_feature] = np.inf
+        result[of_feature[below_all]] = edges[bins[of_feature[below_all]]]
     return result

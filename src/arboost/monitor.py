@@ -48,6 +48,9 @@ class Round:
     best_index: int | None
 
 
+Callback = Callable[[Round], object]
+
+
 class Monitor:
     """Follows one fit.
 
@@ -96,7 +99,7 @@ class Monitor:
         n_iter_no_change: int | None = None,
         tol: float = 0.0,
         max_time: float | None = None,
-        callbacks: Sequence[Callable[[Round], object]] = (),
+        callbacks: Sequence[Callback] = (),
         clock: Callable[[], float] = time.monotonic,
         started: float | None = None,
     ) -> None:
@@ -147,22 +150,26 @@ class Monitor:
             A callback answers neither None nor a truth value.
         """
         self._record(index, results)
-        now = self._clock()
-        self._round_ends = [*self._round_ends, now][-_RECENT - 1 :]
-        frozen = MappingProxyType(
-            {name: MappingProxyType(dict(of)) for name, of in results.items()}
-        )
-        done = Round(index, self.total, now - self._started, frozen, self.best_index)
-        asked = [callback for callback in self._callbacks if _answer(callback, done)]
+        asked = self._ask(index, results) if self._callbacks else None
         if self._is_stale(index):
             self.stop_reason = "n_iter_no_change"
-        elif asked:
-            self.stop_reason = f"callback {_name(asked[0])}"
+        elif asked is not None:
+            self.stop_reason = f"callback {_name(asked)}"
         elif index + 1 >= self.total:
             self.stop_reason = "n_estimators"
         elif self._would_overrun():
             self.stop_reason = "max_time"
         return self.stop_reason is not None
+
+    def _ask(self, index: int, results: Results) -> Callback | None:
+        """Tell all callbacks; return the first that asks to stop."""
+        frozen = MappingProxyType(
+            {name: MappingProxyType(dict(of)) for name, of in results.items()}
+        )
+        seconds = self._clock() - self._started
+        done = Round(index, self.total, seconds, frozen, self.best_index)
+        asked = [callback for callback in self._callbacks if _answer(callback, done)]
+        return asked[0] if asked else None
 
     def restore(self, history: Mapping[str, Mapping[str, Sequence[float]]], rounds: int) -> bool:
         """Take note of rounds that an earlier fit made; return whether it had stopped by itself.
@@ -217,12 +224,13 @@ class Monitor:
     def _would_overrun(self) -> bool:
         if self._max_time is None:
             return False
+        self._round_ends = [*self._round_ends, self._clock()][-_RECENT - 1 :]
         # The slowest of the last few rounds: better a round too few than a deadline missed.
         slowest = float(np.diff(self._round_ends).max())
         return self._round_ends[-1] - self._started + slowest > self._max_time
 
 
-def _answer(callback: Callable[[Round], object], done: Round) -> bool:
+def _answer(callback: Callback, done: Round) -> bool:
     answer = callback(done)
     if answer is None:
         return False
@@ -234,5 +242,5 @@ def _answer(callback: Callable[[Round], object], done: Round) -> bool:
     return bool(answer)
 
 
-def _name(callback: Callable[[Round], object]) -> str:
+def _name(callback: Callback) -> str:
     return str(getattr(callback, "__name__", type(callback).__name__))

@@ -80,6 +80,11 @@ class Bar:
             self._draw(*self._newest, ended=True)
         self._screen_call(lambda screen: screen.end(wipe=error is not None))
 
+    @property
+    def is_visible(self) -> bool:
+        """Whether there is somebody to draw for."""
+        return self._screen is not None
+
     def show(self, done: int, results: Mapping[str, Mapping[str, float]] | None = None) -> None:
         """Draw the bar with `done` steps and the newest results, at most ten times a second.
 

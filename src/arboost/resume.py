@@ -37,8 +37,10 @@ _FREE = ("n_estimators", "max_time", "n_jobs", "verbose")
 class Resumable(Protocol):
     """What is kept: a fit between two rounds."""
 
-    weights: Weights  # of the rounds so far
+    n_rounds: int
 
+    @property
+    def weights(self) -> Weights: ...
     def state(self) -> dict[str, NDArray[Any]]: ...
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None: ...
 
@@ -124,7 +126,7 @@ class Keeper:
             return
         out_of_time = monitor.stop_reason == "max_time"
         self._is_done = not out_of_time
-        is_due = self._checkpoint.is_due(len(training.weights)) and monitor.stop_reason is None
+        is_due = self._checkpoint.is_due(training.n_rounds) and monitor.stop_reason is None
         if is_due or out_of_time or self._interrupt.asked:
             self._checkpoint.store(self._state(training, monitor, best))
         if self._interrupt.asked:

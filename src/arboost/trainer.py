@@ -34,6 +34,7 @@ __all__ = [
     "groups_of",
     "run",
     "split_rows",
+    "watchers",
 ]
 
 
@@ -108,7 +109,7 @@ def run(job: Job) -> Outcome:
             n_iter_no_change=params["n_iter_no_change"],
             tol=params["tol"],
             max_time=params["max_time"],
-            callbacks=(lambda done: bar.show(done.index + 1, done.results), *job.callbacks),
+            callbacks=(*watchers(bar), *job.callbacks),
             started=started,
         )
         binned = bin_part(job.train, params, n_threads)
@@ -119,6 +120,11 @@ def run(job: Job) -> Outcome:
         keeper = Keeper(checkpoint, lambda: fingerprint(job.record, training.digests()))
         fitted = train(training, monitor, metrics, keeper)
     return _outcome(job, fitted, monitor)
+
+
+def watchers(bar: Bar) -> tuple[Callable[[Round], object], ...]:
+    """Return the callback that draws the bar, or none where nobody would see it."""
+    return (lambda done: bar.show(done.index + 1, done.results),) if bar.is_visible else ()
 
 
 def bin_part(part: Part, params: dict[str, Any], n_threads: int) -> Binned:

@@ -28,7 +28,7 @@ from arboost.inputs import VALIDATION, Part, Rows, training_rows, weighted_targe
 from arboost.metrics import Metric
 from arboost.monitor import Monitor, Round
 from arboost.progress import Bar
-from arboost.trainer import Outcome, bin_part, find_metrics, groups_of
+from arboost.trainer import Outcome, bin_part, find_metrics, groups_of, watchers
 from arboost.validation import Split
 
 __all__ = ["CrossValidation", "cv"]
@@ -149,7 +149,7 @@ def cv(
             n_iter_no_change=params["n_iter_no_change"],
             tol=params["tol"],
             max_time=params["max_time"],
-            callbacks=(lambda done: bar.show(done.index + 1, done.results), *callbacks),
+            callbacks=(*watchers(bar), *callbacks),
             started=started,
         )
         binned = _bins(plan)
@@ -287,7 +287,7 @@ def _train_together(
         }
         stop = monitor.after_round(len(rounds) - 1, {VALIDATION: means})
         if monitor.is_best:
-            best = [training.weights.copy() for training in trainings]
+            best = [training.weights for training in trainings]
     scores = {
         metric.name: np.array([[of[metric.name] for of in results] for results in rounds]).T.copy()
         for metric in metrics
