@@ -166,8 +166,9 @@ _SAMPLING = _table(
         name="sampling_method",
         default="uniform",
         options=("uniform", "gradient_based"),
-        text="How rows are sampled: each with the same chance, or with a chance in proportion to "
-        "its regularised gradient, and a weight that makes up for it.",
+        text="How rows are sampled: each with the same chance; or with a chance in proportion to "
+        "its regularised gradient and a weight that makes up for it, to choose splits by, while "
+        "leaf values come from all rows.",
     ),
     _share("colsample_bytree", "Share of the features that each tree may use."),
     _share("colsample_bylevel", "Share of the tree's features that each level may use."),

@@ -73,8 +73,9 @@ class GradientBoostingRegressor(TreeRegressor):
     subsample : float, default=1.0
         Share of the training rows that each tree is grown on.
     sampling_method : {"uniform", "gradient_based"}, default="uniform"
-        How rows are sampled: each with the same chance, or with a chance in proportion to its
-        regularised gradient, and a weight that makes up for it.
+        How rows are sampled: each with the same chance; or with a chance in proportion to its
+        regularised gradient and a weight that makes up for it, to choose splits by, while leaf
+        values come from all rows.
     colsample_bytree : float, default=1.0
         Share of the features that each tree may use.
     colsample_bylevel : float, default=1.0
