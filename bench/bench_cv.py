@@ -37,7 +37,9 @@ def main() -> None:
     header = ("work", "time s", "x one fit", "peak MB", "x one fit")
     lines = [row(figures, name) for name in figures]
     harness.show(f"{title}, {args.threads} threads", header, lines)
-    harness.save(args, {"rows": args.rows, "rounds": args.rounds, "fits": figures})
+    harness.save(
+        args, {"rows": args.rows, "features": args.features, "rounds": args.rounds, "fits": figures}
+    )
 
 
 def row(figures: dict[str, Any], name: str) -> tuple[Any, ...]:

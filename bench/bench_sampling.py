@@ -10,7 +10,7 @@ import data
 import harness
 from shape import Shape
 
-SHAPE = Shape(max_leaves=255)
+SHAPE = Shape(max_depth=6)  # the default
 
 
 def main() -> None:

@@ -42,6 +42,45 @@ MODELS = {
     ),
     "counted leaves": (GradientBoostingRegressor(n_estimators=3, min_samples_leaf=30), TARGET),
     "two-byte codes": (GradientBoostingRegressor(n_estimators=2, max_bins=1000), TARGET),
+    "exact": (GradientBoostingRegressor(n_estimators=2, tree_method="exact"), TARGET),
+    "approximate": (GradientBoostingRegressor(n_estimators=3, tree_method="approx"), TARGET),
+    "approximate by node": (
+        GradientBoostingClassifier(
+            n_estimators=2, tree_method="approx", sketch_scope="local", sketch_eps=0.02
+        ),
+        LABELS > 0,
+    ),
+    "sampled": (
+        GradientBoostingClassifier(
+            n_estimators=4, subsample=0.3, colsample_bytree=0.7, colsample_bynode=0.7
+        ),
+        LABELS,
+    ),
+    "sampled by gradient": (
+        GradientBoostingClassifier(
+            n_estimators=4, subsample=0.2, sampling_method="gradient_based", num_parallel_tree=2
+        ),
+        LABELS > 0,
+    ),
+    "Friedman": (GradientBoostingClassifier(n_estimators=3, boosting="gradient"), LABELS),
+    "absolute error": (GradientBoostingRegressor(n_estimators=3, loss="absolute_error"), TARGET),
+    "Huber": (GradientBoostingRegressor(n_estimators=3, loss="huber", boosting="gradient"), TARGET),
+    "Tweedie": (GradientBoostingRegressor(n_estimators=3, loss="tweedie"), np.exp(TARGET / 4)),
+    "quantiles": (
+        GradientBoostingRegressor(n_estimators=2, loss="quantile", alpha=[0.1, 0.9]),
+        TARGET,
+    ),
+    "constrained": (
+        GradientBoostingRegressor(
+            n_estimators=3, monotone_constraints=[1, 0, 0, -1, 0], interaction_constraints=[[0, 1]]
+        ),
+        TARGET,
+    ),
+    "dropped rounds": (GradientBoostingRegressor(n_estimators=6, rate_drop=0.5), TARGET),
+    "stopped early": (
+        GradientBoostingClassifier(n_estimators=30, learning_rate=1.0, n_iter_no_change=2),
+        LABELS,
+    ),
 }
 
 

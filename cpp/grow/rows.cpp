@@ -35,11 +35,15 @@ std::int64_t round_shift(std::int64_t x, int shift) {
   return shift == 0 ? x : (x + (std::int64_t{1} << (shift - 1))) >> shift;
 }
 
-// How many bits a number of at most this size has above the 30 of a fixed-point pair.
-int bits_above(double largest) {
+std::int32_t rounded(double x) {
+  return static_cast<std::int32_t>(x + (x < 0 ? -0.5 : 0.5));
+}
+
+// How many bits numbers grow by when they are multiplied by so much, at least 1.
+int bits_of(float factor) {
   int exponent = 0;
-  std::frexp(largest, &exponent);
-  return largest > 0 ? std::max(0, exponent - 30) : 0;
+  const float mantissa = std::frexp(factor, &exponent);
+  return mantissa == 0.5f ? exponent - 1 : exponent;
 }
 
 }  // namespace
@@ -104,55 +108,38 @@ TreePairs RowPartition::pairs_of_rows(const Gradients& gradients, std::size_t ou
           some(gradients.sum_h)};
 }
 
-// The pairs of the sample, side by side. Weights can make them larger than 30 bits: then all lose
-// as many low bits as the largest needs.
+// The pairs of the sample, side by side. Weights could make them larger than 30 bits.
 TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, Team& team) {
   const auto outputs = static_cast<std::size_t>(sums_.outputs);
   make_room(space_.pairs, rows_.n * outputs);
   FixedPair* gathered = space_.pairs.data();
   const FixedPair* from = gradients.pairs.data() + output * gradients.output_stride();
-  const float* weights = weights_;
-  const auto each = [&](std::size_t begin, std::size_t end, auto use) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const double weight = weights == nullptr ? 1.0 : double{weights[i]};
-      for (std::size_t k = 0; k < outputs; ++k) {
-        const FixedPair pair =
-            from[rows_.position(i) * gradients.row_stride() + k * gradients.output_stride()];
-        use(i * outputs + k, k, pair.g * weight, pair.h * weight);
-      }
-    }
-  };
-  std::mutex mutex;
-  double largest_g = 0, largest_h = 0;
-  if (weights != nullptr)
-    team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-      double own_g = 0, own_h = 0;
-      each(begin, end, [&](std::size_t, std::size_t, double g, double h) {
-        own_g = std::max(own_g, std::abs(g));
-        own_h = std::max(own_h, h);
-      });
-      std::lock_guard lock(mutex);
-      largest_g = std::max(largest_g, own_g);
-      largest_h = std::max(largest_h, own_h);
-    });
-  const int g_drop = bits_above(largest_g), h_drop = bits_above(largest_h);
-  const double g_factor = std::ldexp(1.0, -g_drop), h_factor = std::ldexp(1.0, -h_drop);
+  // As many low bits are lost as the largest weight needs.
+  float largest = 1;
+  if (weights_ != nullptr) largest = *std::max_element(weights_, weights_ + rows_.n);
+  const int drop = bits_of(largest);
+  const double factor = std::ldexp(1.0, -drop);
   TreePairs pairs{gathered,
                   outputs,
                   1,
-                  gradients.g_exponent - g_drop,
-                  gradients.h_exponent - h_drop,
+                  gradients.g_exponent - drop,
+                  gradients.h_exponent - drop,
                   std::vector<std::int64_t>(outputs, 0),
                   std::vector<std::int64_t>(outputs, 0)};
+  std::mutex mutex;
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     std::vector<std::int64_t> own_g(outputs, 0), own_h(outputs, 0);
-    each(begin, end, [&](std::size_t at, std::size_t k, double g, double h) {
-      const FixedPair pair{static_cast<std::int32_t>(std::nearbyint(g * g_factor)),
-                           static_cast<std::int32_t>(std::nearbyint(h * h_factor))};
-      gathered[at] = pair;
-      own_g[k] += std::abs(pair.g);
-      own_h[k] += pair.h;
-    });
+    for (std::size_t i = begin; i < end; ++i) {
+      const double scale = weights_ == nullptr ? 1.0 : double{weights_[i]} * factor;
+      const FixedPair* row = from + rows_.position(i) * gradients.row_stride();
+      for (std::size_t k = 0; k < outputs; ++k) {
+        const FixedPair pair = row[k * gradients.output_stride()];
+        const FixedPair scaled{rounded(pair.g * scale), rounded(pair.h * scale)};
+        gathered[i * outputs + k] = scaled;
+        own_g[k] += std::abs(scaled.g);
+        own_h[k] += scaled.h;
+      }
+    }
     std::lock_guard lock(mutex);
     for (std::size_t k = 0; k < outputs; ++k) {
       pairs.sum_abs_g[k] += own_g[k];

@@ -65,10 +65,10 @@ NormArgs norms_of(const Gradients& gradients, double reg_lambda) {
           static_cast<float>(h_unit)};
 }
 
-// How many norms fall into each bucket: of all rows, or of some 65,536 at equal distances. (An odd
+// How many norms fall into each bucket: of all rows, or of some 16,384 at equal distances. (An odd
 // distance, against tables in which classes take turns.)
 std::vector<std::int64_t> count_norms(NormArgs args, std::size_t n_rows) {
-  const std::size_t step = n_rows >> 16 | 1, n = n_rows / step;
+  const std::size_t step = n_rows >> 14 | 1, n = n_rows / step;
   args.row_stride *= step;
   std::vector<float> norms(n);
   kernels().gradient_norms(args, 0, n, norms.data());

@@ -56,7 +56,7 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
   }
   const WalkArgs args{codes, rows, nodes.data(), n, deepest};
   team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    std::vector<std::uint32_t> leaves(end - begin);
+    Buffer<std::uint32_t> leaves(end - begin);
     kernels().walk(args, begin, end, leaves.data());
     use(begin, end, leaves.data());
   });
