@@ -25,15 +25,12 @@ struct TreeRows {
   std::size_t n;
   const std::uint32_t* positions;  // [n], ascending; null: row i is at position i
   const RowId* table_rows;         // by position; null: position p is row p of the table
-  bool copied = false;             // row i is row i of a copy of these rows (grow/compact.h)
 
   bool is_all() const { return positions == nullptr && table_rows == nullptr; }
-  bool in_order() const { return copied || is_all(); }  // row i is row i
   std::uint32_t position(std::size_t i) const {
     return positions == nullptr ? static_cast<std::uint32_t>(i) : positions[i];
   }
   RowId row(std::size_t i) const {
-    if (copied) return static_cast<RowId>(i);
     return table_rows == nullptr ? position(i) : table_rows[position(i)];
   }
 };

@@ -18,7 +18,7 @@
 #include "../arrow.h"
 #include "../bin/encode.h"
 #include "../bin/quantiles.h"
-#include "../grow/compact.h"
+#include "../bin/take.h"
 #include "../table.h"
 #include "common.h"
 
@@ -199,11 +199,9 @@ Codes bound_take(const Codes& codes, const Index& rows, int n_threads) {
   if (codes.width == 4) throw std::invalid_argument("Ranks are not copied.");
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (rows.data()[i] >= codes.n_rows) throw std::invalid_argument("A row outside the table.");
-  Codes some;
   nb::gil_scoped_release nogil;
   Team team(threads_for(rows.size() * codes.n_features, n_threads), python_poll());
-  copy_rows(codes, {rows.size(), nullptr, rows.data()}, some, team);
-  return some;
+  return take_rows(codes, {rows.size(), nullptr, rows.data()}, team);
 }
 
 using View = nb::ndarray<nb::numpy, nb::ro, nb::ndim<2>>;

@@ -125,7 +125,7 @@ std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) 
   const std::size_t grain = std::max(stretch_rows, 16 * tree_.size());
   team.for_chunks(0, rows.n, grain, [&](std::size_t begin, std::size_t end, int) {
     const std::uint32_t* leaf = space_.leaf_of_row.data();
-    if (rows.in_order())
+    if (rows.is_all())
       sums.add(pairs, begin, end, [leaf](std::size_t i) { return leaf[i]; });
     else
       sums.add(pairs, begin, end, [leaf, rows](std::size_t i) { return leaf[rows.row(i)]; });
@@ -216,7 +216,7 @@ void Grower::add_last(const GrownTrees& forest, std::size_t output, std::size_t 
     }
   };
   team.for_chunks(0, rows.n, stretch_rows, [&](std::size_t begin, std::size_t end, int) {
-    if (rows.in_order())
+    if (rows.is_all())
       add(begin, end, [](std::size_t i) { return i; });
     else
       add(begin, end, [rows](std::size_t i) { return rows.row(i); });

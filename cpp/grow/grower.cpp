@@ -132,7 +132,7 @@ void Grower::start_root(Team& team) {
     rows_.read_values(root, values.data());
     for (std::size_t j = 0; j < values.size(); ++j) root.sums[j % channels_] += values[j];
   } else {
-    root.histogram = histograms_.build(rows_, root, 0, team);
+    root.histogram = histograms_.build(codes_, rows_, root, 0, team);
     // Every row is in exactly one slot of any feature.
     const std::size_t f = columns_.of_tree().front();
     const std::size_t first = histograms_.slots().first[f];

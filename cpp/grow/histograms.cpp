@@ -82,8 +82,8 @@ void Histograms::release_all() {
   for (auto& buffer : space_.histograms) free_.push_back(buffer.data());
 }
 
-std::int64_t* Histograms::build(const RowPartition& rows, const GrowNode& node, int member,
-                                Team& team) {
+std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, const GrowNode& node,
+                                int member, Team& team) {
   const Element* elements = rows.elements(node);
   const std::size_t n = node.n_rows();
   std::vector<std::int64_t*> parts(static_cast<std::size_t>(team.size()), nullptr);
@@ -94,8 +94,7 @@ std::int64_t* Histograms::build(const RowPartition& rows, const GrowNode& node, 
   team.for_chunks(member, n, grain, [&](std::size_t begin, std::size_t end, int who) {
     std::int64_t*& part = parts[static_cast<std::size_t>(who)];
     if (part == nullptr) part = acquire_zeroed();
-    kernels().accumulate(rows.codes(), slots_, rows.sums(), elements + begin, end - begin, false,
-                         part);
+    kernels().accumulate(codes, slots_, rows.sums(), elements + begin, end - begin, false, part);
   });
   std::erase(parts, nullptr);
   std::int64_t* total = parts.front();

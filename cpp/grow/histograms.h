@@ -34,7 +34,8 @@ class Histograms {
   void release_all();
 
   // The sums of a node's rows, in a histogram that the caller releases.
-  std::int64_t* build(const RowPartition& rows, const GrowNode& node, int member, Team& team);
+  std::int64_t* build(const Codes& codes, const RowPartition& rows, const GrowNode& node,
+                      int member, Team& team);
 
  private:
   std::int64_t* acquire_zeroed();

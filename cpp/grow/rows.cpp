@@ -8,8 +8,6 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "grow/compact.h"
-
 namespace arboost {
 namespace {
 
@@ -68,11 +66,6 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
   weights_ = sample == nullptr ? nullptr : sample->weights_or_null();
   rows_ = sample == nullptr ? training_rows()
                             : TreeRows{sample->size, sample->positions.data(), table_rows()};
-  // Trees on ranks read rows in another order, and have no codes by row to copy.
-  if (sample != nullptr && codes_.width < 4 && sample->size <= n_training_ / 2) {
-    copy_rows(codes_, rows_, few_, team);
-    rows_.copied = true;
-  }
   pairs_ = pairs_of_rows(gradients, output, team);
   const TreePairs& pairs = pairs_;
   const auto n = static_cast<std::int64_t>(rows_.n);
@@ -167,7 +160,7 @@ void RowPartition::prepare_wide(const TreePairs& pairs, Team& team) {
     g_shift = shift_for(pairs.sum_abs_g[k], rows_.n, g_shift);
     h_shift = shift_for(pairs.sum_h[k], rows_.n, h_shift);
   }
-  space_.wide.resize(codes().n_rows * outputs);
+  space_.wide.resize(codes_.n_rows * outputs);
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = begin; i < end; ++i) {
       const RowId row = rows_.row(i);
@@ -206,14 +199,14 @@ std::size_t RowPartition::split(const GrowNode& node, int member, Team& team) {
   const SplitRule rule{node.split.bin,
                        node.split.missing_left ? codes_.n_bins[feature] : ~std::uint32_t{0}};
   if (team.size() == 1 || n < shared_node_rows)
-    return kernels().partition(codes(), feature, rule, from, n, to, to + n);
+    return kernels().partition(codes_, feature, rule, from, n, to, to + n);
   // Each chunk is split in a buffer of its own, then takes the next free places on both sides.
   std::atomic<std::size_t> left{0}, right{n};
   team.for_chunks(member, n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     Element local[chunk_rows];
     const std::size_t size = end - begin;
     const std::size_t n_left =
-        kernels().partition(codes(), feature, rule, from + begin, size, local, local + size);
+        kernels().partition(codes_, feature, rule, from + begin, size, local, local + size);
     const std::size_t n_right = size - n_left;
     std::memcpy(to + left.fetch_add(n_left), local, n_left * sizeof(Element));
     std::memcpy(to + right.fetch_sub(n_right) - n_right, local + n_left, n_right * sizeof(Element));

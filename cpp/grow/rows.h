@@ -48,8 +48,6 @@ class RowPartition {
   // From now on the tree's rows are all training rows; its elements are void.
   void use_all(const Gradients& gradients, std::size_t output, Team& team);
 
-  // What the elements' row ids are rows of: the table, or a copy of the sample's rows.
-  const Codes& codes() const { return rows_.copied ? few_ : codes_; }
   std::size_t n_training() const { return n_training_; }
   const TreeRows& rows() const { return rows_; }     // of the tree
   const TreePairs& pairs() const { return pairs_; }  // ... and their gradients
@@ -78,7 +76,6 @@ class RowPartition {
   void prepare_wide(const TreePairs& pairs, Team& team);
 
   const Codes& codes_;
-  Codes few_;  // a copy of the sample's rows
   std::vector<RowId> table_rows_;
   std::size_t n_training_;
   TreeRows rows_{};

@@ -36,19 +36,19 @@ void Grower::evaluate_children(GrowNode& node, int member, Team& team) {
   node.histogram = nullptr;
   if (search_larger && !is_small(larger)) {
     if (parent == nullptr) {
-      larger.histogram = histograms_.build(rows_, larger, member, team);
+      larger.histogram = histograms_.build(codes_, rows_, larger, member, team);
     } else if (is_small(smaller)) {
-      kernels().accumulate(rows_.codes(), histograms_.slots(), rows_.sums(),
-                           rows_.elements(smaller), smaller.n_rows(), true, parent);
+      kernels().accumulate(codes_, histograms_.slots(), rows_.sums(), rows_.elements(smaller),
+                           smaller.n_rows(), true, parent);
       larger.histogram = parent;
     } else {
-      smaller.histogram = histograms_.build(rows_, smaller, member, team);
+      smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);
       kernels().subtract(parent, smaller.histogram, histograms_.size());
       larger.histogram = parent;
     }
   }
   if (search_smaller && !is_small(smaller) && smaller.histogram == nullptr)
-    smaller.histogram = histograms_.build(rows_, smaller, member, team);
+    smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);
   if (search_smaller) evaluate(smaller, member, team);
   if (search_larger) evaluate(larger, member, team);
   if (larger.histogram != parent) histograms_.release(parent);
@@ -191,8 +191,8 @@ FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::
     return k.find_split_sorted(p, rows, totals, floor, scratch);
   }
   if (values != nullptr)
-    return k.find_split_small(p, rows_.codes(), feature, rows_.elements(node), values,
-                              node.n_rows(), totals, floor, scratch);
+    return k.find_split_small(p, codes_, feature, rows_.elements(node), values, node.n_rows(),
+                              totals, floor, scratch);
   return k.find_split(p, node.histogram + histograms_.slots().first[feature] * channels_,
                       codes_.n_bins[feature], codes_.has_missing[feature] != 0, totals, floor,
                       scratch);

@@ -1,4 +1,4 @@
-#include "grow/compact.h"
+#include "bin/take.h"
 
 #include <algorithm>
 #include <bit>  // endian
@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::size_t chunk_rows = 4096;
 
-void make_room(Buffer<std::uint8_t>& buffer, std::size_t size) {
-  if (buffer.size() < size) buffer = Buffer<std::uint8_t>(size + size / 8);  // samples vary in size
-}
-
 #if defined(_MSC_VER)
 void prefetch(const void*) {}
 #else
@@ -21,7 +17,7 @@ void prefetch(const void* address) {
 }
 #endif
 
-// Row strides are multiples of 8 bytes, and rows of a sample are far apart in the table.
+// Row strides are multiples of 8 bytes, and the rows may be far apart in the table.
 void copy_by_row(const Codes& from, const TreeRows& rows, std::size_t begin, std::size_t end,
                  Codes& out) {
   constexpr std::size_t ahead = 16;
@@ -84,22 +80,24 @@ void copy_by_column(Codes& table, std::size_t begin, std::size_t end) {
 
 }  // namespace
 
-void copy_rows(const Codes& from, const TreeRows& rows, Codes& out, Team& team) {
-  if (out.n_features == 0) {
-    out.n_features = from.n_features;
-    out.width = from.width;
-    out.row_stride = from.row_stride;
-    out.n_bins = from.n_bins;
-    out.has_missing = from.has_missing;
-    out.first_slot = from.first_slot;
-  }
+Codes take_rows(const Codes& from, const TreeRows& rows, Team& team) {
+  Codes out;
   out.n_rows = rows.n;
-  make_room(out.by_row, rows.n * from.row_stride);
-  make_room(out.by_column, rows.n * from.n_features * static_cast<std::size_t>(from.width));
+  out.n_features = from.n_features;
+  out.width = from.width;
+  out.row_stride = from.row_stride;
+  out.n_bins = from.n_bins;
+  out.has_missing = from.has_missing;
+  out.edges = from.edges;
+  out.first_slot = from.first_slot;
+  out.by_row = Buffer<std::uint8_t>(rows.n * from.row_stride);
+  out.by_column =
+      Buffer<std::uint8_t>(rows.n * from.n_features * static_cast<std::size_t>(from.width));
   team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     copy_by_row(from, rows, begin, end, out);
     copy_by_column(out, begin, end);
   });
+  return out;
 }
 
 }  // namespace arboost
