@@ -3,6 +3,7 @@
 // Leaf values come from the fixed-point gradients themselves (30 bits each, 64-bit sums), not from
 // the coarser integers that chose the splits: as good as doubles, and independent of the order of
 // rows.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -88,6 +89,15 @@ class Grower::NodeSums {
   template <class LeafOf>
   void add(const TreePairs& pairs, std::size_t begin, std::size_t end, LeafOf leaf) {
     std::vector<std::int64_t> own(sums_.size(), 0);
+    if (width_ == 1 && pairs.row_stride == 1) {  // most fits: no steps to multiply
+      const FixedPair* pair = pairs.pairs;
+      for (std::size_t i = begin; i < end; ++i) {
+        std::int64_t* sum = own.data() + std::size_t{2} * leaf(i);
+        sum[0] += pair[i].g;
+        sum[1] += pair[i].h;
+      }
+      return merge(own);
+    }
     for (std::size_t i = begin; i < end; ++i) {
       std::int64_t* sum = own.data() + leaf(i) * 2 * width_;
       for (std::size_t k = 0; k < width_; ++k) {
@@ -96,8 +106,7 @@ class Grower::NodeSums {
         sum[2 * k + 1] += pair.h;
       }
     }
-    std::lock_guard lock(mutex_);
-    for (std::size_t j = 0; j < sums_.size(); ++j) sums_[j] += own[j];
+    merge(own);
   }
 
   // The sums of inner nodes as well: children come after their parents, so from the back every
@@ -114,6 +123,11 @@ class Grower::NodeSums {
   }
 
  private:
+  void merge(const std::vector<std::int64_t>& own) {
+    std::lock_guard lock(mutex_);
+    for (std::size_t j = 0; j < sums_.size(); ++j) sums_[j] += own[j];
+  }
+
   std::size_t width_;
   std::vector<std::int64_t> sums_;
   std::mutex mutex_;
@@ -140,8 +154,11 @@ std::vector<std::int64_t> Grower::walked_sums(const TreePairs& pairs, const Grow
   const TreeRows rows = rows_.rows();
   forest.walk(forest.n_trees() - 1, table_, rows, team,
               [&](std::size_t begin, std::size_t end, const std::uint32_t* leaves) {
-                for (std::size_t i = begin; i < end; ++i)
-                  space_.leaf_of_row[rows.row(i)] = leaves[i - begin];
+                std::uint32_t* noted = space_.leaf_of_row.data();
+                if (rows.is_all())
+                  std::copy(leaves, leaves + (end - begin), noted + begin);
+                else
+                  for (std::size_t i = begin; i < end; ++i) noted[rows.row(i)] = leaves[i - begin];
                 sums.add(pairs, begin, end, [&](std::size_t i) { return leaves[i - begin]; });
               });
   return sums.with_inner(tree_);
