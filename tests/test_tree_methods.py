@@ -12,10 +12,11 @@ import pytest
 
 from arboost.binning import bin_table
 from arboost.dropout import Dropout
-from arboost.ensemble import EvaluationSet, Recipe, Training, TrainingSet
+from arboost.ensemble import Training
 from arboost.grow import TreeParams
 from arboost.ingest import ingest
 from arboost.losses import Target, make
+from arboost.recipe import EvaluationSet, Recipe, TrainingSet
 from arboost.sampling import RowSampling
 from ranked import random_gradients, random_values
 

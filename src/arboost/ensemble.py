@@ -7,7 +7,7 @@ adds what their leaves say to the scores.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,115 +16,14 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.binning import Binned
 from arboost.checkpoint import digest
-from arboost.dropout import Dropout
-from arboost.grow import TreeParams, make_grower, thresholds
-from arboost.losses import Loss, Target
+from arboost.grow import make_grower, thresholds
 from arboost.metrics import Metric
 from arboost.model import Forest
-from arboost.monitor import Monitor
+from arboost.monitor import Monitor, Results
+from arboost.recipe import EvaluationSet, Fitted, Recipe, Scores, TrainingSet
 from arboost.resume import Keeper
-from arboost.sampling import RowSampling
 
-__all__ = ["EvaluationSet", "Fitted", "Recipe", "Training", "TrainingSet", "train"]
-
-Scores = NDArray[np.float64]
-Rows = NDArray[np.uint32]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """What makes an algorithm: its loss, its trees, and how they add up.
-
-    Attributes
-    ----------
-    loss : Loss
-    boosting : {"newton", "gradient"}
-        Trees on gradients and hessians, with leaves -G / (H + lambda); or Friedman's: least-squares
-        trees on gradients, with leaves that minimise the loss.
-    n_estimators : int
-        Rounds.
-    learning_rate : float
-        What each tree's values are multiplied by.
-    vector_leaves : bool
-        One tree a round with a number for every output in its leaves, instead of one tree for
-        each output.
-    tree : TreeParams
-    rows : RowSampling
-    dropout : Dropout or None
-    parallel_trees : int
-        Trees, each on a sample of its own, whose mean makes up a round's tree.
-    base_score : float or None
-        Scores to start from; None for the loss's best constant.
-    """
-
-    loss: Loss
-    n_estimators: int
-    learning_rate: float
-    tree: TreeParams
-    boosting: str = "newton"
-    vector_leaves: bool = False
-    rows: RowSampling = field(default_factory=RowSampling)
-    dropout: Dropout | None = None
-    parallel_trees: int = 1
-    base_score: float | None = None
-
-    @property
-    def width(self) -> int:
-        """Numbers in a leaf."""
-        return self.loss.n_outputs if self.vector_leaves else 1
-
-    @property
-    def tree_outputs(self) -> range:
-        """The first output of each tree that a round needs."""
-        return range(0, self.loss.n_outputs, self.width)
-
-    @property
-    def trees_per_round(self) -> int:
-        """Trees that a round grows."""
-        return self.parallel_trees * len(self.tree_outputs)
-
-
-@dataclass(frozen=True)
-class TrainingSet:
-    """What is learnt from: rows of a binned table, and their target.
-
-    Attributes
-    ----------
-    binned : Binned
-    target : Target
-        Of the training rows alone, in their order.
-    rows : uint32 array, or None for all
-        The training rows among those of the table, ascending.
-    start : float64 array of shape (n_training, n_outputs), or None
-        Scores of a model whose training goes on.
-    first_round : int
-        Rounds of that model.
-    """
-
-    binned: Binned
-    target: Target
-    rows: Rows | None = None
-    start: Scores | None = None
-    first_round: int = 0
-
-
-@dataclass(frozen=True)
-class EvaluationSet:
-    """What is looked at after every round: rows of a table that was binned with the same edges."""
-
-    name: str
-    codes: core.Codes
-    target: Target
-    rows: Rows | None = None
-    start: Scores | None = None
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """The forest, and the scores that its trees add to, shape (n_outputs,)."""
-
-    forest: Forest
-    base_score: Scores
+__all__ = ["Training", "mean_of_fits", "train", "train_together"]
 
 
 class Training:
@@ -182,7 +81,7 @@ class Training:
         """What each round is multiplied by."""
         return np.ones(self.n_rounds) if self.recipe.dropout is None else self._weights.copy()
 
-    def results(self, metrics: Sequence[Metric]) -> dict[str, dict[str, float]]:
+    def results(self, metrics: Sequence[Metric]) -> Results:
         """Return the metrics of every evaluation set at the scores so far."""
         if not self.evaluations:
             return {}
@@ -362,16 +261,61 @@ def train(
     The result depends on nothing but the recipe, the table, the target and the seed, and where the
     monitor stops.
     """
+    return train_together([training], monitor, metrics, keeper)[0][0]
+
+
+def train_together(
+    trainings: Sequence[Training],
+    monitor: Monitor,
+    metrics: Sequence[Metric] = (),
+    keeper: Keeper | None = None,
+) -> tuple[list[Fitted], list[list[Results]]]:
+    """Train several forests round by round; the monitor is told the means of their results.
+
+    Returns
+    -------
+    fitted : list of Fitted
+        Of each fit.
+    rounds : list of list of results
+        Of each round that was made, and in it of each fit.
+    """
+    rounds: list[list[Results]] = []
     with keeper or Keeper() as kept:
-        best, stop = kept.resume(training, monitor)
+        first = trainings[0]  # a keeper is for a fit alone
+        kept_best, stop = kept.resume(first, monitor)
+        best = [kept_best, *(training.weights for training in trainings[1:])]
         monitor.begin()
         while not stop:
-            training.run_round()
-            stop = monitor.after_round(training.n_rounds - 1, training.results(metrics))
+            results: list[Results] = []
+            for training in trainings:
+                training.run_round()
+                results.append(training.results(metrics))
+            rounds.append(results)
+            stop = monitor.after_round(first.n_rounds - 1, _means(results))
             if monitor.is_best:
-                best = training.weights
-            kept.after_round(training, monitor, best)
-    return training.fitted(best if monitor.cuts_to_best else training.weights)
+                best = [training.weights for training in trainings]
+            kept.after_round(first, monitor, best[0])
+    if not monitor.cuts_to_best:
+        best = [training.weights for training in trainings]
+    return [training.fitted(of) for training, of in zip(trainings, best, strict=True)], rounds
+
+
+def mean_of_fits(curves: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over the fits, axis 0, in their order: the same bits for one round and for all."""
+    total: NDArray[np.float64] = np.add.accumulate(curves, axis=0)[-1]
+    return total / len(curves)
+
+
+def _means(results: list[Results]) -> Results:
+    if len(results) == 1:
+        return results[0]
+    return {
+        name: {
+            metric: float(mean_of_fits(np.array([[of[name][metric]] for of in results]))[0])
+            for metric in metrics
+        }
+        for name, metrics in results[0].items()
+    }
 
 
 def _forest(grower: core.Grower, binned: Binned, recipe: Recipe) -> Forest:

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost import previous
 from arboost.backend import threads
-from arboost.ensemble import Recipe
 from arboost.explain import importances
 from arboost.ingest import Schema, Table
 from arboost.inputs import Part, Rows, training_rows, validation_rows, weighted_target
@@ -27,6 +26,7 @@ from arboost.monitor import Round
 from arboost.param_kinds import Param
 from arboost.params import check, record
 from arboost.predict import answer, probabilities, table_scores
+from arboost.recipe import Recipe
 from arboost.serve import Predictor
 from arboost.targets import class_factors, codes_of, encode_labels, numbers_of
 from arboost.trainer import Job, Outcome, check_validation, run, split_rows

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.binning import Binned, Dataset
-from arboost.ensemble import EvaluationSet, TrainingSet
 from arboost.ingest import Schema, Table, ingest, target, weights
 from arboost.losses import Target
+from arboost.recipe import EvaluationSet, TrainingSet
 
 __all__ = [
     "VALIDATION",

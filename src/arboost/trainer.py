@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from arboost.backend import threads
 from arboost.binning import Binned, Dataset, bin_table
 from arboost.checkpoint import Checkpoint
-from arboost.ensemble import Fitted, Recipe, Training, train
+from arboost.ensemble import Training, train
 from arboost.inputs import Part, build_sets
 from arboost.losses import Loss
 from arboost.losses.custom import FromFunctions
@@ -22,6 +22,7 @@ from arboost.model import Forest, Model
 from arboost.monitor import Monitor, Round
 from arboost.previous import continued_seed
 from arboost.progress import Bar
+from arboost.recipe import Fitted, Recipe
 from arboost.resume import Keeper, fingerprint
 from arboost.validation import split
 

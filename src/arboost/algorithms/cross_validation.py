@@ -22,12 +22,13 @@ from sklearn.base import clone
 from arboost import validation
 from arboost.backend import core, threads
 from arboost.binning import Binned
-from arboost.ensemble import EvaluationSet, Fitted, Recipe, Training, TrainingSet
+from arboost.ensemble import Training, mean_of_fits, train_together
 from arboost.estimator import Task, TreeEnsemble
 from arboost.inputs import VALIDATION, Part, Rows, training_rows, weighted_target
 from arboost.metrics import Metric
-from arboost.monitor import Monitor, Round
+from arboost.monitor import Monitor, Results, Round
 from arboost.progress import Bar
+from arboost.recipe import EvaluationSet, Fitted, Recipe, TrainingSet
 from arboost.trainer import Outcome, bin_part, find_metrics, groups_of, watchers
 from arboost.validation import Split
 
@@ -155,7 +156,8 @@ def cv(
         binned = _bins(plan)
         workspace = core.Workspace()
         trainings = [_training(plan, binned, split, workspace) for split in splits]
-        fitted, scores = _train_together(trainings, monitor, plan.metrics)
+        fitted, rounds = train_together(trainings, monitor, plan.metrics)
+    scores = _curves(rounds, plan.metrics)
     models = None
     if return_models:
         models = tuple(
@@ -169,7 +171,7 @@ def cv(
     assert monitor.stop_reason is not None
     return CrossValidation(
         scores=MappingProxyType(scores),
-        mean=MappingProxyType({name: _mean(curve) for name, curve in scores.items()}),
+        mean=MappingProxyType({name: mean_of_fits(curve) for name, curve in scores.items()}),
         std=MappingProxyType({name: curve.std(axis=0) for name, curve in scores.items()}),
         best_index=monitor.best_index,
         best_score=monitor.best_score,
@@ -267,41 +269,16 @@ def _training(plan: _Plan, binned: Binned, split: Split, workspace: core.Workspa
     )
 
 
-def _train_together(
-    trainings: Sequence[Training], monitor: Monitor, metrics: Sequence[Metric]
-) -> tuple[list[Fitted], dict[str, NDArray[np.float64]]]:
-    """Make rounds until the monitor stops; return the models, and the curves of each metric."""
-    rounds: list[list[dict[str, float]]] = []
-    best = [training.weights for training in trainings]
-    stop = False
-    monitor.begin()
-    while not stop:
-        results = []
-        for training in trainings:
-            training.run_round()
-            results.append(training.results(metrics)[VALIDATION])
-        rounds.append(results)
-        means = {
-            metric.name: float(_mean(np.array([[of[metric.name]] for of in results]))[0])
-            for metric in metrics
-        }
-        stop = monitor.after_round(len(rounds) - 1, {VALIDATION: means})
-        if monitor.is_best:
-            best = [training.weights for training in trainings]
-    scores = {
-        metric.name: np.array([[of[metric.name] for of in results] for results in rounds]).T.copy()
+def _curves(
+    rounds: list[list[Results]], metrics: Sequence[Metric]
+) -> dict[str, NDArray[np.float64]]:
+    """Return the results of each metric, shape (n_folds, n_rounds)."""
+    return {
+        metric.name: np.array(
+            [[of[VALIDATION][metric.name] for of in results] for results in rounds]
+        ).T.copy()
         for metric in metrics
     }
-    if not monitor.cuts_to_best:
-        best = [training.weights for training in trainings]
-    fitted = [training.fitted(kept) for training, kept in zip(trainings, best, strict=True)]
-    return fitted, scores
-
-
-def _mean(curve: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean over the folds, in their order: the same bits for one round and for all."""
-    total: NDArray[np.float64] = np.add.accumulate(curve, axis=0)[-1]
-    return total / len(curve)
 
 
 def _model(

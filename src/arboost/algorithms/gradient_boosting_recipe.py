@@ -10,10 +10,10 @@ from typing import Any
 
 from arboost.constraints import interaction_groups, monotone_directions
 from arboost.dropout import Dropout
-from arboost.ensemble import Recipe
 from arboost.grow import TreeParams
 from arboost.ingest import Schema
 from arboost.losses import Loss
+from arboost.recipe import Recipe
 from arboost.sampling import RowSampling
 
 __all__ = ["check_together", "make_recipe"]

@@ -1,0 +1,117 @@
+"""What a fit is to do: the recipe of an algorithm, and the data; and what it leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.binning import Binned
+from arboost.dropout import Dropout
+from arboost.grow import TreeParams
+from arboost.losses import Loss, Target
+from arboost.model import Forest
+from arboost.sampling import RowSampling
+
+__all__ = ["EvaluationSet", "Fitted", "Recipe", "Scores", "TrainingSet"]
+
+Scores = NDArray[np.float64]
+Rows = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What makes an algorithm: its loss, its trees, and how they add up.
+
+    Attributes
+    ----------
+    loss : Loss
+    boosting : {"newton", "gradient"}
+        Trees on gradients and hessians, with leaves -G / (H + lambda); or Friedman's: least-squares
+        trees on gradients, with leaves that minimise the loss.
+    n_estimators : int
+        Rounds.
+    learning_rate : float
+        What each tree's values are multiplied by.
+    vector_leaves : bool
+        One tree a round with a number for every output in its leaves, instead of one tree for
+        each output.
+    tree : TreeParams
+    rows : RowSampling
+    dropout : Dropout or None
+    parallel_trees : int
+        Trees, each on a sample of its own, whose mean makes up a round's tree.
+    base_score : float or None
+        Scores to start from; None for the loss's best constant.
+    """
+
+    loss: Loss
+    n_estimators: int
+    learning_rate: float
+    tree: TreeParams
+    boosting: str = "newton"
+    vector_leaves: bool = False
+    rows: RowSampling = field(default_factory=RowSampling)
+    dropout: Dropout | None = None
+    parallel_trees: int = 1
+    base_score: float | None = None
+
+    @property
+    def width(self) -> int:
+        """Numbers in a leaf."""
+        return self.loss.n_outputs if self.vector_leaves else 1
+
+    @property
+    def tree_outputs(self) -> range:
+        """The first output of each tree that a round needs."""
+        return range(0, self.loss.n_outputs, self.width)
+
+    @property
+    def trees_per_round(self) -> int:
+        """Trees that a round grows."""
+        return self.parallel_trees * len(self.tree_outputs)
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """What is learnt from: rows of a binned table, and their target.
+
+    Attributes
+    ----------
+    binned : Binned
+    target : Target
+        Of the training rows alone, in their order.
+    rows : uint32 array, or None for all
+        The training rows among those of the table, ascending.
+    start : float64 array of shape (n_training, n_outputs), or None
+        Scores of a model whose training goes on.
+    first_round : int
+        Rounds of that model.
+    """
+
+    binned: Binned
+    target: Target
+    rows: Rows | None = None
+    start: Scores | None = None
+    first_round: int = 0
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """What is looked at after every round: rows of a table that was binned with the same edges."""
+
+    name: str
+    codes: core.Codes
+    target: Target
+    rows: Rows | None = None
+    start: Scores | None = None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The forest, and the scores that its trees add to, shape (n_outputs,)."""
+
+    forest: Forest
+    base_score: Scores
