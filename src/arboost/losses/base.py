@@ -134,6 +134,12 @@ class Loss:
         """
         raise NotImplementedError
 
+    def leaf_rule(
+        self, target: Target, scores: Floats, output: int, n_threads: int
+    ) -> tuple[float, float | None]:
+        """What `refit` takes of the residuals: a quantile, and Huber's delta or None."""
+        raise NotImplementedError
+
     def refit(
         self,
         target: Target,
@@ -148,7 +154,19 @@ class Loss:
         ``leaf`` is each row's node, 0xffffffff for rows that do not count; a node without rows
         gets 0.
         """
-        raise NotImplementedError
+        alpha, delta = self.leaf_rule(target, scores, output, n_threads)
+        values: Floats = core.refit_leaves(
+            target.y,
+            target.weight,
+            scores,
+            output,
+            leaf,
+            n_nodes,
+            n_threads,
+            alpha=alpha,
+            delta=delta,
+        )
+        return values
 
     def value(self, target: Target, scores: Floats, n_threads: int) -> float:
         """The weighted mean loss. It does not depend on the number of threads."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arboost.backend import core
-from arboost.losses.base import Floats, Leaves, Loss, Target, limited, mean, newton_steps
+from arboost.losses.base import Floats, Loss, Target, limited, mean, newton_steps
 
 __all__ = ["AbsoluteError", "Gamma", "Huber", "Poisson", "Quantile", "SquaredError", "Tweedie"]
 
@@ -66,27 +66,11 @@ class Quantile(Loss):
         """The quantiles of y."""
         return np.array([_quantile(target, None, alpha) for alpha in self.alphas])
 
-    def refit(
-        self,
-        target: Target,
-        scores: Floats,
-        output: int,
-        leaf: Leaves,
-        n_nodes: int,
-        n_threads: int,
-    ) -> Floats:
+    def leaf_rule(
+        self, target: Target, scores: Floats, output: int, n_threads: int
+    ) -> tuple[float, float | None]:
         """Quantiles of the residuals in each leaf."""
-        values: Floats = core.refit_leaves(
-            target.y,
-            target.weight,
-            scores,
-            output,
-            leaf,
-            n_nodes,
-            n_threads,
-            alpha=self.alphas[output],
-        )
-        return values
+        return self.alphas[output], None
 
 
 @dataclass(frozen=True)
@@ -138,28 +122,11 @@ class Huber(Loss):
         """Delta of the residuals at these scores."""
         return (self._delta(target, scores, n_threads),)
 
-    def refit(
-        self,
-        target: Target,
-        scores: Floats,
-        output: int,
-        leaf: Leaves,
-        n_nodes: int,
-        n_threads: int,
-    ) -> Floats:
+    def leaf_rule(
+        self, target: Target, scores: Floats, output: int, n_threads: int
+    ) -> tuple[float, float | None]:
         """Medians of the residuals, and from there the mean of what lies within delta."""
-        values: Floats = core.refit_leaves(
-            target.y,
-            target.weight,
-            scores,
-            output,
-            leaf,
-            n_nodes,
-            n_threads,
-            alpha=0.5,
-            delta=self._delta(target, scores, n_threads),
-        )
-        return values
+        return 0.5, self._delta(target, scores, n_threads)
 
     def value(self, target: Target, scores: Floats, n_threads: int) -> float:
         """The weighted mean loss with the delta of residuals to the median."""
