@@ -110,6 +110,12 @@ def test_every_instruction_set_gives_the_same_bytes(isa, tmp_path):
             model.fit(X, y).save(sys.argv[1] + strategy)
         model = GradientBoostingClassifier(n_estimators=3, reg_alpha=0.5).fit(X, y > 0)
         model.save(sys.argv[1] + "binary")
+        drawn = {"subsample": 0.2, "sampling_method": "gradient_based"}
+        model = GradientBoostingClassifier(n_estimators=4, **drawn).fit(X, y > 0)
+        model.save(sys.argv[1] + "drawn")
+        bound = {"subsample": 0.5, "monotone_constraints": {0: 1}, "rate_drop": 0.5}
+        model = GradientBoostingClassifier(n_estimators=6, **bound).fit(X, y > 0)
+        model.save(sys.argv[1] + "bound")
         print(_core.instruction_set())
     """
     seen = []
