@@ -49,6 +49,18 @@ struct DrawArgs {
   float largest_weight;  // no row is less likely than its inverse
 };
 
+// Rows of large norm, and some of the others. Chances are shares of 2^24.
+struct TopArgs {
+  std::uint32_t seed;
+  NormArgs norms;
+  float above;              // rows of this norm or a larger one are kept
+  float at;                 // below that, rows from this norm on may count as large ones
+  std::int32_t at_large;    // the chance of these rows to count as large
+  std::int32_t at_kept;     // ... and to be kept at all
+  std::int32_t other_kept;  // the chance of all other rows to be kept
+  float weight;             // of rows that are kept by chance
+};
+
 struct NarrowArgs {
   const FixedPair* pairs;  // by number
   TreeRows rows;
@@ -209,6 +221,8 @@ struct Kernels {
   // room for all.
   std::size_t (*draw)(const DrawArgs& args, std::size_t begin, std::size_t end,
                       std::uint32_t* positions, float* weights);
+  std::size_t (*draw_top)(const TopArgs& args, std::size_t begin, std::size_t end,
+                          std::uint32_t* positions, float* weights);
 
   // leaves[0 ...] = the nodes that rows [begin, end) end in.
   void (*walk)(const WalkArgs& args, std::size_t begin, std::size_t end, std::uint32_t* leaves);

@@ -22,18 +22,21 @@ constexpr float largest_weight = 16384;
 constexpr std::size_t n_buckets = std::size_t{1} << 13;
 constexpr int bucket_shift = 18;
 
-// Every chunk fills the front of its own range; the ranges then move together.
-void collect(std::size_t n_rows, const DrawArgs& args, Sample& out, Team& team) {
+// Every chunk fills the front of its own range; the ranges then move together. `draw_chunk` is a
+// kernel with its arguments but the last four.
+template <class DrawChunk>
+void collect(std::size_t n_rows, std::uint32_t seed, bool weighted, DrawChunk draw_chunk,
+             Sample& out, Team& team) {
   const std::size_t n_chunks = (n_rows + chunk_rows - 1) / chunk_rows;
   std::vector<std::size_t> kept(n_chunks, 0);
-  out.weighted = args.norms.pairs != nullptr;
+  out.weighted = weighted;
   make_room(out.positions, n_rows);
   if (out.weighted) make_room(out.weights, n_rows);
   std::uint32_t* positions = out.positions.data();
   float* weights = out.weighted ? out.weights.data() : nullptr;
   team.for_chunks(0, n_rows, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    kept[begin / chunk_rows] = kernels().draw(args, begin, end, positions + begin,
-                                              weights == nullptr ? nullptr : weights + begin);
+    kept[begin / chunk_rows] =
+        draw_chunk(begin, end, positions + begin, weights == nullptr ? nullptr : weights + begin);
   });
   out.size = 0;
   for (std::size_t c = 0; c < n_chunks; ++c) {
@@ -48,8 +51,14 @@ void collect(std::size_t n_rows, const DrawArgs& args, Sample& out, Team& team) 
   out.size = 1;
   positions[0] = 0;
   for (std::uint32_t i = 1; i < n_rows; ++i)
-    if (short_hash(i, args.seed) < short_hash(positions[0], args.seed)) positions[0] = i;
+    if (short_hash(i, seed) < short_hash(positions[0], seed)) positions[0] = i;
   if (weights != nullptr) weights[0] = 1;
+}
+
+void collect(std::size_t n_rows, const DrawArgs& args, Sample& out, Team& team) {
+  collect(
+      n_rows, args.seed, args.norms.pairs != nullptr,
+      [&](auto... range) { return kernels().draw(args, range...); }, out, team);
 }
 
 NormArgs norms_of(const Gradients& gradients, double reg_lambda) {
@@ -102,6 +111,39 @@ float threshold(const std::vector<std::int64_t>& counts, double rate) {
   return 0;  // fewer rows with a gradient than asked for: all of them
 }
 
+// Large norms fall into finer buckets: 8 bits of the exponent, 8 of the mantissa.
+constexpr std::size_t n_fine = std::size_t{1} << 16;
+constexpr int fine_shift = 15;
+
+float fine_start(std::size_t bucket) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bucket << fine_shift));
+}
+
+// How many norms fall into each fine bucket, of all rows.
+std::vector<std::uint32_t> count_all_norms(const NormArgs& args, std::size_t n_rows, Team& team) {
+  std::vector<std::vector<std::uint32_t>> counts(static_cast<std::size_t>(team.size()));
+  team.for_chunks(0, n_rows, chunk_rows, [&](std::size_t begin, std::size_t end, int member) {
+    std::vector<std::uint32_t>& own = counts[static_cast<std::size_t>(member)];
+    if (own.empty()) own.resize(n_fine, 0);
+    constexpr std::size_t block = 512;
+    float norms[block];
+    for (std::size_t first = begin; first < end; first += block) {
+      const std::size_t size = std::min(block, end - first);
+      kernels().gradient_norms(args, first, first + size, norms);
+      for (std::size_t j = 0; j < size; ++j)
+        ++own[std::bit_cast<std::uint32_t>(norms[j]) >> fine_shift];
+    }
+  });
+  std::vector<std::uint32_t> sums(n_fine, 0);
+  for (const std::vector<std::uint32_t>& own : counts)
+    for (std::size_t b = 0; b < own.size(); ++b) sums[b] += own[b];
+  return sums;
+}
+
+std::int32_t chance(double share) {
+  return static_cast<std::int32_t>(std::nearbyint(share * 0x1p24));
+}
+
 }  // namespace
 
 void sample_uniform(std::size_t n_rows, double rate, std::uint32_t seed, Sample& out, Team& team) {
@@ -117,6 +159,33 @@ void sample_by_gradient(const Gradients& gradients, double rate, double reg_lamb
   const float mu = threshold(count_norms(norms, gradients.n_rows), rate);
   const DrawArgs args{seed, 0, norms, mu, largest_weight};
   collect(gradients.n_rows, args, out, team);
+}
+
+void sample_one_side(const Gradients& gradients, double top_rate, double other_rate,
+                     std::uint32_t seed, Sample& out, Team& team) {
+  const NormArgs norms = norms_of(gradients, 0);
+  const std::vector<std::uint32_t> counts = count_all_norms(norms, gradients.n_rows, team);
+  // Down to the bucket in which the last of the large rows is.
+  const double n_large = top_rate * static_cast<double>(gradients.n_rows);
+  double above = 0;
+  std::size_t last = n_fine - 1;
+  while (last > 0 && above + counts[last] < n_large) above += counts[last--];
+  const double q = counts[last] == 0 ? 0.0 : std::min(1.0, (n_large - above) / counts[last]);
+  const double p = std::max(1.0 / largest_weight, std::min(1.0, other_rate / (1.0 - top_rate)));
+  const std::int32_t other_kept = chance(p);
+  const double exact_p = other_kept * 0x1p-24;  // what the weight makes up for
+  const std::int32_t at_large = chance(q);
+  const TopArgs args{.seed = seed,
+                     .norms = norms,
+                     .above = fine_start(last + 1),
+                     .at = fine_start(last),
+                     .at_large = at_large,
+                     .at_kept = at_large + chance((1.0 - at_large * 0x1p-24) * exact_p),
+                     .other_kept = other_kept,
+                     .weight = static_cast<float>(1.0 / exact_p)};
+  collect(
+      gradients.n_rows, seed, true,
+      [&](auto... range) { return kernels().draw_top(args, range...); }, out, team);
 }
 
 }  // namespace arboost
