@@ -39,6 +39,7 @@ struct NormArgs {
   const FixedPair* pairs;
   std::size_t row_stride, output_stride, outputs;
   float g_unit, h_unit;  // what one integer of a gradient and of a hessian counts
+  bool squared;          // the square of the norm instead: in the same order, and cheaper
 };
 
 struct DrawArgs {
@@ -52,7 +53,7 @@ struct DrawArgs {
 // Rows of large norm, and some of the others. Chances are shares of 2^24.
 struct TopArgs {
   std::uint32_t seed;
-  NormArgs norms;
+  NormArgs norms;           // all that is said of norms holds for their squares
   float above;              // rows of this norm or a larger one are kept
   float at;                 // below that, rows from this norm on may count as large ones
   std::int32_t at_large;    // the chance of these rows to count as large

@@ -119,9 +119,9 @@ def test_leaves_are_of_the_amplified_sample():
     leaf = grower.leaf_of_row()[inside]
     value = grower.trees()["value"]
     for node in np.unique(leaf):
-        G = (g[inside] * weights)[leaf == node].sum()
-        H = (h[inside] * weights)[leaf == node].sum()
-        assert value[node] == pytest.approx(-G / (H + 1.0), rel=1e-5)
+        sum_g = (g[inside] * weights)[leaf == node].sum()
+        sum_h = (h[inside] * weights)[leaf == node].sum()
+        assert value[node] == pytest.approx(-sum_g / (sum_h + 1.0), rel=1e-5)
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ void gradient_norms(const NormArgs& args, std::size_t begin, std::size_t end, fl
     else
       for (std::size_t i = 0; i < n; ++i) add(i, pairs[i * args.row_stride]);
   }
+  if (args.squared) return;
   for (std::size_t i = 0; i < n; ++i) norms[i] = std::sqrt(norms[i]);
 }
 

@@ -19,7 +19,6 @@ constexpr std::size_t chunk_rows = 16384;
 constexpr float largest_weight = 16384;
 
 // Norms fall into buckets by the leading bits of their float: 8 of the exponent, 5 of the mantissa.
-constexpr std::size_t n_buckets = std::size_t{1} << 13;
 constexpr int bucket_shift = 18;
 
 // Every chunk fills the front of its own range; the ranges then move together. `draw_chunk` is a
@@ -61,7 +60,7 @@ void collect(std::size_t n_rows, const DrawArgs& args, Sample& out, Team& team) 
       [&](auto... range) { return kernels().draw(args, range...); }, out, team);
 }
 
-NormArgs norms_of(const Gradients& gradients, double reg_lambda) {
+NormArgs norms_of(const Gradients& gradients, double reg_lambda, bool squared) {
   // Only ratios of norms matter: gradients count 2^-30 an integer, and hessians as much as they are
   // worth in that unit.
   const double h_unit =
@@ -71,18 +70,19 @@ NormArgs norms_of(const Gradients& gradients, double reg_lambda) {
           gradients.output_stride(),
           gradients.outputs,
           0x1p-30f,
-          static_cast<float>(h_unit)};
+          static_cast<float>(h_unit),
+          squared};
 }
 
-// How many norms fall into each bucket: of all rows, or of some 16,384 at equal distances. (An odd
-// distance, against tables in which classes take turns.)
-std::vector<std::int64_t> count_norms(NormArgs args, std::size_t n_rows) {
-  const std::size_t step = n_rows >> 14 | 1, n = n_rows / step;
+// How many norms fall into each bucket, of 2^(31 - shift): of all rows, or of some 2^log_rows at
+// equal distances. (An odd distance, against tables in which classes take turns.)
+std::vector<std::int64_t> count_norms(NormArgs args, std::size_t n_rows, int log_rows, int shift) {
+  const std::size_t step = n_rows >> log_rows | 1, n = n_rows / step;
   args.row_stride *= step;
   std::vector<float> norms(n);
   kernels().gradient_norms(args, 0, n, norms.data());
-  std::vector<std::int64_t> counts(n_buckets, 0);
-  for (const float norm : norms) ++counts[std::bit_cast<std::uint32_t>(norm) >> bucket_shift];
+  std::vector<std::int64_t> counts(std::size_t{1} << (31 - shift), 0);
+  for (const float norm : norms) ++counts[std::bit_cast<std::uint32_t>(norm) >> shift];
   return counts;
 }
 
@@ -98,10 +98,10 @@ float threshold(const std::vector<std::int64_t>& counts, double rate) {
     return double{std::bit_cast<float>(bits)};
   };
   double rest = 0;
-  for (std::size_t b = 1; b < n_buckets; ++b)
+  for (std::size_t b = 1; b < counts.size(); ++b)
     if (counts[b] > 0) rest += static_cast<double>(counts[b]) * middle(b);
   double certain = 0;
-  for (std::size_t b = n_buckets; b-- > 1;) {
+  for (std::size_t b = counts.size(); b-- > 1;) {
     if (counts[b] == 0) continue;
     if (certain >= size) break;
     if (middle(b) <= rest / (size - certain)) return static_cast<float>(rest / (size - certain));
@@ -111,33 +111,13 @@ float threshold(const std::vector<std::int64_t>& counts, double rate) {
   return 0;  // fewer rows with a gradient than asked for: all of them
 }
 
-// Large norms fall into finer buckets: 8 bits of the exponent, 8 of the mantissa.
-constexpr std::size_t n_fine = std::size_t{1} << 16;
+// Which rows are large is told from squares in finer buckets: 8 bits of the exponent, 8 of the
+// mantissa; and from more rows, so that the share kept is right to 0.2 % of all rows.
 constexpr int fine_shift = 15;
+constexpr int fine_log_rows = 16;
 
 float fine_start(std::size_t bucket) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bucket << fine_shift));
-}
-
-// How many norms fall into each fine bucket, of all rows.
-std::vector<std::uint32_t> count_all_norms(const NormArgs& args, std::size_t n_rows, Team& team) {
-  std::vector<std::vector<std::uint32_t>> counts(static_cast<std::size_t>(team.size()));
-  team.for_chunks(0, n_rows, chunk_rows, [&](std::size_t begin, std::size_t end, int member) {
-    std::vector<std::uint32_t>& own = counts[static_cast<std::size_t>(member)];
-    if (own.empty()) own.resize(n_fine, 0);
-    constexpr std::size_t block = 512;
-    float norms[block];
-    for (std::size_t first = begin; first < end; first += block) {
-      const std::size_t size = std::min(block, end - first);
-      kernels().gradient_norms(args, first, first + size, norms);
-      for (std::size_t j = 0; j < size; ++j)
-        ++own[std::bit_cast<std::uint32_t>(norms[j]) >> fine_shift];
-    }
-  });
-  std::vector<std::uint32_t> sums(n_fine, 0);
-  for (const std::vector<std::uint32_t>& own : counts)
-    for (std::size_t b = 0; b < own.size(); ++b) sums[b] += own[b];
-  return sums;
 }
 
 std::int32_t chance(double share) {
@@ -155,22 +135,29 @@ void sample_uniform(std::size_t n_rows, double rate, std::uint32_t seed, Sample&
 
 void sample_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
                         std::uint32_t seed, Sample& out, Team& team) {
-  const NormArgs norms = norms_of(gradients, reg_lambda);
-  const float mu = threshold(count_norms(norms, gradients.n_rows), rate);
+  const NormArgs norms = norms_of(gradients, reg_lambda, false);
+  const float mu = threshold(count_norms(norms, gradients.n_rows, 14, bucket_shift), rate);
   const DrawArgs args{seed, 0, norms, mu, largest_weight};
   collect(gradients.n_rows, args, out, team);
 }
 
 void sample_one_side(const Gradients& gradients, double top_rate, double other_rate,
                      std::uint32_t seed, Sample& out, Team& team) {
-  const NormArgs norms = norms_of(gradients, 0);
-  const std::vector<std::uint32_t> counts = count_all_norms(norms, gradients.n_rows, team);
-  // Down to the bucket in which the last of the large rows is.
-  const double n_large = top_rate * static_cast<double>(gradients.n_rows);
-  double above = 0;
-  std::size_t last = n_fine - 1;
-  while (last > 0 && above + counts[last] < n_large) above += counts[last--];
-  const double q = counts[last] == 0 ? 0.0 : std::min(1.0, (n_large - above) / counts[last]);
+  const NormArgs norms = norms_of(gradients, 0, true);
+  const std::vector<std::int64_t> counts =
+      count_norms(norms, gradients.n_rows, fine_log_rows, fine_shift);
+  double n_counted = 0;
+  for (const std::int64_t count : counts) n_counted += static_cast<double>(count);
+  // Down to the bucket in which the last of the large rows is. Large ones are more than none, and
+  // no square is infinite, so that there is a bucket above it.
+  const double n_large = top_rate * n_counted;
+  double above = 0, at = 0;
+  std::size_t last = counts.size();
+  while (last > 0 && above + at < n_large) {
+    above += at;
+    at = static_cast<double>(counts[--last]);
+  }
+  const double q = std::min(1.0, (n_large - above) / at);
   const double p = std::max(1.0 / largest_weight, std::min(1.0, other_rate / (1.0 - top_rate)));
   const std::int32_t other_kept = chance(p);
   const double exact_p = other_kept * 0x1p-24;  // what the weight makes up for
