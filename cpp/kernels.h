@@ -40,6 +40,7 @@ struct NormArgs {
   const FixedPair* pairs;
   std::size_t row_stride, output_stride, outputs;
   float g_unit, h_unit;  // what one integer of a gradient and of a hessian counts
+  bool squared;          // the square of the norm instead: in the same order, and cheaper
 };
 
 struct DrawArgs {
@@ -48,6 +49,18 @@ struct DrawArgs {
   NormArgs norms;        // no pairs: all rows are equal
   float mu;              // the norm from which on a row is sure to be kept
   float largest_weight;  // no row is less likely than its inverse
+};
+
+// Rows of large norm, and some of the others. Chances are shares of 2^24.
+struct TopArgs {
+  std::uint32_t seed;
+  NormArgs norms;           // all that is said of norms holds for their squares
+  float above;              // rows of this norm or a larger one are kept
+  float at;                 // below that, rows from this norm on may count as large ones
+  std::int32_t at_large;    // the chance of these rows to count as large
+  std::int32_t at_kept;     // ... and to be kept at all
+  std::int32_t other_kept;  // the chance of all other rows to be kept
+  float weight;             // of rows that are kept by chance
 };
 
 struct NarrowArgs {
@@ -209,6 +222,8 @@ struct Kernels {
   // room for all.
   std::size_t (*draw)(const DrawArgs& args, std::size_t begin, std::size_t end,
                       std::uint32_t* positions, float* weights);
+  std::size_t (*draw_top)(const TopArgs& args, std::size_t begin, std::size_t end,
+                          std::uint32_t* positions, float* weights);
 
   // leaves[0 ...] = the nodes that rows [begin, end) end in.
   void (*walk)(const WalkArgs& args, std::size_t begin, std::size_t end, std::uint32_t* leaves);

@@ -30,6 +30,7 @@ const Kernels table = {
     .quantise_narrow = quantise_narrow,
     .gradient_norms = gradient_norms,
     .draw = draw,
+    .draw_top = draw_top,
     .walk = walk,
     .add = add,
     .subtract = subtract,

@@ -164,7 +164,12 @@ class Training:
         recipe = self.recipe
         rate = recipe.learning_rate / recipe.parallel_trees
         sample = recipe.rows.draw(
-            self._gradients, self._sample, seed=self.seed, draw=draw, n_threads=self.n_threads
+            self._gradients,
+            self._sample,
+            seed=self.seed,
+            round_=self.data.first_round + self.n_rounds,
+            draw=draw,
+            n_threads=self.n_threads,
         )
         for output in self._outputs:
             self.grower.grow(

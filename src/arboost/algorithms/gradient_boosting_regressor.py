@@ -72,10 +72,16 @@ class GradientBoostingRegressor(TreeRegressor):
         Largest absolute value of a leaf before the learning rate; 0 sets no limit.
     subsample : float, default=1.0
         Share of the training rows that each tree is grown on.
-    sampling_method : {"uniform", "gradient_based"}, default="uniform"
+    sampling_method : {"uniform", "gradient_based", "goss"}, default="uniform"
         How rows are sampled: each with the same chance; or with a chance in proportion to its
         regularised gradient and a weight that makes up for it, to choose splits by, while leaf
-        values come from all rows.
+        values come from all rows; or LightGBM's GOSS: those of the largest gradients and some of
+        the others, which then weigh more, after 1 / learning_rate rounds on all rows.
+    top_rate : float, default=0.2
+        With sampling_method="goss": share of the training rows that are kept for the size of their
+        gradients.
+    other_rate : float, default=0.1
+        With sampling_method="goss": share of the training rows that are drawn from all others.
     colsample_bytree : float, default=1.0
         Share of the features that each tree may use.
     colsample_bylevel : float, default=1.0
@@ -187,6 +193,8 @@ class GradientBoostingRegressor(TreeRegressor):
         max_delta_step: float = 0.0,
         subsample: float = 1.0,
         sampling_method: str = "uniform",
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float = 1.0,
