@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 from arboost.ingest import Schema
 from arboost.links import LINKS
 
-__all__ = ["CLASS_LINKS", "FOREST_DTYPES", "SET_DTYPES", "Forest", "Model"]
+__all__ = ["ALL_DTYPES", "CLASS_LINKS", "FOREST_DTYPES", "SET_DTYPES", "Forest", "Model"]
 
 CLASS_LINKS = ("logistic", "logistic_of_double", "softmax")  # those that give probabilities
 
@@ -40,6 +40,7 @@ SET_DTYPES: Mapping[str, np.dtype[Any]] = {
     "level_set": np.dtype(np.int32),
     "level_sets": np.dtype(np.uint64),
 }
+ALL_DTYPES: Mapping[str, np.dtype[Any]] = {**FOREST_DTYPES, **SET_DTYPES}
 SET_WORDS = 4  # of 64 bits: codes of levels are below 255
 
 
@@ -99,7 +100,7 @@ class Forest:
     def __post_init__(self) -> None:
         if not len(self.level_sets) and not len(self.level_set):
             object.__setattr__(self, "level_set", np.full(len(self.left), -1))
-        for name, dtype in (FOREST_DTYPES | SET_DTYPES).items():
+        for name, dtype in ALL_DTYPES.items():
             object.__setattr__(self, name, _frozen(getattr(self, name), dtype))
 
     @classmethod
@@ -138,7 +139,7 @@ class Forest:
     def first(self, n_trees: int) -> Self:
         """Return a forest of the first trees; its arrays are views of this one's."""
         n_nodes = int(self.tree_start[n_trees])
-        ends = dict.fromkeys(FOREST_DTYPES | SET_DTYPES, n_nodes) | {
+        ends = dict.fromkeys(ALL_DTYPES, n_nodes) | {
             "tree_start": n_trees + 1,
             "output": n_trees,
             "level_sets": int(self.level_set[:n_nodes].max(initial=-1)) + 1,
@@ -148,8 +149,7 @@ class Forest:
     def joined(self, other: Forest) -> Self:
         """Return a forest of these trees and then those of another with leaves as wide."""
         arrays = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in FOREST_DTYPES | SET_DTYPES
+            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in ALL_DTYPES
         }
         arrays["tree_start"] = np.concatenate(
             [self.tree_start, self.tree_start[-1] + other.tree_start[1:]]
@@ -175,7 +175,7 @@ class Forest:
         _require(self.width in (1, n_outputs), f"leaves of width {self.width}")
 
     def _validate_shapes(self) -> None:
-        for name in FOREST_DTYPES | SET_DTYPES:
+        for name in ALL_DTYPES:
             array = getattr(self, name)
             axes = 2 if name in ("value", "level_sets") else 1
             _require(array.ndim == axes, f"{name} of {array.ndim} axes")

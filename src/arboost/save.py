@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from arboost.container import Format, errors_named, pack, read_file, unpack, write_file
 from arboost.ingest import Schema
-from arboost.model import FOREST_DTYPES, SET_DTYPES, Forest, Model
+from arboost.model import ALL_DTYPES, FOREST_DTYPES, SET_DTYPES, Forest, Model
 
 __all__ = ["FORMAT", "from_bytes", "read_model", "to_bytes", "write_model"]
 
@@ -85,7 +85,7 @@ def _describe_classes(
 
 
 def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Model:
-    dtypes = FOREST_DTYPES | (SET_DTYPES if "level_set" in arrays else {})
+    dtypes = ALL_DTYPES if "level_set" in arrays else FOREST_DTYPES
     for name, dtype in dtypes.items():
         if arrays[name].dtype != dtype:
             raise ValueError(f"{name} of type {arrays[name].dtype}")
