@@ -19,6 +19,7 @@ from arboost.param_structures import (
     MonotoneConstraints,
     Quantiles,
 )
+from arboost.params_levels import LEVELS
 
 __all__ = ["BOOSTED_CLASSIFIER", "BOOSTED_REGRESSOR", "PARAMS", "check", "record"]
 
@@ -305,7 +306,7 @@ _RUN = _table(
 
 # What all estimators share; the two tables below it add what one kind of them has.
 PARAMS: dict[str, Param] = (
-    _BOOSTING | _SPLITS | _TREES | _SAMPLING | _CONSTRAINTS | _DROPOUT | _VALIDATION | _RUN
+    _BOOSTING | _SPLITS | _TREES | LEVELS | _SAMPLING | _CONSTRAINTS | _DROPOUT | _VALIDATION | _RUN
 )
 
 _LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")
