@@ -125,7 +125,8 @@ struct RowSums {
   int channels() const { return outputs + (counted ? 1 : 0); }
 };
 
-// The best split of one feature: left are codes <= bin, and missing values when missing_left.
+// The best split of one feature: left are codes <= bin, and missing values when missing_left; or,
+// by_set, the codes of a set.
 struct FeatureSplit {
   double score = 0;    // sum of the two children's scores
   bool found = false;  // it beats the floor
@@ -133,6 +134,21 @@ struct FeatureSplit {
   bool missing_left = false;
   bool missing_seen = false;  // some of the node's rows are missing here
   std::uint32_t next = 0;     // small nodes: the lowest code on the right, of missing ones at most
+  bool by_set = false;
+  CodeSet left;  // by_set: decides on every code, whether the node has seen it or not
+};
+
+constexpr std::size_t most_level_codes = 256;  // of a category: at most 255 levels, and missing
+
+// The levels of a category that occur in a node, by code, with their sums.
+struct LevelSums {
+  explicit LevelSums(std::size_t channels) : sums(most_level_codes * channels) {}
+
+  std::size_t n = 0;
+  std::uint32_t codes[most_level_codes];
+  Buffer<std::int64_t> sums;  // [n][channels]
+  double keys[most_level_codes];
+  std::uint16_t order[most_level_codes];  // of the levels by key
 };
 
 // Scratch of one thread for the split search, for features of up to `max_bins` value bins.
@@ -147,7 +163,8 @@ struct SplitScratch {
         slots(256 * channels, 0),
         missing(channels, 0),
         left(channels, 0),
-        sides(3 * channels, 0) {}
+        sides(3 * channels, 0),
+        levels(channels) {}
 
   std::size_t stride;                 // from one channel's prefix sums to the next
   Buffer<std::int64_t> prefix;        // [channels][stride]: sums over the codes up to each bin
@@ -162,6 +179,7 @@ struct SplitScratch {
   // Sorted rows: `left` of the best split with missing values on the right, the same on the left,
   // and running sums.
   std::vector<std::int64_t> sides;
+  LevelSums levels;  // categories
 };
 
 // The rows of a node in the order of one feature's values, missing ones last.
@@ -200,13 +218,24 @@ struct Kernels {
                              std::size_t n_bins, bool has_missing, const std::int64_t* totals,
                              double floor, SplitScratch& scratch);
 
-  // The same for a small node, straight from its rows and what each holds ([n][channels]).
+  // The same for a small node, straight from its rows and what each holds ([n][channels]); of a
+  // category by a set.
   FeatureSplit (*find_split_small)(const GainParams& params, const Codes& codes,
                                    std::size_t feature, const Element* elements,
                                    const std::int64_t* row_values, std::size_t n,
                                    const std::int64_t* totals, double floor, SplitScratch& scratch);
 
-  // The same for rows in the order of the feature's values; bins are ranks.
+  // The best split of a category by a set of its levels, from a histogram as above. Among equal
+  // scores the first set wins: of the lowest level, or of the fewest levels of low gradients.
+  FeatureSplit (*find_set)(const GainParams& params, const std::int64_t* feature_hist,
+                           std::size_t n_bins, bool has_missing, const std::int64_t* totals,
+                           double floor, SplitScratch& scratch);
+
+  // The same for rows whose ranks are codes of levels, in any order.
+  FeatureSplit (*find_set_sorted)(const GainParams& params, const SortedRows& rows,
+                                  const std::int64_t* totals, double floor, SplitScratch& scratch);
+
+  // The same as find_split for rows in the order of the feature's values; bins are ranks.
   FeatureSplit (*find_split_sorted)(const GainParams& params, const SortedRows& rows,
                                     const std::int64_t* totals, double floor,
                                     SplitScratch& scratch);

@@ -201,7 +201,8 @@ std::vector<Owned<double>> bound_quantiles(const Columns& table, const std::opti
 }
 
 Codes bound_encode(const Columns& table, const std::optional<Index>& rows,
-                   const std::vector<Doubles>& edges, int n_threads) {
+                   const std::vector<Doubles>& edges, int n_threads,
+                   const std::vector<bool>& categorical) {
   if (edges.size() != table.columns.size())
     throw std::invalid_argument("encode needs the edges of every column.");
   std::vector<std::span<const double>> spans;
@@ -215,7 +216,7 @@ Codes bound_encode(const Columns& table, const std::optional<Index>& rows,
   nb::gil_scoped_release nogil;
   const Rows used = rows_of(table, rows);
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
-  return encode(table, used, spans, team);
+  return encode(table, used, spans, {categorical.begin(), categorical.end()}, team);
 }
 
 Codes bound_take(const Codes& codes, const Index& rows, int n_threads) {
@@ -281,6 +282,9 @@ void bind_bin(nb::module_& m) {
       .def_prop_ro(
           "has_missing", [](const Codes& codes) { return to_numpy(codes.has_missing); }, own)
       .def_prop_ro(
+          "is_category", [](const Codes& codes) { return to_numpy(codes.is_category); }, own,
+          "1 for features whose codes are levels; empty where there are none.")
+      .def_prop_ro(
           "first_slot", [](const Codes& codes) { return to_numpy(codes.first_slot); }, own)
       .def_prop_ro(
           "by_row", [](nb::handle self) { return view_of(self, true); }, own)
@@ -302,7 +306,9 @@ void bind_bin(nb::module_& m) {
         "weights"_a.noconvert().none(), "max_bins"_a, "n_threads"_a,
         "Edges of every column, ascending; weights belong to the rows that are used.");
   m.def("encode", &bound_encode, "columns"_a, "rows"_a.noconvert().none(), "edges"_a, "n_threads"_a,
-        "Codes of every value: the number of edges strictly below it.");
+        "categorical"_a = std::vector<bool>(),
+        "Codes of every value: the number of edges strictly below it. Values of columns that are "
+        "categorical are codes of levels already, with the edges 0.5, 1.5, ...");
 }
 
 }  // namespace arboost::bindings

@@ -144,6 +144,7 @@ void each_array(Trees& trees, Use use) {
   use("bin", trees.bin);
   use("left", trees.left);
   use("default_left", trees.default_left);
+  use("set", trees.set);
   use("value", trees.value);
   use("gain", trees.gain);
   use("cover", trees.cover);
@@ -153,6 +154,9 @@ nb::dict trees(const TreeGrower& self) {
   nb::dict result;
   each_array(self.trees,
              [&](const char* name, const auto& array) { result[name] = array_of(array); });
+  std::vector<std::uint64_t> words;
+  for (const CodeSet& set : self.trees.sets) words.insert(words.end(), set.words, set.words + 4);
+  result["sets"] = array_of<2>(std::move(words), {self.trees.sets.size(), 4});
   return result;
 }
 
@@ -163,6 +167,10 @@ void restore(TreeGrower& self, const nb::dict& arrays) {
     const auto given = nb::cast<Vector<T>>(arrays[name]);
     array.assign(given.data(), given.data() + given.shape(0));
   });
+  const auto words = nb::cast<Array<std::uint64_t, nb::ndim<2>>>(arrays["sets"]);
+  require(words.shape(1) == 4, "sets of levels are of four words each");
+  trees.sets.resize(words.shape(0));
+  for (std::size_t i = 0; i < words.size(); ++i) trees.sets[i / 4].words[i % 4] = words.data()[i];
   trees.validate(self.codes);
   self.trees = std::move(trees);
 }
@@ -197,6 +205,10 @@ void bind_params(nb::module_& m) {
       .def_rw("colsample_bytree", &TreeParams::colsample_bytree)
       .def_rw("colsample_bylevel", &TreeParams::colsample_bylevel)
       .def_rw("colsample_bynode", &TreeParams::colsample_bynode)
+      .def_rw("max_cat_to_onehot", &TreeParams::max_cat_to_onehot)
+      .def_rw("max_cat_threshold", &TreeParams::max_cat_threshold)
+      .def_rw("cat_smooth", &TreeParams::cat_smooth)
+      .def_rw("cat_l2", &TreeParams::cat_l2)
       .def_rw("monotone", &TreeParams::monotone)
       .def_rw("interactions", &TreeParams::interactions)
       .def_rw("candidates", &TreeParams::candidates)

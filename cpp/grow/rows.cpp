@@ -196,8 +196,10 @@ std::size_t RowPartition::split(const GrowNode& node, int member, Team& team) {
   Element* to = space_.elements[1 - node.buffer].data() + node.begin;
   const std::size_t n = node.n_rows();
   const auto feature = static_cast<std::size_t>(node.feature);
-  const SplitRule rule =
-      rule_of(codes_, feature, {node.split.bin, node.split.missing_left, nullptr});
+  const SplitRule rule = rule_of(codes_, feature,
+                                 {.bin = node.split.bin,
+                                  .missing_left = node.split.missing_left,
+                                  .levels = node.split.by_set ? &node.split.left : nullptr});
   const std::uint8_t* column = codes_.column_bytes(feature);
   if (team.size() == 1 || n < shared_node_rows)
     return kernels().partition(column, codes_.width, rule, from, n, to, to + n);

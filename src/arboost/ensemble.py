@@ -326,16 +326,18 @@ def _means(results: list[Results]) -> Results:
 def _forest(grower: core.Grower, binned: Binned, recipe: Recipe) -> Forest:
     """The grower's trees, with the values that splits compare with instead of bins."""
     trees = grower.trees()
-    is_leaf = trees["left"] == 0
+    has_none = (trees["left"] == 0) | (trees["set"] >= 0)
     n_rounds = grower.n_trees // len(recipe.tree_outputs)
     return Forest(
         tree_start=trees["tree_start"],
         feature=trees["feature"],
-        threshold=thresholds(binned, trees["feature"], trees["bin"], is_leaf),
+        threshold=thresholds(binned, trees["feature"], trees["bin"], has_none),
         left=trees["left"],
         default_left=trees["default_left"].view(np.bool_),
         value=trees["value"].reshape(-1, recipe.width),
         gain=trees["gain"],
         cover=trees["cover"],
         output=np.tile(np.array(recipe.tree_outputs, np.int32), n_rounds),
+        level_set=trees["set"],
+        level_sets=trees["sets"],
     )

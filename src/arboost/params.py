@@ -20,6 +20,7 @@ from arboost.param_structures import (
     Quantiles,
 )
 from arboost.params_around import RUN, VALIDATION
+from arboost.params_levels import LEVELS
 
 __all__ = ["BOOSTED_CLASSIFIER", "BOOSTED_REGRESSOR", "PARAMS", "check", "record"]
 
@@ -235,7 +236,7 @@ _DROPOUT = _table(
 
 # What all estimators share; the two tables below it add what one kind of them has.
 PARAMS: dict[str, Param] = (
-    _BOOSTING | _SPLITS | _TREES | _SAMPLING | _CONSTRAINTS | _DROPOUT | VALIDATION | RUN
+    _BOOSTING | _SPLITS | _TREES | LEVELS | _SAMPLING | _CONSTRAINTS | _DROPOUT | VALIDATION | RUN
 )
 
 _LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")

@@ -14,6 +14,7 @@ from arboost.dropout import Dropout
 from arboost.grow import TreeParams
 from arboost.ingest import Schema
 from arboost.losses import Loss
+from arboost.params_levels import LEVELS
 from arboost.recipe import Recipe
 from arboost.sampling import RowSampling
 
@@ -31,6 +32,7 @@ _TREE_PARAMS = (
     "gamma",
     "reg_alpha",
     "max_delta_step",
+    *LEVELS,
     "colsample_bytree",
     "colsample_bylevel",
     "colsample_bynode",

@@ -70,6 +70,17 @@ class GradientBoostingRegressor(TreeRegressor):
         L1 penalty on the values of the leaves.
     max_delta_step : float, default=0.0
         Largest absolute value of a leaf before the learning rate; 0 sets no limit.
+    max_cat_to_onehot : int, default=4
+        Up to so many levels of a category in a node, each is tried against all others; more are
+        sorted by their mean gradients and split into two sets.
+    max_cat_threshold : int, default=64
+        Largest number of levels in the smaller of the two sets that a sorted category is split
+        into.
+    cat_smooth : float, default=10.0
+        Hessian that is added to that of each level before levels are sorted, so that rare ones do
+        not come first or last by chance.
+    cat_l2 : float, default=10.0
+        L2 penalty beside reg_lambda in the gain of splits of sorted categories.
     subsample : float, default=1.0
         Share of the training rows that each tree is grown on.
     sampling_method : {"uniform", "gradient_based", "goss"}, default="uniform"
@@ -191,6 +202,10 @@ class GradientBoostingRegressor(TreeRegressor):
         reg_lambda: float | None = None,
         reg_alpha: float = 0.0,
         max_delta_step: float = 0.0,
+        max_cat_to_onehot: int = 4,
+        max_cat_threshold: int = 64,
+        cat_smooth: float = 10.0,
+        cat_l2: float = 10.0,
         subsample: float = 1.0,
         sampling_method: str = "uniform",
         top_rate: float = 0.2,
