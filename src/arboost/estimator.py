@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from arboost import previous
+from arboost import automatic, previous
 from arboost.backend import threads
 from arboost.explain import importances
 from arboost.ingest import Schema, Table
@@ -29,7 +29,8 @@ from arboost.predict import answer, probabilities, table_scores
 from arboost.recipe import Recipe
 from arboost.serve import Predictor
 from arboost.targets import class_factors, codes_of, encode_labels, numbers_of
-from arboost.trainer import Job, Outcome, check_validation, run, split_rows
+from arboost.trainer import Job, Outcome, check_validation, run, search_splits, split_rows
+from arboost.validation import Split
 from arboost.verify import MonotoneProof
 
 __all__ = ["Task", "TreeClassifier", "TreeEnsemble", "TreeRegressor", "store"]
@@ -114,13 +115,15 @@ class TreeEnsemble(BaseEstimator):
         -------
         self
         """
-        params = self._params()
+        given = self._params()
         old = None if init_model is None else previous.previous_model(init_model)
         rows = training_rows(X, y, sample_weight, None if old is None else old.schema)
         held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
-        check_validation(params, has_validation=held_out is not None, groups=groups)
+        has_validation = held_out is not None
+        params = automatic.resolve(given, len(rows.y), has_validation=has_validation)
+        check_validation(params, has_validation=has_validation, groups=groups)
         task = self._task(rows.y, None if old is None else old.classes)
-        recorded = self._record(params)
+        recorded = self._record(params | {"n_estimators": given["n_estimators"]})
         outcome = Outcome.of_one_class()
         if not task.is_constant:
             loss = self._loss(params, task)
@@ -128,7 +131,10 @@ class TreeEnsemble(BaseEstimator):
                 previous.check_continues(old, task.kind, params, loss.link, loss.n_outputs)
             recipe = self._recipe(params, loss, rows.schema)
             train, validation = self._parts(params, rows, held_out, task, loss, old)
-            if validation is None and params["n_iter_no_change"] is not None:
+            search: tuple[Split, ...] = ()
+            if automatic.finds_rounds(given, params, has_validation=has_validation):
+                search = search_splits(train, params, task.kind, groups)
+            elif validation is None and params["n_iter_no_change"] is not None:
                 train, validation = split_rows(train, params, task.kind, groups)
             outcome = run(
                 Job(
@@ -137,6 +143,7 @@ class TreeEnsemble(BaseEstimator):
                     record=recorded,
                     train=train,
                     validation=validation,
+                    search=search,
                     old=old,
                     callbacks=tuple(callbacks),
                     checkpoint=checkpoint,

@@ -23,6 +23,7 @@ __all__ = [
     "Part",
     "Rows",
     "build_sets",
+    "fold_sets",
     "training_rows",
     "validation_rows",
     "weighted_target",
@@ -160,6 +161,32 @@ def build_sets(
         codes = core.encode(source.columns, rows, list(binned.edges), n_threads)
         rows = None
     return training, (EvaluationSet(VALIDATION, codes, validation.target, rows, validation.start),)
+
+
+def fold_sets(
+    part: Part, binned: Binned, fold: tuple[Index, Index], n_threads: int
+) -> tuple[TrainingSet, tuple[EvaluationSet, ...]]:
+    """Return the sets of one fold: some of the rows of one table to train on, others to measure.
+
+    Parameters
+    ----------
+    part : Part
+        All rows, in the order of the codes.
+    binned : Binned
+    fold : pair of uint32 arrays
+        Numbers of the rows to train on and of those to hold out, ascending.
+    n_threads : int
+    """
+    train, held_out = (part.take(rows) for rows in fold)
+    data = TrainingSet(binned, train.target, fold[0], train.start)
+    if binned.is_ranked:
+        rows: Index | None = fold[1]
+        codes = binned.codes
+    else:
+        # Every new tree is walked by all of them: side by side, 64 at once. Each row is held out
+        # once, so that the copies of all folds together are as large as the codes.
+        rows, codes = None, binned.codes.take(fold[1], n_threads)
+    return data, (EvaluationSet(VALIDATION, codes, held_out.target, rows, held_out.start),)
 
 
 def weighted_target(
