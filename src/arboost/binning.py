@@ -7,6 +7,7 @@ there is an edge between any two neighbouring values, and codes are ranks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,9 +50,12 @@ class Binned:
             f'tree_method="{tree_method}". Make it with Dataset(..., tree_method="{tree_method}").'
         )
 
-    def encode(self, table: Table, n_threads: int) -> core.Codes:
-        """Codes of the rows of another table with the same columns."""
-        return core.encode(table.columns, None, list(self.edges), n_threads)
+    def encode(
+        self, table: Table, n_threads: int, rows: NDArray[np.uint32] | None = None
+    ) -> core.Codes:
+        """Codes of the rows of another table with the same columns, or of some of them."""
+        categorical = self.codes.is_category.astype(bool).tolist()
+        return core.encode(table.columns, rows, list(self.edges), n_threads, categorical)
 
 
 def bin_table(
@@ -62,6 +66,7 @@ def bin_table(
     weights: NDArray[np.float64] | None,
     n_threads: int,
     tree_method: str = "hist",
+    n_levels: Sequence[int] = (),
 ) -> Binned:
     """Return the binned rows of a table, ranked unless the tree method is "hist".
 
@@ -78,14 +83,25 @@ def bin_table(
     n_threads : int
         The answer does not depend on it.
     tree_method : "hist", "exact" or "approx"
+    n_levels : sequence of int
+        For each column 0, or of how many levels it holds the codes; empty: there are no categories.
+        Every level has a bin of its own.
     """
     if tree_method != "hist":
-        ranks = core.rank(table.columns, rows, n_threads)
+        ranks = core.rank(table.columns, rows, n_threads, list(n_levels))
         return Binned(ranks, tuple(ranks.edges), table.schema)
     if weights is not None and (weights == weights[0]).all():
         weights = None  # so that edges do not depend on the rounding of sums of one same weight
-    edges = core.quantiles(table.columns, rows, weights, max_bins, n_threads)
-    codes = core.encode(table.columns, rows, edges, n_threads)
+    if any(n_levels):
+        numbers = [f for f, levels in enumerate(n_levels) if levels == 0]
+        found = core.quantiles(table.columns.select(numbers), rows, weights, max_bins, n_threads)
+        of_numbers = iter(found)
+        edges = [
+            next(of_numbers) if levels == 0 else np.arange(0.5, levels - 1) for levels in n_levels
+        ]
+    else:
+        edges = core.quantiles(table.columns, rows, weights, max_bins, n_threads)
+    codes = core.encode(table.columns, rows, edges, n_threads, [n > 0 for n in n_levels])
     return Binned(codes, tuple(edges), table.schema)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import core
 from arboost.binning import Binned, Dataset
 from arboost.ingest import Schema, Table, ingest, target, weights
 from arboost.losses import Target
@@ -157,7 +156,7 @@ def build_sets(
     if isinstance(source, Dataset):
         codes = binned.codes
     else:
-        codes = core.encode(source.columns, rows, list(binned.edges), n_threads)
+        codes = binned.encode(source, n_threads, rows)
         rows = None
     return training, (EvaluationSet(VALIDATION, codes, validation.target, rows, validation.start),)
 
