@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "grow/gain.h"
+#include "grow/rule.h"
 #include "types.h"
 
 namespace arboost {
@@ -56,21 +57,24 @@ struct NarrowArgs {
   std::uint32_t seed;
 };
 
-// A node as it is walked over codes: left where code <= bin or code == missing_left. A leaf leads
-// to itself.
+// A node as it is walked over codes: left where code <= bin or code == missing_left, or where the
+// set holds the code. A leaf leads to itself.
 struct WalkNode {
-  std::uint32_t feature;
+  const std::uint8_t* column;  // codes, from that of row 0 of the table on
   std::uint32_t bin;
   std::uint32_t missing_left;
   std::uint32_t left;  // the right child follows it
+  std::uint32_t set;   // which one, or no_set
 };
+constexpr std::uint32_t no_set = ~std::uint32_t{0};
 
 struct WalkArgs {
-  const Codes& codes;
+  int width;  // bytes of a code
   TreeRows rows;
   const WalkNode* nodes;
   std::size_t n_nodes;
-  int depth;  // of the deepest leaf
+  const CodeSet* sets;  // null: there are none
+  int depth;            // of the deepest leaf
 };
 
 // Where in a histogram the slots of each feature begin.
@@ -159,11 +163,6 @@ struct SortedRows {
 // Rows that are scanned at once; SplitScratch must have room for a few entries more.
 constexpr std::size_t sorted_block = 1024;
 
-struct SplitRule {
-  std::uint32_t bin;           // left: code <= bin ...
-  std::uint32_t missing_left;  // ... or code equal to this (no code when missing goes right)
-};
-
 struct LossArgs;   // loss/losses.h
 struct LossSums;   // loss/losses.h
 struct LossValue;  // loss/losses.h
@@ -176,8 +175,9 @@ struct Kernels {
                      const Element* elements, std::size_t n, bool subtract, std::int64_t* hist);
 
   // Writes the elements that go left from left_begin upwards and the others from right_end
-  // downwards; the two may share one array of n elements. Returns how many went left.
-  std::size_t (*partition)(const Codes& codes, std::size_t feature, const SplitRule& rule,
+  // downwards; the two may share one array of n elements. Returns how many went left. The column
+  // has codes of `width` bytes, by row of the table.
+  std::size_t (*partition)(const std::uint8_t* column, int width, const SplitRule& rule,
                            const Element* elements, std::size_t n, Element* left_begin,
                            Element* right_end);
 

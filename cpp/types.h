@@ -136,6 +136,10 @@ struct Codes {
   Code* column(std::size_t feature) {
     return reinterpret_cast<Code*>(by_column.data()) + feature * n_rows;
   }
+  // The same as bytes, whatever the width.
+  const std::uint8_t* column_bytes(std::size_t feature) const {
+    return by_column.data() + feature * n_rows * static_cast<std::size_t>(width);
+  }
 };
 
 // One row's gradient and hessian as fixed-point integers: value = integer * 2^-exponent, with one

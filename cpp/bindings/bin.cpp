@@ -103,6 +103,29 @@ void add_matrix(Columns& table, const Values& values) {
     table.columns.push_back(make_column(values, table.n_rows, c));
 }
 
+void add_sparse(Columns& table, const Index& rows, const Values& values, double fill) {
+  if (values.ndim() != 1) throw std::invalid_argument("A column must have one dimension.");
+  if (values.shape(0) != rows.size())
+    throw std::invalid_argument("A sparse column needs as many rows as values.");
+  const RowId* first = rows.data();
+  const auto wrong = [](RowId a, RowId b) { return a >= b; };
+  if (std::adjacent_find(first, first + rows.size(), wrong) != first + rows.size())
+    throw std::invalid_argument("The rows of a sparse column must ascend.");
+  if (rows.size() > 0 && first[rows.size() - 1] >= table.n_rows)
+    throw std::invalid_argument("A sparse column has a row beyond the table.");
+  Column column;
+  column.type = type_of(values.dtype());
+  column.stride = values.stride(0) * static_cast<std::ptrdiff_t>(item_size(column.type));
+  column.sparse = {first, static_cast<const std::byte*>(values.data()), rows.size(), fill};
+  table.owners.push_back(std::make_shared<Index>(rows));
+  table.owners.push_back(std::make_shared<Values>(values));
+  table.columns.push_back(std::move(column));
+}
+
+void set_missing(Columns& table, double value) {
+  for (Column& column : table.columns) column.missing = value;
+}
+
 void extend(Columns& table, const Columns& other) {
   check_length(table, other.n_rows, "The other table");
   const Columns more = other;  // a copy first: a table may extend itself
@@ -234,6 +257,9 @@ void bind_bin(nb::module_& m) {
       .def("add", &add, "values"_a.noconvert(), "mask"_a.noconvert().none() = nb::none(),
            "Append a column; mask is True where a value is missing.")
       .def("add_matrix", &add_matrix, "values"_a.noconvert(), "Append every column of a matrix.")
+      .def("add_sparse", &add_sparse, "rows"_a.noconvert(), "values"_a.noconvert(), "fill"_a,
+           "Append a column of values in some rows, ascending; all others have the value fill.")
+      .def("set_missing", &set_missing, "value"_a, "Make a value of all columns mean missing.")
       .def("extend", &extend, "other"_a, "Append the columns of another table.")
       .def("select", &pick, "indices"_a, "Table of the given columns, in that order.")
       .def("inexact_columns", &arboost::inexact_columns,

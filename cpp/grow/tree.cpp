@@ -40,6 +40,7 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
                       UseLeaves use) const {
   const std::size_t start = first(tree), n = n_nodes(tree);
   std::vector<WalkNode> nodes(n);
+  std::vector<CodeSet> sets;
   std::vector<int> depth(n, 0);
   int deepest = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -47,14 +48,21 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
     const auto child = static_cast<std::uint32_t>(left[start + i]);
     deepest = std::max(deepest, depth[i]);
     if (child == 0) {  // a leaf: every code is on its left, and that is the leaf itself
-      nodes[i] = {0, ~std::uint32_t{0}, ~std::uint32_t{0}, static_cast<std::uint32_t>(i)};
+      nodes[i] = {codes.column_bytes(0), no_code, no_code, static_cast<std::uint32_t>(i), no_set};
       continue;
     }
     depth[child] = depth[child + 1] = depth[i] + 1;
-    const std::uint32_t missing = default_left[start + i] ? codes.n_bins[f] : ~std::uint32_t{0};
-    nodes[i] = {f, static_cast<std::uint32_t>(bin[start + i]), missing, child};
+    const SplitRule rule =
+        rule_of(codes, f,
+                {.bin = static_cast<std::uint32_t>(bin[start + i]),
+                 .missing_left = default_left[start + i] != 0 && codes.has_missing[f] != 0,
+                 .levels = nullptr});
+    if (rule.by_set) sets.push_back(rule.left);
+    const auto set = rule.by_set ? static_cast<std::uint32_t>(sets.size() - 1) : no_set;
+    nodes[i] = {codes.column_bytes(f), rule.bin, rule.missing_left, child, set};
   }
-  const WalkArgs args{codes, rows, nodes.data(), n, deepest};
+  const WalkArgs args{codes.width, rows, nodes.data(), n, sets.empty() ? nullptr : sets.data(),
+                      deepest};
   team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     Buffer<std::uint32_t> leaves(end - begin);
     kernels().walk(args, begin, end, leaves.data());
