@@ -211,8 +211,7 @@ class Import {
       piece.end = n_rows;
       if (column.type.kind != ArrowKind::text) {
         auto values = std::make_shared<std::vector<double>>(std::move(readers_[c].values));
-        column.is_inexact =
-            column.type.kind == ArrowKind::time && readers_[c].clock.is_inexact();
+        column.is_inexact = column.type.kind == ArrowKind::time && readers_[c].clock.is_inexact();
         stored.type = Type::float64;
         stored.stride = sizeof(double);
         piece.values = reinterpret_cast<const std::byte*>(values->data());

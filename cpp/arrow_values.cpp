@@ -62,7 +62,8 @@ void each_by_offsets(const Slice& slice, const Sink& sink) {
     require_arrow(begin <= end, "a string ends before it begins");
     require_arrow(bytes != nullptr || begin == end, "a column lacks its strings");
     const auto size = static_cast<std::size_t>(end - begin);
-    sink(i, slice.is_valid(i), size == 0 ? std::string_view() : std::string_view(bytes + begin, size));
+    sink(i, slice.is_valid(i),
+         size == 0 ? std::string_view() : std::string_view(bytes + begin, size));
     begin = end;
   }
 }

@@ -80,7 +80,8 @@ void sort_by_bytes(const StringSet& strings, std::vector<std::int32_t>& which) {
   std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
     if (a.leading != b.leading) return a.leading < b.leading;
     // char_traits compares as unsigned bytes
-    return strings[static_cast<std::size_t>(a.number)] < strings[static_cast<std::size_t>(b.number)];
+    return strings[static_cast<std::size_t>(a.number)] <
+           strings[static_cast<std::size_t>(b.number)];
   });
   std::transform(keys.begin(), keys.end(), which.begin(), [](const Key& k) { return k.number; });
 }

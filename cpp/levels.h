@@ -1,5 +1,5 @@
-// Columns of strings -> level codes. Strings are kept once each, in one buffer; a row costs the hash
-// of its string and a look into a table. Not threaded: a million rows take some 50 ms.
+// Columns of strings -> level codes. Strings are kept once each, in one buffer; a row costs the
+// hash of its string and a look into a table. Not threaded: a million rows take some 50 ms.
 #pragma once
 
 #include <cstddef>

@@ -28,8 +28,8 @@ double Clock::seconds(std::int64_t ticks) {
 }
 
 bool Clock::is_inexact() const {
-  const double gap = std::nextafter(farthest_ + 1.0, std::numeric_limits<double>::infinity()) -
-                     (farthest_ + 1.0);
+  const double gap =
+      std::nextafter(farthest_ + 1.0, std::numeric_limits<double>::infinity()) - (farthest_ + 1.0);
   return gap * static_cast<double>(tick_.per_second) >
          static_cast<double>(step_) * static_cast<double>(tick_.seconds);
 }
