@@ -4,6 +4,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string_view>
@@ -109,6 +110,11 @@ void bind_text(nb::module_& m) {
            "place among them, -1 where it is missing.",
            nb::rv_policy::automatic)
       .def_prop_ro("n_strings", [](const Text& text) { return text.strings.size(); })
+      .def_prop_ro("n_present",
+                   [](const Text& text) {
+                     return text.codes.size() - static_cast<std::size_t>(std::count(
+                                                    text.codes.begin(), text.codes.end(), -1));
+                   })
       .def_prop_ro("n_rows", [](const Text& text) { return text.codes.size(); });
 
   nb::class_<LevelIndex>(m, "LevelIndex", "Hash table of known levels.")
