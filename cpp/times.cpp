@@ -14,12 +14,7 @@ constexpr std::int64_t finest = 1'000'000'000'000'000'000;  // attoseconds of a 
 double Clock::seconds(std::int64_t ticks) {
   if (ticks == std::numeric_limits<std::int64_t>::min())
     return std::numeric_limits<double>::quiet_NaN();
-  std::int64_t whole = ticks / tick_.per_second;
-  std::int64_t rest = ticks % tick_.per_second;
-  if (rest < 0) {
-    rest += tick_.per_second;
-    --whole;
-  }
+  const std::int64_t whole = ticks / tick_.per_second, rest = ticks % tick_.per_second;
   while (rest % step_ != 0) step_ /= 1000;
   const double second = static_cast<double>(whole) * static_cast<double>(tick_.seconds);
   farthest_ = std::max(farthest_, std::abs(second));

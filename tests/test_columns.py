@@ -31,10 +31,10 @@ INSTANTS = [
     datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999),
     datetime.datetime(2024, 2, 29, 12, 30, 15, 123_456),
     None,
-    datetime.datetime(1, 1, 1),
+    datetime.datetime(1800, 1, 1),
     datetime.datetime(2024, 2, 29, 12, 30, 15, 123_457),
 ]
-SECONDS = [-1e-6, 1_709_209_815.123456, np.nan, -62_135_596_800.0, 1_709_209_815.123457]
+SECONDS = [-1e-6, 1_709_209_815.123456, np.nan, -5_364_662_400.0, 1_709_209_815.123457]
 
 
 def instants():
@@ -48,17 +48,28 @@ def instants():
     yield "pandas aware objects", pd.DataFrame({"a": pd.Series(aware, dtype=object)})
     zone = pd.Series(micro).dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
     yield "pandas with a zone", pd.DataFrame({"a": zone})
-    yield "pandas with Arrow", pd.DataFrame({"a": pd.Series(micro).astype("timestamp[us][pyarrow]")})
+    yield (
+        "pandas with Arrow",
+        pd.DataFrame({"a": pd.Series(micro).astype("timestamp[us][pyarrow]")}),
+    )
     yield "polars", pl.DataFrame({"a": pl.Series(INSTANTS, dtype=pl.Datetime("us"))})
-    yield "polars with a zone", pl.DataFrame({"a": pl.Series(aware, dtype=pl.Datetime("us", "UTC"))})
+    yield (
+        "polars with a zone",
+        pl.DataFrame({"a": pl.Series(aware, dtype=pl.Datetime("us", "UTC"))}),
+    )
     yield "arrow", pa.table({"a": pa.array(INSTANTS, pa.timestamp("us"))})
     yield "arrow with a zone", pa.table({"a": pa.array(aware, pa.timestamp("us", "Asia/Tokyo"))})
-    chunks = [pa.array(INSTANTS[:2], pa.timestamp("us")), pa.array(INSTANTS[2:], pa.timestamp("us"))]
+    chunks = [
+        pa.array(INSTANTS[:2], pa.timestamp("us")),
+        pa.array(INSTANTS[2:], pa.timestamp("us")),
+    ]
     yield "arrow chunks", pa.table({"a": pa.chunked_array(chunks)})
 
 
 class TestTimes:
-    @pytest.mark.parametrize(("name", "table"), instants(), ids=[name for name, _ in instants()])
+    @pytest.mark.parametrize(
+        ("name", "table"), list(instants()), ids=[name for name, _ in instants()]
+    )
     def test_instants_are_seconds(self, name, table):
         read = ingest(table)
         assert read.schema.units == ("datetime",), name
@@ -71,7 +82,7 @@ class TestTimes:
         days = np.array(["1950-05-17", "NaT", "2024-02-29", "2100-01-01"], dtype="M8[D]")
         fine = days.astype(f"M8[{unit}]")
         expected = column(days.reshape(-1, 1))
-        same(expected, [-619_315_200, np.nan, 1_709_164_800, 4_102_444_800])
+        same(expected, [-619_401_600, np.nan, 1_709_164_800, 4_102_444_800])
         same(column(fine.reshape(-1, 1)), expected)
         same(column(pd.DataFrame({"a": fine})), expected)
         same(column(pl.DataFrame({"a": fine.astype("M8[ns]")})), expected)
@@ -81,7 +92,7 @@ class TestTimes:
         same(column(pl.DataFrame({"a": pl.Series(days.tolist(), dtype=pl.Date)})), expected)
         same(column([[day] for day in days.tolist()]), expected)
         months = np.array(["1950-05", "2024-02"], dtype="M8[M]").reshape(-1, 1)
-        same(column(months), [-620_697_600, 1_706_745_600])
+        same(column(months), [-620_784_000, 1_706_745_600])
 
     def test_fractions_do_not_depend_on_the_unit(self):
         rng = np.random.default_rng(0)
@@ -140,12 +151,12 @@ class TestTimes:
     def test_kinds_of_times_are_told_apart(self):
         days = pd.DataFrame({"day": np.array(["2024-01-01", "2024-01-02"], "M8[s]")})
         schema = ingest(days).schema
-        with pytest.raises(SchemaError, match="'day' of X holds numbers, .* dates or datetimes"):
+        with pytest.raises(SchemaError, match=r"'day' of X holds numbers, .* dates or datetimes"):
             ingest(pd.DataFrame({"day": [1.0, 2.0]}), schema)
         with pytest.raises(SchemaError, match="holds durations, but it held dates"):
             ingest(pd.DataFrame({"day": np.array([1, 2], "m8[s]")}), schema)
         numbers = ingest(pd.DataFrame({"day": [1.0, 2.0]})).schema
-        with pytest.raises(SchemaError, match="'day' of X holds dates or datetimes.* numbers"):
+        with pytest.raises(SchemaError, match=r"'day' of X holds dates or datetimes.* numbers"):
             ingest(days, numbers)
         with pytest.raises(TypeError, match="several kinds"):
             ingest([[datetime.date(2024, 1, 1)], [datetime.time(1)]])
@@ -198,7 +209,9 @@ class TestObjects:
         assert ingest(table.tolist()).schema == read.schema
 
     def test_strange_missing_values(self):
-        table = pd.DataFrame({"a": pd.Series(["x", np.float32("nan"), pd.NaT, pd.NA], dtype=object)})
+        table = pd.DataFrame(
+            {"a": pd.Series(["x", np.float32("nan"), pd.NaT, pd.NA], dtype=object)}
+        )
         same(column(table), [0, np.nan, np.nan, np.nan])
 
     def test_booleans_are_numbers(self):

@@ -196,7 +196,8 @@ def from_numpy(X: NDArray[Any]) -> Raw:
             for i, column in enumerate(native(X.data).T):
                 raw.columns.add(column, mask[:, i])
             return raw
-        X = np.ma.filled(X.astype(object), None)
+        X = X.data.astype(object)
+        X[mask] = None
     if X.dtype.kind in _NUMBERS:
         raw.columns.add_matrix(native(X))
     else:

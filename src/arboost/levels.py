@@ -89,6 +89,10 @@ class Levels:
         # The hash table is made again where it is needed.
         return {key: value for key, value in vars(self).items() if key != "_index"}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()  # pickle forgets that arrays are read-only
+
     def codes_of_text(self, text: core.Text) -> NDArray[np.int32]:
         """Return the code of each row of a column of strings."""
         codes: NDArray[np.int32] = self._index.codes(text)

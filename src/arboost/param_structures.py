@@ -226,7 +226,7 @@ class CategoricalFeatures(Param):
             raise TypeError(self.message(value))
         entries = [_plain(one) for one in value]
         are_flags = [isinstance(one, bool) for one in entries]
-        if any(are_flags) != all(are_flags) or not all(
+        if (any(are_flags) and not all(are_flags)) or not all(
             isinstance(one, bool) or _is_feature(one) for one in entries
         ):
             raise TypeError(self.message(value))
