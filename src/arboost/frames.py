@@ -59,8 +59,7 @@ def _add(raw: Raw, series: Any, label: object, pandas: Any) -> None:
 
 def _add_categorical(raw: Raw, column: Any, label: object) -> None:
     place = int(raw.columns.n_columns)
-    codes = column.codes.to_numpy()
-    categories = column.categories
+    codes, categories = _used(column.codes.to_numpy(), column.categories)
     if _is_arrow(categories.dtype):
         entries = Raw(core.Columns(len(categories)))
         entries.add_arrow(_stream(categories.array), label)
@@ -79,6 +78,15 @@ def _add_categorical(raw: Raw, column: Any, label: object) -> None:
         text, _ = core.Text.of_objects(_as_strings(list(categories), label))
         raw.add_text(text.take(codes.astype(np.int64)))
     raw.categories.add(place)
+
+
+def _used(codes: NDArray[Any], categories: Any) -> tuple[NDArray[Any], Any]:
+    """Leave out what no row has where there are more categories than rows."""
+    if len(categories) <= len(codes):
+        return codes, categories
+    used, places = np.unique(codes, return_inverse=True)
+    n_missing = int(np.searchsorted(used, 0))  # whether -1 comes first
+    return places - n_missing, categories[used[n_missing:]]
 
 
 def _as_strings(categories: list[Any], label: object) -> list[Any]:
