@@ -5,12 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from arboost import _core
+from arboost.levels import Levels
+from arboost.schema import Schema
 from ranked import columns_of, gradients_of, params_of
 
 TREE_ARRAYS = (
     "tree_start feature bin left default_left set sets value gain cover".split()  # noqa: SIM905
 )
 METHODS = ("hist", "exact", "per_round", "per_node")
+
+
+def schema_of(n_levels, names=None):
+    """Columns of numbers, and categories whose levels are the numbers 0, 1, ..."""
+    levels = tuple(Levels("number", np.arange(float(n))) if n else None for n in n_levels)
+    return Schema(names=names, n_features=len(n_levels), levels=levels if any(n_levels) else ())
 
 
 def table_of(matrix, n_levels, method="hist"):

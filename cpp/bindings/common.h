@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
+#include <vector>
 
 #include "parallel.h"
 
@@ -17,6 +19,17 @@ template <class T, class Shape>
 using Array = nb::ndarray<const T, Shape, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Vector = Array<T, nb::ndim<1>>;
+
+// numpy array that owns a vector.
+template <class T>
+using Owned = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+template <class T>
+Owned<T> to_numpy(std::vector<T> values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Owned<T>(owned->data(), {owned->size()}, owner);
+}
 
 // Called now and then by the thread that came from Python, while it does not hold the GIL.
 inline Team::Poll python_poll() {

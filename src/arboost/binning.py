@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core, threads
-from arboost.ingest import Schema, Table, ingest, target
-from arboost.ingest import weights as checked_weights
+from arboost.ingest import Reading, Schema, Table, ingest
 from arboost.params import PARAMS
+from arboost.targets import target
+from arboost.targets import weights as checked_weights
 
 __all__ = ["Binned", "Dataset", "bin_table"]
 
@@ -66,9 +67,10 @@ def bin_table(
     weights: NDArray[np.float64] | None,
     n_threads: int,
     tree_method: str = "hist",
-    n_levels: Sequence[int] = (),
 ) -> Binned:
     """Return the binned rows of a table, ranked unless the tree method is "hist".
+
+    Every level of a category is a bin of its own, in the order of codes, whether it occurs or not.
 
     Parameters
     ----------
@@ -83,10 +85,8 @@ def bin_table(
     n_threads : int
         The answer does not depend on it.
     tree_method : "hist", "exact" or "approx"
-    n_levels : sequence of int
-        For each column 0, or of how many levels it holds the codes; empty: there are no categories.
-        Every level has a bin of its own.
     """
+    n_levels = table.schema.n_levels
     if tree_method != "hist":
         ranks = core.rank(table.columns, rows, n_threads, list(n_levels))
         return Binned(ranks, tuple(ranks.edges), table.schema)
@@ -113,8 +113,8 @@ class Dataset:
     Parameters
     ----------
     X : table of shape (n_rows, n_features)
-        NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, or list of
-        lists. NaN and None are missing values.
+        NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
+        scipy.sparse, or list of lists. NaN and None are missing values.
     y : array of shape (n_rows,), optional
         Target: numbers or labels.
     sample_weight : array of shape (n_rows,), or float, optional
@@ -125,6 +125,10 @@ class Dataset:
     tree_method : {"hist", "exact", "approx"}, default="hist"
         What the table is made for: bins for "hist"; for the other two, which can share it, the
         order of all values, at 8 bytes a cell and 8 for each distinct value.
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Columns that are categories whatever their type.
+    missing : float, default=float("nan")
+        A number that means missing, beside NaN.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use.
 
@@ -136,6 +140,8 @@ class Dataset:
     sample_weight : float64 array of shape (n_kept,), or None
     max_bins : int
     tree_method : str
+    reading : arboost.ingest.Reading
+        What was said of the columns.
     n_rows, n_features : int
         Rows that were kept, and columns.
 
@@ -160,6 +166,8 @@ class Dataset:
         sample_weight: object = None,
         max_bins: int = 255,
         tree_method: str = "hist",
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        missing: float = float("nan"),
         n_jobs: int | None = None,
     ) -> None:
         PARAMS["max_bins"].check(max_bins)
@@ -168,7 +176,11 @@ class Dataset:
                 f"tree_method is {tree_method!r}, but it must be one of {', '.join(TREE_METHODS)}."
             )
         PARAMS["n_jobs"].check(n_jobs)
-        table = ingest(X)
+        self.reading: Reading = Reading(
+            PARAMS["categorical_features"].check(categorical_features),
+            PARAMS["missing"].check(missing),
+        )
+        table = ingest(X, reading=self.reading)
         labels = None if y is None else target(y, table.n_rows)
         weight = checked_weights(sample_weight, table.n_rows)
         rows = None

@@ -140,9 +140,11 @@ def cv(
             "sklearn.model_selection.cross_validate."
         )
     started = time.monotonic()
-    plan = _plan(estimator, training_rows(X, y, sample_weight, None), metrics)
+    params = estimator._params()
+    rows = training_rows(X, y, sample_weight, reading=estimator._reading(params))
+    plan = _plan(estimator, params, rows, metrics)
     splits = _split(plan, folds, groups)
-    params, total = plan.params, plan.recipe.n_estimators
+    total = plan.recipe.n_estimators
     with Bar(total, "cross-validating", visible=params["verbose"] > 0) as bar:
         monitor = Monitor(
             total,
@@ -194,8 +196,7 @@ class _Plan:
     n_threads: int
 
 
-def _plan(estimator: TreeEnsemble, rows: Rows, metrics: object) -> _Plan:
-    params = estimator._params()
+def _plan(estimator: TreeEnsemble, params: dict[str, Any], rows: Rows, metrics: object) -> _Plan:
     n_threads = threads(params["n_jobs"])
     task = estimator._task(rows.y, None)
     if task.is_constant:
