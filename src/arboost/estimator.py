@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from arboost import automatic, previous
 from arboost.backend import threads
 from arboost.explain import importances
-from arboost.ingest import Schema, Table
+from arboost.ingest import Reading, Schema, Table
 from arboost.inputs import Part, Rows, training_rows, validation_rows, weighted_target
 from arboost.losses import Loss
 from arboost.model import Model
@@ -92,8 +92,10 @@ class TreeEnsemble(BaseEstimator):
         Parameters
         ----------
         X : table of shape (n_rows, n_features), or arboost.Dataset
-            NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, or list
-            of lists. NaN and None are missing values. A Dataset brings its own y and weights.
+            NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
+            scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and
+            times, or categories. NaN and None are missing values. A Dataset brings its own y and
+            weights.
         y : array of shape (n_rows,)
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 count as absent.
@@ -117,7 +119,8 @@ class TreeEnsemble(BaseEstimator):
         """
         given = self._params()
         old = None if init_model is None else previous.previous_model(init_model)
-        rows = training_rows(X, y, sample_weight, None if old is None else old.schema)
+        schema = None if old is None else old.schema
+        rows = training_rows(X, y, sample_weight, schema, self._reading(given))
         held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
         has_validation = held_out is not None
         params = automatic.resolve(given, len(rows.y), has_validation=has_validation)
@@ -187,6 +190,9 @@ class TreeEnsemble(BaseEstimator):
         params = check(given, self._TABLE)
         self._check_together(params)
         return params
+
+    def _reading(self, params: dict[str, Any]) -> Reading:
+        return Reading(params["categorical_features"], params["missing"])
 
     def _record(self, params: dict[str, Any]) -> dict[str, Any]:
         kept = {name: value for name, value in params.items() if name not in _NOT_IN_MODEL}
@@ -271,6 +277,8 @@ class TreeEnsemble(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
         return tags
 
 

@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from arboost.param_around import RUN, VALIDATION
+from arboost.param_columns import COLUMNS
 from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real
 from arboost.param_kinds import by_name as _table
+from arboost.param_levels import LEVELS
 from arboost.param_structures import (
     ClassWeight,
-    InteractionConstraints,
     LossChoice,
-    MonotoneConstraints,
     Quantiles,
 )
-from arboost.params_around import RUN, VALIDATION
-from arboost.params_levels import LEVELS
 
 __all__ = ["BOOSTED_CLASSIFIER", "BOOSTED_REGRESSOR", "PARAMS", "check", "record"]
 
@@ -197,23 +196,6 @@ _SAMPLING = _table(
     _share("colsample_bynode", "Share of the level's features that each node may use.", 0.5),
 )
 
-_CONSTRAINTS = _table(
-    MonotoneConstraints(
-        name="monotone_constraints",
-        default=None,
-        text="Features, by name or index, in which predictions may only rise (1) or only fall "
-        "(-1); a sequence has an entry for each feature, 0 for free ones.",
-        advice='Use for example monotone_constraints={"age": 1}.',
-    ),
-    InteractionConstraints(
-        name="interaction_constraints",
-        default=None,
-        text="Groups of features, by name or index, that may meet on a path from root to leaf; a "
-        "feature in no group meets no other.",
-        advice='Use for example interaction_constraints=[["age", "height"], ["income"]].',
-    ),
-)
-
 _DROPOUT = _table(
     Fraction(
         name="rate_drop",
@@ -251,7 +233,7 @@ _DROPOUT = _table(
 
 # What all estimators share; the two tables below it add what one kind of them has.
 PARAMS: dict[str, Param] = (
-    _BOOSTING | _SPLITS | _TREES | LEVELS | _SAMPLING | _CONSTRAINTS | _DROPOUT | VALIDATION | RUN
+    _BOOSTING | _SPLITS | _TREES | LEVELS | COLUMNS | _SAMPLING | _DROPOUT | VALIDATION | RUN
 )
 
 _LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")

@@ -140,7 +140,9 @@ def cv(
             "sklearn.model_selection.cross_validate."
         )
     started = time.monotonic()
-    plan = _plan(estimator, training_rows(X, y, sample_weight, None), metrics)
+    params = estimator._params()
+    rows = training_rows(X, y, sample_weight, reading=estimator._reading(params))
+    plan = _plan(estimator, params, rows, metrics)
     splits = _split(plan, folds, groups)
     params, total = plan.params, plan.recipe.n_estimators
     with Bar(total, "cross-validating", visible=params["verbose"] > 0) as bar:
@@ -194,8 +196,8 @@ class _Plan:
     n_threads: int
 
 
-def _plan(estimator: TreeEnsemble, rows: Rows, metrics: object) -> _Plan:
-    params = automatic.resolve(estimator._params(), len(rows.y), has_validation=True)
+def _plan(estimator: TreeEnsemble, params: dict[str, Any], rows: Rows, metrics: object) -> _Plan:
+    params = automatic.resolve(params, len(rows.y), has_validation=True)
     n_threads = threads(params["n_jobs"])
     task = estimator._task(rows.y, None)
     if task.is_constant:

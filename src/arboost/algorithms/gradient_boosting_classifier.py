@@ -99,6 +99,13 @@ class GradientBoostingClassifier(TreeClassifier):
     colsample_bynode : float or str, default="auto"
         Share of the level's features that each node may use; "auto" is 1, or 0.5 with
         n_estimators="auto".
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
+        names none: categories are then columns of strings, and of the categorical types of pandas,
+        Polars and Arrow, which they are in any case.
+    missing : float, default=float("nan")
+        A number that means missing in all columns of numbers, such as -999, or 0 in sparse tables;
+        NaN, None and NA always do.
     monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
         Features, by name or index, in which predictions may only rise (1) or only fall (-1); a
         sequence has an entry for each feature, 0 for free ones.
@@ -221,6 +228,8 @@ class GradientBoostingClassifier(TreeClassifier):
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | str = "auto",
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        missing: float = float("nan"),
         monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         interaction_constraints: str | Sequence[Iterable[Any]] | None = None,
         num_parallel_tree: int = 1,

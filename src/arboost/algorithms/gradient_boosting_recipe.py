@@ -15,7 +15,7 @@ from arboost.dropout import Dropout
 from arboost.grow import TreeParams
 from arboost.ingest import Schema
 from arboost.losses import Loss
-from arboost.params_levels import LEVELS
+from arboost.param_levels import LEVELS
 from arboost.recipe import Recipe
 from arboost.sampling import RowSampling
 
