@@ -9,6 +9,7 @@ namespace arboost::bindings {
 namespace nb = nanobind;
 
 void bind_bin(nb::module_& m);
+void bind_statistics(nb::module_& m);
 void bind_sketch(nb::module_& m);
 void bind_loss(nb::module_& m);
 void bind_sample(nb::module_& m);
@@ -27,6 +28,7 @@ NB_MODULE(_core, m) {
       "instruction_set", [] { return arboost::kernels().name; },
       "Which variant of the kernels runs on this CPU: baseline, avx2 or avx512.");
   arboost::bindings::bind_bin(m);
+  arboost::bindings::bind_statistics(m);
   arboost::bindings::bind_sketch(m);
   arboost::bindings::bind_loss(m);
   arboost::bindings::bind_sample(m);
