@@ -131,7 +131,7 @@ FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size
                         : channels == 1  ? run(collect<1>, codes.column<std::uint8_t>(feature))
                                          : run(collect<0>, codes.column<std::uint8_t>(feature));
   if (codes.has_levels(feature))
-    return find_set_of_prefix(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
+    return find_set_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
   const bool has_missing = scratch.bins[n_codes - 1] == codes.n_bins[feature];
   if (has_missing) --n_codes;
   if (n_codes == 0) return {};
