@@ -207,8 +207,7 @@ std::vector<double> class_scores(const LevelRows& rows, std::size_t n_classes) {
   for (int step = 0; step < power_steps; ++step) {
     for (LevelSum& level : levels) level.target = 0;
     each_row([&](LevelSum& level, std::size_t k, double w) { level.target += w * scores[k]; });
-    // A part of the old scores stays in: then the largest eigenvalue leads, not the most negative.
-    for (std::size_t k = 0; k < n_classes; ++k) next[k] = weight[k] * scores[k] / 2;
+    std::fill(next.begin(), next.end(), 0.0);
     each_row([&](LevelSum& level, std::size_t k, double w) {
       const double others = level.weight - w;
       if (others > 0) next[k] += w * (level.target - w * scores[k]) / others;

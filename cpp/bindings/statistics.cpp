@@ -29,24 +29,22 @@ LevelRows checked_rows(const Vector<std::int32_t>& codes, std::size_t n_levels,
           weight ? weight->data() : nullptr};
 }
 
-std::pair<NewArray<double>, NewArray<double>> bound_statistics(const Vector<std::int32_t>& codes,
-                                                               std::size_t n_levels,
-                                                               const Vector<double>& target,
-                                                               const Weights& weight) {
+std::pair<Owned<double>, Owned<double>> bound_statistics(const Vector<std::int32_t>& codes,
+                                                         std::size_t n_levels,
+                                                         const Vector<double>& target,
+                                                         const Weights& weight) {
   const LevelRows rows = checked_rows(codes, n_levels, target, weight);
   Statistics found;
   {
     nb::gil_scoped_release release;
     found = level_statistics(rows);
   }
-  const std::size_t n_rows = found.of_rows.size();
-  return {array_of<1>(std::move(found.of_rows), {n_rows}),
-          array_of<1>(std::move(found.of_levels), {n_levels})};
+  return {to_numpy(std::move(found.of_rows)), to_numpy(std::move(found.of_levels))};
 }
 
-NewArray<double> bound_scores(const Vector<std::int32_t>& codes, std::size_t n_levels,
-                              const Vector<double>& target, const Weights& weight,
-                              std::size_t n_classes) {
+Owned<double> bound_scores(const Vector<std::int32_t>& codes, std::size_t n_levels,
+                           const Vector<double>& target, const Weights& weight,
+                           std::size_t n_classes) {
   const LevelRows rows = checked_rows(codes, n_levels, target, weight);
   for (std::size_t i = 0; i < rows.target.size(); ++i)
     if (!(rows.target[i] >= 0 && rows.target[i] < static_cast<double>(n_classes)))
@@ -56,7 +54,7 @@ NewArray<double> bound_scores(const Vector<std::int32_t>& codes, std::size_t n_l
     nb::gil_scoped_release release;
     scores = class_scores(rows, n_classes);
   }
-  return array_of<1>(std::move(scores), {n_classes});
+  return to_numpy(std::move(scores));
 }
 
 }  // namespace
