@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core, threads
-from arboost.categories import encode, label_target, many_levels
+from arboost.categories import Numbered, encode, label_target, many_levels
 from arboost.ingest import Reading, Schema, Table, ingest
 from arboost.params import PARAMS
 from arboost.targets import target
@@ -143,6 +143,9 @@ class Dataset:
     tree_method : str
     reading : arboost.ingest.Reading
         What was said of the columns.
+    numbered : Table or None
+        The table itself, where categories of many levels became numbers by means of y: rows that
+        are held out need other numbers.
     level_classes : int or None
         Classes of y where categories of many levels became numbers by its labels; None where y
         is numbers, or there are no such categories.
@@ -196,6 +199,7 @@ class Dataset:
         if many_levels(table.schema):
             numbers, self.level_classes = label_target(labels, table.schema)
             table = encode(table, numbers, weight=weight, rows=rows, n_classes=self.level_classes)
+        self.numbered: Numbered | None = table if isinstance(table, Numbered) else None
         self.binned: Binned = bin_table(
             table,
             max_bins=max_bins,

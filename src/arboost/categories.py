@@ -5,15 +5,16 @@ is binned: in training a row of a rare level sees the mean target of rows that c
 random order, and never its own; rows of a level with many rows all see the level's mean. The model
 keeps one number for each level, which stands for it in prediction; unknown levels are missing.
 
-Validation rows that are set aside from the training table, and the folds of cross-validation, use
-the numbers of that one table. That is fair, because what misleads is a row's own target in its own
-number, where it is absent (rare levels) or less than half a percent of it (all others); the targets
-of other rows are what the level is known by, in training as in prediction.
+Rows that are held out, by early stopping or in the folds of cross-validation, see what new rows
+would see: numbers of levels by the rows that are trained on alone. Their own targets are among
+those that the numbers of training rows come from. That gives nothing away: what misleads is a
+row's own target in its own number, and there it is absent (rare levels) or less than half a
+percent (all others). So all folds train on one table.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,68 @@ from arboost.ingest import MAX_LEVELS, Schema, Table
 from arboost.levels import Levels
 from arboost.targets import encode_labels, numbers_of
 
-__all__ = ["coded", "encode", "label_target", "many_levels", "numbered"]
+__all__ = ["Numbered", "coded", "encode", "label_target", "many_levels", "numbered"]
 
 Floats = NDArray[np.float64]
 
 _TWO_CLASSES = 2
+
+
+@dataclass(frozen=True)
+class LevelTarget:
+    """What the numbers of one category came from.
+
+    Attributes
+    ----------
+    feature : int
+    codes : int32 array of shape (n_rows,)
+        Levels of all rows of the table, -1 for missing.
+    target : float64 array of shape (n_training,)
+        What each training row adds to its level.
+    """
+
+    feature: int
+    codes: NDArray[np.int32]
+    target: Floats
+
+
+@dataclass(frozen=True)
+class Numbered(Table):
+    """A table in which numbers stand for categories of many levels.
+
+    Attributes
+    ----------
+    sources : tuple of LevelTarget
+        One for each such category.
+    weight : float64 array of shape (n_training,), or None
+    rows : uint32 array, or None for all
+        The training rows among those of the table, ascending.
+    """
+
+    sources: tuple[LevelTarget, ...] = ()
+    weight: Floats | None = None
+    rows: NDArray[np.uint32] | None = None
+
+    def held_out(self, trained: NDArray[np.uint32]) -> Table:
+        """Return the table as rows see it that only some of the training rows are known to.
+
+        ``trained`` are the numbers of these among all training rows.
+        """
+        columns = self.columns.select(list(range(self.schema.n_features)))
+        weight = None if self.weight is None else self.weight[trained]
+        known = trained if self.rows is None else self.rows[trained]
+        for source in self.sources:
+            levels = self.schema.levels_of(source.feature)
+            assert levels is not None
+            _, statistic = core.level_statistics(
+                source.codes[known], len(levels), source.target[trained], weight
+            )
+            columns.put(source.feature, _column(_of_codes(statistic, source.codes)))
+        return Table(columns, self.schema)
+
+    def table_rows(self, numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return which rows of the table the training rows of the given numbers are."""
+        return numbers if self.rows is None else self.rows[numbers]
 
 
 def many_levels(schema: Schema) -> list[int]:
@@ -86,6 +144,7 @@ def encode(
         weight = None  # equal weights are none, to the last bit
     columns = table.columns.select(list(range(table.schema.n_features)))
     levels = list(table.schema.levels)
+    sources = []
     for feature in features:
         of_feature = levels[feature]
         assert of_feature is not None
@@ -97,14 +156,14 @@ def encode(
         if old is not None and old.statistic is not None:
             statistic = old.statistic
         if rows is not None:
-            values = np.append(statistic, np.nan)[codes]  # the code -1 is the last place
+            values = _of_codes(statistic, codes)
             values[rows] = of_rows
             of_rows = values
-        column = core.Columns(table.n_rows)
-        column.add(of_rows)
-        columns.put(feature, column)
+        columns.put(feature, _column(of_rows))
         levels[feature] = replace(of_feature, statistic=statistic)
-    return Table(columns, replace(table.schema, levels=tuple(levels)))
+        sources.append(LevelTarget(feature, codes, target))
+    schema = replace(table.schema, levels=tuple(levels))
+    return Numbered(columns, schema, tuple(sources), weight, rows)
 
 
 def label_target(y: NDArray[Any] | None, schema: Schema) -> tuple[Floats, int | None]:
@@ -124,6 +183,17 @@ def label_target(y: NDArray[Any] | None, schema: Schema) -> tuple[Floats, int | 
         return numbers_of(y), None
     classes, codes = encode_labels(y)
     return codes, len(classes)
+
+
+def _column(values: Floats) -> core.Columns:
+    column = core.Columns(len(values))
+    column.add(values)
+    return column
+
+
+def _of_codes(statistic: Floats, codes: NDArray[np.int32]) -> Floats:
+    """Return the number of each code."""
+    return np.append(statistic, np.nan)[codes]  # the code -1 is the last place
 
 
 def _codes(values: Floats) -> NDArray[np.int32]:

@@ -12,8 +12,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.backend import core
 from arboost.binning import Binned, Dataset
-from arboost.categories import coded, encode, numbered
+from arboost.categories import Numbered, coded, encode, numbered
 from arboost.ingest import Reading, Schema, Table, ingest
 from arboost.losses import Target
 from arboost.recipe import EvaluationSet, TrainingSet
@@ -81,6 +82,14 @@ class Part:
     rows: Index | None
     target: Target
     start: NDArray[np.float64] | None = None
+
+    def numbers(self) -> Index:
+        """Return which of the rows that count, of all of the source, these are."""
+        assert self.rows is not None
+        table = self.source
+        if isinstance(table, Dataset) or not isinstance(table, Numbered) or table.rows is None:
+            return self.rows
+        return np.searchsorted(table.rows, self.rows).astype(np.uint32)
 
     def take(self, chosen: Index) -> Part:
         """Return some of the rows."""
@@ -203,7 +212,12 @@ def build_sets(
     if validation is None:
         return training, ()
     source, rows = validation.source, validation.rows
-    if isinstance(source, Dataset):
+    numbered_table = _numbered(source) if source is train.source else None
+    if numbered_table is not None:
+        fold = train.numbers(), validation.numbers()
+        codes = _held_out_codes(numbered_table, binned, fold, n_threads)
+        rows = None
+    elif isinstance(source, Dataset):
         codes = binned.codes
     else:
         codes = binned.encode(source, n_threads, rows)
@@ -227,14 +241,31 @@ def fold_sets(
     """
     train, held_out = (part.take(rows) for rows in fold)
     data = TrainingSet(binned, train.target, fold[0], train.start)
-    if binned.is_ranked:
-        rows: Index | None = fold[1]
+    rows: Index | None
+    numbered_table = _numbered(part.source)
+    if numbered_table is not None:
+        rows, codes = None, _held_out_codes(numbered_table, binned, fold, n_threads)
+    elif binned.is_ranked:
+        rows = fold[1]
         codes = binned.codes
     else:
         # Every new tree is walked by all of them: side by side, 64 at once. Each row is held out
         # once, so that the copies of all folds together are as large as the codes.
         rows, codes = None, binned.codes.take(fold[1], n_threads)
     return data, (EvaluationSet(VALIDATION, codes, held_out.target, rows, held_out.start),)
+
+
+def _numbered(source: Table | Dataset) -> Numbered | None:
+    """Return the table in which numbers stand for categories of many levels, where there is one."""
+    table = source.numbered if isinstance(source, Dataset) else source
+    return table if isinstance(table, Numbered) else None
+
+
+def _held_out_codes(
+    table: Numbered, binned: Binned, fold: tuple[Index, Index], n_threads: int
+) -> core.Codes:
+    """Return the codes of held-out rows by what training rows say of their levels."""
+    return binned.encode(table.held_out(fold[0]), n_threads, table.table_rows(fold[1]))
 
 
 def weighted_target(
