@@ -1,4 +1,4 @@
-"""Data for the benchmarks: one documented generator, and real tables when present.
+"""Data for the benchmarks: one documented generator.
 
 A problem is a folder of four arrays (X, y, X_test, y_test), written once per run
 and loaded by every contestant before its clock starts.
@@ -11,15 +11,6 @@ from pathlib import Path
 import numpy as np
 
 SEED = 20240607
-REAL_TABLES = {
-    # name: class that counts as 1 (None: the target is binary already)
-    "covtype": 1,
-    "nycflights13": None,
-    "weather_aus": None,
-    "hep_detector_anomalies": None,
-    "credit_default_taiwan": None,
-    "higgs_23k": None,
-}
 
 
 def higgs_like(rows: int, features: int, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
@@ -78,19 +69,6 @@ def generate(folder: Path, rows: int, features: int, test_rows: int = 100_000) -
     """Write a generated problem to `folder`; the held-out rows come last."""
     X, y = higgs_like(rows + test_rows, features)
     return _write(folder, X, y, rows)
-
-
-def real(folder: Path, name: str, source: Path) -> Path:
-    """Write a problem from the numeric columns of `source`/`name`.parquet, 1 row in 5 held out."""
-    import pandas as pd  # a benchmark extra, needed for real tables only
-
-    table = pd.read_parquet(source / f"{name}.parquet")
-    positive = REAL_TABLES[name]
-    target = table.pop("target")
-    y = (target if positive is None else target == positive).to_numpy().astype(np.int32)
-    X = table.select_dtypes("number").to_numpy(dtype=np.float32)
-    order = np.random.default_rng(SEED).permutation(len(y))
-    return _write(folder, X[order], y[order], len(y) * 4 // 5)
 
 
 def _write(folder: Path, X: np.ndarray, y: np.ndarray, rows: int) -> Path:

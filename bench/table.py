@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import BUSY, HERE, cell, ratio
+from peers import STANDARD
 
 SHAPES = ("leafwise", "depthwise")
 OTHER_SHAPE = "catboost-symmetric"  # not comparable in quality at the same shape
@@ -183,6 +184,22 @@ def _cv_bars(figures: dict[str, Any]) -> Iterator[Bar]:
         )
 
 
+def _real_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    reached = figures["summary"].get("default", {}).get("contestants", {})
+    ours = reached.get("arboost")
+    ranks = [one["mean_rank"] for name, one in reached.items() if name in STANDARD]
+    if ours is None or len(ranks) < 2:
+        return
+    behind = {"unit": "behind", "less_is_better": True}
+    best = sorted(ranks)[1] if ours["mean_rank"] == min(ranks) else min(ranks)
+    yield Bar("real tables, mean rank, best peer", ours["mean_rank"] - best, 0.0, -1.0, **behind)
+    worst = f"real tables, worst score ({ours['worst_on']}), best peer"
+    yield Bar(worst, 100 * ours["worst_gap"], 0.5, 0.0, "% behind", less_is_better=True)
+    if ours["seconds"]:
+        faster = ours["good_rival_seconds"] / ours["seconds"]
+        yield Bar("real tables, faster than the fastest good peer", faster, 2.0, 4.0)
+
+
 def _size_bars(figures: dict[str, Any]) -> Iterator[Bar]:
     if "arboost" in figures["import"]:
         seconds = figures["import"]["arboost"]["median"]
@@ -202,6 +219,7 @@ BARS = {
     "custom_loss": _custom_loss_bars,
     "cv": _cv_bars,
     "import": _size_bars,
+    "real": _real_bars,
 }
 
 
