@@ -29,12 +29,16 @@ class Contest:
     others: float = 0.0  # cores that other work took, the mean over the seconds
 
     def rivals(self, label: str) -> list[str]:
-        """Contestants of other libraries, as these are by themselves."""
-        return [
-            other
-            for other, library in self.libraries.items()
-            if library == other and library != self.libraries[label]
-        ]
+        """One contestant of each other library: as it is, where it was run like that."""
+        first: dict[str, str] = {}
+        for other, library in self.libraries.items():
+            if other == library or library not in first:
+                first[library] = other
+        return [other for library, other in first.items() if library != self.libraries[label]]
+
+    def is_contest(self) -> bool:
+        """Whether at least two libraries managed it."""
+        return len({self.libraries[label] for label in self.means}) > 1
 
     def score(self, label: str) -> float:
         """Mean score; infinite for those that failed."""
@@ -51,11 +55,10 @@ class Contest:
         return self.score(label) / min(map(self.score, self.rivals(label))) - 1
 
     def fastest_good(self, label: str) -> float:
-        """Seconds of the fastest rival among those near the best score of all."""
-        best = min(map(self.score, self.libraries))
-        good = [one for one in self.rivals(label) if self.score(one) <= best * (1 + CLOSE)]
-        seconds = [self.means[one]["seconds"] for one in good]
-        return min(seconds, default=float("inf"))
+        """Seconds of the fastest rival among those whose score is near the best rival's."""
+        rivals = [one for one in self.rivals(label) if one in self.means]
+        close = min(map(self.score, rivals)) * (1 + CLOSE)
+        return min(self.means[one]["seconds"] for one in rivals if self.score(one) <= close)
 
 
 def compare(fits: list[dict[str, Any]]) -> list[Contest]:
@@ -95,7 +98,9 @@ def summary(contests: list[Contest]) -> dict[str, Any]:
     """For each setting, what each contestant reached over all data sets."""
     found: dict[str, Any] = {}
     for setting in dict.fromkeys(one.setting for one in contests):
-        chosen = [one for one in contests if one.setting == setting and len(one.means) > 1]
+        chosen = [one for one in contests if one.setting == setting and one.is_contest()]
+        if not chosen:
+            continue
         labels = dict.fromkeys(label for one in chosen for label in one.means)
         found[setting] = {
             "contestants": {label: _reached(label, chosen) for label in labels},
