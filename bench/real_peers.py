@@ -21,7 +21,7 @@ from real_data import Problem
 
 SETTINGS = ("default", "tuned")
 RATE, ROUNDS, DEPTH, LEAVES, L2, SHARE = 0.05, 500, 6, 63, 1.0, 0.8
-DENSE_LIMIT = 4 * 2**30  # bytes of a dense float32 copy, for libraries without sparse input
+DENSE_LIMIT = 2**30  # bytes of a dense float32 copy, for libraries without sparse input
 UNKNOWN = "(missing)"  # the level of missing values for CatBoost, which allows none
 
 

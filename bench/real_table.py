@@ -9,6 +9,7 @@ from typing import Any
 
 from real_peers import REAL_PEERS
 
+SOLVED = 0.001  # a log loss below this counts as this: shares of nearly nothing say nothing
 CLOSE = 0.005  # scores this near to each other, relatively, count as equally good
 FIGURES = ("score", "seconds", "predict_seconds", "peak_mb")
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"  # of what is written into a page
@@ -41,8 +42,11 @@ class Contest:
         return len({self.libraries[label] for label in self.means}) > 1
 
     def score(self, label: str) -> float:
-        """Mean score; infinite for those that failed."""
-        return self.means[label]["score"] if label in self.means else float("inf")
+        """Mean score as it is compared; infinite for those that failed."""
+        if label not in self.means:
+            return float("inf")
+        score = self.means[label]["score"]
+        return score if self.task == "regression" else max(score, SOLVED)
 
     def rank(self, label: str) -> float:
         """Place among the rivals, 1 is best; equal scores share places."""
