@@ -4,6 +4,7 @@
 
 #include "grow/draw.h"
 #include "grow/histogram.h"
+#include "grow/levels.h"
 #include "grow/partition.h"
 #include "grow/quantise.h"
 #include "grow/scan.h"
@@ -26,10 +27,13 @@ const Kernels table = {
     .partition = partition,
     .find_split = find_split,
     .find_split_small = find_split_small,
+    .find_set = find_set,
+    .find_set_sorted = find_set_sorted,
     .find_split_sorted = find_split_sorted,
     .quantise_narrow = quantise_narrow,
     .gradient_norms = gradient_norms,
     .draw = draw,
+    .draw_top = draw_top,
     .walk = walk,
     .add = add,
     .subtract = subtract,

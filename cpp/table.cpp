@@ -130,7 +130,54 @@ const Piece* find_piece(const Column& column, std::size_t row) {
   return &*(after - 1);
 }
 
+// Where a sparse column's values of rows from `row` on begin.
+std::size_t first_stored(const Sparse& sparse, std::size_t row) {
+  const RowId* end = sparse.rows + sparse.size;
+  return static_cast<std::size_t>(std::lower_bound(sparse.rows, end, row) - sparse.rows);
+}
+
+// Calls put(i, value) for the values i of [begin, end) that a sparse column has of its own.
+template <class Put>
+void read_stored(const Column& column, std::size_t begin, std::size_t end, const Put& put) {
+  with_type(column.type, [&]<class T>() {
+    const std::byte* at =
+        column.sparse->values + static_cast<std::ptrdiff_t>(begin) * column.stride;
+    for (std::size_t i = begin; i < end; ++i, at += column.stride) put(i, load<T>(at));
+  });
+}
+
+void read_sparse_block(const Column& column, std::size_t begin, std::size_t end, double* out,
+                       std::size_t out_stride) {
+  const Sparse& sparse = *column.sparse;
+  for (std::size_t i = 0; i < end - begin; ++i) out[i * out_stride] = sparse.fill;
+  read_stored(column, first_stored(sparse, begin), first_stored(sparse, end),
+              [&](std::size_t i, double x) { out[(sparse.rows[i] - begin) * out_stride] = x; });
+}
+
+void read_sparse_rows(const Column& column, std::span<const RowId> rows, double* out) {
+  const Sparse& sparse = *column.sparse;
+  std::size_t at = rows.empty() ? 0 : first_stored(sparse, rows[0]);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i > 0 && rows[i] < rows[i - 1]) at = first_stored(sparse, rows[i]);
+    while (at < sparse.size && sparse.rows[at] < rows[i]) ++at;
+    out[i] =
+        at < sparse.size && sparse.rows[at] == rows[i] ? sparse_value(column, at) : sparse.fill;
+  }
+}
+
+void drop_missing(double missing_value, std::size_t n, std::size_t stride, double* values) {
+  if (missing_value != missing_value) return;
+  for (std::size_t i = 0; i < n; ++i)
+    if (values[i * stride] == missing_value) values[i * stride] = missing;
+}
+
 }  // namespace
+
+double sparse_value(const Column& column, std::size_t i) {
+  double value = 0;
+  read_stored(column, i, i + 1, [&](std::size_t, double x) { value = x; });
+  return value;
+}
 
 std::size_t item_size(Type type) {
   std::size_t size = 0;
@@ -155,6 +202,12 @@ bool fits_float32(Type type) {
 void read_block(const Column& column, std::size_t begin, std::size_t end, double* out,
                 std::size_t out_stride) {
   if (begin >= end) return;
+  double* const first_out = out;
+  const std::size_t n = end - begin;
+  if (column.sparse) {
+    read_sparse_block(column, begin, end, out, out_stride);
+    return drop_missing(column.missing, n, out_stride, out);
+  }
   for (const Piece* piece = find_piece(column, begin); begin < end; ++piece) {
     const std::size_t stop = std::min(end, piece->end), first = begin - piece->begin;
     const auto row = [first](std::size_t i) { return first + i; };
@@ -167,10 +220,12 @@ void read_block(const Column& column, std::size_t begin, std::size_t end, double
     out += (stop - begin) * out_stride;
     begin = stop;
   }
+  drop_missing(column.missing, n, out_stride, first_out);
 }
 
 void read_rows(const Column& column, std::span<const RowId> rows, double* out) {
-  for (std::size_t begin = 0; begin < rows.size();) {
+  if (column.sparse) read_sparse_rows(column, rows, out);
+  for (std::size_t begin = 0; begin < rows.size() && !column.sparse;) {
     const Piece* piece = find_piece(column, rows[begin]);
     const auto inside = [piece](RowId r) { return r >= piece->begin && r < piece->end; };
     std::size_t end = begin + 1;
@@ -187,6 +242,7 @@ void read_rows(const Column& column, std::span<const RowId> rows, double* out) {
         [out, begin](std::size_t i, double x) { out[begin + i] = x; });
     begin = end;
   }
+  drop_missing(column.missing, rows.size(), 1, out);
 }
 
 std::vector<std::size_t> inexact_columns(const Columns& table) {

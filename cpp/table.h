@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,11 +50,22 @@ struct Piece {
   std::size_t first_valid = 0;
 };
 
+// Values of some rows; all other rows have the value `fill`, NaN for missing. There are no pieces
+// then, and the column's stride leads from one of `values` to the next.
+struct Sparse {
+  const RowId* rows = nullptr;  // [size], ascending
+  const std::byte* values = nullptr;
+  std::size_t size = 0;
+  double fill = 0;
+};
+
 // Pieces without gaps, in the order of the rows; none where the table has no rows.
 struct Column {
   Type type = Type::null;
   std::ptrdiff_t stride = 0;  // bytes from one value to the next, of either sign
   std::vector<Piece> pieces;
+  std::optional<Sparse> sparse;
+  double missing = std::numeric_limits<double>::quiet_NaN();  // means missing, beside NaN
 };
 
 struct Columns {
@@ -68,6 +81,9 @@ void read_block(const Column& column, std::size_t begin, std::size_t end, double
 
 // Values of the given rows, in their order.
 void read_rows(const Column& column, std::span<const RowId> rows, double* out);
+
+// The i-th of a sparse column's own values.
+double sparse_value(const Column& column, std::size_t i);
 
 // Indices of the columns with integers beyond 2^53, where a double no longer tells neighbours
 // apart.

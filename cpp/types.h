@@ -119,6 +119,12 @@ struct Codes {
   std::vector<std::uint32_t> n_bins;       // codes for values, per feature
   std::vector<std::uint8_t> has_missing;   // 1 where a training value is missing
   std::vector<std::vector<double>> edges;  // between the bins, per feature
+  // 1 where codes are those of a category's levels, which have no order; empty: nowhere. At most
+  // 255 levels.
+  std::vector<std::uint8_t> is_category;
+  bool has_levels(std::size_t feature) const {
+    return !is_category.empty() && is_category[feature] != 0;
+  }
   // Histogram slots: feature f owns slots [first_slot[f], first_slot[f + 1]), one for each value
   // code and one more where values are missing. Throws where they are more than 2^31 - 1.
   std::vector<std::uint32_t> first_slot;
@@ -135,6 +141,10 @@ struct Codes {
   template <class Code>
   Code* column(std::size_t feature) {
     return reinterpret_cast<Code*>(by_column.data()) + feature * n_rows;
+  }
+  // The same as bytes, whatever the width.
+  const std::uint8_t* column_bytes(std::size_t feature) const {
+    return by_column.data() + feature * n_rows * static_cast<std::size_t>(width);
   }
 };
 

@@ -15,8 +15,9 @@ import pytest
 import arboost
 from arboost import ModelFileError, save
 from arboost.ingest import Schema
-from arboost.model import FOREST_DTYPES, Forest, Model
+from arboost.model import ALL_DTYPES, Forest, Model
 from arboost.serve import Predictor
+from leveled import schema_of
 
 DIGEST = 32
 
@@ -48,7 +49,7 @@ def small_model(classes=None, names=("a", "b"), **changes):
 
 
 def assert_same(first: Model, second: Model) -> None:
-    for name in FOREST_DTYPES:
+    for name in ALL_DTYPES:
         left, right = getattr(first.forest, name), getattr(second.forest, name)
         assert left.dtype == right.dtype
         np.testing.assert_array_equal(left, right)
@@ -117,6 +118,20 @@ def test_names_round_trip(names):
 def test_empty_forest_round_trip():
     model = small_model(forest=Forest.empty())
     assert_same(model, save.from_bytes(save.to_bytes(model)))
+
+
+def test_plain_models_are_as_they_were():
+    """So that readers of the first version read them, too; but none that it would misread."""
+    data = save.to_bytes(small_model())
+    assert struct.unpack_from("<II", data, 8) == (1, 1)
+    assert b"level" not in data
+    for schema in (
+        schema_of([5, 0]),
+        Schema(names=None, n_features=2, missing=-9.0),
+        Schema(names=None, n_features=2, units=("datetime", "")),
+    ):
+        data = save.to_bytes(small_model(schema=schema))
+        assert struct.unpack_from("<II", data, 8) == (2, 2)
 
 
 def test_loaded_arrays_are_frozen():

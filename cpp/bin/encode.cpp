@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>  // clears the pad of the rows
 #include <limits>
 #include <stdexcept>
@@ -12,6 +13,30 @@
 
 namespace arboost {
 namespace {
+
+// Values that are no code of a level become missing.
+void keep_levels(double n_levels, double* values, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double value = values[i];
+    const bool known = value >= 0 && value < n_levels && value == std::floor(value);
+    values[i] = known ? value : std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+void check_levels(const std::vector<std::span<const double>>& edges,
+                  const std::vector<std::uint8_t>& categorical) {
+  if (!categorical.empty() && categorical.size() != edges.size())
+    throw std::invalid_argument("encode needs to know of every column if it is a category.");
+  for (std::size_t f = 0; f < categorical.size(); ++f) {
+    if (categorical[f] == 0) continue;
+    bool right = edges[f].size() < 255;
+    for (std::size_t i = 0; right && i < edges[f].size(); ++i)
+      right = edges[f][i] == static_cast<double>(i) + 0.5;
+    if (!right)
+      throw std::invalid_argument(
+          "The edges of a category must be 0.5, 1.5, ... between at most 255 levels.");
+  }
+}
 
 template <class Code>
 class Encoder {
@@ -44,6 +69,7 @@ class Encoder {
     clear_pad(by_row, n);
     for (std::size_t f = 0; f < codes_.n_features; ++f) {
       rows_.read(table_.columns[f], begin, end, values);
+      if (codes_.has_levels(f)) keep_levels(codes_.n_bins[f], values, n);
       Code* column = reinterpret_cast<Code*>(codes_.by_column.data()) + f * codes_.n_rows + begin;
       if (lookups_[f].codes(values, n, buckets, column))
         missing_[f].store(true, std::memory_order_relaxed);
@@ -82,13 +108,16 @@ void Codes::number_slots() {
 }
 
 Codes encode(const Columns& table, const Rows& rows,
-             const std::vector<std::span<const double>>& edges, Team& team) {
+             const std::vector<std::span<const double>>& edges,
+             const std::vector<std::uint8_t>& categorical, Team& team) {
+  check_levels(edges, categorical);
   if (rows.size() > std::numeric_limits<RowId>::max())
     throw std::invalid_argument("A fit holds at most 2^32 - 1 rows. Pass fewer rows.");
   Codes codes;
   codes.n_rows = rows.size();
   codes.n_features = table.columns.size();
   codes.has_missing.resize(codes.n_features);
+  codes.is_category = categorical;
   for (const auto& column : edges) codes.edges.emplace_back(column.begin(), column.end());
   for (const auto& column : edges)
     codes.n_bins.push_back(static_cast<std::uint32_t>(column.size() + 1));

@@ -13,7 +13,11 @@ namespace arboost {
 // Code of x = number of edges strictly below x; missing values have the code edges.size() + 1.
 // Edges ascend, at most 2^32 - 3 a column; above 65,534 the codes are of four bytes, by column
 // only.
+//
+// `categorical` has 1 for columns whose values are codes of levels, with the edges 0.5, 1.5, ...
+// between at most 255 of them; other values of such a column are missing. Empty: no categories.
 Codes encode(const Columns& table, const Rows& rows,
-             const std::vector<std::span<const double>>& edges, Team& team);
+             const std::vector<std::span<const double>>& edges,
+             const std::vector<std::uint8_t>& categorical, Team& team);
 
 }  // namespace arboost

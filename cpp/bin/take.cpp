@@ -89,6 +89,7 @@ Codes take_rows(const Codes& from, const TreeRows& rows, Team& team) {
   out.n_bins = from.n_bins;
   out.has_missing = from.has_missing;
   out.edges = from.edges;
+  out.is_category = from.is_category;
   out.first_slot = from.first_slot;
   out.by_row = Buffer<std::uint8_t>(rows.n * from.row_stride);
   out.by_column =

@@ -57,9 +57,10 @@ std::size_t partition(const Codes& codes, std::size_t feature, std::uint32_t bin
   const std::size_t n = elements.shape(0);
   if (feature >= codes.n_features || out.shape(0) != n)
     throw std::invalid_argument("the arrays do not fit the table");
-  const SplitRule rule{bin, missing_left ? codes.n_bins[feature] : ~std::uint32_t{0}};
+  const SplitRule rule = rule_of(codes, feature, {bin, missing_left, nullptr});
   nb::gil_scoped_release release;
-  return kernels().partition(codes, feature, rule, elements.data(), n, out.data(), out.data() + n);
+  return kernels().partition(codes.column_bytes(feature), codes.width, rule, elements.data(), n,
+                             out.data(), out.data() + n);
 }
 
 std::tuple<double, std::uint32_t, bool> find_split(const Vector<std::int64_t>& hist,

@@ -46,6 +46,9 @@ Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> ta
       histograms_(codes_, channels_, params.histogram_bytes, workspace),
       columns_(params_, codes.n_features),
       queue_(params.best_first) {
+  for (std::size_t f = 0; f < params.monotone.size(); ++f)
+    if (params.monotone[f] != 0 && codes.has_levels(f))
+      throw std::invalid_argument("a monotone constraint on a category");
   // Below this a walk over all bins of a histogram costs more than the rows themselves.
   small_rows_ = histograms_.slots().n_slots / std::max<std::size_t>(1, codes.n_features) / 4;
   small_rows_ = std::min<std::size_t>(small_rows_, 512);
@@ -115,7 +118,11 @@ void Grower::start_gain() {
            .min_count = params_.min_samples_leaf,
            .outputs = static_cast<int>(width_),
            .channels = static_cast<int>(channels_),
-           .bounded = !params_.monotone.empty()};
+           .bounded = !params_.monotone.empty(),
+           .cat_smooth = params_.cat_smooth / h_unit,
+           .cat_l2 = params_.cat_l2 / h_unit,
+           .max_cat_to_onehot = params_.max_cat_to_onehot,
+           .max_cat_threshold = params_.max_cat_threshold};
 }
 
 void Grower::start_root(Team& team) {

@@ -33,24 +33,31 @@ std::size_t partition_by(const Code* column, GoesLeft goes_left, const Element* 
   return n_left;
 }
 
-std::size_t partition(const Codes& codes, std::size_t feature, const SplitRule& rule,
+std::size_t partition(const std::uint8_t* column, int width, const SplitRule& rule,
                       const Element* elements, std::size_t n, Element* left_begin,
                       Element* right_end) {
   const std::uint32_t bin = rule.bin, missing_left = rule.missing_left;
+  const auto run = [&]<class Code>(auto goes_left) {
+    return partition_by(reinterpret_cast<const Code*>(column), goes_left, elements, n, left_begin,
+                        right_end);
+  };
+  if (width == 1) {
+    std::uint8_t table[256];  // one look-up is shorter than two comparisons
+    for (std::uint32_t code = 0; code < 256; ++code)
+      table[code] = rule.by_set ? holds(rule.left, code) : (code <= bin) | (code == missing_left);
+    return run.template operator()<std::uint8_t>([&](std::uint8_t code) { return table[code]; });
+  }
+  const auto in_set = [set = rule.left](std::uint32_t code) -> std::uint8_t {
+    return holds(set, code);
+  };
   const auto follows = [=](std::uint32_t code) -> std::uint8_t {
     return (code <= bin) | (code == missing_left);
   };
-  if (codes.width == 2)
-    return partition_by(codes.column<std::uint16_t>(feature), follows, elements, n, left_begin,
-                        right_end);
-  if (codes.width == 4)
-    return partition_by(codes.column<std::uint32_t>(feature), follows, elements, n, left_begin,
-                        right_end);
-  std::uint8_t table[256];  // one look-up is shorter than two comparisons
-  for (std::uint32_t code = 0; code < 256; ++code) table[code] = follows(code);
-  return partition_by(
-      codes.column<std::uint8_t>(feature), [&table](std::uint8_t code) { return table[code]; },
-      elements, n, left_begin, right_end);
+  if (width == 2)
+    return rule.by_set ? run.template operator()<std::uint16_t>(in_set)
+                       : run.template operator()<std::uint16_t>(follows);
+  return rule.by_set ? run.template operator()<std::uint32_t>(in_set)
+                     : run.template operator()<std::uint32_t>(follows);
 }
 
 }  // namespace

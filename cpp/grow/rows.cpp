@@ -196,17 +196,20 @@ std::size_t RowPartition::split(const GrowNode& node, int member, Team& team) {
   Element* to = space_.elements[1 - node.buffer].data() + node.begin;
   const std::size_t n = node.n_rows();
   const auto feature = static_cast<std::size_t>(node.feature);
-  const SplitRule rule{node.split.bin,
-                       node.split.missing_left ? codes_.n_bins[feature] : ~std::uint32_t{0}};
+  const SplitRule rule = rule_of(codes_, feature,
+                                 {.bin = node.split.bin,
+                                  .missing_left = node.split.missing_left,
+                                  .levels = node.split.by_set ? &node.split.left : nullptr});
+  const std::uint8_t* column = codes_.column_bytes(feature);
   if (team.size() == 1 || n < shared_node_rows)
-    return kernels().partition(codes_, feature, rule, from, n, to, to + n);
+    return kernels().partition(column, codes_.width, rule, from, n, to, to + n);
   // Each chunk is split in a buffer of its own, then takes the next free places on both sides.
   std::atomic<std::size_t> left{0}, right{n};
   team.for_chunks(member, n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     Element local[chunk_rows];
     const std::size_t size = end - begin;
     const std::size_t n_left =
-        kernels().partition(codes_, feature, rule, from + begin, size, local, local + size);
+        kernels().partition(column, codes_.width, rule, from + begin, size, local, local + size);
     const std::size_t n_right = size - n_left;
     std::memcpy(to + left.fetch_add(n_left), local, n_left * sizeof(Element));
     std::memcpy(to + right.fetch_sub(n_right) - n_right, local + n_left, n_right * sizeof(Element));

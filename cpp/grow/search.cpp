@@ -116,6 +116,7 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
   node.feature = best->feature;
   node.split = best->split;
   node.left_sums = best->left_sums;
+  if (node.split.by_set) return;  // it has a side for everything
   node.split.bin = middle_bin(node);
   if (node.split.missing_seen) return;
   // No missing value here to learn a direction from: follow the heavier child.
@@ -185,17 +186,18 @@ FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::
                                 SplitScratch& scratch) const {
   const Kernels& k = kernels();
   const std::int64_t* totals = node.sums.data();
+  const bool by_set = codes_.has_levels(feature);
   if (sorted_ != nullptr) {
     const SortedRows rows{sorted_->elements(feature, node), node.n_rows(), codes_.n_bins[feature],
                           rows_.sums(), apart(node)};
-    return k.find_split_sorted(p, rows, totals, floor, scratch);
+    return (by_set ? k.find_set_sorted : k.find_split_sorted)(p, rows, totals, floor, scratch);
   }
   if (values != nullptr)
     return k.find_split_small(p, codes_, feature, rows_.elements(node), values, node.n_rows(),
                               totals, floor, scratch);
-  return k.find_split(p, node.histogram + histograms_.slots().first[feature] * channels_,
-                      codes_.n_bins[feature], codes_.has_missing[feature] != 0, totals, floor,
-                      scratch);
+  return (by_set ? k.find_set : k.find_split)(
+      p, node.histogram + histograms_.slots().first[feature] * channels_, codes_.n_bins[feature],
+      codes_.has_missing[feature] != 0, totals, floor, scratch);
 }
 
 // Hessian between the splits that are tried in a node; -1 when all are.

@@ -11,6 +11,7 @@
 #include <immintrin.h>  // bytes to bits in one instruction
 #endif
 
+#include "grow/levels.h"
 #include "grow/split.h"
 #include "kernels.h"
 
@@ -129,6 +130,8 @@ FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size
   std::size_t n_codes = codes.width == 2 ? run(collect_sorted, codes.column<std::uint16_t>(feature))
                         : channels == 1  ? run(collect<1>, codes.column<std::uint8_t>(feature))
                                          : run(collect<0>, codes.column<std::uint8_t>(feature));
+  if (codes.has_levels(feature))
+    return find_set_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
   const bool has_missing = scratch.bins[n_codes - 1] == codes.n_bins[feature];
   if (has_missing) --n_codes;
   if (n_codes == 0) return {};

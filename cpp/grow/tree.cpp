@@ -18,9 +18,10 @@ void GrownTrees::validate(const Codes& codes) const {
   const std::size_t n = feature.size();
   require(!tree_start.empty() && tree_start.front() == 0, "trees that do not start at 0");
   require(tree_start.back() == static_cast<std::int64_t>(n), "trees that do not hold all nodes");
-  require(bin.size() == n && left.size() == n && default_left.size() == n && gain.size() == n &&
-              cover.size() == n && value.size() == n * width,
+  require(bin.size() == n && left.size() == n && default_left.size() == n && set.size() == n &&
+              gain.size() == n && cover.size() == n && value.size() == n * width,
           "arrays of trees of different lengths");
+  std::int32_t n_sets = 0;
   for (std::size_t t = 0; t < n_trees(); ++t) {
     require(tree_start[t] < tree_start[t + 1] && tree_start[t + 1] <= tree_start.back(),
             "a tree without nodes, or outside the arrays");
@@ -32,14 +33,18 @@ void GrownTrees::validate(const Codes& codes) const {
       require(feature[at] >= 0 && static_cast<std::size_t>(feature[at]) < codes.n_features &&
                   bin[at] >= 0,
               "a split on an unknown feature");
+      const bool by_set = child != 0 && codes.has_levels(static_cast<std::size_t>(feature[at]));
+      require(set[at] == (by_set ? n_sets++ : -1), "sets that do not fit the splits of categories");
     }
   }
+  require(sets.size() == static_cast<std::size_t>(n_sets), "sets that belong to no split");
 }
 
 void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows, Team& team,
                       UseLeaves use) const {
   const std::size_t start = first(tree), n = n_nodes(tree);
   std::vector<WalkNode> nodes(n);
+  std::vector<CodeSet> stored;
   std::vector<int> depth(n, 0);
   int deepest = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -47,14 +52,21 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
     const auto child = static_cast<std::uint32_t>(left[start + i]);
     deepest = std::max(deepest, depth[i]);
     if (child == 0) {  // a leaf: every code is on its left, and that is the leaf itself
-      nodes[i] = {0, ~std::uint32_t{0}, ~std::uint32_t{0}, static_cast<std::uint32_t>(i)};
+      nodes[i] = {codes.column_bytes(0), no_code, no_code, static_cast<std::uint32_t>(i), no_set};
       continue;
     }
     depth[child] = depth[child + 1] = depth[i] + 1;
-    const std::uint32_t missing = default_left[start + i] ? codes.n_bins[f] : ~std::uint32_t{0};
-    nodes[i] = {f, static_cast<std::uint32_t>(bin[start + i]), missing, child};
+    const SplitRule rule = rule_of(
+        codes, f,
+        {.bin = static_cast<std::uint32_t>(bin[start + i]),
+         .missing_left = default_left[start + i] != 0 && codes.has_missing[f] != 0,
+         .levels = set[start + i] < 0 ? nullptr : &sets[static_cast<std::size_t>(set[start + i])]});
+    if (rule.by_set) stored.push_back(rule.left);
+    const auto own = rule.by_set ? static_cast<std::uint32_t>(stored.size() - 1) : no_set;
+    nodes[i] = {codes.column_bytes(f), rule.bin, rule.missing_left, child, own};
   }
-  const WalkArgs args{codes, rows, nodes.data(), n, deepest};
+  const WalkArgs args{codes.width, rows, nodes.data(), n, stored.empty() ? nullptr : stored.data(),
+                      deepest};
   team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     Buffer<std::uint32_t> leaves(end - begin);
     kernels().walk(args, begin, end, leaves.data());

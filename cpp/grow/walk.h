@@ -17,16 +17,17 @@ namespace {
 
 constexpr std::size_t walk_lanes = 16;  // rows that walk together: their loads overlap
 
-template <class Code, class RowAt>
+template <class Code, bool has_sets, class RowAt>
 void walk_rows(const WalkArgs& args, std::size_t begin, std::size_t end, RowAt row_at,
                std::uint32_t* leaves) {
-  const Code* columns = args.codes.column<Code>(0);
-  const std::size_t n_rows = args.codes.n_rows;
   const WalkNode* ARBOOST_RESTRICT nodes = args.nodes;
+  const CodeSet* sets = args.sets;
   const auto next = [=](std::uint32_t node, RowId row) {
     const WalkNode at = nodes[node];
-    const std::uint32_t code = columns[at.feature * n_rows + row];
-    const bool goes_left = (code <= at.bin) | (code == at.missing_left);
+    const std::uint32_t code = reinterpret_cast<const Code*>(at.column)[row];
+    bool goes_left = (code <= at.bin) | (code == at.missing_left);
+    if constexpr (has_sets)
+      if (at.set != no_set) goes_left = holds(sets[at.set], code);
     return at.left + (goes_left ? 0u : 1u);
   };
   std::size_t i = begin;
@@ -52,13 +53,15 @@ void walk_rows(const WalkArgs& args, std::size_t begin, std::size_t end, RowAt r
   }
 }
 
-template <class Code>
+template <class Code, bool has_sets>
 void walk_codes(const WalkArgs& args, std::size_t begin, std::size_t end, std::uint32_t* leaves) {
   const TreeRows rows = args.rows;
+  const auto all = [](std::size_t i) { return static_cast<RowId>(i); };
+  const auto some = [rows](std::size_t i) { return rows.row(i); };
   if (rows.is_all())
-    walk_rows<Code>(args, begin, end, [](std::size_t i) { return static_cast<RowId>(i); }, leaves);
+    walk_rows<Code, has_sets>(args, begin, end, all, leaves);
   else
-    walk_rows<Code>(args, begin, end, [rows](std::size_t i) { return rows.row(i); }, leaves);
+    walk_rows<Code, has_sets>(args, begin, end, some, leaves);
 }
 
 #if defined(__AVX512BW__)
@@ -69,7 +72,8 @@ constexpr std::size_t most_leaves = 256;  // their numbers take one byte
 // the sum, over the comparisons that send it right, of the leaves on their left.
 struct Program {
   struct Comparison {
-    std::size_t column;  // where its codes begin
+    const std::uint8_t* column;
+    const CodeSet* set;  // null: by bin
     std::uint16_t node, left;
     std::uint8_t bin;
     std::uint8_t missing;  // the missing code where that goes left, or the bin once more
@@ -77,8 +81,8 @@ struct Program {
     bool left_splits, right_splits;  // children that are no leaves
   };
   Comparison comparisons[most_leaves];
-  std::uint32_t nodes[most_leaves];  // the leaves, by number
-  std::size_t columns[most_leaves];  // that are compared
+  std::uint32_t nodes[most_leaves];          // the leaves, by number
+  const std::uint8_t* columns[most_leaves];  // that are compared
   std::size_t n_comparisons = 0, n_columns = 0;
   bool has_missing = false;
 
@@ -103,15 +107,15 @@ struct Program {
       order[n_order++] = static_cast<std::uint16_t>(node.left + 1);
       first_leaf[node.left] = first_leaf[i];
       first_leaf[node.left + 1] = static_cast<std::uint16_t>(first_leaf[i] + n_leaves[node.left]);
-      const std::size_t column = node.feature * args.codes.n_rows;
       std::size_t known = 0;
-      while (known < n_columns && columns[known] != column) ++known;
-      if (known == n_columns) columns[n_columns++] = column;
+      while (known < n_columns && columns[known] != node.column) ++known;
+      if (known == n_columns) columns[n_columns++] = node.column;
       const auto bin = static_cast<std::uint8_t>(node.bin);
       const bool missing_left = node.missing_left <= 255;
-      has_missing |= missing_left && args.codes.has_missing[node.feature] != 0;
+      has_missing |= missing_left;
       comparisons[n_comparisons++] = {
-          .column = column,
+          .column = node.column,
+          .set = node.set == no_set ? nullptr : args.sets + node.set,
           .node = static_cast<std::uint16_t>(i),
           .left = static_cast<std::uint16_t>(node.left),
           .bin = bin,
@@ -123,10 +127,25 @@ struct Program {
   }
 };
 
-// The leaf numbers of `groups` times 64 rows, whose codes begin at `rows` in the first column.
+// Which of 64 codes are in a set: byte c / 8 of its 32 is looked up in one half or the other, by
+// the highest bit of the code, and bit c % 8 of it tested.
+inline __mmask64 in_set(__m512i codes, const CodeSet& set) {
+  const auto half = [&](int which) {
+    return _mm512_maskz_broadcast_i32x4(
+        0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(set.words + 2 * which)));
+  };
+  const __m512i bits = _mm512_set1_epi64(static_cast<long long>(0x8040201008040201u));
+  const __m512i byte = _mm512_and_si512(_mm512_srli_epi16(codes, 3), _mm512_set1_epi8(15));
+  const __m512i bit = _mm512_shuffle_epi8(bits, _mm512_and_si512(codes, _mm512_set1_epi8(7)));
+  const __m512i found = _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(half(0), byte),
+                                                 _mm512_movepi8_mask(codes), half(1), byte);
+  return _mm512_test_epi8_mask(found, bit);
+}
+
+// The leaf numbers of `groups` times 64 rows, from row `first` of the table on.
 // masks[i] has a bit for each row that reaches node i: comparisons share them out to children.
-template <std::size_t groups, bool has_missing>
-void run(const Program& program, const std::uint8_t* rows, std::uint8_t* leaves) {
+template <std::size_t groups, bool has_missing, bool has_sets>
+void run(const Program& program, std::size_t first, std::uint8_t* leaves) {
   __mmask64 masks[2 * most_leaves][groups];
   __m512i found[groups];
   for (std::size_t k = 0; k < groups; ++k) {
@@ -139,12 +158,14 @@ void run(const Program& program, const std::uint8_t* rows, std::uint8_t* leaves)
     const __m512i passed = _mm512_set1_epi8(static_cast<char>(step.leaves_left));
     __mmask64 reached[groups], right[groups];
     for (std::size_t k = 0; k < groups; ++k) {
-      const __m512i codes = _mm512_loadu_si512(rows + step.column + 64 * k);
+      const __m512i codes = _mm512_loadu_si512(step.column + first + 64 * k);
       reached[k] = _load_mask64(&masks[step.node][k]);
       right[k] = _mm512_mask_cmpgt_epu8_mask(reached[k], codes, bin);
       if constexpr (has_missing)
         right[k] = _mm512_mask_cmpneq_epu8_mask(right[k], codes,
                                                 _mm512_set1_epi8(static_cast<char>(step.missing)));
+      if constexpr (has_sets)
+        if (step.set != nullptr) right[k] = _kandn_mask64(in_set(codes, *step.set), reached[k]);
       found[k] = _mm512_mask_add_epi8(found[k], right[k], found[k], passed);
     }
     if (step.left_splits)
@@ -163,14 +184,16 @@ std::size_t walk_together(const WalkArgs& args, std::size_t begin, std::size_t e
   std::uint8_t numbers[64 * groups];
   std::size_t i = begin;
   for (; i + sizeof numbers <= end; i += sizeof numbers) {
-    const std::uint8_t* rows = args.codes.column<std::uint8_t>(0) + i;
     // Too many columns for the CPU to foresee their next lines by itself.
     for (std::size_t c = 0; c < program.n_columns; ++c)
       for (std::size_t k = 0; k < groups; ++k)
-        _mm_prefetch(reinterpret_cast<const char*>(rows + program.columns[c] + ahead + 64 * k),
+        _mm_prefetch(reinterpret_cast<const char*>(program.columns[c] + i + ahead + 64 * k),
                      _MM_HINT_T0);
-    program.has_missing ? run<groups, true>(program, rows, numbers)
-                        : run<groups, false>(program, rows, numbers);
+    if (args.sets != nullptr)
+      run<groups, true, true>(program, i, numbers);
+    else
+      program.has_missing ? run<groups, true, false>(program, i, numbers)
+                          : run<groups, false, false>(program, i, numbers);
     for (std::size_t j = 0; j < sizeof numbers; ++j)
       leaves[i - begin + j] = program.nodes[numbers[j]];
   }
@@ -181,18 +204,22 @@ std::size_t walk_together(const WalkArgs& args, std::size_t begin, std::size_t e
 
 void walk(const WalkArgs& args, std::size_t begin, std::size_t end, std::uint32_t* leaves) {
 #if defined(__AVX512BW__)
-  if (args.codes.width == 1 && args.rows.is_all() && args.n_nodes < 2 * most_leaves) {
+  if (args.width == 1 && args.rows.is_all() && args.n_nodes < 2 * most_leaves) {
     const std::size_t done = walk_together(args, begin, end, leaves);
     leaves += done - begin;
     begin = done;
   }
 #endif
-  if (args.codes.width == 1)
-    walk_codes<std::uint8_t>(args, begin, end, leaves);
-  else if (args.codes.width == 2)
-    walk_codes<std::uint16_t>(args, begin, end, leaves);
+  const auto run_codes = [&]<class Code>() {
+    args.sets == nullptr ? walk_codes<Code, false>(args, begin, end, leaves)
+                         : walk_codes<Code, true>(args, begin, end, leaves);
+  };
+  if (args.width == 1)
+    run_codes.template operator()<std::uint8_t>();
+  else if (args.width == 2)
+    run_codes.template operator()<std::uint16_t>();
   else
-    walk_codes<std::uint32_t>(args, begin, end, leaves);
+    run_codes.template operator()<std::uint32_t>();
 }
 
 }  // namespace

@@ -10,36 +10,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real, Seed
+from arboost.param_around import RUN, VALIDATION
+from arboost.param_columns import COLUMNS
+from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real
+from arboost.param_kinds import by_name as _table
+from arboost.param_levels import LEVELS
 from arboost.param_structures import (
     ClassWeight,
-    InteractionConstraints,
     LossChoice,
-    Metrics,
-    MonotoneConstraints,
     Quantiles,
 )
 
 __all__ = ["BOOSTED_CLASSIFIER", "BOOSTED_REGRESSOR", "PARAMS", "check", "record"]
 
 
-def _table(*params: Param) -> dict[str, Param]:
-    return {param.name: param for param in params}
-
-
 _BOOSTING = _table(
     Integer(
         name="n_estimators",
-        default=100,
+        default="auto",
         low=1,
-        text="Number of boosting rounds; with early stopping the largest number.",
+        automatic=True,
+        text='Number of boosting rounds; with early stopping the largest number. "auto" finds the '
+        "best number on rows that it sets aside, then trains on all rows.",
+        advice='Use n_estimators="auto" to find it.',
     ),
     Real(
         name="learning_rate",
-        default=0.1,
+        default="auto",
         low=0.0,
         low_open=True,
-        text="Factor on the values of every tree: smaller needs more rounds and overfits later.",
+        automatic=True,
+        text="Factor on the values of every tree: smaller needs more rounds and overfits later. "
+        '"auto" is 10 / n_estimators, but from 0.02 to 0.3; where rounds are found, 0.025 for up '
+        "to 10,000 rows and 0.1 from 640,000 on.",
+        advice='Use learning_rate="auto", or 0.1.',
     ),
     Choice(
         name="boosting",
@@ -123,10 +127,12 @@ _TREES = _table(
     ),
     Real(
         name="min_child_weight",
-        default=1.0,
+        default="auto",
         low=0.0,
+        automatic=True,
         text='Smallest sum of hessians (with boosting="gradient", of weights) that each side of a '
-        "split must hold.",
+        'split must hold; "auto" is 1, or 0.1 with n_estimators="auto".',
+        advice='Use min_child_weight="auto", or 1.',
     ),
     Integer(
         name="min_samples_leaf",
@@ -155,41 +161,39 @@ _TREES = _table(
 )
 
 
-def _share(name: str, text: str) -> Fraction:
+def _share(name: str, text: str, searched: float | None = None) -> Fraction:
+    """A share of something; for automatic ones, that of fits that look for their rounds."""
     advice = f"Use {name}=1 for all."
-    return Fraction(name=name, default=1.0, low_open=True, text=text, advice=advice)
+    if searched is None:
+        return Fraction(name=name, default=1.0, low_open=True, text=text, advice=advice)
+    text = f'{text[:-1]}; "auto" is 1, or {searched} with n_estimators="auto".'
+    return Fraction(
+        name=name, default="auto", low_open=True, automatic=True, text=text, advice=advice
+    )
+
+
+def _rate(name: str, default: float, text: str) -> Fraction:
+    text = f'With sampling_method="goss": share of the training rows that {text}.'
+    advice = f"Use {name}={default} for the usual one."
+    return Fraction(name=name, default=default, low_open=True, text=text, advice=advice)
 
 
 _SAMPLING = _table(
-    _share("subsample", "Share of the training rows that each tree is grown on."),
+    _share("subsample", "Share of the training rows that each tree is grown on.", 0.8),
     Choice(
         name="sampling_method",
         default="uniform",
-        options=("uniform", "gradient_based"),
+        options=("uniform", "gradient_based", "goss"),
         text="How rows are sampled: each with the same chance; or with a chance in proportion to "
         "its regularised gradient and a weight that makes up for it, to choose splits by, while "
-        "leaf values come from all rows.",
+        "leaf values come from all rows; or LightGBM's GOSS: those of the largest gradients and "
+        "some of the others, which then weigh more, after 1 / learning_rate rounds on all rows.",
     ),
+    _rate("top_rate", 0.2, "are kept for the size of their gradients"),
+    _rate("other_rate", 0.1, "are drawn from all others"),
     _share("colsample_bytree", "Share of the features that each tree may use."),
     _share("colsample_bylevel", "Share of the tree's features that each level may use."),
-    _share("colsample_bynode", "Share of the level's features that each node may use."),
-)
-
-_CONSTRAINTS = _table(
-    MonotoneConstraints(
-        name="monotone_constraints",
-        default=None,
-        text="Features, by name or index, in which predictions may only rise (1) or only fall "
-        "(-1); a sequence has an entry for each feature, 0 for free ones.",
-        advice='Use for example monotone_constraints={"age": 1}.',
-    ),
-    InteractionConstraints(
-        name="interaction_constraints",
-        default=None,
-        text="Groups of features, by name or index, that may meet on a path from root to leaf; a "
-        "feature in no group meets no other.",
-        advice='Use for example interaction_constraints=[["age", "height"], ["income"]].',
-    ),
+    _share("colsample_bynode", "Share of the level's features that each node may use.", 0.5),
 )
 
 _DROPOUT = _table(
@@ -227,85 +231,9 @@ _DROPOUT = _table(
     ),
 )
 
-_VALIDATION = _table(
-    Metrics(
-        name="eval_metric",
-        default=None,
-        text="What is measured on the validation data after each round, the first of several for "
-        "early stopping; None is the loss itself.",
-        advice="Use eval_metric=None for the loss.",
-    ),
-    Integer(
-        name="n_iter_no_change",
-        default=None,
-        low=1,
-        optional=True,
-        text="Early stopping: rounds without a better validation score after which training stops "
-        "and the best round is kept; None trains all rounds.",
-        advice="Use n_iter_no_change=None for no early stopping.",
-    ),
-    Real(
-        name="tol",
-        default=0.0,
-        low=0.0,
-        text="Early stopping: how much better a score must be to count as better.",
-    ),
-    Fraction(
-        name="validation_fraction",
-        default=0.1,
-        low_open=True,
-        high_open=True,
-        text="Early stopping without X_val: share of the training rows that is set aside.",
-    ),
-    Choice(
-        name="validation_split",
-        default="random",
-        options=("random", "group", "time"),
-        text="Early stopping without X_val: which rows are set aside: random ones (for a "
-        "classifier of every class its share), whole groups, or the last rows.",
-    ),
-    Real(
-        name="max_time",
-        default=None,
-        low=0.0,
-        low_open=True,
-        optional=True,
-        text="Seconds after which no further round is begun; None sets no limit.",
-        advice="Use max_time=None for no limit.",
-    ),
-)
-
-_RUN = _table(
-    Integer(
-        name="n_jobs",
-        default=None,
-        low=1,
-        high=1024,  # far more than help; a slip of more could exhaust the machine
-        also=(-1,),
-        optional=True,
-        text="Number of threads; None and -1 take all that this process may use. The model does "
-        "not depend on it.",
-        advice="Use n_jobs=None for all CPUs.",
-    ),
-    Seed(
-        name="random_state",
-        default=0,
-        text="Seed of every random choice; None takes a new one for each fit.",
-        advice="Use random_state=0 for the same model every time.",
-    ),
-    Integer(
-        name="verbose",
-        default=1,
-        low=0,
-        text="Above 0, fits of more than about a second draw a progress bar in terminals and "
-        "notebooks.",
-        advice="Use verbose=0 for no progress bar.",
-    ),
-)
-
 # What all estimators share; the two tables below it add what one kind of them has.
 PARAMS: dict[str, Param] = (
-    _BOOSTING | _SPLITS | _TREES | _SAMPLING | _CONSTRAINTS | _DROPOUT | _VALIDATION | _RUN
+    _BOOSTING | _SPLITS | _TREES | LEVELS | COLUMNS | _SAMPLING | _DROPOUT | VALIDATION | RUN
 )
 
 _LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")
