@@ -18,6 +18,7 @@ enum class Purpose : std::uint64_t {
   node_columns = 6,       // ... and of one of its nodes
   dropout = 7,            // trees that a round leaves out
   validation = 8,         // rows that are kept for validation
+  level_order = 9,        // the order in which rows of a level see each other's target
 };
 
 // A bijection of 64 bits in which every input bit changes about half of the output bits: two
