@@ -243,7 +243,7 @@ def search_splits(
         return tuple(folds(y, n_folds, seed=seed, stratify=is_classifier))
     if groups is not None:
         groups = groups_of(groups, part.source.n_rows, part.rows)
-    # A class of one row cannot be on both sides. Wherever it is, the rounds are found by the others.
+    # A class of one row cannot be on both sides: then the rounds are found by the others.
     stratify = is_classifier and np.bincount(y.astype(np.intp)).min() > 1
     return (_split(part, params, groups, stratify=stratify),)
 
