@@ -30,8 +30,19 @@ _LONGEST_PATH = 100.0  # learning rate times rounds: further no search goes
 _RATE = 0.1  # where rounds are given
 
 # Where rounds are searched, and where they are given.
-_SEARCHED = {"subsample": 0.8, "colsample_bynode": 0.5, "min_child_weight": 0.1}
-_GIVEN = {"subsample": 1.0, "colsample_bynode": 1.0, "min_child_weight": 1.0}
+_SEARCHED = {
+    "sampling_method": "gradient_based",
+    "subsample": 0.5,
+    "colsample_bynode": 0.7,
+    "min_child_weight": 0.1,
+}
+_ONE_SIZE = ("absolute_error", "quantile")  # losses whose gradients differ in sign only
+_GIVEN = {
+    "sampling_method": "uniform",
+    "subsample": 1.0,
+    "colsample_bynode": 1.0,
+    "min_child_weight": 1.0,
+}
 
 
 def resolve(params: dict[str, Any], n_rows: int, *, has_validation: bool) -> dict[str, Any]:
@@ -53,6 +64,8 @@ def resolve(params: dict[str, Any], n_rows: int, *, has_validation: bool) -> dic
         rate = _rate_of_rows(n_rows) if rounds == AUTO else _RATE
     usual = _SEARCHED if rounds == AUTO else _GIVEN
     chosen = {name: value for name, value in usual.items() if params.get(name) == AUTO}
+    if "sampling_method" in chosen and not _ranks_rows(params):
+        chosen["sampling_method"] = "uniform"
     if params.get("sampling_method") == "goss" and "subsample" in chosen:
         chosen["subsample"] = 1.0  # it has shares of its own
     if rounds == AUTO:
@@ -72,6 +85,11 @@ def search_folds(params: dict[str, Any], n_rows: int, groups: object) -> int | N
     """Return the number of folds that take turns in being set aside; None for one part, once."""
     plain = params["validation_split"] == "random" and groups is None
     return _FOLDS if plain and n_rows < _FOLDED_ROWS else None
+
+
+def _ranks_rows(params: dict[str, Any]) -> bool:
+    """Return whether some rows have larger gradients than others, and hessians."""
+    return params.get("boosting") != "gradient" and params.get("loss") not in _ONE_SIZE
 
 
 def _rate_of_rows(n_rows: int) -> float:

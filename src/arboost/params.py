@@ -179,21 +179,22 @@ def _rate(name: str, default: float, text: str) -> Fraction:
 
 
 _SAMPLING = _table(
-    _share("subsample", "Share of the training rows that each tree is grown on.", 0.8),
+    _share("subsample", "Share of the training rows that each tree is grown on.", 0.5),
     Choice(
         name="sampling_method",
-        default="uniform",
-        options=("uniform", "gradient_based", "goss"),
+        default="auto",
+        options=("auto", "uniform", "gradient_based", "goss"),
         text="How rows are sampled: each with the same chance; or with a chance in proportion to "
         "its regularised gradient and a weight that makes up for it, to choose splits by, while "
         "leaf values come from all rows; or LightGBM's GOSS: those of the largest gradients and "
-        "some of the others, which then weigh more, after 1 / learning_rate rounds on all rows.",
+        "some of the others, which then weigh more, after 1 / learning_rate rounds on all rows. "
+        '"auto" is uniform, or with n_estimators="auto" gradient_based where the loss allows it.',
     ),
     _rate("top_rate", 0.2, "are kept for the size of their gradients"),
     _rate("other_rate", 0.1, "are drawn from all others"),
     _share("colsample_bytree", "Share of the features that each tree may use."),
     _share("colsample_bylevel", "Share of the tree's features that each level may use."),
-    _share("colsample_bynode", "Share of the level's features that each node may use.", 0.5),
+    _share("colsample_bynode", "Share of the level's features that each node may use.", 0.7),
 )
 
 _DROPOUT = _table(

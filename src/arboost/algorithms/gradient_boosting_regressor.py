@@ -88,13 +88,14 @@ class GradientBoostingRegressor(TreeRegressor):
     cat_l2 : float, default=10.0
         L2 penalty beside reg_lambda in the gain of splits of sorted categories.
     subsample : float or str, default="auto"
-        Share of the training rows that each tree is grown on; "auto" is 1, or 0.8 with
+        Share of the training rows that each tree is grown on; "auto" is 1, or 0.5 with
         n_estimators="auto".
-    sampling_method : {"uniform", "gradient_based", "goss"}, default="uniform"
+    sampling_method : {"auto", "uniform", "gradient_based", "goss"}, default="auto"
         How rows are sampled: each with the same chance; or with a chance in proportion to its
         regularised gradient and a weight that makes up for it, to choose splits by, while leaf
         values come from all rows; or LightGBM's GOSS: those of the largest gradients and some of
-        the others, which then weigh more, after 1 / learning_rate rounds on all rows.
+        the others, which then weigh more, after 1 / learning_rate rounds on all rows. "auto" is
+        uniform, or with n_estimators="auto" gradient_based where the loss allows it.
     top_rate : float, default=0.2
         With sampling_method="goss": share of the training rows that are kept for the size of their
         gradients.
@@ -105,7 +106,7 @@ class GradientBoostingRegressor(TreeRegressor):
     colsample_bylevel : float, default=1.0
         Share of the tree's features that each level may use.
     colsample_bynode : float or str, default="auto"
-        Share of the level's features that each node may use; "auto" is 1, or 0.5 with
+        Share of the level's features that each node may use; "auto" is 1, or 0.7 with
         n_estimators="auto".
     categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
         Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
@@ -223,7 +224,7 @@ class GradientBoostingRegressor(TreeRegressor):
         cat_smooth: float = 10.0,
         cat_l2: float = 10.0,
         subsample: float | str = "auto",
-        sampling_method: str = "uniform",
+        sampling_method: str = "auto",
         top_rate: float = 0.2,
         other_rate: float = 0.1,
         colsample_bytree: float = 1.0,
