@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grow/draw.h"
+#include "grow/fold.h"
 #include "grow/histogram.h"
 #include "grow/partition.h"
 #include "grow/quantise.h"
@@ -26,11 +27,14 @@ const Kernels table = {
     .partition = partition,
     .find_split = find_split,
     .find_split_small = find_split_small,
+    .find_split_listed = find_split_listed,
+    .find_candidate = find_candidate,
     .find_split_sorted = find_split_sorted,
     .quantise_narrow = quantise_narrow,
     .gradient_norms = gradient_norms,
     .draw = draw,
     .walk = walk,
+    .fold = fold,
     .add = add,
     .subtract = subtract,
     .gradients = gradients,

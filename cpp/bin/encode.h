@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "bin/plan.h"
 #include "parallel.h"
 #include "table.h"
 #include "types.h"
@@ -13,7 +14,11 @@ namespace arboost {
 // Code of x = number of edges strictly below x; missing values have the code edges.size() + 1.
 // Edges ascend, at most 2^32 - 3 a column; above 65,534 the codes are of four bytes, by column
 // only.
-Codes encode(const Columns& table, const Rows& rows,
-             const std::vector<std::span<const double>>& edges, Team& team);
+//
+// The plan says which features share stored columns; what turns out not to fit gets a column of its
+// own. Without one, sparse columns are stored sparsely and all others on their own. Ranks have no
+// plan.
+Codes encode(const Columns& table, const Rows& rows, const Edges& edges, const StoragePlan* plan,
+             Team& team);
 
 }  // namespace arboost
