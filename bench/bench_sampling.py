@@ -1,4 +1,4 @@
-"""What does a tenth of the rows, drawn by gradients, save in time and cost in quality?"""
+"""What does a sample of the rows, drawn by gradients, save in time and cost in quality?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=28)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--threads", type=int, default=2)
-    parser.set_defaults(peers=["arboost", "arboost-gradient-based", "arboost-uniform"])
+    parser.set_defaults(
+        peers=["arboost", "arboost-goss", "arboost-gradient-based", "arboost-uniform"]
+    )
     args = harness.parse(parser)
     with tempfile.TemporaryDirectory() as scratch:
         folder = data.generate(Path(scratch), args.rows, args.features)

@@ -59,6 +59,12 @@ class ArboostGradientBased(Arboost):
     extra = MappingProxyType({"subsample": 0.1, "sampling_method": "gradient_based"})
 
 
+class ArboostOneSide(Arboost):
+    """GOSS: the fifth of the rows with the largest gradients, and a tenth of all rows beside it."""
+
+    extra = MappingProxyType({"sampling_method": "goss"})
+
+
 class ArboostUniform(Arboost):
     """A tenth of the rows for each tree, all alike."""
 

@@ -27,6 +27,7 @@ from ours import (
     ArboostCV,
     ArboostExact,
     ArboostGradientBased,
+    ArboostOneSide,
     ArboostUniform,
 )
 from shape import LEARNING_RATE, MAX_BINS, Peer, Shape, Work
@@ -280,6 +281,7 @@ PEERS: dict[str, Peer] = STANDARD | {
     "arboost-approx": ArboostApprox(),
     "xgboost-approx": XGBoostApprox(),
     "arboost-gradient-based": ArboostGradientBased(),
+    "arboost-goss": ArboostOneSide(),
     "arboost-uniform": ArboostUniform(),
     "arboost-custom-loss": ArboostCustomLoss(),
     "arboost-cv": ArboostCV(),

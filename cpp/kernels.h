@@ -40,6 +40,7 @@ struct NormArgs {
   const FixedPair* pairs;
   std::size_t row_stride, output_stride, outputs;
   float g_unit, h_unit;  // what one integer of a gradient and of a hessian counts
+  bool squared;          // the square of the norm instead: in the same order, and cheaper
 };
 
 struct DrawArgs {
@@ -48,6 +49,18 @@ struct DrawArgs {
   NormArgs norms;        // no pairs: all rows are equal
   float mu;              // the norm from which on a row is sure to be kept
   float largest_weight;  // no row is less likely than its inverse
+};
+
+// Rows of large norm, and some of the others. Chances are shares of 2^24.
+struct TopArgs {
+  std::uint32_t seed;
+  NormArgs norms;           // all that is said of norms holds for their squares
+  float above;              // rows of this norm or a larger one are kept
+  float at;                 // below that, rows from this norm on may count as large ones
+  std::int32_t at_large;    // the chance of these rows to count as large
+  std::int32_t at_kept;     // ... and to be kept at all
+  std::int32_t other_kept;  // the chance of all other rows to be kept
+  float weight;             // of rows that are kept by chance
 };
 
 struct NarrowArgs {
@@ -113,7 +126,8 @@ struct RowSums {
   int channels() const { return outputs + (counted ? 1 : 0); }
 };
 
-// The best split of one feature: left are codes <= bin, and missing values when missing_left.
+// The best split of one feature: left are codes <= bin, and missing values when missing_left; or,
+// by_set, the codes of a set.
 struct FeatureSplit {
   double score = 0;    // sum of the two children's scores
   bool found = false;  // it beats the floor
@@ -121,6 +135,21 @@ struct FeatureSplit {
   bool missing_left = false;
   bool missing_seen = false;  // some of the node's rows are missing here
   std::uint32_t next = 0;     // small nodes: the lowest code on the right, of missing ones at most
+  bool by_set = false;
+  CodeSet left;  // by_set: decides on every code, whether the node has seen it or not
+};
+
+constexpr std::size_t most_level_codes = 256;  // of a category: at most 255 levels, and missing
+
+// The levels of a category that occur in a node, by code, with their sums.
+struct LevelSums {
+  explicit LevelSums(std::size_t channels) : sums(most_level_codes * channels) {}
+
+  std::size_t n = 0;
+  std::uint32_t codes[most_level_codes];
+  Buffer<std::int64_t> sums;  // [n][channels]
+  double keys[most_level_codes];
+  std::uint16_t order[most_level_codes];  // of the levels by key
 };
 
 // Scratch of one thread for the split search, for features of up to `max_bins` value bins.
@@ -135,7 +164,8 @@ struct SplitScratch {
         slots(256 * channels, 0),
         missing(channels, 0),
         left(channels, 0),
-        sides(3 * channels, 0) {}
+        sides(3 * channels, 0),
+        levels(channels) {}
 
   std::size_t stride;                 // from one channel's prefix sums to the next
   Buffer<std::int64_t> prefix;        // [channels][stride]: sums over the codes up to each bin
@@ -150,6 +180,7 @@ struct SplitScratch {
   // Sorted rows: `left` of the best split with missing values on the right, the same on the left,
   // and running sums.
   std::vector<std::int64_t> sides;
+  LevelSums levels;  // categories
 };
 
 // The rows of a node in the order of one feature's values, missing ones last.
@@ -188,7 +219,8 @@ struct Kernels {
                              std::size_t n_bins, bool has_missing, const std::int64_t* totals,
                              double floor, SplitScratch& scratch);
 
-  // The same for a small node, straight from its rows and what each holds ([n][channels]).
+  // The same for a small node, straight from its rows and what each holds ([n][channels]); of a
+  // category by a set.
   FeatureSplit (*find_split_small)(const GainParams& params, const Codes& codes,
                                    std::size_t feature, const Element* elements,
                                    const std::int64_t* row_values, std::size_t n,
@@ -205,7 +237,17 @@ struct Kernels {
   std::size_t (*find_candidate)(const GainParams& params, std::size_t n, const std::int64_t* totals,
                                 double floor, SplitScratch& scratch);
 
-  // The same for rows in the order of the feature's values; bins are ranks.
+  // The best split of a category by a set of its levels, from a histogram as above. Among equal
+  // scores the first set wins: of the lowest level, or of the fewest levels of low gradients.
+  FeatureSplit (*find_set)(const GainParams& params, const std::int64_t* feature_hist,
+                           std::size_t n_bins, bool has_missing, const std::int64_t* totals,
+                           double floor, SplitScratch& scratch);
+
+  // The same for rows whose ranks are codes of levels, in any order.
+  FeatureSplit (*find_set_sorted)(const GainParams& params, const SortedRows& rows,
+                                  const std::int64_t* totals, double floor, SplitScratch& scratch);
+
+  // The same as find_split for rows in the order of the feature's values; bins are ranks.
   FeatureSplit (*find_split_sorted)(const GainParams& params, const SortedRows& rows,
                                     const std::int64_t* totals, double floor,
                                     SplitScratch& scratch);
@@ -221,6 +263,8 @@ struct Kernels {
   // room for all.
   std::size_t (*draw)(const DrawArgs& args, std::size_t begin, std::size_t end,
                       std::uint32_t* positions, float* weights);
+  std::size_t (*draw_top)(const TopArgs& args, std::size_t begin, std::size_t end,
+                          std::uint32_t* positions, float* weights);
 
   // leaves[0 ...] = the nodes that rows [begin, end) end in.
   void (*walk)(const WalkArgs& args, std::size_t begin, std::size_t end, std::uint32_t* leaves);

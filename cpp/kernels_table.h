@@ -5,6 +5,7 @@
 #include "grow/draw.h"
 #include "grow/fold.h"
 #include "grow/histogram.h"
+#include "grow/levels.h"
 #include "grow/partition.h"
 #include "grow/quantise.h"
 #include "grow/scan.h"
@@ -29,10 +30,13 @@ const Kernels table = {
     .find_split_small = find_split_small,
     .find_split_listed = find_split_listed,
     .find_candidate = find_candidate,
+    .find_set = find_set,
+    .find_set_sorted = find_set_sorted,
     .find_split_sorted = find_split_sorted,
     .quantise_narrow = quantise_narrow,
     .gradient_norms = gradient_norms,
     .draw = draw,
+    .draw_top = draw_top,
     .walk = walk,
     .fold = fold,
     .add = add,

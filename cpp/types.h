@@ -173,8 +173,14 @@ struct Codes {
   std::vector<std::uint32_t> n_bins;       // codes for values, per feature
   std::vector<std::uint8_t> has_missing;   // 1 where a training value is missing
   std::vector<std::vector<double>> edges;  // between the bins, per feature
-  std::vector<Place> where;                // per feature
-  std::vector<Digit> digits;               // those of one stored column together, strides ascending
+  // 1 where codes are those of a category's levels, which have no order; empty: nowhere. At most
+  // 255 levels.
+  std::vector<std::uint8_t> is_category;
+  bool has_levels(std::size_t feature) const {
+    return !is_category.empty() && is_category[feature] != 0;
+  }
+  std::vector<Place> where;   // per feature
+  std::vector<Digit> digits;  // those of one stored column together, strides ascending
   SparseCodes sparse;
   // Histogram slots: stored column s owns slots [first_slot[s], first_slot[s + 1]), one for each of
   // its codes. Those of sparse columns follow. Throws where they are more than 2^31 - 1.
@@ -185,7 +191,9 @@ struct Codes {
   void give_own_places();
   bool is_plain() const { return n_stores == n_features && digits.empty(); }
   // Codes that a feature's rows may have.
-  std::uint32_t n_codes(std::size_t feature) const { return n_bins[feature] + has_missing[feature]; }
+  std::uint32_t n_codes(std::size_t feature) const {
+    return n_bins[feature] + has_missing[feature];
+  }
   // The feature's code where its stored column, own or shared, has the given one.
   std::uint32_t decode(std::size_t feature, std::uint32_t stored) const;
 

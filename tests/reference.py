@@ -28,6 +28,10 @@ class Settings:
     max_delta_step: float = 0.0
     monotone: list[int] = field(default_factory=list)
     interactions: list[list[int]] = field(default_factory=list)
+    max_cat_to_onehot: int = 4
+    max_cat_threshold: int = 64
+    cat_smooth: float = 10.0
+    cat_l2: float = 10.0
 
 
 @dataclass(eq=False)
@@ -39,6 +43,7 @@ class Node:
     feature: int = 0
     bin: int = 0
     missing_left: bool = False
+    levels: frozenset[int] | None = None  # of a category, that go left; missing is one of them
     children: list[Node] = field(default_factory=list)
     path: frozenset[int] = frozenset()
     bounds: tuple[float, float] = (-np.inf, np.inf)  # of its step, in units
@@ -87,8 +92,21 @@ def units(fixed: np.ndarray, seed: int) -> tuple[np.ndarray, tuple[int, int]]:
 class ReferenceGrower:
     """Grows one tree on codes (n, features); a code equal to n_bins[f] is missing."""
 
-    def __init__(self, codes, n_bins, fixed, exponents, settings, seed=0, edges=None, turn=0):
+    def __init__(
+        self,
+        codes,
+        n_bins,
+        fixed,
+        exponents,
+        settings,
+        *,
+        seed=0,
+        edges=None,
+        turn=0,
+        categories=(),
+    ):
         self.codes, self.n_bins, self.fixed = codes, n_bins, fixed
+        self.categories = frozenset(categories)
         self.exponents, self.settings = exponents, settings
         self.edges = edges or [np.arange(bins - 1) + 0.5 for bins in n_bins]
         # Of equal splits the first in turn is taken.
@@ -98,28 +116,28 @@ class ReferenceGrower:
         self.h_unit = 2.0 ** (shifts[1] - exponents[1])
         self.min_h = np.clip(np.ceil(settings.min_child_weight / self.h_unit), 1, 2**31 - 1)
 
-    def score(self, g, h):
+    def score(self, g, h, more_lambda=0.0):
         """Of one side, with g and h (..., outputs) in integer units."""
         s = self.settings
-        alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit
+        alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit + more_lambda
         shrunk = np.maximum(np.abs(g) - alpha, 0.0)
         step = shrunk / (h + lam)
         if s.max_delta_step > 0:
             step = np.minimum(step, s.max_delta_step / (self.g_unit / self.h_unit))
         return (step * (2 * shrunk - (h + lam) * step)).sum(axis=-1)
 
-    def step(self, g, h, bounds):
+    def step(self, g, h, bounds, more_lambda=0.0):
         """Of one side, one output, in units, within the bounds of its node."""
         s = self.settings
-        alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit
+        alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit + more_lambda
         step = max(abs(g) - alpha, 0.0) / (h + lam) if h + lam > 0 else 0.0
         if s.max_delta_step > 0:
             step = min(step, s.max_delta_step / (self.g_unit / self.h_unit))
         return float(np.clip(-np.sign(g) * step, *bounds))
 
-    def bounded_score(self, g, h, step):
+    def bounded_score(self, g, h, step, more_lambda=0.0):
         s = self.settings
-        alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit
+        alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit + more_lambda
         return -(2 * g * step + (h + lam) * step**2 + 2 * alpha * abs(step))
 
     def both_scores(self, node, f, g, h):
@@ -131,10 +149,11 @@ class ReferenceGrower:
             return None
         return sum(self.bounded_score(x[0], y[0], w) for x, y, w in zip(g, h, steps, strict=True))
 
-    def own_score(self, node, g, h):
+    def own_score(self, node, g, h, more_lambda=0.0):
         if not self.settings.monotone:
-            return self.score(g, h)
-        return self.bounded_score(g[0], h[0], self.step(g[0], h[0], node.bounds))
+            return self.score(g, h, more_lambda)
+        step = self.step(g[0], h[0], node.bounds, more_lambda)
+        return self.bounded_score(g[0], h[0], step, more_lambda)
 
     def may_use(self, node, f):
         groups = self.settings.interactions
@@ -154,6 +173,9 @@ class ReferenceGrower:
             if not self.may_use(node, f):
                 continue
             code = self.codes[rows, f]
+            if f in self.categories:
+                best = self.best_set(node, f, code, own, best)
+                continue
             missing = code == self.n_bins[f]
             for missing_left in (False, True):
                 if missing_left and not missing.any():
@@ -174,10 +196,61 @@ class ReferenceGrower:
                     if total is not None and total > best + 1e-13 * abs(best):
                         best = total
                         node.gain, node.feature = total - own, f
+                        node.levels = None
                         node.bin = self.middle(f, code[~left & ~missing], b)
                         node.missing_left = missing_left
                         if not missing.any():
                             node.missing_left = 2 * h[0].sum() >= h_all.sum()
+
+    def level_sets(self, g, h):
+        """Sets of levels that are tried, by number, and the L2 penalty of such a split in units.
+
+        g and h are the sums of each level that occurs, (levels, outputs).
+        """
+        s, n = self.settings, len(g)
+        if n <= s.max_cat_to_onehot:
+            return [[level] for level in range(n)], 0.0
+        smooth = s.cat_smooth / self.h_unit
+        with np.errstate(invalid="ignore", divide="ignore"):
+            keys = np.where(h + smooth > 0, g / (h + smooth), 0.0)
+        sets = []
+        for k in range(g.shape[1]):
+            order = sorted(range(n), key=lambda level, k=k: (keys[level, k], level))
+            sets += [
+                order[:size] for size in range(1, n) if min(size, n - size) <= s.max_cat_threshold
+            ]
+        return sets, s.cat_l2 / self.h_unit
+
+    def best_set(self, node, f, code, own, best):
+        """Search a category; return the best score so far, which the node has then."""
+        s, units = self.settings, self.units[node.rows]
+        occurring = [c for c in np.unique(code).tolist() if units[code == c].any()]
+        sums = np.array([units[code == c].sum(0) for c in occurring]).reshape(len(occurring), -1, 2)
+        counts = np.array([(code == c).sum() for c in occurring])
+        totals, outputs = sums.sum(0), sums.shape[1]
+        sets, extra = self.level_sets(sums[:, :, 0], sums[:, :, 1])
+        penalised = self.own_score(node, totals[:, 0], totals[:, 1], extra)
+        for chosen in sets:
+            left = sums[chosen].sum(0)
+            sides = [left, totals - left]
+            n_left = counts[chosen].sum()
+            if min(n_left, len(code) - n_left) < s.min_samples_leaf:
+                continue
+            if any(side[:, 1].sum() < self.min_h * outputs for side in sides):
+                continue
+            gain = sum(self.own_score(node, side[:, 0], side[:, 1], extra) for side in sides)
+            total = gain + (own - penalised)
+            if total > best + 1e-13 * abs(best):
+                best = total
+                node.gain, node.feature, node.bin = total - own, f, 0
+                levels = {occurring[i] for i in chosen}
+                node.missing_left = self.n_bins[f] in levels
+                if self.n_bins[f] not in occurring:
+                    node.missing_left = 2 * left[:, 1].sum() >= totals[:, 1].sum()
+                if node.missing_left:  # levels that do not occur follow missing ones
+                    levels |= set(range(256)) - set(occurring)
+                node.levels = frozenset(levels)
+        return best
 
     def middle(self, f, right, b):
         """Of the bins that split the rows as b does, that with the edge nearest to their middle."""
@@ -201,6 +274,8 @@ class ReferenceGrower:
             code = self.codes[node.rows, node.feature]
             left = code <= node.bin
             left |= (code == self.n_bins[node.feature]) & node.missing_left
+            if node.levels is not None:
+                left = np.isin(code, list(node.levels))
             for side, bounds in zip((left, ~left), self.child_bounds(node, left), strict=True):
                 child = Node(
                     node.rows[side],

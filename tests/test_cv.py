@@ -38,6 +38,7 @@ ESTIMATORS = {
     "vector leaves": (C(n_estimators=8, multi_strategy="multi_output_tree"), 3),
     "balanced": (C(n_estimators=8, class_weight="balanced"), 3),
     "sampled": (R(n_estimators=8, subsample=0.5, colsample_bytree=0.6), 2),
+    "one side": (C(n_estimators=8, learning_rate=0.5, sampling_method="goss"), 2),
     "by gradient": (C(n_estimators=8, subsample=0.4, sampling_method="gradient_based"), 2),
     "dart": (R(n_estimators=12, **DART), 2),
     "friedman": (C(n_estimators=8, boosting="gradient"), 2),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arboost.ingest import Schema
-from arboost.model import FOREST_DTYPES, Forest, Model
+from arboost.model import ALL_DTYPES, FOREST_DTYPES, Forest, Model
 
 #   tree 0      0        tree 1   0     tree 2    0
 #             1   2                             1   2
@@ -23,6 +23,12 @@ TREES = {
     "gain": [4.0, 2.0, 0, 0, 0, 0, 1.0, 0, 0.5, 0, 0],
     "cover": [9.0, 6.0, 3, 2, 4, 9, 9, 4, 5, 2, 3],
     "output": [0, 0, 0],
+}
+
+# The same with feature 2 a category: its splits, of nodes 1 and 8, are by sets.
+SETS = {
+    "level_set": [-1, 0, -1, -1, -1, -1, -1, -1, 1, -1, -1],
+    "level_sets": np.array([[5, 0, 0, 1], [0, 2**63, 2**64 - 1, 8]], np.uint64),
 }
 
 
@@ -46,7 +52,7 @@ def model(**changes):
 
 def changed(name, position, value):
     """The trees with one number replaced."""
-    values = np.array(TREES[name], dtype=FOREST_DTYPES[name])
+    values = np.array((TREES | SETS)[name], dtype=ALL_DTYPES[name])
     values[position] = value
     return {name: values}
 
@@ -63,7 +69,7 @@ def test_frozen():
     subject = model()
     with pytest.raises(dataclasses.FrozenInstanceError):
         subject.link = "softmax"
-    for name in FOREST_DTYPES:
+    for name in FOREST_DTYPES:  # there are no sets to write to
         with pytest.raises(ValueError, match="read-only"):
             getattr(subject.forest, name)[0] = 0
     with pytest.raises(ValueError, match="read-only"):
@@ -78,7 +84,7 @@ def test_freezing_leaves_the_callers_arrays_alone():
 
 
 def test_dtypes():
-    for name, dtype in FOREST_DTYPES.items():
+    for name, dtype in ALL_DTYPES.items():
         array = getattr(forest(), name)
         assert array.dtype == dtype
         assert array.flags.c_contiguous
@@ -92,6 +98,28 @@ def test_truncated():
     assert model().truncated(0).n_trees == 0
     assert model().truncated(3).n_trees == 3
     model().truncated(0).validate()
+
+
+def test_sets_of_levels():
+    subject = forest(**SETS)
+    subject.validate(n_features=3, n_outputs=1)
+    assert subject.has_sets
+    assert not forest().has_sets
+    assert forest().level_set.tolist() == [-1] * 11
+    first = subject.first(2)
+    first.validate(n_features=3, n_outputs=1)
+    assert first.level_sets.tolist() == SETS["level_sets"][:1].tolist()
+    assert not subject.first(0).has_sets
+    for parts, numbers in (
+        ((first, subject), [0, 1, 2]),
+        ((Forest.empty(), subject), [0, 1]),
+        ((subject, Forest.empty()), [0, 1]),
+    ):
+        both = parts[0].joined(parts[1])
+        both.validate(n_features=3, n_outputs=1)
+        assert both.level_set[both.level_set >= 0].tolist() == numbers
+        sets = np.concatenate([part.level_sets for part in parts])
+        np.testing.assert_array_equal(both.level_sets, sets)
 
 
 def test_truncated_counts_rounds():
@@ -170,6 +198,26 @@ BROKEN_TREES = {
     "axes": ({"value": np.zeros(11)}, "value of 1 axes"),
     "starts": ({"output": np.zeros(4)}, "4 starts of 4 trees"),
     "width": ({"value": np.zeros((11, 2))}, "leaves of width 2"),
+    "set": (SETS | changed("level_set", 1, 2), "not in the order of their nodes"),
+    "sets in another order": (
+        SETS | {"level_set": [-1, 1, *[-1] * 6, 0, -1, -1]},
+        "not in the order of their nodes",
+    ),
+    "negative set": (SETS | changed("level_set", 1, -2), "not in the order of their nodes"),
+    "one set twice": (SETS | changed("level_set", 8, 0), "not in the order of their nodes"),
+    "set of nobody": (SETS | {"level_sets": np.zeros((3, 4))}, "not in the order of their nodes"),
+    "no sets": ({"level_set": SETS["level_set"]}, "not in the order of their nodes"),
+    "sets alone": ({"level_sets": SETS["level_sets"]}, "level_set for 0 nodes"),
+    "set of a leaf": (
+        SETS | {"level_set": [-1, 0, 1, *[-1] * 8]},
+        "a leaf with a set of levels",
+    ),
+    "words": (SETS | {"level_sets": np.zeros((2, 3))}, "sets of 3 words"),
+    "flat sets": (SETS | {"level_sets": np.zeros(2)}, "level_sets of 1 axes"),
+    "both kinds": (
+        SETS | {"level_set": [-1, 0, *[-1] * 9], "level_sets": np.zeros((1, 4))},
+        "both split by sets and by thresholds",
+    ),
 }
 
 

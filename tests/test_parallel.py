@@ -113,6 +113,9 @@ def test_every_instruction_set_gives_the_same_bytes(isa, tmp_path):
         drawn = {"subsample": 0.2, "sampling_method": "gradient_based"}
         model = GradientBoostingClassifier(n_estimators=4, **drawn).fit(X, y > 0)
         model.save(sys.argv[1] + "drawn")
+        one_side = {"sampling_method": "goss", "learning_rate": 0.5}
+        model = GradientBoostingClassifier(n_estimators=4, **one_side).fit(X, y)
+        model.save(sys.argv[1] + "one_side")
         bound = {"subsample": 0.5, "monotone_constraints": {0: 1}, "rate_drop": 0.5}
         model = GradientBoostingClassifier(n_estimators=6, **bound).fit(X, y > 0)
         model.save(sys.argv[1] + "bound")

@@ -17,7 +17,7 @@ from arboost.serve import Predictor
 THRESHOLDS = np.array([-np.inf, -1.0, -0.5, 0.0, 0.25, 1.0, np.inf])
 
 
-def random_forest(rng, n_trees, n_features, n_outputs, width, n_splits=20):
+def random_forest(rng, n_trees, n_features, n_outputs, width, n_splits=20, categories=()):
     """Trees of random shape: some deep on one side, some a lone leaf."""
     trees = []
     for _ in range(n_trees):
@@ -30,9 +30,13 @@ def random_forest(rng, n_trees, n_features, n_outputs, width, n_splits=20):
         trees.append(left)
     left = np.concatenate(trees)
     n_nodes = len(left)
+    feature = np.where(left, rng.integers(0, n_features, n_nodes), -1)
+    by_set = np.isin(feature, categories)
     return Forest(
         tree_start=np.cumsum([0, *map(len, trees)]),
-        feature=np.where(left, rng.integers(0, n_features, n_nodes), -1),
+        feature=feature,
+        level_set=np.where(by_set, np.cumsum(by_set) - 1, -1),
+        level_sets=rng.integers(0, 2**64, (by_set.sum(), 4), np.uint64),
         threshold=rng.choice(THRESHOLDS, n_nodes),
         left=left,
         default_left=rng.integers(0, 2, n_nodes).astype(bool),
@@ -70,7 +74,12 @@ def walk(model: Model, X, n_trees=None):
             while forest.left[node]:
                 value = x[forest.feature[node]]
                 goes_left = forest.default_left[node]
-                if not np.isnan(value):
+                number = forest.level_set[node]
+                if number >= 0:
+                    if value in range(255):
+                        word = int(forest.level_sets[number, int(value) // 64])
+                        goes_left = word >> (int(value) % 64) & 1
+                elif not np.isnan(value):
                     goes_left = value <= forest.threshold[node]
                 node = start + forest.left[node] + (not goes_left)
             if forest.width == 1:
@@ -98,6 +107,24 @@ def test_same_as_a_plain_walk(rng, n_outputs, width, n_rows, missing):
     model = make_model(forest, 5, n_outputs)
     X = random_table(rng, n_rows, 5, missing)
     np.testing.assert_array_equal(raw_scores(model, X, n_threads=1), walk(model, X))
+
+
+ODD_CODES = [-1.0, -0.0, 0.5, 254.0, 255.0, 256.0, 1e10, 1e300, -1e300, np.inf, -np.inf, np.nan]
+
+
+@pytest.mark.parametrize("n_rows", [1, 9, 300])
+@pytest.mark.parametrize(("n_outputs", "width"), [(1, 1), (3, 1), (3, 3)])
+def test_sets_of_levels_same_as_a_plain_walk(rng, n_outputs, width, n_rows):
+    """Codes of levels, and all that is none and so counts as missing."""
+    forest = random_forest(rng, 12, 5, n_outputs, width, categories=[1, 3])
+    model = make_model(forest, 5, n_outputs)
+    X = random_table(rng, n_rows, 5)
+    X[:, [1, 3]] = rng.integers(0, 255, (n_rows, 2))
+    X[:, [1, 3]] = np.where(
+        rng.random((n_rows, 2)) < 0.3, rng.choice(ODD_CODES, (n_rows, 2)), X[:, [1, 3]]
+    )
+    np.testing.assert_array_equal(raw_scores(model, X, n_threads=1), walk(model, X))
+    np.testing.assert_array_equal(raw_scores(model, X, n_threads=2), walk(model, X))
 
 
 def test_values_exactly_at_thresholds(rng):
@@ -181,6 +208,10 @@ def test_one_class():
         ({"tree_start": [0, 4]}, "trees outside the nodes"),
         ({"gain": [0, 0, 0], "threshold": [0, 0]}, "differ in length"),
         ({"value": np.zeros((3, 2))}, "leaves that do not fit"),
+        ({"level_set": [1, -1, -1], "level_sets": np.zeros((1, 4))}, "an unknown set of levels"),
+        ({"level_set": [0, -1, -1]}, "an unknown set of levels"),
+        ({"level_set": [0, -1], "level_sets": np.zeros((1, 4))}, "differ in length"),
+        ({"level_set": [0, -1, -1], "level_sets": np.zeros((1, 3))}, "differ in length"),
     ],
 )
 def test_core_refuses_broken_trees(changes, message):

@@ -65,6 +65,8 @@ FITS = {
     "early of several metrics": (C(learning_rate=0.5, eval_metric=["auc", "error"], **EARLY), 2),
     "sampled": (R(subsample=0.5, colsample_bytree=0.7, colsample_bynode=0.7), 2),
     "by gradient": (C(subsample=0.3, sampling_method="gradient_based"), 2),
+    "one side": (C(sampling_method="goss", learning_rate=0.4), 3),
+    "one-side dart": (R(sampling_method="goss", learning_rate=0.6, **DART, **EARLY), 2),
     "dart": (R(**DART), 2),
     "early dart": (C(learning_rate=0.6, **DART, **EARLY), 2),
     "early sampled dart": (R(subsample=0.5, learning_rate=0.6, **DART, **EARLY), 2),

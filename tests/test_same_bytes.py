@@ -62,6 +62,10 @@ MODELS = {
         ),
         LABELS > 0,
     ),
+    "one-side sampled": (
+        GradientBoostingClassifier(n_estimators=4, learning_rate=0.5, sampling_method="goss"),
+        LABELS,
+    ),
     "Friedman": (GradientBoostingClassifier(n_estimators=3, boosting="gradient"), LABELS),
     "absolute error": (GradientBoostingRegressor(n_estimators=3, loss="absolute_error"), TARGET),
     "Huber": (GradientBoostingRegressor(n_estimators=3, loss="huber", boosting="gradient"), TARGET),

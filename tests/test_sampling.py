@@ -135,13 +135,14 @@ def test_a_sample_is_never_empty():
     assert len(drawn(3, 1e-9).positions()) == 1
 
 
-@pytest.mark.parametrize("method", ["uniform", "gradient_based"])
+@pytest.mark.parametrize("method", ["uniform", "gradient_based", "goss"])
 def test_the_same_sample_for_any_number_of_threads(method):
     rng = np.random.default_rng(0)
     gradients = gradients_of(rng.normal(size=(200_000, 1)), rng.uniform(size=(200_000, 1)))
     sampling = RowSampling(method=method, rate=0.2)
     samples = [
-        sampling.draw(gradients, _core.Sample(), seed=3, draw=7, n_threads=n) for n in (1, 2, 5)
+        sampling.draw(gradients, _core.Sample(), seed=3, round_=7, draw=7, n_threads=n)
+        for n in (1, 2, 5)
     ]
     for other in samples[1:]:
         assert other.positions().tobytes() == samples[0].positions().tobytes()

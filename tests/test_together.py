@@ -56,6 +56,20 @@ REGRESSION = {
         {"loss": "absolute_error", "sampling_method": "gradient_based"},
         "sampling_method='gradient_based' .*loss='absolute_error'",
     ),
+    "equal gradients, one side": (
+        {"loss": "absolute_error", "sampling_method": "goss"},
+        "sampling_method='goss' .*loss='absolute_error'",
+    ),
+    "two shares of rows": (
+        {"sampling_method": "goss", "subsample": 0.5},
+        r"subsample=0\.5 .*top_rate",
+        "Use subsample=1",
+    ),
+    "more than all rows": (
+        {"sampling_method": "goss", "top_rate": 0.6, "other_rate": 0.5},
+        r"other_rate=0\.5 .*top_rate=0\.6",
+        "at most 1",
+    ),
     "quantiles": ({"alpha": [0.1, 0.9]}, r"alpha=\[0\.1, 0\.9\] ", 'loss="quantile"'),
     "quantiles of huber": ({"alpha": [0.1, 0.9], "loss": "huber"}, r"alpha=\[0\.1, 0\.9\] "),
     "skip": ({"skip_drop": 0.5}, r"skip_drop=0\.5 .*rate_drop=0", "Set rate_drop"),

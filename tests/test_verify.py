@@ -17,13 +17,17 @@ from arboost.serve import Predictor
 THRESHOLDS = (-np.inf, 0.0, 1.0, np.inf)
 POINTS = (-np.inf, 0.0, 0.5, 2.0, np.inf)  # with NaN one value for each way through the thresholds
 
+LEVELS = (0.0, 63.0, 64.0, 254.0)  # of categories, one in each word of a set but the third
+OTHER = 7.0  # a level that is in no set
+
 
 def forest(trees, width=1, outputs=None):
     """Flat arrays of trees given as nested tuples (feature, threshold, default_left, left, right).
 
-    A leaf is a number, or `width` of them in a list.
+    A leaf is a number, or `width` of them in a list. A set of levels may stand for a threshold.
     """
     arrays = {name: [] for name in ("feature", "threshold", "left", "default_left", "value")}
+    arrays["level_set"], sets = [], []
     start = [0]
     for tree in trees:
         level, nodes = [tree], []
@@ -34,7 +38,12 @@ def forest(trees, width=1, outputs=None):
         for node in nodes:
             split = isinstance(node, tuple)
             arrays["feature"].append(node[0] if split else 0)
-            arrays["threshold"].append(node[1] if split else 0.0)
+            by_set = split and isinstance(node[1], frozenset)
+            arrays["threshold"].append(node[1] if split and not by_set else 0.0)
+            arrays["level_set"].append(len(sets) if by_set else -1)
+            if by_set:
+                bits = [sum(1 << c % 64 for c in node[1] if c // 64 == w) for w in range(4)]
+                sets.append(np.array(bits, np.uint64))
             arrays["default_left"].append(split and node[2])
             arrays["left"].append(next_child if split else 0)
             arrays["value"].append(np.zeros(width) if split else np.broadcast_to(node, width))
@@ -46,6 +55,7 @@ def forest(trees, width=1, outputs=None):
         gain=np.zeros(n_nodes),
         cover=np.zeros(n_nodes),
         output=np.zeros(len(trees)) if outputs is None else np.array(outputs),
+        level_sets=np.array(sets, np.uint64).reshape(-1, 4),
         **{name: np.array(values) for name, values in arrays.items()},
     )
 
@@ -68,7 +78,12 @@ def model(trees, n_features, n_outputs=1, *, width=1, outputs=None, **changes):
 
 def largest_fall(subject, feature, direction, output=0):
     """Return how far a score falls at most where the feature grows, over all ways of a row."""
-    others = [(*POINTS, np.nan)] * (subject.schema.n_features - 1)
+    splits = subject.forest.feature[subject.forest.level_set >= 0]
+    others = [
+        (*((*LEVELS, OTHER) if f in splits else POINTS), np.nan)
+        for f in range(subject.schema.n_features)
+        if f != feature
+    ]
     rows = [
         [*rest[:feature], value, *rest[feature:]]
         for rest in itertools.product(*others)
@@ -94,8 +109,12 @@ def assert_right(subject, proof, feature):
     assert proof.direction * (scores[1] - scores[0]) < 0
 
 
-def trees_of(n_features, leaf):
-    split = st.tuples(st.integers(0, n_features - 1), st.sampled_from(THRESHOLDS), st.booleans())
+def trees_of(n_features, leaf, category=None):
+    numbers = [f for f in range(n_features) if f != category]
+    split = st.tuples(st.sampled_from(numbers), st.sampled_from(THRESHOLDS), st.booleans())
+    if category is not None:
+        levels = st.frozensets(st.sampled_from([int(level) for level in LEVELS]))
+        split |= st.tuples(st.just(category), levels, st.booleans())
     return st.recursive(
         leaf,
         lambda child: st.tuples(split, child, child).map(lambda t: (*t[0], t[1], t[2])),
@@ -114,6 +133,17 @@ LEAF = st.integers(-3, 3).map(float)
 def test_against_all_rows(trees, direction):
     subject = model(trees, 3)
     for proof in subject.verify_monotone([direction] * 3):
+        assert_right(subject, proof, proof.feature)
+
+
+@settings(max_examples=300)
+@given(
+    trees=st.lists(trees_of(3, LEAF, category=1), min_size=1, max_size=5),
+    direction=st.sampled_from([-1, 1]),
+)
+def test_against_all_rows_with_a_category(trees, direction):
+    subject = model(trees, 3)
+    for proof in subject.verify_monotone({0: direction, 2: direction}):
         assert_right(subject, proof, proof.feature)
 
 

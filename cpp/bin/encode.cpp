@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>  // clears the pad of the rows
 #include <limits>
 #include <stdexcept>
@@ -15,6 +16,30 @@
 
 namespace arboost {
 namespace {
+
+// Values that are no code of a level become missing.
+void keep_levels(double n_levels, double* values, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double value = values[i];
+    const bool known = value >= 0 && value < n_levels && value == std::floor(value);
+    values[i] = known ? value : std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+void check_levels(const std::vector<std::span<const double>>& edges,
+                  const std::vector<std::uint8_t>& categorical) {
+  if (!categorical.empty() && categorical.size() != edges.size())
+    throw std::invalid_argument("encode needs to know of every column if it is a category.");
+  for (std::size_t f = 0; f < categorical.size(); ++f) {
+    if (categorical[f] == 0) continue;
+    bool right = edges[f].size() < 255;
+    for (std::size_t i = 0; right && i < edges[f].size(); ++i)
+      right = edges[f][i] == static_cast<double>(i) + 0.5;
+    if (!right)
+      throw std::invalid_argument(
+          "The edges of a category must be 0.5, 1.5, ... between at most 255 levels.");
+  }
+}
 
 template <class Code>
 class Encoder {
@@ -57,13 +82,14 @@ class Encoder {
   }
 
   bool reads_shared(std::size_t f) const {
-    return codes_.where[f].storage == Storage::shared && !table_.columns[f].sparse;
+    return codes_.where[f].storage == Storage::shared && !reads_own_values(table_, codes_, f);
   }
 
   void read(std::size_t f, std::size_t begin, std::size_t end, Code* out) {
     double values[block_rows];
     std::uint32_t buckets[block_rows];
     rows_.read(table_.columns[f], begin, end, values);
+    if (codes_.has_levels(f)) keep_levels(codes_.n_bins[f], values, end - begin);
     if (lookups_[f].codes(values, end - begin, buckets, out))
       missing_[f].store(true, std::memory_order_relaxed);
   }
@@ -176,14 +202,16 @@ void Codes::number_slots() {
         " bins in all, but at most 2^31 - 1 are allowed. Lower max_bins, or pass fewer columns.");
 }
 
-Codes encode(const Columns& table, const Rows& rows, const Edges& edges, const StoragePlan* plan,
-             Team& team) {
+Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
+             const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team) {
+  check_levels(edges, categorical);
   if (rows.size() > std::numeric_limits<RowId>::max())
     throw std::invalid_argument("A fit holds at most 2^32 - 1 rows. Pass fewer rows.");
   Codes codes;
   codes.n_rows = rows.size();
   codes.n_features = table.columns.size();
   codes.has_missing.resize(codes.n_features);
+  codes.is_category = categorical;
   for (const auto& column : edges) codes.edges.emplace_back(column.begin(), column.end());
   for (const auto& column : edges)
     codes.n_bins.push_back(static_cast<std::uint32_t>(column.size() + 1));
@@ -191,7 +219,7 @@ Codes encode(const Columns& table, const Rows& rows, const Edges& edges, const S
       codes.n_bins.empty() ? 1 : *std::max_element(codes.n_bins.begin(), codes.n_bins.end());
   codes.width = most <= 255 ? 1 : most <= 65535 ? 2 : 4;
   StoragePlan stores;
-  if (codes.width < 4) stores = plan != nullptr ? *plan : plain_plan(table, rows.size());
+  if (codes.width < 4) stores = plan != nullptr ? *plan : plain_plan(table, categorical);
   const auto run = codes.width == 1   ? encode_stores<std::uint8_t>
                    : codes.width == 2 ? encode_stores<std::uint16_t>
                                       : encode_stores<std::uint32_t>;

@@ -15,10 +15,13 @@ namespace arboost {
 // Edges ascend, at most 2^32 - 3 a column; above 65,534 the codes are of four bytes, by column
 // only.
 //
+// `categorical` has 1 for columns whose values are codes of levels, with the edges 0.5, 1.5, ...
+// between at most 255 of them; other values of such a column are missing. Empty: no categories.
+//
 // The plan says which features share stored columns; what turns out not to fit gets a column of its
 // own. Without one, sparse columns are stored sparsely and all others on their own. Ranks have no
 // plan.
-Codes encode(const Columns& table, const Rows& rows, const Edges& edges, const StoragePlan* plan,
-             Team& team);
+Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
+             const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team);
 
 }  // namespace arboost

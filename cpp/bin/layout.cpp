@@ -40,12 +40,15 @@ std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, C
       std::uint32_t first = 1;
       for (const Share& share : digit.shares) {
         Place& place = codes.where[share.feature];
-        place = {Storage::shared, digit.exclusive(),
-                 store,           static_cast<std::uint32_t>(codes.digits.size()),
-                 first,           share.usual,
+        place = {Storage::shared,
+                 digit.exclusive(),
+                 store,
+                 static_cast<std::uint32_t>(codes.digits.size()),
+                 first,
+                 share.usual,
                  share.n_codes - 1};
         first += share.n_codes - 1;
-        const bool is_thin = table.columns[share.feature].sparse.has_value();
+        const bool is_thin = reads_own_values(table, codes, share.feature);
         auto& shares = source.digits.back().shares;
         ShareSource& own = shares.emplace_back(share.feature, is_thin, share.usual);
         for (std::uint32_t code = 0; code < 256; ++code)
@@ -94,7 +97,8 @@ bool check_layout(const std::deque<StoreSource>& sources, const Codes& codes, St
       const auto wrong = moves_out.find(share.feature);
       return wrong != moves_out.end() && wrong->second;
     });
-    while (!digit.shares.empty() && digit.radix() > 256) {  // no room for a missing value that the sample had not shown
+    while (!digit.shares.empty() &&
+           digit.radix() > 256) {  // no room for a missing value that the sample had not shown
       alone.push_back({{digit.shares.back()}});
       digit.shares.pop_back();
     }

@@ -35,9 +35,12 @@ constexpr std::size_t least_bundled_rows = 512;
 
 constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
-// True where storing a sparse column's own values takes less than storing all rows.
-bool is_thin(const Column& column, std::size_t n_rows) {
-  return column.sparse && column.sparse->size <= n_rows / 4;
+// True where storing a sparse column's own values takes less than storing all rows. Categories are
+// never stored sparsely: what their unknown levels are is found out row by row.
+bool is_thin(const Columns& table, std::size_t f, const std::vector<std::uint8_t>& categorical) {
+  const Column& column = table.columns[f];
+  return column.sparse && column.sparse->size <= table.n_rows / 4 &&
+         (categorical.empty() || categorical[f] == 0);
 }
 
 // The rows that codes are looked at in, by number.
@@ -149,10 +152,10 @@ std::vector<DigitPlan> find_digits(const std::vector<std::uint32_t>& features,
     else
       digits.push_back({{{f, seen[f].usual, seen[f].n_codes}}});
   }
-  const BundleLimits limits{.n_rows = n_rows,
-                            .most_others = 255,
-                            .most_conflicts = static_cast<std::size_t>(
-                                rate * static_cast<double>(n_rows))};
+  const BundleLimits limits{
+      .n_rows = n_rows,
+      .most_others = 255,
+      .most_conflicts = static_cast<std::size_t>(rate * static_cast<double>(n_rows))};
   for (const auto& bundle_columns : bundle(columns, limits)) {
     digits.emplace_back();
     for (const std::uint32_t c : bundle_columns) {
@@ -172,11 +175,10 @@ double filled(const DigitPlan& digit, const std::vector<Seen>& seen, std::size_t
 
 }  // namespace
 
-StoragePlan plain_plan(const Columns& table, std::size_t n_rows) {
+StoragePlan plain_plan(const Columns& table, const std::vector<std::uint8_t>& categorical) {
   StoragePlan plan;
-  if (n_rows == 0) return plan;
   for (std::size_t f = 0; f < table.columns.size(); ++f)
-    if (is_thin(table.columns[f], table.n_rows)) plan.sparse.push_back(static_cast<std::uint32_t>(f));
+    if (is_thin(table, f, categorical)) plan.sparse.push_back(static_cast<std::uint32_t>(f));
   return plan;
 }
 
@@ -185,14 +187,14 @@ StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& ed
   const bool one_byte = std::all_of(edges.begin(), edges.end(),
                                     [](const auto& column) { return column.size() < 255; });
   if (!options.bundling || !one_byte || rows.size() < least_bundled_rows)
-    return plain_plan(table, rows.size());
+    return plain_plan(table, options.categorical);
   std::vector<std::uint32_t> thin, full;
   StoragePlan plan;
   plan.products = rows.size() >= least_product_rows;
   plan.max_conflict_rate = options.max_conflict_rate;
   for (std::uint32_t f = 0; f < table.columns.size(); ++f) {
     const bool few = edges[f].size() + 2 <= most_shared_codes;
-    if (!is_thin(table.columns[f], table.n_rows)) {
+    if (!is_thin(table, f, options.categorical)) {
       if (few) full.push_back(f);
     } else {
       (few ? thin : plan.sparse).push_back(f);

@@ -46,8 +46,9 @@ struct StoragePlan {
 };
 
 struct PlanOptions {
-  bool bundling = true;
-  double max_conflict_rate = 0;
+  std::vector<std::uint8_t> categorical;  // as encode() has it
+  bool bundling;
+  double max_conflict_rate;
 };
 
 // A plan that is right for the rows that were looked at: all, or about 30,000 of them, chosen by a
@@ -55,7 +56,8 @@ struct PlanOptions {
 StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& edges,
                          const PlanOptions& options, Team& team);
 
-// Only what cannot go wrong: sparse columns are stored sparsely, all others on their own.
-StoragePlan plain_plan(const Columns& table, std::size_t n_rows);
+// Only what cannot go wrong: sparse columns of numbers are stored sparsely, all others on their
+// own.
+StoragePlan plain_plan(const Columns& table, const std::vector<std::uint8_t>& categorical);
 
 }  // namespace arboost

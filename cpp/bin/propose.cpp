@@ -90,10 +90,12 @@ Proposal::Proposal(const Ranks& ranks, double eps) : ranks_(ranks), eps_(eps) {
   codes_.n_features = ranks.n_features;
   codes_.has_missing = ranks.has_missing;
   codes_.give_own_places();
+  codes_.is_category = ranks.is_category;
   std::uint32_t widest = 1;
   for (std::size_t f = 0; f < ranks.n_features; ++f) {
+    const double room = ranks.has_levels(f) ? 255 : most;  // categories keep their levels
     codes_.n_bins.push_back(
-        static_cast<std::uint32_t>(std::min(most, static_cast<double>(ranks.n_bins[f]))));
+        static_cast<std::uint32_t>(std::min(room, static_cast<double>(ranks.n_bins[f]))));
     widest = std::max(widest, codes_.n_bins[f]);
   }
   if (widest > 65535)

@@ -89,9 +89,49 @@ class Ranker {
   std::size_t n_present_ = 0;
 };
 
+// The codes of a category's levels, and its rows by code: a counting sort.
+void rank_levels(const Column& column, const Rows& rows, std::uint32_t n_levels,
+                 std::size_t feature, Ranks& ranks) {
+  auto* codes = ranks.column<std::uint32_t>(feature);
+  std::vector<std::uint32_t> first(n_levels + 2, 0);  // place of each code's first row
+  double block[block_rows];
+  for (std::size_t begin = 0; begin < ranks.n_rows; begin += block_rows) {
+    const std::size_t end = std::min(begin + block_rows, ranks.n_rows);
+    rows.read(column, begin, end, block);
+    for (std::size_t row = begin; row < end; ++row) {
+      const double value = block[row - begin];
+      const bool known = value >= 0 && value < n_levels && value == std::floor(value);
+      codes[row] = known ? static_cast<std::uint32_t>(value) : n_levels;
+      ++first[codes[row] + 1];
+    }
+  }
+  ranks.n_present[feature] = static_cast<std::uint32_t>(ranks.n_rows) - first[n_levels + 1];
+  for (std::uint32_t code = 0; code <= n_levels; ++code) first[code + 1] += first[code];
+  std::vector<std::uint32_t> next = first;
+  std::uint32_t* places = ranks.places.data() + feature * ranks.n_rows;
+  for (std::size_t row = 0; row < ranks.n_rows; ++row) {
+    const std::uint32_t code = codes[row], place = next[code]++;
+    const bool begins = place == first[code] && code < n_levels;
+    places[place] = static_cast<std::uint32_t>(row) | (begins ? Ranks::begins : 0);
+  }
+  ranks.n_bins[feature] = n_levels;
+  ranks.has_missing[feature] = ranks.n_present[feature] < ranks.n_rows ? 1 : 0;
+  for (std::uint32_t level = 1; level < n_levels; ++level)
+    ranks.edges[feature].push_back(level - 0.5);
+}
+
+void check_levels(std::span<const std::uint32_t> n_levels, std::size_t n_features) {
+  if (!n_levels.empty() && n_levels.size() != n_features)
+    throw std::invalid_argument("Ranks need the number of levels of every column.");
+  for (const std::uint32_t n : n_levels)
+    if (n > 255) throw std::invalid_argument("A category has at most 255 levels.");
+}
+
 }  // namespace
 
-Ranks rank(const Columns& table, const Rows& rows, Team& team) {
+Ranks rank(const Columns& table, const Rows& rows, std::span<const std::uint32_t> n_levels,
+           Team& team) {
+  check_levels(n_levels, table.columns.size());
   if (rows.size() >= Ranks::begins)
     throw std::invalid_argument("A table of " + std::to_string(rows.size()) +
                                 " rows is too long to be sorted: at most 2^31 - 1 rows are allowed."
@@ -105,13 +145,16 @@ Ranks rank(const Columns& table, const Rows& rows, Team& team) {
   ranks.n_present.resize(ranks.n_features);
   ranks.has_missing.resize(ranks.n_features);
   ranks.edges.resize(ranks.n_features);
+  for (const std::uint32_t n : n_levels) ranks.is_category.push_back(n > 0 ? 1 : 0);
   ranks.by_column = Buffer<std::uint8_t>(ranks.n_rows * ranks.n_features * sizeof(std::uint32_t));
   ranks.places = Buffer<std::uint32_t>(ranks.n_rows * ranks.n_features);
   std::vector<std::unique_ptr<Scratch>> scratch(static_cast<std::size_t>(team.size()));
   team.for_chunks(0, ranks.n_features, 1, [&](std::size_t feature, std::size_t, int member) {
+    const Column& column = table.columns[feature];
+    if (ranks.has_levels(feature))
+      return rank_levels(column, rows, n_levels[feature], feature, ranks);
     auto& own = scratch[static_cast<std::size_t>(member)];
     if (own == nullptr) own = std::make_unique<Scratch>(ranks.n_rows);
-    const Column& column = table.columns[feature];
     if (fits_float32(column.type)) {
       Ranker<Placed<std::uint32_t>>(ranks, feature, *own).run(column, rows);
     } else {

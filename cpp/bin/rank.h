@@ -2,6 +2,7 @@
 // feature are known in the order of their values.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "parallel.h"
@@ -28,6 +29,11 @@ struct Ranks : Codes {
 };
 
 // Ranks of the table's rows; -0.0 and 0.0 are one value. At most 2^31 - 1 rows.
-Ranks rank(const Columns& table, const Rows& rows, Team& team);
+//
+// `n_levels` has, by feature, the number of levels of a category and 0 for numbers; empty: no
+// categories. Ranks of a category are its values, the codes of its levels, whether they occur or
+// not; other values of it are missing.
+Ranks rank(const Columns& table, const Rows& rows, std::span<const std::uint32_t> n_levels,
+           Team& team);
 
 }  // namespace arboost

@@ -17,8 +17,7 @@ class RowNumbers {
   RowNumbers(const Columns& table, const Rows& rows) {
     if (rows.is_all()) return;
     numbers_.assign(table.n_rows, nowhere);
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      numbers_[rows[i]] = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < rows.size(); ++i) numbers_[rows[i]] = static_cast<std::uint32_t>(i);
   }
   std::uint32_t of(RowId row) const { return numbers_.empty() ? row : numbers_[row]; }
 

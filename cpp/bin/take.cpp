@@ -121,7 +121,8 @@ void take_sparse(const Codes& from, const TreeRows& rows, Codes& out) {
       if (width == 1)
         sparse.codes[to] = static_cast<std::uint8_t>(code);
       else
-        reinterpret_cast<std::uint16_t*>(sparse.codes.data())[to] = static_cast<std::uint16_t>(code);
+        reinterpret_cast<std::uint16_t*>(sparse.codes.data())[to] =
+            static_cast<std::uint16_t>(code);
     }
 }
 
@@ -139,6 +140,7 @@ Codes take_rows(const Codes& from, const TreeRows& rows, Team& team) {
   out.edges = from.edges;
   out.where = from.where;
   out.digits = from.digits;
+  out.is_category = from.is_category;
   out.first_slot = from.first_slot;
   out.by_row = Buffer<std::uint8_t>(rows.n * from.row_stride);
   out.by_column =

@@ -217,22 +217,26 @@ Edges checked_edges(const Columns& table, const std::vector<Doubles>& edges) {
 }
 
 Codes bound_encode(const Columns& table, const std::optional<Index>& rows,
-                   const std::vector<Doubles>& edges, int n_threads, const StoragePlan* plan) {
+                   const std::vector<Doubles>& edges, int n_threads,
+                   const std::vector<bool>& categorical, const StoragePlan* plan) {
   const Edges spans = checked_edges(table, edges);
   nb::gil_scoped_release nogil;
   const Rows used = rows_of(table, rows);
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
-  return encode(table, used, spans, plan, team);
+  return encode(table, used, spans, {categorical.begin(), categorical.end()}, plan, team);
 }
 
 StoragePlan bound_plan(const Columns& table, const std::optional<Index>& rows,
-                       const std::vector<Doubles>& edges, bool bundling, double max_conflict_rate,
-                       int n_threads) {
+                       const std::vector<Doubles>& edges, int n_threads,
+                       const std::vector<bool>& categorical, bool bundling,
+                       double max_conflict_rate) {
   const Edges spans = checked_edges(table, edges);
   nb::gil_scoped_release nogil;
   const Rows used = rows_of(table, rows);
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
-  return plan_storage(table, used, spans, {bundling, max_conflict_rate}, team);
+  return plan_storage(table, used, spans,
+                      {{categorical.begin(), categorical.end()}, bundling, max_conflict_rate},
+                      team);
 }
 
 // Features of each digit of each stored column that is shared.
@@ -251,7 +255,8 @@ std::vector<std::vector<std::vector<std::uint32_t>>> shared_columns(const Codes&
 // Codes of features, whatever they are stored in.
 nb::ndarray<nb::numpy, std::uint16_t, nb::ndim<2>> feature_codes(const Codes& codes) {
   auto* all = new std::vector<std::uint16_t>(codes.n_rows * codes.n_features);
-  nb::capsule owner(all, [](void* p) noexcept { delete static_cast<std::vector<std::uint16_t>*>(p); });
+  nb::capsule owner(all,
+                    [](void* p) noexcept { delete static_cast<std::vector<std::uint16_t>*>(p); });
   std::vector<std::uint16_t> column(codes.n_rows);
   for (std::size_t f = 0; f < codes.n_features; ++f) {
     read_codes(codes, f, column.data());
@@ -259,7 +264,6 @@ nb::ndarray<nb::numpy, std::uint16_t, nb::ndim<2>> feature_codes(const Codes& co
   }
   return {all->data(), {codes.n_rows, codes.n_features}, owner};
 }
-
 
 Codes bound_take(const Codes& codes, const Index& rows, int n_threads) {
   if (codes.width == 4) throw std::invalid_argument("Ranks are not copied.");
@@ -348,6 +352,9 @@ void bind_bin(nb::module_& m) {
       .def_prop_ro(
           "has_missing", [](const Codes& codes) { return to_numpy(codes.has_missing); }, own)
       .def_prop_ro(
+          "is_category", [](const Codes& codes) { return to_numpy(codes.is_category); }, own,
+          "1 for features whose codes are levels; empty where there are none.")
+      .def_prop_ro(
           "first_slot", [](const Codes& codes) { return to_numpy(codes.first_slot); }, own)
       .def_prop_ro(
           "by_row", [](nb::handle self) { return view_of(self, true); }, own)
@@ -370,8 +377,9 @@ void bind_bin(nb::module_& m) {
         "weights"_a.noconvert().none(), "max_bins"_a, "n_threads"_a,
         "Edges of every column, ascending; weights belong to the rows that are used.");
   m.def("encode", &bound_encode, "columns"_a, "rows"_a.noconvert().none(), "edges"_a, "n_threads"_a,
-        "plan"_a.none() = nb::none(),
-        "Codes of every value: the number of edges strictly below it.");
+        "categorical"_a = std::vector<bool>(), "plan"_a.none() = nb::none(),
+        "Codes of every value: the number of edges strictly below it. Values of columns that are "
+        "categorical are codes of levels already, with the edges 0.5, 1.5, ...");
 
   nb::class_<StoragePlan>(m, "StoragePlan", "Which features share stored columns.")
       .def_prop_ro(
@@ -387,7 +395,7 @@ void bind_bin(nb::module_& m) {
           "Features that are one digit each; several of them are a bundle.")
       .def_prop_ro("sparse", [](const StoragePlan& plan) { return plan.sparse; });
   m.def("plan_storage", &bound_plan, "columns"_a, "rows"_a.noconvert().none(), "edges"_a,
-        "bundling"_a, "max_conflict_rate"_a, "n_threads"_a,
+        "n_threads"_a, "categorical"_a, "bundling"_a, "max_conflict_rate"_a,
         "How the codes of a table are best stored.");
 }
 

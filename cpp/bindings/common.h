@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
+#include <utility>  // move
+#include <vector>
 
 #include "parallel.h"
 
@@ -17,6 +20,21 @@ template <class T, class Shape>
 using Array = nb::ndarray<const T, Shape, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Vector = Array<T, nb::ndim<1>>;
+
+// Arrays that take over the memory of vectors.
+template <class T, int dimensions = 1>
+using NewArray = nb::ndarray<nb::numpy, T, nb::ndim<dimensions>>;
+
+template <int dimensions, class T>
+NewArray<T, dimensions> array_of(std::vector<T> values, std::initializer_list<std::size_t> shape) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return NewArray<T, dimensions>(kept->data(), shape, owner);
+}
+template <class T>
+NewArray<T> array_of(const std::vector<T>& values) {
+  return array_of<1>(values, {values.size()});
+}
 
 // Called now and then by the thread that came from Python, while it does not hold the GIL.
 inline Team::Poll python_poll() {

@@ -1,4 +1,4 @@
-// Bindings of the grower: one object that grows trees on one binned table, and the rows it takes.
+// Bindings of the grower: one object that grows trees on one binned table.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -11,7 +11,6 @@
 #include "bindings/common.h"
 #include "grow/grower.h"
 #include "grow/sample.h"
-#include "random.h"
 
 namespace arboost::bindings {
 namespace {
@@ -110,20 +109,6 @@ void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Cod
   self.trees.add(tree, codes, tree_rows, factor, {scores.data() + output, scores.shape(1)}, team);
 }
 
-template <class T, int dimensions = 1>
-using NewArray = nb::ndarray<nb::numpy, T, nb::ndim<dimensions>>;
-
-template <int dimensions, class T>
-NewArray<T, dimensions> array_of(std::vector<T> values, std::initializer_list<std::size_t> shape) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return NewArray<T, dimensions>(kept->data(), shape, owner);
-}
-template <class T>
-NewArray<T> array_of(const std::vector<T>& values) {
-  return array_of<1>(values, {values.size()});
-}
-
 NewArray<std::uint32_t> leaf_of_row(const TreeGrower& self) {
   std::vector<std::uint32_t> leaf(self.n_training(), ~std::uint32_t{0});
   const TreeRows& rows = self.grower.rows();
@@ -159,6 +144,7 @@ void each_array(Trees& trees, Use use) {
   use("bin", trees.bin);
   use("left", trees.left);
   use("default_left", trees.default_left);
+  use("set", trees.set);
   use("value", trees.value);
   use("gain", trees.gain);
   use("cover", trees.cover);
@@ -168,6 +154,9 @@ nb::dict trees(const TreeGrower& self) {
   nb::dict result;
   each_array(self.trees,
              [&](const char* name, const auto& array) { result[name] = array_of(array); });
+  std::vector<std::uint64_t> words;
+  for (const CodeSet& set : self.trees.sets) words.insert(words.end(), set.words, set.words + 4);
+  result["sets"] = array_of<2>(std::move(words), {self.trees.sets.size(), 4});
   return result;
 }
 
@@ -178,26 +167,12 @@ void restore(TreeGrower& self, const nb::dict& arrays) {
     const auto given = nb::cast<Vector<T>>(arrays[name]);
     array.assign(given.data(), given.data() + given.shape(0));
   });
+  const auto words = nb::cast<Array<std::uint64_t, nb::ndim<2>>>(arrays["sets"]);
+  require(words.shape(1) == 4, "sets of levels are of four words each");
+  trees.sets.resize(words.shape(0));
+  for (std::size_t i = 0; i < words.size(); ++i) trees.sets[i / 4].words[i % 4] = words.data()[i];
   trees.validate(self.codes);
   self.trees = std::move(trees);
-}
-
-void draw_rows(Sample& self, std::size_t n_rows, double rate, std::uint64_t seed,
-               std::uint64_t draw, int n_threads) {
-  require(n_rows > 0, "no rows to draw from");
-  nb::gil_scoped_release release;
-  const auto bits = counter_hash(seed, Purpose::row_sample, draw, 0);
-  Team team(threads_for(4 * n_rows, n_threads), python_poll());
-  sample_uniform(n_rows, rate, static_cast<std::uint32_t>(bits), self, team);
-}
-
-void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, double reg_lambda,
-                      std::uint64_t seed, std::uint64_t draw, int n_threads) {
-  require(gradients.n_rows > 0, "no rows to draw from");
-  nb::gil_scoped_release release;
-  const auto bits = counter_hash(seed, Purpose::row_sample, draw, 0);
-  Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
-  sample_by_gradient(gradients, rate, reg_lambda, static_cast<std::uint32_t>(bits), self, team);
 }
 
 void bind_params(nb::module_& m) {
@@ -230,6 +205,10 @@ void bind_params(nb::module_& m) {
       .def_rw("colsample_bytree", &TreeParams::colsample_bytree)
       .def_rw("colsample_bylevel", &TreeParams::colsample_bylevel)
       .def_rw("colsample_bynode", &TreeParams::colsample_bynode)
+      .def_rw("max_cat_to_onehot", &TreeParams::max_cat_to_onehot)
+      .def_rw("max_cat_threshold", &TreeParams::max_cat_threshold)
+      .def_rw("cat_smooth", &TreeParams::cat_smooth)
+      .def_rw("cat_l2", &TreeParams::cat_l2)
       .def_rw("monotone", &TreeParams::monotone)
       .def_rw("interactions", &TreeParams::interactions)
       .def_rw("candidates", &TreeParams::candidates)
@@ -237,35 +216,10 @@ void bind_params(nb::module_& m) {
       .def_rw("histogram_bytes", &TreeParams::histogram_bytes);
 }
 
-void bind_sample(nb::module_& m) {
-  nb::class_<Sample>(m, "Sample", "The rows that a tree is grown on.")
-      .def(nb::init<>())
-      .def("draw", &draw_rows, nb::arg("n_rows"), nb::arg("rate"), nb::arg("seed"), nb::arg("draw"),
-           nb::arg("n_threads"), "Draws each row with the same probability.")
-      .def("draw_by_gradient", &draw_by_gradient, nb::arg("gradients"), nb::arg("rate"),
-           nb::arg("reg_lambda"), nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
-           "Draws rows in proportion to the norm of their gradient, and weighs them.")
-      .def(
-          "positions",
-          [](const Sample& self) {
-            const std::uint32_t* p = self.positions.data();
-            return array_of(std::vector<std::uint32_t>(p, p + self.size));
-          },
-          "A copy of the rows, ascending.")
-      .def(
-          "weights",
-          [](const Sample& self) {
-            const float* w = self.weights_or_null();
-            return array_of(std::vector<float>(w, w == nullptr ? w : w + self.size));
-          },
-          "A copy of their weights; empty where all are 1.");
-}
-
 }  // namespace
 
 void bind_grow(nb::module_& m) {
   bind_params(m);
-  bind_sample(m);
   nb::class_<Workspace>(m, "Workspace", "Memory that growers can share when they take turns.")
       .def(nb::init<>());
   nb::class_<TreeGrower>(m, "Grower", "Grows trees on one binned table, and keeps them.")

@@ -59,8 +59,8 @@ std::size_t partition(const Codes& codes, std::size_t feature, std::uint32_t bin
     throw std::invalid_argument("the arrays do not fit the table");
   const SplitRule rule = rule_of(codes, feature, {bin, missing_left, nullptr});
   nb::gil_scoped_release release;
-  return kernels().partition(codes.column_bytes(codes.where[feature].store), codes.width, rule, elements.data(), n,
-                             out.data(), out.data() + n);
+  return kernels().partition(codes.column_bytes(codes.where[feature].store), codes.width, rule,
+                             elements.data(), n, out.data(), out.data() + n);
 }
 
 std::tuple<double, std::uint32_t, bool> find_split(const Vector<std::int64_t>& hist,

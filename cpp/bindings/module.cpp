@@ -11,6 +11,7 @@ namespace nb = nanobind;
 void bind_bin(nb::module_& m);
 void bind_sketch(nb::module_& m);
 void bind_loss(nb::module_& m);
+void bind_sample(nb::module_& m);
 void bind_grow(nb::module_& m);
 void bind_predict(nb::module_& m);
 void bind_random(nb::module_& m);
@@ -28,6 +29,7 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_bin(m);
   arboost::bindings::bind_sketch(m);
   arboost::bindings::bind_loss(m);
+  arboost::bindings::bind_sample(m);
   arboost::bindings::bind_grow(m);
   arboost::bindings::bind_predict(m);
   arboost::bindings::bind_random(m);

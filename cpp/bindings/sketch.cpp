@@ -73,14 +73,15 @@ nb::dict entries(const Summary& summary) {
   return result;
 }
 
-Ranks bound_rank(const Columns& table, const std::optional<Vector<RowId>>& rows, int n_threads) {
+Ranks bound_rank(const Columns& table, const std::optional<Vector<RowId>>& rows, int n_threads,
+                 const std::vector<std::uint32_t>& n_levels) {
   nb::gil_scoped_release nogil;
   const std::size_t n = rows ? rows->size() : table.n_rows;
   const RowId* index = rows ? rows->data() : nullptr;
   if (rows && n > 0 && *std::max_element(index, index + n) >= table.n_rows)
     throw std::invalid_argument("A row index lies beyond the table.");
   Team team(threads_for(n * table.columns.size(), n_threads), python_poll());
-  return rank(table, Rows(n, index), team);
+  return rank(table, Rows(n, index), n_levels, team);
 }
 
 // Rows by value, shape (n_features, n_rows).
@@ -116,7 +117,9 @@ void bind_sketch(nb::module_& m) {
       .def_prop_ro("order", &order_of, "Rows by value, missing ones last: (n_features, n_rows).")
       .def_prop_ro("edges", &edges_of, "Of each feature the edges between neighbouring values.");
   m.def("rank", &bound_rank, "columns"_a, "rows"_a.noconvert().none(), "n_threads"_a,
-        "Ranks of every value among the distinct values of its column.");
+        "n_levels"_a = std::vector<std::uint32_t>(),
+        "Ranks of every value among the distinct values of its column. Where n_levels is given and "
+        "above 0, the column is a category of so many levels, and its values are their codes.");
 
   nb::class_<Summary>(m, "Sketch", "Quantiles of weighted values that come in pieces.")
       .def(nb::init<>())

@@ -27,6 +27,7 @@ void gradient_norms(const NormArgs& args, std::size_t begin, std::size_t end, fl
     else
       for (std::size_t i = 0; i < n; ++i) add(i, pairs[i * args.row_stride]);
   }
+  if (args.squared) return;
   for (std::size_t i = 0; i < n; ++i) norms[i] = std::sqrt(norms[i]);
 }
 
@@ -39,18 +40,38 @@ inline float weight_of(float mu, float largest, float norm) {
   return limited > 1.0f ? limited : 1.0f;
 }
 
-// The rows are marked in blocks, in loops that vectorise, and then collected. Positions are written
-// whether they are kept or not: no branch.
+constexpr std::size_t draw_block = 512;
+
+// Marks of a block of rows -> positions and weights, behind the n that are there. Both are written
+// whether the row is kept or not: no branch.
+inline std::size_t append_kept(const std::uint32_t* kept, const float* block_weights,
+                               std::size_t first, std::size_t size, std::size_t n,
+                               std::uint32_t* positions, float* weights) {
+  const auto start = static_cast<std::uint32_t>(first);
+  for (std::uint32_t j = 0; j < size; ++j) {
+    positions[n] = start + j;
+    if (weights != nullptr) weights[n] = block_weights[j];
+    n += kept[j];
+  }
+  return n;
+}
+
+// The leading 24 bits of a row's hash; signed, because only that converts to float in vectors
+// everywhere.
+inline std::int32_t draw_bits(std::uint32_t row, std::uint32_t seed) {
+  return static_cast<std::int32_t>(short_hash(row, seed) >> 8);
+}
+
+// The rows are marked in blocks, in loops that vectorise, and then collected.
 std::size_t draw(const DrawArgs& args, std::size_t begin, std::size_t end, std::uint32_t* positions,
                  float* weights) {
-  constexpr std::size_t block = 512;
-  std::uint32_t kept[block];
-  float norms[block], block_weights[block];
+  std::uint32_t kept[draw_block];
+  float norms[draw_block], block_weights[draw_block];
   const std::uint32_t seed = args.seed, limit = args.limit;
   const float mu = args.mu, largest = args.largest_weight;
   std::size_t n = 0;
-  for (std::size_t first = begin; first < end; first += block) {
-    const std::size_t size = end - first < block ? end - first : block;
+  for (std::size_t first = begin; first < end; first += draw_block) {
+    const std::size_t size = end - first < draw_block ? end - first : draw_block;
     const auto start = static_cast<std::uint32_t>(first);
     if (args.norms.pairs == nullptr) {
       for (std::uint32_t j = 0; j < size; ++j)
@@ -59,19 +80,40 @@ std::size_t draw(const DrawArgs& args, std::size_t begin, std::size_t end, std::
       gradient_norms(args.norms, first, first + size, norms);
       for (std::uint32_t j = 0; j < size; ++j) {
         const float weight = weight_of(mu, largest, norms[j]);
-        // u < 1 / weight with u in (0, 1): always for a weight of 1. The conversion is of signed
-        // integers, which vectorises everywhere.
-        const auto bits = static_cast<std::int32_t>(short_hash(start + j, seed) >> 8);
-        const float u = (static_cast<float>(bits) + 0.5f) * 0x1p-24f;
+        // u < 1 / weight with u in (0, 1): always for a weight of 1.
+        const float u = (static_cast<float>(draw_bits(start + j, seed)) + 0.5f) * 0x1p-24f;
         block_weights[j] = weight;
         kept[j] = u * weight < 1.0f ? 1 : 0;
       }
     }
+    n = append_kept(kept, block_weights, first, size, n, positions, weights);
+  }
+  return n;
+}
+
+// One hash says both whether a row counts as large and whether it is kept: a row is large with
+// chance q, and kept with q + (1 - q) p.
+std::size_t draw_top(const TopArgs& args, std::size_t begin, std::size_t end,
+                     std::uint32_t* positions, float* weights) {
+  constexpr std::int32_t always = 1 << 24;
+  std::uint32_t kept[draw_block];
+  float norms[draw_block], block_weights[draw_block];
+  const TopArgs a = args;
+  std::size_t n = 0;
+  for (std::size_t first = begin; first < end; first += draw_block) {
+    const std::size_t size = end - first < draw_block ? end - first : draw_block;
+    const auto start = static_cast<std::uint32_t>(first);
+    gradient_norms(a.norms, first, first + size, norms);
     for (std::uint32_t j = 0; j < size; ++j) {
-      positions[n] = start + j;
-      if (weights != nullptr) weights[n] = block_weights[j];
-      n += kept[j];
+      const std::int32_t bits = draw_bits(start + j, a.seed);
+      const std::int32_t some_large = norms[j] >= a.at ? a.at_large : 0;
+      const std::int32_t some_kept = norms[j] >= a.at ? a.at_kept : a.other_kept;
+      const std::int32_t large = norms[j] >= a.above ? always : some_large;
+      const std::int32_t limit = norms[j] >= a.above ? always : some_kept;
+      block_weights[j] = bits < large ? 1.0f : a.weight;
+      kept[j] = bits < limit ? 1 : 0;
     }
+    n = append_kept(kept, block_weights, first, size, n, positions, weights);
   }
   return n;
 }

@@ -16,7 +16,8 @@ FeatureSums::FeatureSums(const Codes& codes, std::size_t channels)
   for (std::size_t s = 0; s < codes.n_stores; ++s) digits_begin_[s + 1] += digits_begin_[s];
   std::uint32_t slot = 0;
   for (const Digit& digit : codes.digits) {
-    const bool alone = digits_begin_[digit.store + std::size_t{1}] - digits_begin_[digit.store] == 1;
+    const bool alone =
+        digits_begin_[digit.store + std::size_t{1}] - digits_begin_[digit.store] == 1;
     radices_.push_back(digit.radix);
     digit_slot_.push_back(alone ? not_folded : slot);
     slot += alone ? 0 : digit.radix;
@@ -150,7 +151,8 @@ const std::int64_t* FeatureSums::of(std::size_t feature, const std::int64_t* tot
   if (place.storage == Storage::shared && !place.exclusive) return from;
   const std::size_t n_codes = place.n_others + std::size_t{1}, usual = place.usual;
   room.resize(std::max(room.size(), n_codes * channels_));
-  std::copy(totals, totals + channels_, room.begin() + static_cast<std::ptrdiff_t>(usual * channels_));
+  std::copy(totals, totals + channels_,
+            room.begin() + static_cast<std::ptrdiff_t>(usual * channels_));
   for (std::size_t rank = 0; rank + 1 < n_codes; ++rank) {
     const std::size_t code = place.code_of(static_cast<std::uint32_t>(rank));
     for (std::size_t c = 0; c < channels_; ++c) {
@@ -175,7 +177,8 @@ std::size_t FeatureSums::list(std::size_t feature, const std::int64_t* totals,
   });
   // The usual code takes its place among those that were found.
   std::size_t at = n++;
-  for (; at > 0 && scratch.bins[at - 1] > place.usual; --at) scratch.bins[at] = scratch.bins[at - 1];
+  for (; at > 0 && scratch.bins[at - 1] > place.usual; --at)
+    scratch.bins[at] = scratch.bins[at - 1];
   scratch.bins[at] = place.usual;
   for (std::size_t c = 0; c < channels_; ++c) {
     const std::int64_t usual = own[c];

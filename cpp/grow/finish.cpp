@@ -178,6 +178,9 @@ void Grower::append_splits(GrownTrees& forest) const {
     forest.bin.push_back(node->committed ? table_bin(*node) : 0);
     forest.left.push_back(node->committed ? node->left->id : 0);
     forest.default_left.push_back(node->committed && node->split.missing_left);
+    const bool by_set = node->committed && node->split.by_set;
+    forest.set.push_back(by_set ? static_cast<std::int32_t>(forest.sets.size()) : -1);
+    if (by_set) forest.sets.push_back(node->split.left);
     forest.gain.push_back(node->committed ? std::min(node->gain * score_unit_, largest) : 0.0);
   }
   forest.value.resize(forest.feature.size() * width_);

@@ -23,6 +23,9 @@ struct GainParams {
   bool bounded = false;
   int direction = 0;
   double lower = 0, upper = 0;
+  // Categories (grow/levels.h).
+  double cat_smooth = 0, cat_l2 = 0;
+  std::int32_t max_cat_to_onehot = 4, max_cat_threshold = 64;
 };
 
 // In an unnamed namespace: each instruction set's variant keeps a copy of its own.

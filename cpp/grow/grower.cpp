@@ -46,6 +46,9 @@ Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> ta
       histograms_(codes_, channels_, params.histogram_bytes, workspace),
       columns_(params_, codes.n_features),
       queue_(params.best_first) {
+  for (std::size_t f = 0; f < params.monotone.size(); ++f)
+    if (params.monotone[f] != 0 && codes.has_levels(f))
+      throw std::invalid_argument("a monotone constraint on a category");
   // Below this a walk over all bins of a histogram costs more than the rows themselves.
   small_rows_ = static_cast<std::size_t>(static_cast<double>(histograms_.slots().n_slots) /
                                          histograms_.updates_per_row() / 4);
@@ -119,7 +122,11 @@ void Grower::start_gain() {
            .min_count = params_.min_samples_leaf,
            .outputs = static_cast<int>(width_),
            .channels = static_cast<int>(channels_),
-           .bounded = !params_.monotone.empty()};
+           .bounded = !params_.monotone.empty(),
+           .cat_smooth = params_.cat_smooth / h_unit,
+           .cat_l2 = params_.cat_l2 / h_unit,
+           .max_cat_to_onehot = params_.max_cat_to_onehot,
+           .max_cat_threshold = params_.max_cat_threshold};
 }
 
 void Grower::start_root(Team& team) {
@@ -143,12 +150,12 @@ void Grower::start_root(Team& team) {
     if (histograms_.slots().n_stores == 0)
       add_rows();
     else {
-    // Every row is in exactly one slot of any stored column.
-    const std::size_t s = histograms_.slots().store(0);
-    const std::size_t first = histograms_.slots().first[s];
-    for (std::size_t slot = 0; slot < codes_.first_slot[s + 1] - codes_.first_slot[s]; ++slot)
-      for (std::size_t c = 0; c < channels_; ++c)
-        root.sums[c] += root.histogram[(first + slot) * channels_ + c];
+      // Every row is in exactly one slot of any stored column.
+      const std::size_t s = histograms_.slots().store(0);
+      const std::size_t first = histograms_.slots().first[s];
+      for (std::size_t slot = 0; slot < codes_.first_slot[s + 1] - codes_.first_slot[s]; ++slot)
+        for (std::size_t c = 0; c < channels_; ++c)
+          root.sums[c] += root.histogram[(first + slot) * channels_ + c];
     }
   }
   if (may_split(root)) evaluate(root, 0, team);

@@ -26,8 +26,8 @@ inline PackedSum widen(Element e) {
   return pack(pair >> 16, pair & 0xffff);
 }
 
-// How a histogram's stored columns are found: all of them at equal distances, which saves one load for
-// each update; all by table; or some of them by table.
+// How a histogram's stored columns are found: all of them at equal distances, which saves one load
+// for each update; all by table; or some of them by table.
 enum class Layout { uniform, table, subset };
 
 // Walks over the columns' slots in order, and says where in a row their codes are.
@@ -165,9 +165,9 @@ void accumulate_lists(const SparseCodes& sparse, const RowSums& sums, const Elem
   const auto channels = static_cast<std::size_t>(sums.channels());
   const auto outputs = static_cast<std::size_t>(sums.outputs);
   for (std::size_t i = 0; i < n; ++i) {
-    if (i + 2 * prefetch_distance < n) prefetch(start + row_of(elements[i + 2 * prefetch_distance]));
-    if (i + prefetch_distance < n)
-      prefetch(slots + start[row_of(elements[i + prefetch_distance])]);
+    if (i + 2 * prefetch_distance < n)
+      prefetch(start + row_of(elements[i + 2 * prefetch_distance]));
+    if (i + prefetch_distance < n) prefetch(slots + start[row_of(elements[i + prefetch_distance])]);
     if (i + slots_distance < n) {
       const RowId ahead = row_of(elements[i + slots_distance]);
       for (std::uint64_t k = start[ahead]; k < start[ahead + std::size_t{1}]; ++k)

@@ -29,8 +29,8 @@ Histograms::Histograms(const Codes& codes, std::size_t channels, std::size_t mem
     for (std::size_t s = 0; s <= codes.n_stores; ++s)
       first_slot_[s] = static_cast<std::uint32_t>(s * widest);
   all_slots_ = first_slot_.back() + codes.sparse.n_slots();
-  slots_ = {first_slot_.data(), nullptr,           use_uniform ? widest : 0,
-            codes.n_stores,     first_slot_.back(), all_slots_};
+  slots_ = {first_slot_.data(), nullptr,   use_uniform ? widest : 0, codes.n_stores,
+            first_slot_.back(), all_slots_};
   const auto rows = static_cast<double>(std::max<std::size_t>(1, codes.n_rows));
   updates_per_row_ = std::max(1.0, static_cast<double>(codes.n_stores) +
                                        static_cast<double>(codes.sparse.n_stored()) / rows);
@@ -53,8 +53,8 @@ void Histograms::use_features(std::span<const std::uint32_t> features) {
     first_slot_[s] = next;
     next += codes_.first_slot[s + 1] - codes_.first_slot[s];
   }
-  slots_ = {first_slot_.data(), stores_.data(), 0, stores_.size(), next,
-            next + (any_sparse ? codes_.sparse.n_slots() : 0)};
+  slots_ = {first_slot_.data(), stores_.data(), 0,
+            stores_.size(),     next,           next + (any_sparse ? codes_.sparse.n_slots() : 0)};
 }
 
 std::int64_t* Histograms::acquire() {

@@ -252,8 +252,10 @@ class RowPartition::Marks {
 
 std::size_t RowPartition::split(const GrowNode& node, int member, Team& team) {
   const auto feature = static_cast<std::size_t>(node.feature);
-  const SplitRule rule =
-      rule_of(codes_, feature, {node.split.bin, node.split.missing_left, nullptr});
+  const SplitRule rule = rule_of(codes_, feature,
+                                 {.bin = node.split.bin,
+                                  .missing_left = node.split.missing_left,
+                                  .levels = node.split.by_set ? &node.split.left : nullptr});
   const Place& place = codes_.where[feature];
   if (place.storage != Storage::sparse)
     return split_by(codes_.column_bytes(place.store), codes_.width, rule, node, member, team);

@@ -113,6 +113,7 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
   node.feature = best->feature;
   node.split = best->split;
   node.left_sums = best->left_sums;
+  if (node.split.by_set) return;  // it has a side for everything
   node.split.bin = middle_bin(node, own);
   if (node.split.missing_seen) return;
   // No missing value here to learn a direction from: follow the heavier child.
@@ -153,9 +154,8 @@ std::uint32_t Grower::next_code(const GrowNode& node, Scratch& own) const {
     return static_cast<std::uint32_t>(*after >> 32);
   }
   if (node.split.next != 0) return node.split.next;  // the search has seen it
-  const std::int64_t* sums = own.sums != nullptr
-                                 ? own.sums->of(feature, node.sums.data(), own.room)
-                                 : own_slots(node, feature);
+  const std::int64_t* sums = own.sums != nullptr ? own.sums->of(feature, node.sums.data(), own.room)
+                                                 : own_slots(node, feature);
   for (std::uint32_t next = bin + 1; next < n_bins; ++next)
     for (std::size_t c = 0; c < channels_; ++c)
       if (sums[next * channels_ + c] != 0) return next;
@@ -187,8 +187,8 @@ void Grower::search(const GrowNode& node, std::span<const std::uint32_t> feature
   for (const std::uint32_t f : features) {
     if (own.sums != nullptr && !own.sums->varies(f)) continue;
     if (own.sums != nullptr && is_scored_with_others(f)) {
-      const std::size_t n = own.sums->add_candidates(
-          f, node.sums.data(), scratch.candidates.size(), scratch.split, scratch.room);
+      const std::size_t n = own.sums->add_candidates(f, node.sums.data(), scratch.candidates.size(),
+                                                     scratch.split, scratch.room);
       scratch.candidates.resize(n, f);
       if (n + most_scored_together > most_candidates) score_candidates(p, node, scratch, best);
       continue;
@@ -208,7 +208,8 @@ void Grower::search(const GrowNode& node, std::span<const std::uint32_t> feature
 // Features of few values, of which there may be thousands.
 bool Grower::is_scored_with_others(std::uint32_t feature) const {
   return codes_.where[feature].storage != Storage::own && codes_.has_missing[feature] == 0 &&
-         codes_.n_bins[feature] <= most_scored_together && !gain_.bounded;
+         codes_.n_bins[feature] <= most_scored_together && !codes_.has_levels(feature) &&
+         !gain_.bounded;
 }
 
 // In the order of the features, so that of equals the first one wins here as elsewhere.
@@ -240,10 +241,11 @@ FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::
   const Kernels& k = kernels();
   const std::int64_t* totals = node.sums.data();
   SplitScratch& split = scratch.split;
+  const bool by_set = codes_.has_levels(feature);
   if (sorted_ != nullptr) {
     const SortedRows rows{sorted_->elements(feature, node), node.n_rows(), codes_.n_bins[feature],
                           rows_.sums(), apart(node)};
-    return k.find_split_sorted(p, rows, totals, floor, split);
+    return (by_set ? k.find_set_sorted : k.find_split_sorted)(p, rows, totals, floor, split);
   }
   const Storage storage = codes_.where[feature].storage;
   const bool is_small = node.histogram == nullptr;
@@ -255,8 +257,8 @@ FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::
                                totals, floor, split);
   const std::int64_t* sums = storage == Storage::own ? own_slots(node, feature)
                                                      : own.sums->of(feature, totals, scratch.room);
-  return k.find_split(p, sums, codes_.n_bins[feature], codes_.has_missing[feature] != 0, totals,
-                      floor, split);
+  return (by_set ? k.find_set : k.find_split)(
+      p, sums, codes_.n_bins[feature], codes_.has_missing[feature] != 0, totals, floor, split);
 }
 
 // Hessian between the splits that are tried in a node; -1 when all are.

@@ -11,6 +11,7 @@
 #include <immintrin.h>  // bytes to bits in one instruction
 #endif
 
+#include "grow/levels.h"
 #include "grow/split.h"
 #include "kernels.h"
 
@@ -131,7 +132,8 @@ FeatureSplit find_split_listed(const GainParams& p, std::size_t n_codes, std::si
   // As a histogram has it, codes without a sum do not occur.
   const auto same_sums = [&](std::size_t a, std::size_t b) {
     for (int c = 0; c < p.channels; ++c) {
-      const std::int64_t* sums = scratch.prefix.data() + static_cast<std::size_t>(c) * scratch.stride;
+      const std::int64_t* sums =
+          scratch.prefix.data() + static_cast<std::size_t>(c) * scratch.stride;
       if (sums[a] != sums[b]) return false;
     }
     return true;
@@ -152,9 +154,12 @@ FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size
     return collect_codes(column, elements, row_values, n, channels, scratch);
   };
   const std::size_t store = codes.where[feature].store;
-  const std::size_t n_codes = codes.width == 2 ? run(collect_sorted, codes.column<std::uint16_t>(store))
-                              : channels == 1  ? run(collect<1>, codes.column<std::uint8_t>(store))
-                                               : run(collect<0>, codes.column<std::uint8_t>(store));
+  const std::size_t n_codes = codes.width == 2
+                                  ? run(collect_sorted, codes.column<std::uint16_t>(store))
+                              : channels == 1 ? run(collect<1>, codes.column<std::uint8_t>(store))
+                                              : run(collect<0>, codes.column<std::uint8_t>(store));
+  if (codes.has_levels(feature))
+    return find_set_of_prefix(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
   return find_split_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
 }
 

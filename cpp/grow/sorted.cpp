@@ -60,6 +60,11 @@ void SortedColumns::fill(const TreeRows& rows, std::size_t feature) {
     else
       size += in_tree[row];
   };
+  if (ranks_.has_levels(feature)) {  // ranks are the codes of all levels, which need not occur
+    const std::uint32_t* codes = ranks_.column<std::uint32_t>(feature);
+    for (std::size_t i = 0; i < ranks_.n_rows; ++i) put(i, codes[order[i] & (Ranks::begins - 1)]);
+    return;
+  }
   std::uint64_t n_values = 0;
   for (std::size_t i = 0; i < ranks_.n_present[feature]; ++i) {
     n_values += order[i] >> 31;

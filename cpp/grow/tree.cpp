@@ -20,9 +20,10 @@ void GrownTrees::validate(const Codes& codes) const {
   const std::size_t n = feature.size();
   require(!tree_start.empty() && tree_start.front() == 0, "trees that do not start at 0");
   require(tree_start.back() == static_cast<std::int64_t>(n), "trees that do not hold all nodes");
-  require(bin.size() == n && left.size() == n && default_left.size() == n && gain.size() == n &&
-              cover.size() == n && value.size() == n * width,
+  require(bin.size() == n && left.size() == n && default_left.size() == n && set.size() == n &&
+              gain.size() == n && cover.size() == n && value.size() == n * width,
           "arrays of trees of different lengths");
+  std::int32_t n_sets = 0;
   for (std::size_t t = 0; t < n_trees(); ++t) {
     require(tree_start[t] < tree_start[t + 1] && tree_start[t + 1] <= tree_start.back(),
             "a tree without nodes, or outside the arrays");
@@ -34,8 +35,11 @@ void GrownTrees::validate(const Codes& codes) const {
       require(feature[at] >= 0 && static_cast<std::size_t>(feature[at]) < codes.n_features &&
                   bin[at] >= 0,
               "a split on an unknown feature");
+      const bool by_set = child != 0 && codes.has_levels(static_cast<std::size_t>(feature[at]));
+      require(set[at] == (by_set ? n_sets++ : -1), "sets that do not fit the splits of categories");
     }
   }
+  require(sets.size() == static_cast<std::size_t>(n_sets), "sets that belong to no split");
 }
 
 namespace {
@@ -44,7 +48,8 @@ namespace {
 // there at once.
 class SparseNodes {
  public:
-  SparseNodes(const Codes& codes, const std::vector<WalkNode>& nodes) : codes_(codes), nodes_(nodes) {}
+  SparseNodes(const Codes& codes, const std::vector<WalkNode>& nodes)
+      : codes_(codes), nodes_(nodes) {}
 
   void add(std::size_t node, std::uint32_t feature) { of_.push_back({node, feature}); }
   bool empty() const { return of_.empty(); }
@@ -97,7 +102,7 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
                       UseLeaves use) const {
   const std::size_t start = first(tree), n = n_nodes(tree);
   std::vector<WalkNode> nodes(n);
-  std::vector<CodeSet> sets;
+  std::vector<CodeSet> stored;
   std::vector<int> depth(n, 0);
   SparseNodes sparse(codes, nodes);
   int deepest = 0;
@@ -110,22 +115,22 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
       continue;
     }
     depth[child] = depth[child + 1] = depth[i] + 1;
-    const SplitRule rule =
-        rule_of(codes, f,
-                {.bin = static_cast<std::uint32_t>(bin[start + i]),
-                 .missing_left = default_left[start + i] != 0 && codes.has_missing[f] != 0,
-                 .levels = nullptr});
-    if (rule.by_set) sets.push_back(rule.left);
-    const auto set = rule.by_set ? static_cast<std::uint32_t>(sets.size() - 1) : no_set;
+    const SplitRule rule = rule_of(
+        codes, f,
+        {.bin = static_cast<std::uint32_t>(bin[start + i]),
+         .missing_left = default_left[start + i] != 0 && codes.has_missing[f] != 0,
+         .levels = set[start + i] < 0 ? nullptr : &sets[static_cast<std::size_t>(set[start + i])]});
+    if (rule.by_set) stored.push_back(rule.left);
+    const auto own = rule.by_set ? static_cast<std::uint32_t>(stored.size() - 1) : no_set;
     const Place& place = codes.where[f];
     const bool is_sparse = place.storage == Storage::sparse;
     const std::uint8_t* column = is_sparse ? nullptr : codes.column_bytes(place.store);
-    nodes[i] = {column, rule.bin, rule.missing_left, child, set};
+    nodes[i] = {column, rule.bin, rule.missing_left, child, own};
     // Leaves read a code, too, that of their parent.
     nodes[child].column = nodes[child + 1].column = column;
     if (is_sparse) sparse.add(i, f);
   }
-  const WalkArgs args{codes.width, rows, nodes.data(), n, sets.empty() ? nullptr : sets.data(),
+  const WalkArgs args{codes.width, rows, nodes.data(), n, stored.empty() ? nullptr : stored.data(),
                       deepest};
   team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     Buffer<std::uint32_t> leaves(end - begin);

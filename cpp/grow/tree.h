@@ -33,6 +33,11 @@ struct TreeParams {
   double colsample_bylevel = 1;       // ... each of its levels ...
   double colsample_bynode = 1;        // ... and each of its nodes may use
   std::vector<std::int8_t> monotone;  // by feature: +1 rising, -1 falling, 0 free; or empty
+  // Splits of categories (grow/levels.h).
+  std::int32_t max_cat_to_onehot = 4;  // up to so many levels in a node: each against all others
+  std::int32_t max_cat_threshold = 64;
+  double cat_smooth = 10;
+  double cat_l2 = 10;
   // Groups of features, ascending, that may meet on a path from root to leaf; empty: all may.
   std::vector<std::vector<std::uint32_t>> interactions;
   Candidates candidates = Candidates::bins;
@@ -59,6 +64,10 @@ struct GrownTrees {
   std::vector<std::int32_t> bin;  // left are codes <= bin
   std::vector<std::int32_t> left;
   std::vector<std::uint8_t> default_left;
+  // By set of levels instead: the sets, in the order of their nodes, and which one a node has, or
+  // -1. A set decides on all codes; those that are no level of the feature follow default_left.
+  std::vector<std::int32_t> set;
+  std::vector<CodeSet> sets;
   std::vector<double> value;  // [n_nodes][width], learning rate included
   std::vector<double> gain;
   std::vector<double> cover;  // sum of hessians, mean over the outputs

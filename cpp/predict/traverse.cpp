@@ -3,10 +3,13 @@
 #include "predict/traverse.h"
 
 #include <algorithm>
+#include <bit>  // bit_cast
 #include <cmath>
 #include <limits>
 #include <stdexcept>  // invalid_argument
 #include <vector>
+
+#include "grow/rule.h"  // CodeSet
 
 namespace arboost {
 namespace {
@@ -21,9 +24,14 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 struct Node {
   double threshold;
   std::uint32_t next;    // left child; the right one follows it
-  std::uint32_t column;  // of the block; the highest bit says that missing values go right
+  std::uint32_t column;  // of the block, and the two flags below
 };
-constexpr std::uint32_t missing_right = 1u << 31;
+constexpr std::uint32_t missing_right = 1u << 31;  // missing values go right
+constexpr std::uint32_t by_set = 1u << 30;         // the bits of the threshold are a set's number
+constexpr std::uint32_t column_bits = by_set - 1;
+
+// In the columns that splits by sets look at, what is no level has this code.
+constexpr std::uint32_t missing_code = 255;
 
 struct Tree {
   std::size_t first;        // in the packed nodes
@@ -35,7 +43,12 @@ struct Tree {
 struct Packed {
   std::vector<Node> nodes;
   std::vector<Tree> trees;
-  std::vector<std::size_t> features;  // used ones, in the order of the block's columns
+  std::vector<CodeSet> sets;  // with a bit for the missing code
+  struct Column {
+    std::size_t feature;
+    bool of_codes;  // for splits by sets
+  };
+  std::vector<Column> columns;  // of a block
 };
 
 void require(bool holds, const char* what) {
@@ -45,7 +58,10 @@ void require(bool holds, const char* what) {
 class Packer {
  public:
   Packer(const Forest& forest, std::size_t n_columns, std::size_t n_outputs)
-      : forest_(forest), n_outputs_(n_outputs), column_of_(n_columns, unused) {}
+      : forest_(forest),
+        n_outputs_(n_outputs),
+        n_columns_(n_columns),
+        column_of_(2 * n_columns, unused) {}
 
   Packed pack(TreeRange range) {
     const auto first = static_cast<std::size_t>(forest_.tree_start[range.begin]);
@@ -55,12 +71,12 @@ class Packer {
     for (std::size_t t = range.begin; t < range.end; ++t) pack_tree(t, first);
     // Only now is the number of used columns known, and with it the place of the added one.
     for (Node& node : packed_.nodes)
-      if (node.column == unused) node.column = static_cast<std::uint32_t>(packed_.features.size());
+      if (node.column == unused) node.column = static_cast<std::uint32_t>(packed_.columns.size());
     return std::move(packed_);
   }
 
  private:
-  static constexpr std::uint32_t unused = missing_right - 1;
+  static constexpr std::uint32_t unused = column_bits;
 
   void pack_tree(std::size_t t, std::size_t origin) {
     const auto first = static_cast<std::size_t>(forest_.tree_start[t]);
@@ -87,23 +103,38 @@ class Packer {
     const auto left = static_cast<std::size_t>(forest_.left[node]);
     require(left > i && left + 1 < size, "a child outside its tree");
     depth_[left] = depth_[left + 1] = depth_[i] + 1;
-    const std::uint32_t column = column_of(static_cast<std::size_t>(forest_.feature[node]));
+    const bool has_set = forest_.level_set[node] >= 0;
+    const std::uint32_t column =
+        column_of(static_cast<std::size_t>(forest_.feature[node]), has_set);
+    const auto next = static_cast<std::uint32_t>(left);
+    if (has_set) return {std::bit_cast<double>(pack_set(node)), next, column | by_set};
     const std::uint32_t flag = forest_.default_left[node] ? 0 : missing_right;
-    return {forest_.threshold[node], static_cast<std::uint32_t>(left), column | flag};
+    return {forest_.threshold[node], next, column | flag};
   }
 
-  std::uint32_t column_of(std::size_t feature) {
-    require(feature < column_of_.size(), "a split on an unknown column");
-    if (column_of_[feature] == unused) {
-      column_of_[feature] = static_cast<std::uint32_t>(packed_.features.size());
-      packed_.features.push_back(feature);
+  std::uint64_t pack_set(std::size_t node) {
+    const auto number = static_cast<std::size_t>(forest_.level_set[node]);
+    require(number < forest_.level_sets.size() / 4, "an unknown set of levels");
+    CodeSet set;
+    for (std::size_t w = 0; w < 4; ++w) set.words[w] = forest_.level_sets[4 * number + w];
+    put(set, missing_code, forest_.default_left[node] != 0);
+    packed_.sets.push_back(set);
+    return packed_.sets.size() - 1;
+  }
+
+  std::uint32_t column_of(std::size_t feature, bool of_codes) {
+    require(feature < n_columns_, "a split on an unknown column");
+    std::uint32_t& column = column_of_[of_codes ? n_columns_ + feature : feature];
+    if (column == unused) {
+      column = static_cast<std::uint32_t>(packed_.columns.size());
+      packed_.columns.push_back({feature, of_codes});
     }
-    return column_of_[feature];
+    return column;
   }
 
   const Forest& forest_;
-  std::size_t n_outputs_;
-  std::vector<std::uint32_t> column_of_;  // block column of each feature
+  std::size_t n_outputs_, n_columns_;
+  std::vector<std::uint32_t> column_of_;  // block column of each feature's values, then codes
   std::vector<int> depth_;                // of the tree's nodes
   Packed packed_;
 };
@@ -111,14 +142,14 @@ class Packer {
 // Rows as doubles, row by row, with the leaves' column at the end of each.
 class Block {
  public:
-  Block(const Columns& table, const std::vector<std::size_t>& features)
+  Block(const Columns& table, const std::vector<Packed::Column>& columns)
       : table_(table),
-        features_(features),
-        stride_(features.size() + 1),
-        values_(capacity(features.size()) * stride_, -infinity) {}
+        columns_(columns),
+        stride_(columns.size() + 1),
+        values_(capacity(columns.size()) * stride_, -infinity) {}
 
-  static std::size_t capacity(std::size_t n_features) {
-    const std::size_t rows = block_bytes / ((n_features + 1) * sizeof(double)) / lanes * lanes;
+  static std::size_t capacity(std::size_t n_columns) {
+    const std::size_t rows = block_bytes / ((n_columns + 1) * sizeof(double)) / lanes * lanes;
     return std::clamp(rows, lanes, block_rows);
   }
   std::size_t stride() const { return stride_; }
@@ -126,8 +157,11 @@ class Block {
 
   // Returns whether a value is missing.
   bool read(std::size_t begin, std::size_t end) {
-    for (std::size_t column = 0; column < features_.size(); ++column)
-      read_block(table_.columns[features_[column]], begin, end, values_.data() + column, stride_);
+    for (std::size_t column = 0; column < columns_.size(); ++column) {
+      double* values = values_.data() + column;
+      read_block(table_.columns[columns_[column].feature], begin, end, values, stride_);
+      if (columns_[column].of_codes) keep_codes(values, end - begin);
+    }
     const std::size_t n = (end - begin) * stride_;
     bool missing = false;
     for (std::size_t i = 0; i < n; ++i) missing |= std::isnan(values_[i]);
@@ -135,24 +169,36 @@ class Block {
   }
 
  private:
+  void keep_codes(double* values, std::size_t n) const {
+    for (std::size_t i = 0; i < n; ++i) {
+      double& value = values[i * stride_];
+      const bool known = value >= 0 && value < missing_code && value == std::floor(value);
+      value = known ? value : missing_code;
+    }
+  }
+
   const Columns& table_;
-  const std::vector<std::size_t>& features_;
+  const std::vector<Packed::Column>& columns_;
   std::size_t stride_;
   std::vector<double> values_;
 };
 
 // Leaves of `n` rows in one tree.
-template <std::size_t n, bool with_missing>
-inline void walk(const Node* nodes, int depth, const double* rows, std::size_t stride,
-                 std::uint32_t* at) {
+template <std::size_t n, bool with_missing, bool with_sets>
+inline void walk(const Node* nodes, int depth, const CodeSet* sets, const double* rows,
+                 std::size_t stride, std::uint32_t* at) {
   for (std::size_t lane = 0; lane < n; ++lane) at[lane] = 0;
   for (int level = 0; level < depth; ++level) {
     std::uint32_t moved = 0;
     for (std::size_t lane = 0; lane < n; ++lane) {
       const Node node = nodes[at[lane]];
-      const double x = rows[lane * stride + (node.column & ~missing_right)];
+      const double x = rows[lane * stride + (node.column & column_bits)];
       std::uint32_t right = x > node.threshold;
       if constexpr (with_missing) right |= (x != x) & (node.column >> 31);
+      if constexpr (with_sets)
+        if (node.column & by_set)
+          right = !holds(sets[std::bit_cast<std::uint64_t>(node.threshold)],
+                         static_cast<std::uint32_t>(x));
       const std::uint32_t next = node.next + right;
       moved |= next ^ at[lane];
       at[lane] = next;
@@ -180,19 +226,21 @@ inline void add(const Packed& packed, const Tree& tree, const Target& target,
   }
 }
 
-template <bool with_missing>
+template <bool with_missing, bool with_sets>
 void run_block(const Packed& packed, const Block& block, std::size_t n, const Target& target,
                double* scores) {
   std::uint32_t at[lanes];
+  const CodeSet* sets = packed.sets.data();
   const std::size_t full = n / lanes * lanes;
   for (const Tree& tree : packed.trees) {
     const Node* nodes = packed.nodes.data() + tree.first;
     for (std::size_t i = 0; i < full; i += lanes) {
-      walk<lanes, with_missing>(nodes, tree.depth, block.row(i), block.stride(), at);
+      walk<lanes, with_missing, with_sets>(nodes, tree.depth, sets, block.row(i), block.stride(),
+                                           at);
       add<lanes>(packed, tree, target, at, scores + i * target.n_outputs);
     }
     for (std::size_t i = full; i < n; ++i) {
-      walk<1, with_missing>(nodes, tree.depth, block.row(i), block.stride(), at);
+      walk<1, with_missing, with_sets>(nodes, tree.depth, sets, block.row(i), block.stride(), at);
       add<1>(packed, tree, target, at, scores + i * target.n_outputs);
     }
   }
@@ -213,14 +261,18 @@ void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::
   require(trees.begin <= trees.end && trees.end < forest.tree_start.size(), "trees out of range");
   const Packed packed = Packer(forest, table.columns.size(), n_outputs).pack(trees);
   const Target target{forest.value.data(), forest.width, n_outputs};
-  const std::size_t capacity = Block::capacity(packed.features.size());
+  const std::size_t capacity = Block::capacity(packed.columns.size());
   const std::size_t blocks =
-      rows_per_chunk(packed.trees.size(), packed.features.size()) / capacity + 1;
+      rows_per_chunk(packed.trees.size(), packed.columns.size()) / capacity + 1;
+  const bool has_sets = !packed.sets.empty();
   team.for_chunks(0, table.n_rows, blocks * capacity, [&](std::size_t begin, std::size_t end, int) {
-    Block block(table, packed.features);
+    Block block(table, packed.columns);
     for (std::size_t at = begin; at < end; at += capacity) {
       const std::size_t stop = std::min(end, at + capacity);
-      const auto run = block.read(at, stop) ? run_block<true> : run_block<false>;
+      const bool missing = block.read(at, stop);
+      const auto run = has_sets  ? (missing ? run_block<true, true> : run_block<false, true>)
+                       : missing ? run_block<true, false>
+                                 : run_block<false, false>;
       run(packed, block, stop - at, target, scores + at * n_outputs);
     }
   });

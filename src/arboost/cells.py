@@ -5,6 +5,9 @@ With the thresholds t0 < t1 < ... that a model compares a feature with, cell c h
 
     thresholds        t0       t1       t2            a leaf is a box: for each feature a range of
     cells         0    |   1    |   2    |   3        cells, and whether missing values reach it
+
+The levels of a category have no order: a box holds a set of them, as a forest keeps sets, and its
+range of cells is the only cell there is. For numbers every bit of the set is set.
 """
 
 from __future__ import annotations
@@ -19,17 +22,24 @@ from arboost.model import Forest, Model
 
 __all__ = ["Boxes", "Cells", "Leaves"]
 
+_ALL = np.uint64(2**64 - 1)
+_LAST_LEVELS = np.uint64(2**63 - 1)  # levels 192 to 254
+
 
 @dataclass(frozen=True)
 class Boxes:
-    """Boxes of cells: inclusive ranges ``low`` to ``high`` and reach of missing values, (n, f)."""
+    """Boxes of cells: inclusive ranges ``low`` to ``high`` and reach of missing values, (n, f).
+
+    ``levels`` are the sets of levels that reach a box, (n, f, words).
+    """
 
     low: NDArray[np.int64]
     high: NDArray[np.int64]
     missing: NDArray[np.bool_]
+    levels: NDArray[np.uint64]
 
     def __getitem__(self, key: Any) -> Boxes:
-        return Boxes(self.low[key], self.high[key], self.missing[key])
+        return Boxes(self.low[key], self.high[key], self.missing[key], self.levels[key])
 
     def meet(self, other: Boxes) -> Boxes:
         """Return the intersections, pair by pair."""
@@ -37,11 +47,12 @@ class Boxes:
             np.maximum(self.low, other.low),
             np.minimum(self.high, other.high),
             self.missing & other.missing,
+            self.levels & other.levels,
         )
 
     def tiled(self, count: int) -> Boxes:
         """Return so many copies of one box."""
-        return Boxes(*(np.tile(array, (count, 1)) for array in self._arrays()))
+        return Boxes(*(np.repeat(array[np.newaxis], count, axis=0) for array in self._arrays()))
 
     def with_columns(self, columns: NDArray[np.intp], boxes: Boxes) -> Boxes:
         """Return the boxes with some columns replaced by those of as many others."""
@@ -57,12 +68,15 @@ class Boxes:
 
     def occupied(self) -> NDArray[np.bool_]:
         """Return which boxes hold a point."""
-        reached = (self.low <= self.high) | self.missing
-        filled: NDArray[np.bool_] = np.logical_and.reduce(reached, axis=-1)
+        filled: NDArray[np.bool_] = np.logical_and.reduce(self.present() | self.missing, axis=-1)
         return filled
 
-    def _arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        return self.low, self.high, self.missing
+    def present(self) -> NDArray[np.bool_]:
+        """Return which sides of which boxes hold a value that is not missing."""
+        return (self.low <= self.high) & np.not_equal(self.levels, 0).any(axis=-1)
+
+    def _arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+        return self.low, self.high, self.missing, self.levels
 
 
 @dataclass(frozen=True)
@@ -80,18 +94,34 @@ class Cells:
     def __init__(self, model: Model) -> None:
         self.forest: Forest = model.forest
         self._leaves: dict[int, Leaves] = {}
+        self.words = self.forest.level_sets.shape[1] if self.forest.has_sets else 1
         split = self.forest.is_split
+        by_set = self.forest.level_set >= 0
         n_features = model.schema.n_features
+        self.is_category = np.zeros(n_features, np.bool_)
+        self.is_category[self.forest.feature[by_set]] = True
         self.thresholds: list[NDArray[np.float64]] = []
         self.rank = np.zeros(self.forest.n_nodes, np.int64)
         for feature in range(n_features):
-            nodes = np.flatnonzero(split & (self.forest.feature == feature))
+            nodes = np.flatnonzero(split & ~by_set & (self.forest.feature == feature))
             values = self.forest.threshold[nodes]
             # Every present value is left of an infinite threshold, so that one divides no cells.
             known = np.unique(values[values < np.inf])
             self.thresholds.append(known)
             self.rank[nodes] = np.searchsorted(known, values)
         self.last = np.array([len(known) for known in self.thresholds])
+
+    def whole(self, features: NDArray[np.int64]) -> Boxes:
+        """Return the box of everything, over some features."""
+        levels = np.full((len(features), self.words), _ALL)
+        # What is no code of a level counts as missing, which has a bit of its own.
+        levels[self.is_category[features], -1] = _LAST_LEVELS
+        return Boxes(
+            np.zeros(len(features), np.int64),
+            self.last[features],
+            np.ones(len(features), np.bool_),
+            levels,
+        )
 
     def leaves(self, tree: int) -> Leaves:
         """Return the leaves of a tree."""
@@ -104,25 +134,44 @@ class Cells:
         begin, end = int(forest.tree_start[tree]), int(forest.tree_start[tree + 1])
         left = forest.left[begin:end]
         splits = np.flatnonzero(left)
-        features, column = np.unique(forest.feature[begin + splits], return_inverse=True)
-        low = np.zeros((end - begin, len(features)), np.int64)
-        high = np.tile(self.last[features], (end - begin, 1))
-        missing = np.ones(low.shape, np.bool_)
+        used, column = np.unique(forest.feature[begin + splits], return_inverse=True)
+        features = used.astype(np.int64)
+        boxes = self.whole(features).tiled(end - begin)
+        low, high, missing, levels = boxes.low, boxes.high, boxes.missing, boxes.levels
         for node, f in zip(splits.tolist(), column.tolist(), strict=True):
             child, rank = int(left[node]), int(self.rank[begin + node])
             goes_left = bool(forest.default_left[begin + node])
-            for array in (low, high, missing):
+            for array in (low, high, missing, levels):
                 array[child : child + 2] = array[node]
-            high[child, f] = min(high[node, f], rank)
-            low[child + 1, f] = max(low[node, f], rank + 1)
+            number = int(forest.level_set[begin + node])
+            if number >= 0:
+                levels[child, f] &= forest.level_sets[number]
+                levels[child + 1, f] &= ~forest.level_sets[number]
+            else:
+                high[child, f] = min(high[node, f], rank)
+                low[child + 1, f] = max(low[node, f], rank + 1)
             missing[child, f] &= goes_left
             missing[child + 1, f] &= not goes_left
-        boxes = Boxes(low, high, missing)
         kept = np.flatnonzero((left == 0) & boxes.occupied())
-        return Leaves(features.astype(np.int64), boxes[kept], begin + kept)
+        return Leaves(features, boxes[kept], begin + kept)
+
+    def point_in(self, features: NDArray[np.int64], box: Boxes) -> list[float]:
+        """Return the lowest values in a box, codes of categories, NaN where all are missing."""
+        values = []
+        for feature, low, levels, here in zip(
+            features.tolist(), box.low.tolist(), box.levels, box.present(), strict=True
+        ):
+            if not here:
+                values.append(np.nan)
+            elif self.is_category[feature]:
+                bits = np.unpackbits(levels.astype("<u8").view(np.uint8), bitorder="little")
+                values.append(float(np.argmax(bits)))
+            else:
+                values.append(self.value_in(feature, low))
+        return values
 
     def value_in(self, feature: int, cell: int) -> float:
-        """Return a value in a cell."""
+        """Return a value in a cell of a number."""
         known = self.thresholds[feature]
         if cell < len(known):
             return float(known[cell])

@@ -126,14 +126,14 @@ class Training:
         """Return fingerprints of the data that the fit was given, by what they are of."""
         data = self.data
         found = {
-            "X": digest(data.binned.codes.by_column.T, *data.binned.edges, data.rows),
+            "X": digest(*data.binned.codes.arrays, *data.binned.edges, data.rows),
             "y": digest(data.target.y),
             "weights of the rows": digest(data.target.weight),
             "init_model": digest(data.start),
         }
         for part in self.evaluations:
             target = part.target
-            arrays = (part.codes.by_column.T, part.rows, target.y, target.weight, part.start)
+            arrays = (*part.codes.arrays, part.rows, target.y, target.weight, part.start)
             found[f"{part.name} data"] = digest(*arrays)
         return found
 
@@ -164,7 +164,12 @@ class Training:
         recipe = self.recipe
         rate = recipe.learning_rate / recipe.parallel_trees
         sample = recipe.rows.draw(
-            self._gradients, self._sample, seed=self.seed, draw=draw, n_threads=self.n_threads
+            self._gradients,
+            self._sample,
+            seed=self.seed,
+            round_=self.data.first_round + self.n_rounds,
+            draw=draw,
+            n_threads=self.n_threads,
         )
         for output in self._outputs:
             self.grower.grow(
@@ -321,16 +326,18 @@ def _means(results: list[Results]) -> Results:
 def _forest(grower: core.Grower, binned: Binned, recipe: Recipe) -> Forest:
     """The grower's trees, with the values that splits compare with instead of bins."""
     trees = grower.trees()
-    is_leaf = trees["left"] == 0
+    has_none = (trees["left"] == 0) | (trees["set"] >= 0)
     n_rounds = grower.n_trees // len(recipe.tree_outputs)
     return Forest(
         tree_start=trees["tree_start"],
         feature=trees["feature"],
-        threshold=thresholds(binned, trees["feature"], trees["bin"], is_leaf),
+        threshold=thresholds(binned, trees["feature"], trees["bin"], has_none),
         left=trees["left"],
         default_left=trees["default_left"].view(np.bool_),
         value=trees["value"].reshape(-1, recipe.width),
         gain=trees["gain"],
         cover=trees["cover"],
         output=np.tile(np.array(recipe.tree_outputs, np.int32), n_rounds),
+        level_set=trees["set"],
+        level_sets=trees["sets"],
     )

@@ -33,6 +33,10 @@ class TreeParams:
     reg_lambda: float
     reg_alpha: float
     max_delta_step: float
+    max_cat_to_onehot: int = 4
+    max_cat_threshold: int = 64
+    cat_smooth: float = 10.0
+    cat_l2: float = 10.0
     colsample_bytree: float = 1.0
     colsample_bylevel: float = 1.0
     colsample_bynode: float = 1.0
@@ -79,9 +83,9 @@ def thresholds(
     binned: Binned,
     feature: NDArray[np.int32],
     bins: NDArray[np.int32],
-    is_leaf: NDArray[np.bool_],
+    has_none: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Return the values that splits after the given bins compare with; 0 for leaves.
+    """Return the values that splits after the given bins compare with; 0 where there are none.
 
     The last bin has no edge above it: a split after it sends all values left and missing ones
     right, so its threshold is infinite.
@@ -90,11 +94,11 @@ def thresholds(
         n_bins = np.array([len(edges) + 1 for edges in binned.edges])
         table = np.concatenate([part for edges in binned.edges for part in (edges, [np.inf])])
         first = np.concatenate([[0], np.cumsum(n_bins)])
-        return np.where(is_leaf, 0.0, table[first[feature] + bins])
+        return np.where(has_none, 0.0, table[first[feature] + bins])
     # Feature by feature: with a rank for every value, the edges of all would be as large as X.
     result = np.zeros(len(feature))
-    for f in np.unique(feature[~is_leaf]):
-        of_feature = np.flatnonzero(~is_leaf & (feature == f))
+    for f in np.unique(feature[~has_none]):
+        of_feature = np.flatnonzero(~has_none & (feature == f))
         edges = binned.edges[f]
         below_all = bins[of_feature] < len(edges)
         result[of_feature] = np.inf

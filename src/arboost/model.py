@@ -11,7 +11,7 @@ The nodes of tree t lie at ``tree_start[t]`` to ``tree_start[t + 1]``, parents b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 from arboost.ingest import Schema
 from arboost.links import LINKS
 
-__all__ = ["CLASS_LINKS", "FOREST_DTYPES", "Forest", "Model"]
+__all__ = ["ALL_DTYPES", "CLASS_LINKS", "FOREST_DTYPES", "SET_DTYPES", "Forest", "Model"]
 
 CLASS_LINKS = ("logistic", "logistic_of_double", "softmax")  # those that give probabilities
 
@@ -35,6 +35,13 @@ FOREST_DTYPES: Mapping[str, np.dtype[Any]] = {
     "cover": np.dtype(np.float64),
     "output": np.dtype(np.int32),
 }
+# What splits of categories need beside it.
+SET_DTYPES: Mapping[str, np.dtype[Any]] = {
+    "level_set": np.dtype(np.int32),
+    "level_sets": np.dtype(np.uint64),
+}
+ALL_DTYPES: Mapping[str, np.dtype[Any]] = {**FOREST_DTYPES, **SET_DTYPES}
+SET_WORDS = 4  # of 64 bits: codes of levels are below 255
 
 
 def _frozen(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
@@ -55,6 +62,9 @@ def _require(holds: object, what: str) -> None:
 class Forest:
     """Trees as flat arrays; a row goes left where x <= threshold or x is missing and default_left.
 
+    A split of a category has a set of levels instead of a threshold: left go the codes of levels
+    whose bit is set. What is no code from 0 to 254 is missing.
+
     Attributes
     ----------
     tree_start : int64 array of shape (n_trees + 1,)
@@ -69,6 +79,10 @@ class Forest:
         What the leaf adds: to one output (width 1), or one number to each (width n_outputs).
     output : int32 array of shape (n_trees,)
         Output that the tree adds to; 0 where it adds to all.
+    level_set : int32 array of shape (n_nodes,)
+        Which set the split has, -1 where it has a threshold. Sets are in the order of their nodes.
+    level_sets : uint64 array of shape (n_sets, 4)
+        Sets of levels: code c is bit c % 64 of word c // 64.
     """
 
     tree_start: NDArray[np.int64]
@@ -80,9 +94,13 @@ class Forest:
     gain: NDArray[np.float64]
     cover: NDArray[np.float64]
     output: NDArray[np.int32]
+    level_set: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    level_sets: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
 
     def __post_init__(self) -> None:
-        for name, dtype in FOREST_DTYPES.items():
+        if not len(self.level_sets) and not len(self.level_set):
+            object.__setattr__(self, "level_set", np.full(len(self.left), -1))
+        for name, dtype in ALL_DTYPES.items():
             object.__setattr__(self, name, _frozen(getattr(self, name), dtype))
 
     @classmethod
@@ -113,30 +131,38 @@ class Forest:
         """Which nodes are no leaves."""
         return np.not_equal(self.left, 0)
 
+    @property
+    def has_sets(self) -> bool:
+        """Whether a split is one of a category."""
+        return len(self.level_sets) > 0
+
     def first(self, n_trees: int) -> Self:
         """Return a forest of the first trees; its arrays are views of this one's."""
         n_nodes = int(self.tree_start[n_trees])
-        ends = dict.fromkeys(FOREST_DTYPES, n_nodes) | {
+        ends = dict.fromkeys(ALL_DTYPES, n_nodes) | {
             "tree_start": n_trees + 1,
             "output": n_trees,
+            "level_sets": int(self.level_set[:n_nodes].max(initial=-1)) + 1,
         }
         return type(self)(**{name: getattr(self, name)[:end] for name, end in ends.items()})
 
     def joined(self, other: Forest) -> Self:
         """Return a forest of these trees and then those of another with leaves as wide."""
         arrays = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in FOREST_DTYPES
+            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in ALL_DTYPES
         }
         arrays["tree_start"] = np.concatenate(
             [self.tree_start, self.tree_start[-1] + other.tree_start[1:]]
         )
+        later = np.arange(len(arrays["level_set"])) >= self.n_nodes
+        arrays["level_set"][later & (arrays["level_set"] >= 0)] += len(self.level_sets)
         return type(self)(**arrays)
 
     def validate(self, n_features: int, n_outputs: int) -> None:
         """Raise ValueError unless every walk from a root ends in a leaf inside the arrays."""
         self._validate_shapes()
         self._validate_links()
+        self._validate_sets()
         split = self.is_split
         feature = self.feature[split]
         _require(np.all((feature >= 0) & (feature < n_features)), "a split on an unknown feature")
@@ -149,10 +175,11 @@ class Forest:
         _require(self.width in (1, n_outputs), f"leaves of width {self.width}")
 
     def _validate_shapes(self) -> None:
-        for name in FOREST_DTYPES:
+        for name in ALL_DTYPES:
             array = getattr(self, name)
-            _require(array.ndim == (2 if name == "value" else 1), f"{name} of {array.ndim} axes")
-            if name not in ("tree_start", "output"):
+            axes = 2 if name in ("value", "level_sets") else 1
+            _require(array.ndim == axes, f"{name} of {array.ndim} axes")
+            if name not in ("tree_start", "output", "level_sets"):
                 _require(len(array) == self.n_nodes, f"{name} for {len(array)} nodes")
         start = self.tree_start
         _require(len(start) == self.n_trees + 1, f"{len(start)} starts of {self.n_trees} trees")
@@ -174,6 +201,20 @@ class Forest:
         parents = np.bincount(child, minlength=self.n_nodes)
         parents += np.bincount(child + 1, minlength=self.n_nodes)
         _require(np.array_equal(parents, (node != root).astype(parents.dtype)), "a lost node")
+
+    def _validate_sets(self) -> None:
+        _require(self.level_sets.shape[1] == SET_WORDS, f"sets of {self.level_sets.shape[1]} words")
+        by_set = self.level_set != -1
+        _require(
+            np.array_equal(self.level_set[by_set], np.arange(len(self.level_sets))),
+            "sets of levels that are not in the order of their nodes",
+        )
+        _require(not np.any(by_set & ~self.is_split), "a leaf with a set of levels")
+        numbers = self.feature[self.is_split & ~by_set]
+        _require(
+            not np.isin(self.feature[by_set], numbers).any(),
+            "a feature that is both split by sets and by thresholds",
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

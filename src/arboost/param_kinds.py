@@ -22,6 +22,7 @@ __all__ = [
     "Param",
     "Real",
     "Seed",
+    "by_name",
     "is_number",
     "to_float",
 ]
@@ -222,6 +223,11 @@ class Seed(Param):
         if not 0 <= int(value) <= _LARGEST_SEED:
             raise ValueError(self.message(value))
         return int(value)
+
+
+def by_name(*params: Param) -> dict[str, Param]:
+    """Return the parameters under their names."""
+    return {param.name: param for param in params}
 
 
 def is_number(value: object, kind: type) -> bool:

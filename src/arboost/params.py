@@ -10,21 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real, Seed
+from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real
+from arboost.param_kinds import by_name as _table
 from arboost.param_structures import (
     ClassWeight,
     InteractionConstraints,
     LossChoice,
-    Metrics,
     MonotoneConstraints,
     Quantiles,
 )
+from arboost.params_around import RUN, VALIDATION
+from arboost.params_levels import LEVELS
 
 __all__ = ["BOOSTED_CLASSIFIER", "BOOSTED_REGRESSOR", "PARAMS", "check", "record"]
-
-
-def _table(*params: Param) -> dict[str, Param]:
-    return {param.name: param for param in params}
 
 
 _BOOSTING = _table(
@@ -80,6 +78,21 @@ _SPLITS = _table(
         high=65535,
         text='Largest number of bins of a feature with tree_method="hist", missing values apart; '
         "above 255 a bin code takes two bytes.",
+    ),
+    Flag(
+        name="bundling",
+        default=True,
+        text='Whether features share memory with tree_method="hist": columns of few values, and '
+        "columns that are hardly ever away from their most frequent value at the same time. The "
+        "model does not depend on it while max_conflict_rate is 0.",
+    ),
+    Fraction(
+        name="max_conflict_rate",
+        default=0.0,
+        high_open=True,
+        text="Share of the rows in which features that are bundled may both be away from their "
+        "most frequent value; only the first of them then counts.",
+        advice="Use max_conflict_rate=0.0 for bundles that change nothing.",
     ),
     Fraction(
         name="sketch_eps",
@@ -160,16 +173,25 @@ def _share(name: str, text: str) -> Fraction:
     return Fraction(name=name, default=1.0, low_open=True, text=text, advice=advice)
 
 
+def _rate(name: str, default: float, text: str) -> Fraction:
+    text = f'With sampling_method="goss": share of the training rows that {text}.'
+    advice = f"Use {name}={default} for the usual one."
+    return Fraction(name=name, default=default, low_open=True, text=text, advice=advice)
+
+
 _SAMPLING = _table(
     _share("subsample", "Share of the training rows that each tree is grown on."),
     Choice(
         name="sampling_method",
         default="uniform",
-        options=("uniform", "gradient_based"),
+        options=("uniform", "gradient_based", "goss"),
         text="How rows are sampled: each with the same chance; or with a chance in proportion to "
         "its regularised gradient and a weight that makes up for it, to choose splits by, while "
-        "leaf values come from all rows.",
+        "leaf values come from all rows; or LightGBM's GOSS: those of the largest gradients and "
+        "some of the others, which then weigh more, after 1 / learning_rate rounds on all rows.",
     ),
+    _rate("top_rate", 0.2, "are kept for the size of their gradients"),
+    _rate("other_rate", 0.1, "are drawn from all others"),
     _share("colsample_bytree", "Share of the features that each tree may use."),
     _share("colsample_bylevel", "Share of the tree's features that each level may use."),
     _share("colsample_bynode", "Share of the level's features that each node may use."),
@@ -227,85 +249,9 @@ _DROPOUT = _table(
     ),
 )
 
-_VALIDATION = _table(
-    Metrics(
-        name="eval_metric",
-        default=None,
-        text="What is measured on the validation data after each round, the first of several for "
-        "early stopping; None is the loss itself.",
-        advice="Use eval_metric=None for the loss.",
-    ),
-    Integer(
-        name="n_iter_no_change",
-        default=None,
-        low=1,
-        optional=True,
-        text="Early stopping: rounds without a better validation score after which training stops "
-        "and the best round is kept; None trains all rounds.",
-        advice="Use n_iter_no_change=None for no early stopping.",
-    ),
-    Real(
-        name="tol",
-        default=0.0,
-        low=0.0,
-        text="Early stopping: how much better a score must be to count as better.",
-    ),
-    Fraction(
-        name="validation_fraction",
-        default=0.1,
-        low_open=True,
-        high_open=True,
-        text="Early stopping without X_val: share of the training rows that is set aside.",
-    ),
-    Choice(
-        name="validation_split",
-        default="random",
-        options=("random", "group", "time"),
-        text="Early stopping without X_val: which rows are set aside: random ones (for a "
-        "classifier of every class its share), whole groups, or the last rows.",
-    ),
-    Real(
-        name="max_time",
-        default=None,
-        low=0.0,
-        low_open=True,
-        optional=True,
-        text="Seconds after which no further round is begun; None sets no limit.",
-        advice="Use max_time=None for no limit.",
-    ),
-)
-
-_RUN = _table(
-    Integer(
-        name="n_jobs",
-        default=None,
-        low=1,
-        high=1024,  # far more than help; a slip of more could exhaust the machine
-        also=(-1,),
-        optional=True,
-        text="Number of threads; None and -1 take all that this process may use. The model does "
-        "not depend on it.",
-        advice="Use n_jobs=None for all CPUs.",
-    ),
-    Seed(
-        name="random_state",
-        default=0,
-        text="Seed of every random choice; None takes a new one for each fit.",
-        advice="Use random_state=0 for the same model every time.",
-    ),
-    Integer(
-        name="verbose",
-        default=1,
-        low=0,
-        text="Above 0, fits of more than about a second draw a progress bar in terminals and "
-        "notebooks.",
-        advice="Use verbose=0 for no progress bar.",
-    ),
-)
-
 # What all estimators share; the two tables below it add what one kind of them has.
 PARAMS: dict[str, Param] = (
-    _BOOSTING | _SPLITS | _TREES | _SAMPLING | _CONSTRAINTS | _DROPOUT | _VALIDATION | _RUN
+    _BOOSTING | _SPLITS | _TREES | LEVELS | _SAMPLING | _CONSTRAINTS | _DROPOUT | VALIDATION | RUN
 )
 
 _LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,20 @@ from numpy.typing import NDArray
 
 from arboost.container import Format, errors_named, pack, read_file, unpack, write_file
 from arboost.ingest import Schema
-from arboost.model import FOREST_DTYPES, Forest, Model
+from arboost.model import ALL_DTYPES, FOREST_DTYPES, SET_DTYPES, Forest, Model
 
 __all__ = ["FORMAT", "from_bytes", "read_model", "to_bytes", "write_model"]
 
 FORMAT = Format(
     what="model",
     magic=b"\x91ARB\r\n\x1a\n",
-    version=1,
-    oldest_reader=1,
+    version=2,
+    oldest_reader=2,
     source="Give the path of a file that `save` wrote.",
     remedy="Save or copy it again.",
 )
+# Version 2 added sets of levels. A model without them is as it was, and readable by all.
+_WITHOUT_LEVELS = replace(FORMAT, version=1, oldest_reader=1)
 
 _MODEL_FIELDS = ("kind", "link", "trees_per_round", "params")
 
@@ -35,10 +38,13 @@ def to_bytes(model: Model) -> bytes:
     """Return the model as the bytes of a model file."""
     arrays: dict[str, NDArray[Any]] = {name: getattr(model.forest, name) for name in FOREST_DTYPES}
     arrays["base_score"] = model.base_score
+    has_levels = model.forest.has_sets
+    if has_levels:
+        arrays |= {name: getattr(model.forest, name) for name in SET_DTYPES}
     header = {name: getattr(model, name) for name in _MODEL_FIELDS}
     header["schema"] = {"names": model.schema.names, "n_features": model.schema.n_features}
     header["classes"] = _describe_classes(model.classes, arrays)
-    return pack(FORMAT, header, arrays)
+    return pack(FORMAT if has_levels else _WITHOUT_LEVELS, header, arrays)
 
 
 def from_bytes(data: bytes, name: str = "the data") -> Model:
@@ -79,7 +85,8 @@ def _describe_classes(
 
 
 def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Model:
-    for name, dtype in FOREST_DTYPES.items():
+    dtypes = ALL_DTYPES if "level_set" in arrays else FOREST_DTYPES
+    for name, dtype in dtypes.items():
         if arrays[name].dtype != dtype:
             raise ValueError(f"{name} of type {arrays[name].dtype}")
     if arrays["base_score"].dtype != np.float64:
@@ -94,7 +101,7 @@ def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Mod
         if type(values[name]) is not expected:
             raise TypeError(f"{name}={values[name]!r}")
     return Model(
-        forest=Forest(**{name: arrays[name] for name in FOREST_DTYPES}),
+        forest=Forest(**{name: arrays[name] for name in dtypes}),
         schema=_read_schema(header["schema"]),
         base_score=arrays["base_score"],
         classes=_read_classes(header["classes"], arrays),

@@ -39,7 +39,8 @@ class CounterExample:
     Attributes
     ----------
     rows : float64 array of shape (2, n_features)
-        The row with the smaller value of the feature comes first; NaN is a missing value.
+        The row with the smaller value of the feature comes first; NaN is a missing value, and
+        categories have the codes of their levels.
     scores : float64 array of shape (2,)
         Their raw scores, as ``predict_raw`` gives them.
     """
@@ -200,14 +201,14 @@ class _Search:
             old, new = (leaves.nodes[index[kept]].tolist() for index in (before, after))
             changes = [exact[b] - exact[a] for a, b in zip(old, new, strict=True)]
             parts.append((leaves.features, boxes[kept], changes))
-        return _Step(parts, self._cells.last)
+        return _Step(parts, self._cells)
 
     def _example(self, cell: int, step: _Step, box: Boxes) -> CounterExample | None:
         """Return two rows in the box on both sides of the step, if their scores show the fall."""
         cells = self._cells
-        row = [cells.value_in(feature, 0) for feature in range(len(cells.last))]
-        for feature, low, high in zip(step.features.tolist(), box.low, box.high, strict=True):
-            row[feature] = cells.value_in(feature, int(low)) if low <= high else np.nan
+        features = np.arange(len(cells.last))
+        row = np.array(cells.point_in(features, cells.whole(features)))
+        row[step.features] = cells.point_in(step.features, box)
         rows = np.array([row, row])
         rows[:, self._feature] = [cells.value_in(self._feature, cell + i) for i in range(2)]
         table = ingest(rows, Schema(names=None, n_features=rows.shape[1]))
@@ -227,14 +228,10 @@ class _Step:
     def __init__(
         self,
         parts: list[tuple[NDArray[np.int64], Boxes, list[int]]],
-        last: NDArray[np.int64],
+        cells: Cells,
     ) -> None:
         self.features = np.unique(np.concatenate([features for features, _, _ in parts]))
-        self.space = Boxes(
-            np.zeros_like(self.features),
-            last[self.features],
-            np.ones(len(self.features), np.bool_),
-        )
+        self.space = cells.whole(self.features)
         group: list[NDArray[np.int64]] = []
         filled: list[Boxes] = []
         self.change: list[int] = []
@@ -282,6 +279,7 @@ class _Step:
             np.maximum(boxes.low.max(axis=0), box.low),
             np.minimum(boxes.high.min(axis=0), box.high),
             boxes.missing.all(axis=0) & box.missing,
+            np.bitwise_and.reduce(boxes.levels, axis=0) & box.levels,
         )
         return common if common.occupied() else None
 

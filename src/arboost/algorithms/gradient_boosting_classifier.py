@@ -45,6 +45,13 @@ class GradientBoostingClassifier(TreeClassifier):
     max_bins : int, default=255
         Largest number of bins of a feature with tree_method="hist", missing values apart; above 255
         a bin code takes two bytes.
+    bundling : bool, default=True
+        Whether features share memory with tree_method="hist": columns of few values, and columns
+        that are hardly ever away from their most frequent value at the same time. The model does
+        not depend on it while max_conflict_rate is 0.
+    max_conflict_rate : float, default=0.0
+        Share of the rows in which features that are bundled may both be away from their most
+        frequent value; only the first of them then counts.
     max_depth : int or None, default=6
         Largest number of splits between the root of a tree and a leaf; None sets no limit.
     max_leaves : int or None, default=None
@@ -65,12 +72,29 @@ class GradientBoostingClassifier(TreeClassifier):
         L1 penalty on the values of the leaves.
     max_delta_step : float, default=0.0
         Largest absolute value of a leaf before the learning rate; 0 sets no limit.
+    max_cat_to_onehot : int, default=4
+        Up to so many levels of a category in a node, each is tried against all others; more are
+        sorted by their mean gradients and split into two sets.
+    max_cat_threshold : int, default=64
+        Largest number of levels in the smaller of the two sets that a sorted category is split
+        into.
+    cat_smooth : float, default=10.0
+        Hessian that is added to that of each level before levels are sorted, so that rare ones do
+        not come first or last by chance.
+    cat_l2 : float, default=10.0
+        L2 penalty beside reg_lambda in the gain of splits of sorted categories.
     subsample : float, default=1.0
         Share of the training rows that each tree is grown on.
-    sampling_method : {"uniform", "gradient_based"}, default="uniform"
+    sampling_method : {"uniform", "gradient_based", "goss"}, default="uniform"
         How rows are sampled: each with the same chance; or with a chance in proportion to its
         regularised gradient and a weight that makes up for it, to choose splits by, while leaf
-        values come from all rows.
+        values come from all rows; or LightGBM's GOSS: those of the largest gradients and some of
+        the others, which then weigh more, after 1 / learning_rate rounds on all rows.
+    top_rate : float, default=0.2
+        With sampling_method="goss": share of the training rows that are kept for the size of their
+        gradients.
+    other_rate : float, default=0.1
+        With sampling_method="goss": share of the training rows that are drawn from all others.
     colsample_bytree : float, default=1.0
         Share of the features that each tree may use.
     colsample_bylevel : float, default=1.0
@@ -179,6 +203,8 @@ class GradientBoostingClassifier(TreeClassifier):
         sketch_eps: float = 0.004,
         sketch_scope: str = "global",
         max_bins: int = 255,
+        bundling: bool = True,
+        max_conflict_rate: float = 0.0,
         max_depth: int | None = 6,
         max_leaves: int | None = None,
         grow_policy: str = "depthwise",
@@ -188,8 +214,14 @@ class GradientBoostingClassifier(TreeClassifier):
         reg_lambda: float | None = None,
         reg_alpha: float = 0.0,
         max_delta_step: float = 0.0,
+        max_cat_to_onehot: int = 4,
+        max_cat_threshold: int = 64,
+        cat_smooth: float = 10.0,
+        cat_l2: float = 10.0,
         subsample: float = 1.0,
         sampling_method: str = "uniform",
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float = 1.0,

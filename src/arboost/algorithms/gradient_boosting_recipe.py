@@ -6,6 +6,7 @@ with ``boosting="gradient"`` trees and leaves are those of Friedman (2001), algo
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from arboost.constraints import interaction_groups, monotone_directions
@@ -13,6 +14,7 @@ from arboost.dropout import Dropout
 from arboost.grow import TreeParams
 from arboost.ingest import Schema
 from arboost.losses import Loss
+from arboost.params_levels import LEVELS
 from arboost.recipe import Recipe
 from arboost.sampling import RowSampling
 
@@ -30,6 +32,7 @@ _TREE_PARAMS = (
     "gamma",
     "reg_alpha",
     "max_delta_step",
+    *LEVELS,
     "colsample_bytree",
     "colsample_bylevel",
     "colsample_bynode",
@@ -45,6 +48,7 @@ def check_together(params: dict[str, Any]) -> None:
     contradiction: users search grids over such combinations.
     """
     _check_boosting(params)
+    _check_sampling(params)
     _check_dropout(params)
     alpha, loss = params.get("alpha"), params["loss"]
     if isinstance(alpha, list) and loss != "quantile":
@@ -81,9 +85,7 @@ def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe:
             interactions=tuple(tuple(group) for group in groups),
             **{name: params[name] for name in _TREE_PARAMS},
         ),
-        rows=RowSampling(
-            method=params["sampling_method"], rate=params["subsample"], reg_lambda=reg_lambda
-        ),
+        rows=_row_sampling(params, loss, reg_lambda),
         dropout=(
             Dropout(**{name: params[name] for name in _DROPOUT_PARAMS})
             if params["rate_drop"] > 0.0
@@ -92,6 +94,31 @@ def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe:
         parallel_trees=params["num_parallel_tree"],
         base_score=None if base_score is None else loss.score_of(base_score),
     )
+
+
+def _row_sampling(params: dict[str, Any], loss: Loss, reg_lambda: float) -> RowSampling:
+    return RowSampling(
+        method=params["sampling_method"],
+        rate=params["subsample"],
+        reg_lambda=reg_lambda,
+        top_rate=params["top_rate"],
+        other_rate=params["other_rate"],
+        full_rounds=math.ceil(min(1.0 / params["learning_rate"], 2.0**53)),
+        ordered_leaves=loss.refits(params["boosting"]),
+    )
+
+
+def _check_sampling(params: dict[str, Any]) -> None:
+    if params["sampling_method"] != "goss":
+        return
+    top, other = params["top_rate"], params["other_rate"]
+    if top + other > 1.0 + 1e-9:  # the sum is rounded
+        reason = f"top_rate and other_rate are shares of the same rows, and top_rate={top!r}"
+        _refuse("other_rate", other, reason, "Make their sum at most 1.")
+    if params["subsample"] < 1.0:
+        reason = 'sampling_method="goss" takes its shares from top_rate and other_rate'
+        advice = 'Use subsample=1, or sampling_method="gradient_based".'
+        _refuse("subsample", params["subsample"], reason, advice)
 
 
 def _check_boosting(params: dict[str, Any]) -> None:
@@ -115,7 +142,7 @@ def _check_dropout(params: dict[str, Any]) -> None:
 
 
 def _check_loss(params: dict[str, Any], loss: Loss) -> None:
-    if params["sampling_method"] == "gradient_based" and not loss.varied:
+    if params["sampling_method"] != "uniform" and not loss.varied:
         reason = f"with loss={loss.name!r} the gradients of all rows are equally large"
         advice = 'Use sampling_method="uniform".'
         _refuse("sampling_method", params["sampling_method"], reason, advice)

@@ -1,0 +1,74 @@
+// Bindings of the rows that a tree is grown on.
+#include "grow/sample.h"
+
+#include <stdexcept>
+
+#include "bindings/common.h"
+#include "random.h"
+
+namespace arboost::bindings {
+namespace {
+
+void require_rows(std::size_t n_rows) {
+  if (n_rows == 0) throw std::invalid_argument("no rows to draw from");
+}
+
+// The random bits of one draw.
+std::uint32_t draw_seed(std::uint64_t seed, std::uint64_t draw) {
+  return static_cast<std::uint32_t>(counter_hash(seed, Purpose::row_sample, draw, 0));
+}
+
+void draw_rows(Sample& self, std::size_t n_rows, double rate, std::uint64_t seed,
+               std::uint64_t draw, int n_threads) {
+  require_rows(n_rows);
+  nb::gil_scoped_release release;
+  Team team(threads_for(4 * n_rows, n_threads), python_poll());
+  sample_uniform(n_rows, rate, draw_seed(seed, draw), self, team);
+}
+
+void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, double reg_lambda,
+                      std::uint64_t seed, std::uint64_t draw, int n_threads) {
+  require_rows(gradients.n_rows);
+  nb::gil_scoped_release release;
+  Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
+  sample_by_gradient(gradients, rate, reg_lambda, draw_seed(seed, draw), self, team);
+}
+
+void draw_one_side(Sample& self, const Gradients& gradients, double top_rate, double other_rate,
+                   std::uint64_t seed, std::uint64_t draw, int n_threads) {
+  require_rows(gradients.n_rows);
+  nb::gil_scoped_release release;
+  Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
+  sample_one_side(gradients, top_rate, other_rate, draw_seed(seed, draw), self, team);
+}
+
+}  // namespace
+
+void bind_sample(nb::module_& m) {
+  nb::class_<Sample>(m, "Sample", "The rows that a tree is grown on.")
+      .def(nb::init<>())
+      .def("draw", &draw_rows, nb::arg("n_rows"), nb::arg("rate"), nb::arg("seed"), nb::arg("draw"),
+           nb::arg("n_threads"), "Draws each row with the same probability.")
+      .def("draw_by_gradient", &draw_by_gradient, nb::arg("gradients"), nb::arg("rate"),
+           nb::arg("reg_lambda"), nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
+           "Draws rows in proportion to the norm of their gradient, and weighs them.")
+      .def("draw_one_side", &draw_one_side, nb::arg("gradients"), nb::arg("top_rate"),
+           nb::arg("other_rate"), nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
+           "Takes rows of large gradients, and some of the others, which it weighs.")
+      .def(
+          "positions",
+          [](const Sample& self) {
+            const std::uint32_t* p = self.positions.data();
+            return array_of(std::vector<std::uint32_t>(p, p + self.size));
+          },
+          "A copy of the rows, ascending.")
+      .def(
+          "weights",
+          [](const Sample& self) {
+            const float* w = self.weights_or_null();
+            return array_of(std::vector<float>(w, w == nullptr ? w : w + self.size));
+          },
+          "A copy of their weights; empty where all are 1.");
+}
+
+}  // namespace arboost::bindings
