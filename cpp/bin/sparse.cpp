@@ -4,26 +4,12 @@
 #include <cstring>
 
 #include "bin/lookup.h"
+#include "bin/thin.h"
 
 namespace arboost {
 namespace {
 
 constexpr std::size_t rows_per_chunk = 1 << 16;
-constexpr std::uint32_t nowhere = ~std::uint32_t{0};
-
-// Rows of the table -> rows of the fit.
-class RowNumbers {
- public:
-  RowNumbers(const Columns& table, const Rows& rows) {
-    if (rows.is_all()) return;
-    numbers_.assign(table.n_rows, nowhere);
-    for (std::size_t i = 0; i < rows.size(); ++i) numbers_[rows[i]] = static_cast<std::uint32_t>(i);
-  }
-  std::uint32_t of(RowId row) const { return numbers_.empty() ? row : numbers_[row]; }
-
- private:
-  std::vector<std::uint32_t> numbers_;
-};
 
 // The own values of a sparse column, coded.
 class ThinColumn {
@@ -54,7 +40,7 @@ class ThinColumn {
       lookup_.codes(values, n, buckets, codes);
       for (std::size_t i = 0; i < n; ++i) {
         const std::uint32_t row = numbers.of(column_.sparse->rows[begin + i]);
-        if (row == nowhere) continue;
+        if (row == RowNumbers::nowhere) continue;
         ++n_own;
         any_missing |= codes[i] == missing_;
         if (codes[i] != usual_) put(row, codes[i]);
