@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "levels.h"
 #include "table.h"
+#include "times.h"
 
 extern "C" {
 struct ArrowSchema {
@@ -46,15 +48,48 @@ struct ArrowArrayStream {
 
 namespace arboost {
 
-struct ArrowImport {
-  std::vector<std::string> names, formats;  // of all columns; formats as the specification has them
-  std::vector<std::size_t> unsupported;  // columns that are not numbers; if any, nothing was read
-  bool is_table = false;                 // or a single column
-  Columns table;
+// What a column of a stream becomes.
+enum class ArrowKind : std::uint8_t {
+  number,       // read where it is
+  time,         // seconds
+  decimal,      // the nearest double
+  text,         // numbers of strings
+  unsupported,  // nested, or of a type that the specification did not have
 };
+
+// The type of the values of a column, as its format says.
+struct ArrowType {
+  ArrowKind kind = ArrowKind::unsupported;
+  Type stored = Type::null;  // numbers and ticks
+  const char* unit = "";     // times: "datetime", "duration" or "time"
+  Tick tick;                 // times
+  int scale = 0;             // decimals: digits after the point
+  std::size_t width = 0;     // decimals and strings of one length: bytes of a value
+  bool is_wide = false;      // strings: offsets of 64 bits
+  bool is_view = false;      // strings: 16 bytes for each, and buffers that these point into
+};
+
+struct ArrowColumn {
+  std::string name, format;  // the format of the values, those of the dictionary where there is one
+  ArrowType type;
+  Type index = Type::null;  // where there is a dictionary, the type of its indices
+  bool is_inexact = false;  // times that doubles cannot tell apart
+  Text text;                // where the kind is text
+};
+
+struct ArrowImport {
+  std::vector<ArrowColumn> columns;
+  bool is_complete = true;  // if some columns are unsupported, nothing was read
+  bool is_table = false;    // or a single column
+  Columns table;            // columns of text have no values here
+};
+
+// A decimal number in ASCII -> the nearest double. (The standard library's from_chars is not
+// everywhere, and strtod depends on the locale.)
+using ParseDouble = double (*)(const char*);
 
 // Takes the stream over and reads it to its end. A stream of structs is a table, any other one a
 // single column. Throws std::invalid_argument where the stream breaks the specification.
-ArrowImport import_arrow(ArrowArrayStream& stream);
+ArrowImport import_arrow(ArrowArrayStream& stream, ParseDouble parse);
 
 }  // namespace arboost

@@ -9,7 +9,8 @@ import pytest
 
 from arboost.backend import core
 from arboost.errors import DataWarning, SchemaError
-from arboost.ingest import Schema, ingest, target, weights
+from arboost.ingest import Schema, ingest
+from arboost.targets import target, weights
 
 NAMED = Schema(("a", "b", "c"), 3)
 
@@ -89,22 +90,16 @@ class TestNumpy:
             ),
             (np.zeros((5, 0)), ValueError, r"0 feature\(s\) \(shape=\(5, 0\)\) while a minimum of"),
             (np.zeros((2, 2), complex), ValueError, "Complex data not supported"),
-            (np.array([["1", "2"]]), TypeError, "must be numbers"),
-            (np.zeros((2, 2), "M8[s]"), TypeError, "datetime64.*must be numbers"),
             (np.array([[{}, 1]], dtype=object), TypeError, "argument must be .* string.* number"),
-            (np.array([[1, "x"]], dtype=object), TypeError, "argument must be .* string.* number"),
+            (np.array([[1], ["x"]], dtype=object), TypeError, r"'x' \(str\) and 1 \(int\)"),
+            (np.zeros((2, 2), "m8[M]"), TypeError, r"0 \(timedelta64\[M\]\)"),
+            (np.zeros((2, 2), "V4"), TypeError, "types that cannot be used"),
             ([[1, 2], [3]], ValueError, "Pass rows of equal length"),
-            ([[1, "x"]], TypeError, "must be numbers"),
         ],
     )
     def test_bad_arrays(self, X, error, text):
         with pytest.raises(error, match=text):
             ingest(X)
-
-    def test_sparse_tables_are_refused(self):
-        sparse = pytest.importorskip("scipy.sparse")
-        with pytest.raises(TypeError, match=r"sparse.*toarray"):
-            ingest(sparse.csr_array(np.eye(3)))
 
     def test_large_integers_warn_once(self):
         values = np.array([[0, 2**53 + 1, 2**62], [1, 5, -(2**60)]])
@@ -130,11 +125,9 @@ class TestDataframes:
         assert ingest(frame(library, **{name: [1, 2] for name in names})).schema.names == names
 
     @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-    def test_columns_that_are_not_numbers_are_named(self, library):
-        import datetime
-
-        table = frame(library, ok=[1.0], city=["Rome"], day=[datetime.datetime(2020, 1, 1)])
-        with pytest.raises(TypeError, match=r"'city' \(.*'day' \(.*OrdinalEncoder") as caught:
+    def test_columns_that_cannot_be_used_are_named(self, library):
+        table = frame(library, ok=[1.0], pair=[[1, 2]])
+        with pytest.raises(TypeError, match=r"'pair'.*columns of their own") as caught:
             ingest(table)
         assert "'ok'" not in str(caught.value)
 
@@ -162,19 +155,16 @@ class TestDataframes:
             }
         )
         assert values_of(ingest(table)) == [[1, 1, 0, 1], [-1, -1, 1, -1], [0, 0, 2, 0]]
-        pa = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow")
         arrow = table.astype({"nullable": "int64[pyarrow]", "flag": "bool[pyarrow]"})
         assert values_of(ingest(arrow)) == values_of(ingest(table))
-        arrow["text"] = pd.array(["x", "y", None], dtype=pd.ArrowDtype(pa.string()))
-        with pytest.raises(TypeError, match=r"'text' \(string"):
-            ingest(arrow)
 
-    @pytest.mark.parametrize("dtype", [object, "category", "Sparse[float]", "string", complex])
-    def test_pandas_columns_of_other_kinds(self, dtype):
+    @pytest.mark.parametrize("kind", ["complex", "interval"])
+    def test_pandas_columns_of_other_kinds(self, kind):
         pd = pytest.importorskip("pandas")
-        table = pd.DataFrame({"ok": [1.0, 2.0], "bad": pd.Series([1.0, 2.0]).astype(dtype)})
-        with pytest.raises(TypeError, match=r"'bad'.*drop them"):
-            ingest(table)
+        bad = np.zeros(2, complex) if kind == "complex" else pd.interval_range(0, 2)
+        with pytest.raises(TypeError, match=rf"'bad' \({kind}.*drop them"):
+            ingest(pd.DataFrame({"ok": [1.0, 2.0], "bad": bad}))
 
     def test_pandas_works_without_pyarrow(self):
         pytest.importorskip("pandas")
@@ -221,12 +211,10 @@ class TestDataframes:
             table = pa.table({"a": array.cast(getattr(pa, kind)())})
             assert values_of(ingest(table)) == [[1], [-1], [0]], kind
         assert values_of(ingest(pa.table({"a": pa.nulls(2)}))) == [[-1], [-1]]
-        bad = {
-            "decimal": pa.array([1, 2]).cast(pa.decimal128(20)),
-            "categorical": pa.array(["x", "y"]).dictionary_encode(),
+        for kind, array in {
             "nested": pa.array([[1], [2]]),
-        }
-        for kind, array in bad.items():
+            "Arrow type tin": pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
+        }.items():
             with pytest.raises(TypeError, match=rf"'a' \({kind}\)"):
                 ingest(pa.table({"a": array}))
 

@@ -14,45 +14,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arboost import _core
-from ranked import columns_of, gradients_of, params_of
+from leveled import (
+    METHODS,
+    TREE_ARRAYS,
+    core_params,
+    grow,
+    levels_of,
+    random_problem,
+    table_of,
+    wide_problem,
+)
+from ranked import columns_of
 from reference import ReferenceGrower, Settings
 
-TREE_ARRAYS = (
-    "tree_start feature bin left default_left set sets value gain cover".split()  # noqa: SIM905
-)
-METHODS = ("hist", "exact", "per_round", "per_node")
 FREE = {"min_child_weight": 0.0, "reg_lambda": 0.0, "cat_smooth": 0.0, "cat_l2": 0.0}
-
-
-def table_of(matrix, n_levels, method="hist"):
-    """Codes of a matrix in which NaN is missing; n_levels[f] is 0 for numbers 0, 1, ..."""
-    columns = columns_of(np.asarray(matrix, float))
-    if method != "hist":
-        return _core.rank(columns, None, 1, n_levels)
-    n_bins = [n or int(np.nanmax(matrix[:, f], initial=0)) + 1 for f, n in enumerate(n_levels)]
-    edges = [np.arange(n - 1) + 0.5 for n in n_bins]
-    return _core.encode(columns, None, edges, 1, [n > 0 for n in n_levels])
-
-
-def core_params(s, method="hist", **more):
-    kinds = _core.Candidates
-    candidates = {"hist": kinds.bins, "exact": kinds.values}.get(method)
-    given_ = {name: None if value == np.inf else value for name, value in vars(s).items()}
-    if candidates is None:
-        candidates = getattr(kinds, method)
-    return params_of(candidates, **given_, **more)
-
-
-def grow(codes, g, h, params, n_threads=1):
-    gradients = gradients_of(g, h)
-    grower = _core.Grower(codes, g.shape[1], params)
-    grower.propose(gradients, n_threads)
-    grower.grow(gradients, 0, seed=0, tree=0, rate=1.0, n_threads=n_threads)
-    return grower, gradients
-
-
-def levels_of(words):
-    return frozenset(c for c in range(256) if int(words[c // 64]) >> (c % 64) & 1)
 
 
 def split_of(matrix, g, n_levels, method="hist", **changes):
@@ -93,16 +68,6 @@ def assert_same_tree(matrix, n_levels, g, h, s, method):
             assert (trees["bin"][i], trees["set"][i]) == (node.bin, -1)
         else:
             assert levels_of(trees["sets"][trees["set"][i]]) == node.levels
-
-
-def random_problem(rng, n, n_levels, outputs=1, missing=0.1):
-    tops = [levels or 20 for levels in n_levels]
-    matrix = np.stack([rng.integers(0, top, n) for top in tops], axis=1).astype(float)
-    effects = [rng.normal(size=(top, outputs)) for top in tops]
-    g = sum(effect[column.astype(int)] for effect, column in zip(effects, matrix.T, strict=True))
-    g = g + rng.normal(size=(n, outputs))
-    matrix[rng.random(matrix.shape) < missing] = np.nan
-    return matrix, g, rng.uniform(0.1, 1.0, (n, outputs))
 
 
 @st.composite
@@ -245,11 +210,6 @@ def test_the_penalty_makes_gains_smaller():
     assert gains[0] > gains[1] > gains[2] > 0
 
 
-def wide_problem(outputs=1):
-    n_levels = [255, 0, 40, 3, 0, 120]
-    return n_levels, *random_problem(np.random.default_rng(6), 60_000, n_levels, outputs, 0.05)
-
-
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("method", METHODS)
 def test_same_bytes_for_any_number_of_threads(method, outputs):
@@ -285,7 +245,9 @@ def test_every_instruction_set_gives_the_same_bytes(isa):
     code = """
         import hashlib, sys
         sys.path.insert(0, sys.argv[1])
-        from test_levels import *
+        import numpy as np
+        from leveled import METHODS, TREE_ARRAYS, core_params, grow, table_of, wide_problem
+        from reference import Settings
         for outputs in (1, 3):
             n_levels, matrix, g, h = wide_problem(outputs)
             for method in METHODS:

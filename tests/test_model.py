@@ -9,6 +9,7 @@ import pytest
 
 from arboost.ingest import Schema
 from arboost.model import ALL_DTYPES, FOREST_DTYPES, Forest, Model
+from leveled import schema_of
 
 #   tree 0      0        tree 1   0     tree 2    0
 #             1   2                             1   2
@@ -219,6 +220,16 @@ BROKEN_TREES = {
         "both split by sets and by thresholds",
     ),
 }
+
+
+CATEGORY = schema_of([0, 0, 255])
+
+
+def test_sets_are_for_categories_only():
+    model(forest=forest(**SETS), schema=CATEGORY).validate()
+    for wrong in (model(forest=forest(**SETS)), model(schema=CATEGORY)):
+        with pytest.raises(ValueError, match="sets for splits of no category"):
+            wrong.validate()
 
 
 @pytest.mark.parametrize(("changes", "message"), BROKEN_TREES.values(), ids=BROKEN_TREES)

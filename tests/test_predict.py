@@ -13,6 +13,7 @@ from arboost.ingest import Schema
 from arboost.model import Forest, Model
 from arboost.predict import answer, probabilities, raw_scores, staged_raw_scores
 from arboost.serve import Predictor
+from leveled import schema_of
 
 THRESHOLDS = np.array([-np.inf, -1.0, -0.5, 0.0, 0.25, 1.0, np.inf])
 
@@ -47,11 +48,11 @@ def random_forest(rng, n_trees, n_features, n_outputs, width, n_splits=20, categ
     )
 
 
-def make_model(forest, n_features, n_outputs, trees_per_round=1):
+def make_model(forest, n_features, n_outputs, trees_per_round=1, categories=()):
     classes = None if n_outputs == 1 else np.arange(n_outputs)
     model = Predictor(
         forest=forest,
-        schema=Schema(names=None, n_features=n_features),
+        schema=schema_of([255 if f in categories else 0 for f in range(n_features)]),
         base_score=np.linspace(-1, 1, n_outputs),
         link="identity" if n_outputs == 1 else "softmax",
         classes=classes,
@@ -117,7 +118,7 @@ ODD_CODES = [-1.0, -0.0, 0.5, 254.0, 255.0, 256.0, 1e10, 1e300, -1e300, np.inf, 
 def test_sets_of_levels_same_as_a_plain_walk(rng, n_outputs, width, n_rows):
     """Codes of levels, and all that is none and so counts as missing."""
     forest = random_forest(rng, 12, 5, n_outputs, width, categories=[1, 3])
-    model = make_model(forest, 5, n_outputs)
+    model = make_model(forest, 5, n_outputs, categories=[1, 3])
     X = random_table(rng, n_rows, 5)
     X[:, [1, 3]] = rng.integers(0, 255, (n_rows, 2))
     X[:, [1, 3]] = np.where(

@@ -55,7 +55,7 @@ def test_copies_change_nothing(how):
     before = dict(vars(model))
     other = how(model)
     assert vars(model) == before
-    assert other.get_params() == model.get_params()
+    np.testing.assert_equal(other.get_params(), model.get_params())
     np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(other.classes_, model.classes_)
 

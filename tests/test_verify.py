@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
-from arboost.ingest import Schema
 from arboost.model import Forest
 from arboost.serve import Predictor
+from leveled import schema_of
 
 THRESHOLDS = (-np.inf, 0.0, 1.0, np.inf)
 POINTS = (-np.inf, 0.0, 0.5, 2.0, np.inf)  # with NaN one value for each way through the thresholds
@@ -60,10 +60,10 @@ def forest(trees, width=1, outputs=None):
     )
 
 
-def model(trees, n_features, n_outputs=1, *, width=1, outputs=None, **changes):
+def model(trees, n_features, n_outputs=1, *, width=1, outputs=None, category=None, **changes):
     fields = {
         "forest": forest(trees, width, outputs),
-        "schema": Schema(names=None, n_features=n_features),
+        "schema": schema_of([255 if f == category else 0 for f in range(n_features)]),
         "base_score": np.zeros(n_outputs),
         "link": "identity",
         "classes": None,
@@ -78,7 +78,7 @@ def model(trees, n_features, n_outputs=1, *, width=1, outputs=None, **changes):
 
 def largest_fall(subject, feature, direction, output=0):
     """Return how far a score falls at most where the feature grows, over all ways of a row."""
-    splits = subject.forest.feature[subject.forest.level_set >= 0]
+    splits = np.flatnonzero(subject.schema.categorical)
     others = [
         (*((*LEVELS, OTHER) if f in splits else POINTS), np.nan)
         for f in range(subject.schema.n_features)
@@ -142,7 +142,7 @@ def test_against_all_rows(trees, direction):
     direction=st.sampled_from([-1, 1]),
 )
 def test_against_all_rows_with_a_category(trees, direction):
-    subject = model(trees, 3)
+    subject = model(trees, 3, category=1)
     for proof in subject.verify_monotone({0: direction, 2: direction}):
         assert_right(subject, proof, proof.feature)
 

@@ -32,6 +32,8 @@ SECTION = re.compile(r"(    Parameters\n    -{10}\n)(.*?)(    Attributes\n    -{
 
 def default(param: Param) -> str:
     """Return the default as source code."""
+    if param.default != param.default:
+        return 'float("nan")'
     return f'"{param.default}"' if isinstance(param.default, str) else repr(param.default)
 
 

@@ -1,21 +1,15 @@
-// Bindings of ingest and binning: Columns, quantiles, encode, Codes.
+// Bindings of binning: quantiles, encode, Codes.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
-#include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "../arrow.h"
 #include "../bin/encode.h"
 #include "../bin/plan.h"
 #include "../bin/quantiles.h"
@@ -27,150 +21,8 @@
 namespace arboost::bindings {
 namespace {
 
-using Values = nb::ndarray<nb::ro, nb::device::cpu>;
-using Mask = nb::ndarray<const bool, nb::ndim<1>, nb::device::cpu>;
 using Index = nb::ndarray<const RowId, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-Type type_of(nb::dlpack::dtype dtype) {
-  using Code = nb::dlpack::dtype_code;
-  const auto code = static_cast<Code>(dtype.code);
-  const auto pick = [&](Type b8, Type b16, Type b32, Type b64) {
-    switch (dtype.bits) {
-      case 8:
-        return b8;
-      case 16:
-        return b16;
-      case 32:
-        return b32;
-      case 64:
-        return b64;
-      default:
-        return Type::null;
-    }
-  };
-  Type type = Type::null;
-  if (code == Code::Bool) type = pick(Type::boolean, Type::null, Type::null, Type::null);
-  if (code == Code::Int) type = pick(Type::int8, Type::int16, Type::int32, Type::int64);
-  if (code == Code::UInt) type = pick(Type::uint8, Type::uint16, Type::uint32, Type::uint64);
-  if (code == Code::Float) type = pick(Type::null, Type::float16, Type::float32, Type::float64);
-  if (type == Type::null || dtype.lanes != 1)
-    throw nb::type_error("A column must be of numbers of at most 64 bits, or of bool.");
-  return type;
-}
-
-void check_length(const Columns& table, std::size_t length, const char* what) {
-  if (length == table.n_rows) return;
-  throw std::invalid_argument(std::string(what) + " has " + std::to_string(length) +
-                              " rows, but the table has " + std::to_string(table.n_rows) + ".");
-}
-
-Column make_column(const Values& values, std::size_t n_rows, std::size_t axis_offset) {
-  Column column;
-  column.type = type_of(values.dtype());
-  const auto size = static_cast<std::ptrdiff_t>(item_size(column.type));
-  column.stride = values.stride(0) * size;
-  if (n_rows == 0) return column;
-  const std::ptrdiff_t across = values.ndim() == 2 ? values.stride(1) * size : 0;
-  Piece piece;
-  piece.end = n_rows;
-  piece.values = static_cast<const std::byte*>(values.data()) +
-                 static_cast<std::ptrdiff_t>(axis_offset) * across;
-  column.pieces.push_back(piece);
-  return column;
-}
-
-void add(Columns& table, const Values& values, const std::optional<Mask>& mask) {
-  if (values.ndim() != 1) throw std::invalid_argument("A column must have one dimension.");
-  check_length(table, values.shape(0), "A column");
-  Column column = make_column(values, table.n_rows, 0);
-  if (mask) {
-    check_length(table, mask->shape(0), "A mask");
-    for (Piece& piece : column.pieces) {
-      piece.mask = reinterpret_cast<const std::uint8_t*>(mask->data());
-      piece.mask_stride = mask->stride(0);
-    }
-    table.owners.push_back(std::make_shared<Mask>(*mask));
-  }
-  table.owners.push_back(std::make_shared<Values>(values));
-  table.columns.push_back(std::move(column));
-}
-
-void add_matrix(Columns& table, const Values& values) {
-  if (values.ndim() != 2) throw std::invalid_argument("A matrix must have two dimensions.");
-  check_length(table, values.shape(0), "A matrix");
-  table.owners.push_back(std::make_shared<Values>(values));
-  table.columns.reserve(table.columns.size() + values.shape(1));
-  for (std::size_t c = 0; c < values.shape(1); ++c)
-    table.columns.push_back(make_column(values, table.n_rows, c));
-}
-
-void add_sparse(Columns& table, const Index& rows, const Values& values, double fill) {
-  if (values.ndim() != 1) throw std::invalid_argument("A column must have one dimension.");
-  if (values.shape(0) != rows.size())
-    throw std::invalid_argument("A sparse column needs as many rows as values.");
-  const RowId* first = rows.data();
-  const auto wrong = [](RowId a, RowId b) { return a >= b; };
-  if (std::adjacent_find(first, first + rows.size(), wrong) != first + rows.size())
-    throw std::invalid_argument("The rows of a sparse column must ascend.");
-  if (rows.size() > 0 && first[rows.size() - 1] >= table.n_rows)
-    throw std::invalid_argument("A sparse column has a row beyond the table.");
-  Column column;
-  column.type = type_of(values.dtype());
-  column.stride = values.stride(0) * static_cast<std::ptrdiff_t>(item_size(column.type));
-  column.sparse = {first, static_cast<const std::byte*>(values.data()), rows.size(), fill};
-  table.owners.push_back(std::make_shared<Index>(rows));
-  table.owners.push_back(std::make_shared<Values>(values));
-  table.columns.push_back(std::move(column));
-}
-
-void set_missing(Columns& table, double value) {
-  for (Column& column : table.columns) column.missing = value;
-}
-
-void extend(Columns& table, const Columns& other) {
-  check_length(table, other.n_rows, "The other table");
-  const Columns more = other;  // a copy first: a table may extend itself
-  table.columns.insert(table.columns.end(), more.columns.begin(), more.columns.end());
-  table.owners.insert(table.owners.end(), more.owners.begin(), more.owners.end());
-}
-
-Columns pick(const Columns& table, const std::vector<std::size_t>& indices) {
-  Columns result;
-  result.n_rows = table.n_rows;
-  result.owners = table.owners;
-  for (const std::size_t i : indices) result.columns.push_back(table.columns.at(i));
-  return result;
-}
-
-// (columns or None, [(name, format)], indices of columns that are not numbers, a table or not)
-using ArrowAnswer =
-    std::tuple<std::optional<Columns>, std::vector<std::pair<std::string, std::string>>,
-               std::vector<std::size_t>, bool>;
-
-ArrowAnswer from_arrow(const nb::capsule& capsule) {
-  auto* stream =
-      static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
-  if (stream == nullptr) throw nb::python_error();
-  ArrowImport import = import_arrow(*stream);
-  std::vector<std::pair<std::string, std::string>> fields;
-  for (std::size_t i = 0; i < import.names.size(); ++i)
-    fields.emplace_back(std::move(import.names[i]), std::move(import.formats[i]));
-  std::optional<Columns> columns;
-  if (import.unsupported.empty()) columns = std::move(import.table);
-  return {std::move(columns), std::move(fields), std::move(import.unsupported), import.is_table};
-}
-
-// numpy array that owns a vector.
-template <class T>
-using Owned = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-template <class T>
-Owned<T> to_numpy(std::vector<T> values) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Owned<T>(owned->data(), {owned->size()}, owner);
-}
 
 Rows rows_of(const Columns& table, const std::optional<Index>& rows) {
   if (!rows) return Rows(table.n_rows, nullptr);
@@ -313,27 +165,6 @@ nb::list arrays_of(nb::handle self) {
 
 void bind_bin(nb::module_& m) {
   using namespace nb::literals;
-
-  nb::class_<Columns>(m, "Columns", "Typed columns of a table: views, never copies.")
-      .def(
-          "__init__", [](Columns* self, std::size_t n_rows) { new (self) Columns{n_rows, {}, {}}; },
-          "n_rows"_a)
-      .def("add", &add, "values"_a.noconvert(), "mask"_a.noconvert().none() = nb::none(),
-           "Append a column; mask is True where a value is missing.")
-      .def("add_matrix", &add_matrix, "values"_a.noconvert(), "Append every column of a matrix.")
-      .def("add_sparse", &add_sparse, "rows"_a.noconvert(), "values"_a.noconvert(), "fill"_a,
-           "Append a column of values in some rows, ascending; all others have the value fill.")
-      .def("set_missing", &set_missing, "value"_a, "Make a value of all columns mean missing.")
-      .def("extend", &extend, "other"_a, "Append the columns of another table.")
-      .def("select", &pick, "indices"_a, "Table of the given columns, in that order.")
-      .def("inexact_columns", &arboost::inexact_columns,
-           "Indices of columns with integers that a float64 cannot hold.")
-      .def_static(
-          "from_arrow", &from_arrow, "stream"_a,
-          "(columns or None where some are not numbers, [(name, format)], indices of those, "
-          "whether the stream was a table and not a single column).")
-      .def_prop_ro("n_rows", [](const Columns& table) { return table.n_rows; })
-      .def_prop_ro("n_columns", [](const Columns& table) { return table.columns.size(); });
 
   constexpr auto own = nb::rv_policy::automatic;  // arrays that know what keeps them alive
   nb::class_<Codes>(m, "Codes", "A binned table.")

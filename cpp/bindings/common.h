@@ -23,17 +23,18 @@ using Vector = Array<T, nb::ndim<1>>;
 
 // Arrays that take over the memory of vectors.
 template <class T, int dimensions = 1>
-using NewArray = nb::ndarray<nb::numpy, T, nb::ndim<dimensions>>;
+using Owned = nb::ndarray<nb::numpy, T, nb::ndim<dimensions>>;
 
 template <int dimensions, class T>
-NewArray<T, dimensions> array_of(std::vector<T> values, std::initializer_list<std::size_t> shape) {
+Owned<T, dimensions> to_numpy(std::vector<T> values, std::initializer_list<std::size_t> shape) {
   auto* kept = new std::vector<T>(std::move(values));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return NewArray<T, dimensions>(kept->data(), shape, owner);
+  return Owned<T, dimensions>(kept->data(), shape, owner);
 }
 template <class T>
-NewArray<T> array_of(const std::vector<T>& values) {
-  return array_of<1>(values, {values.size()});
+Owned<T> to_numpy(std::vector<T> values) {
+  const std::size_t size = values.size();
+  return to_numpy<1>(std::move(values), {size});
 }
 
 // Called now and then by the thread that came from Python, while it does not hold the GIL.

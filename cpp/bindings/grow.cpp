@@ -109,15 +109,15 @@ void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Cod
   self.trees.add(tree, codes, tree_rows, factor, {scores.data() + output, scores.shape(1)}, team);
 }
 
-NewArray<std::uint32_t> leaf_of_row(const TreeGrower& self) {
+Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {
   std::vector<std::uint32_t> leaf(self.n_training(), ~std::uint32_t{0});
   const TreeRows& rows = self.grower.rows();
   for (std::size_t i = 0; i < rows.n; ++i) leaf[rows.position(i)] = self.grower.leaf_of(i);
-  return array_of(leaf);
+  return to_numpy(leaf);
 }
 
-NewArray<double, 3> leaf_sums(TreeGrower& self, const Gradients& gradients, std::size_t output,
-                              int n_threads) {
+Owned<double, 3> leaf_sums(TreeGrower& self, const Gradients& gradients, std::size_t output,
+                           int n_threads) {
   self.check_gradients(gradients, output);
   const std::size_t n_nodes = self.trees.n_nodes(self.last());
   std::vector<double> sums;
@@ -126,7 +126,7 @@ NewArray<double, 3> leaf_sums(TreeGrower& self, const Gradients& gradients, std:
     Team team = self.team(8 * self.n_training(), n_threads);
     sums = self.grower.sums(gradients, output, team);
   }
-  return array_of<3>(std::move(sums), {n_nodes, self.trees.width, 2});
+  return to_numpy<3>(std::move(sums), {n_nodes, self.trees.width, 2});
 }
 
 void set_values(TreeGrower& self, const Array<double, nb::ndim<2>>& values) {
@@ -153,10 +153,10 @@ void each_array(Trees& trees, Use use) {
 nb::dict trees(const TreeGrower& self) {
   nb::dict result;
   each_array(self.trees,
-             [&](const char* name, const auto& array) { result[name] = array_of(array); });
+             [&](const char* name, const auto& array) { result[name] = to_numpy(array); });
   std::vector<std::uint64_t> words;
   for (const CodeSet& set : self.trees.sets) words.insert(words.end(), set.words, set.words + 4);
-  result["sets"] = array_of<2>(std::move(words), {self.trees.sets.size(), 4});
+  result["sets"] = to_numpy<2>(std::move(words), {self.trees.sets.size(), 4});
   return result;
 }
 

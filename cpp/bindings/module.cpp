@@ -8,6 +8,8 @@ namespace arboost::bindings {
 
 namespace nb = nanobind;
 
+void bind_table(nb::module_& m);
+void bind_text(nb::module_& m);
 void bind_bin(nb::module_& m);
 void bind_sketch(nb::module_& m);
 void bind_loss(nb::module_& m);
@@ -26,6 +28,8 @@ NB_MODULE(_core, m) {
   m.def(
       "instruction_set", [] { return arboost::kernels().name; },
       "Which variant of the kernels runs on this CPU: baseline, avx2 or avx512.");
+  arboost::bindings::bind_text(m);
+  arboost::bindings::bind_table(m);
   arboost::bindings::bind_bin(m);
   arboost::bindings::bind_sketch(m);
   arboost::bindings::bind_loss(m);

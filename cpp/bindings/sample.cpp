@@ -59,14 +59,14 @@ void bind_sample(nb::module_& m) {
           "positions",
           [](const Sample& self) {
             const std::uint32_t* p = self.positions.data();
-            return array_of(std::vector<std::uint32_t>(p, p + self.size));
+            return to_numpy(std::vector<std::uint32_t>(p, p + self.size));
           },
           "A copy of the rows, ascending.")
       .def(
           "weights",
           [](const Sample& self) {
             const float* w = self.weights_or_null();
-            return array_of(std::vector<float>(w, w == nullptr ? w : w + self.size));
+            return to_numpy(std::vector<float>(w, w == nullptr ? w : w + self.size));
           },
           "A copy of their weights; empty where all are 1.");
 }

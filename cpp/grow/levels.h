@@ -198,7 +198,7 @@ FeatureSplit find_set(const GainParams& p, const std::int64_t* feature_hist, std
 
 // From codes in scratch.bins and running sums over them in scratch.prefix, as small nodes have
 // them.
-FeatureSplit find_set_of_prefix(const GainParams& p, std::size_t n_codes, std::uint32_t n_bins,
+FeatureSplit find_set_listed(const GainParams& p, std::size_t n_codes, std::uint32_t n_bins,
                                 const std::int64_t* totals, double floor, SplitScratch& scratch) {
   const auto channels = static_cast<std::size_t>(p.channels);
   std::int64_t* own = scratch.sides.data();

@@ -159,7 +159,7 @@ FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size
                               : channels == 1 ? run(collect<1>, codes.column<std::uint8_t>(store))
                                               : run(collect<0>, codes.column<std::uint8_t>(store));
   if (codes.has_levels(feature))
-    return find_set_of_prefix(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
+    return find_set_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
   return find_split_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
 }
 

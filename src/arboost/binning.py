@@ -7,6 +7,7 @@ there is an edge between any two neighbouring values, and codes are ranks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 
 from arboost.backend import core, threads
 from arboost.bundling import storage_plan
-from arboost.ingest import Schema, Table, ingest, target
-from arboost.ingest import weights as checked_weights
+from arboost.ingest import Reading, Schema, Table, ingest
 from arboost.params import PARAMS
+from arboost.targets import target
+from arboost.targets import weights as checked_weights
 
 __all__ = ["Binned", "Dataset", "bin_table"]
 
@@ -50,9 +52,12 @@ class Binned:
             f'tree_method="{tree_method}". Make it with Dataset(..., tree_method="{tree_method}").'
         )
 
-    def encode(self, table: Table, n_threads: int) -> core.Codes:
-        """Codes of the rows of another table with the same columns."""
-        return core.encode(table.columns, None, list(self.edges), n_threads)
+    def encode(
+        self, table: Table, n_threads: int, rows: NDArray[np.uint32] | None = None
+    ) -> core.Codes:
+        """Codes of the rows of another table with the same columns, or of some of them."""
+        categorical = self.codes.is_category.astype(bool).tolist()
+        return core.encode(table.columns, rows, list(self.edges), n_threads, categorical)
 
 
 def bin_table(
@@ -67,6 +72,8 @@ def bin_table(
     max_conflict_rate: float = 0.0,
 ) -> Binned:
     """Return the binned rows of a table, ranked unless the tree method is "hist".
+
+    Every level of a category is a bin of its own, in the order of codes, whether it occurs or not.
 
     Parameters
     ----------
@@ -86,21 +93,32 @@ def bin_table(
     max_conflict_rate : float
         Share of the rows that a bundle of features may be wrong about.
     """
+    n_levels = table.schema.n_levels
     if tree_method != "hist":
-        ranks = core.rank(table.columns, rows, n_threads)
+        ranks = core.rank(table.columns, rows, n_threads, list(n_levels))
         return Binned(ranks, tuple(ranks.edges), table.schema)
     if weights is not None and (weights == weights[0]).all():
         weights = None  # so that edges do not depend on the rounding of sums of one same weight
-    edges = core.quantiles(table.columns, rows, weights, max_bins, n_threads)
+    if any(n_levels):
+        numbers = [f for f, levels in enumerate(n_levels) if levels == 0]
+        found = core.quantiles(table.columns.select(numbers), rows, weights, max_bins, n_threads)
+        of_numbers = iter(found)
+        edges = [
+            next(of_numbers) if levels == 0 else np.arange(0.5, levels - 1) for levels in n_levels
+        ]
+    else:
+        edges = core.quantiles(table.columns, rows, weights, max_bins, n_threads)
+    categorical = [n > 0 for n in n_levels]
     plan = storage_plan(
         table.columns,
         rows,
         edges,
+        categorical=categorical,
         bundling=bundling,
         max_conflict_rate=max_conflict_rate,
         n_threads=n_threads,
     )
-    codes = core.encode(table.columns, rows, edges, n_threads, plan=plan)
+    codes = core.encode(table.columns, rows, edges, n_threads, categorical, plan)
     return Binned(codes, tuple(edges), table.schema)
 
 
@@ -112,8 +130,8 @@ class Dataset:
     Parameters
     ----------
     X : table of shape (n_rows, n_features)
-        NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, or list of
-        lists. NaN and None are missing values.
+        NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
+        scipy.sparse, or list of lists. NaN and None are missing values.
     y : array of shape (n_rows,), optional
         Target: numbers or labels.
     sample_weight : array of shape (n_rows,), or float, optional
@@ -130,6 +148,10 @@ class Dataset:
     max_conflict_rate : float, default=0.0
         Share of the rows in which features that are bundled may both be away from their most
         frequent value; only the first of them then counts.
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Columns that are categories whatever their type.
+    missing : float, default=float("nan")
+        A number that means missing, beside NaN.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use.
 
@@ -142,6 +164,8 @@ class Dataset:
     max_bins : int
     max_conflict_rate : float
     tree_method : str
+    reading : arboost.ingest.Reading
+        What was said of the columns.
     n_rows, n_features : int
         Rows that were kept, and columns.
 
@@ -168,6 +192,8 @@ class Dataset:
         tree_method: str = "hist",
         bundling: bool = True,
         max_conflict_rate: float = 0.0,
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        missing: float = float("nan"),
         n_jobs: int | None = None,
     ) -> None:
         PARAMS["max_bins"].check(max_bins)
@@ -178,7 +204,11 @@ class Dataset:
                 f"tree_method is {tree_method!r}, but it must be one of {', '.join(TREE_METHODS)}."
             )
         PARAMS["n_jobs"].check(n_jobs)
-        table = ingest(X)
+        self.reading: Reading = Reading(
+            PARAMS["categorical_features"].check(categorical_features),
+            PARAMS["missing"].check(missing),
+        )
+        table = ingest(X, reading=self.reading)
         labels = None if y is None else target(y, table.n_rows)
         weight = checked_weights(sample_weight, table.n_rows)
         rows = None

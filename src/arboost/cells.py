@@ -23,7 +23,6 @@ from arboost.model import Forest, Model
 __all__ = ["Boxes", "Cells", "Leaves"]
 
 _ALL = np.uint64(2**64 - 1)
-_LAST_LEVELS = np.uint64(2**63 - 1)  # levels 192 to 254
 
 
 @dataclass(frozen=True)
@@ -98,8 +97,8 @@ class Cells:
         split = self.forest.is_split
         by_set = self.forest.level_set >= 0
         n_features = model.schema.n_features
-        self.is_category = np.zeros(n_features, np.bool_)
-        self.is_category[self.forest.feature[by_set]] = True
+        self._n_levels = model.schema.n_levels
+        self.is_category = np.array(model.schema.categorical, np.bool_)
         self.thresholds: list[NDArray[np.float64]] = []
         self.rank = np.zeros(self.forest.n_nodes, np.int64)
         for feature in range(n_features):
@@ -114,14 +113,19 @@ class Cells:
     def whole(self, features: NDArray[np.int64]) -> Boxes:
         """Return the box of everything, over some features."""
         levels = np.full((len(features), self.words), _ALL)
-        # What is no code of a level counts as missing, which has a bit of its own.
-        levels[self.is_category[features], -1] = _LAST_LEVELS
+        for place in np.flatnonzero(self.is_category[features]).tolist():
+            levels[place] = self._all_levels(int(features[place]))
         return Boxes(
             np.zeros(len(features), np.int64),
             self.last[features],
             np.ones(len(features), np.bool_),
             levels,
         )
+
+    def _all_levels(self, feature: int) -> NDArray[np.uint64]:
+        """Return the set of a category's levels; what is none of them counts as missing."""
+        known = np.arange(64 * self.words) < self._n_levels[feature]
+        return np.packbits(known, bitorder="little").view("<u8").astype(np.uint64)
 
     def leaves(self, tree: int) -> Leaves:
         """Return the leaves of a tree."""

@@ -55,6 +55,12 @@ def monotone_directions(
                 "one of -1, 0 and 1 for each feature, or a dict with the constrained ones."
             )
         directions = list(given)
+    for place, direction in enumerate(directions):
+        if direction and schema.levels_of(place) is not None:
+            raise ValueError(
+                f"{name} names the feature {feature_label(place, schema)!r}, but that is a "
+                "category, whose levels have no order. Leave it out, or pass it as numbers."
+            )
     return directions if any(directions) else []
 
 

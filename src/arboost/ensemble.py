@@ -125,8 +125,9 @@ class Training:
     def digests(self) -> dict[str, str]:
         """Return fingerprints of the data that the fit was given, by what they are of."""
         data = self.data
+        codes = data.binned.codes
         found = {
-            "X": digest(*data.binned.codes.arrays, *data.binned.edges, data.rows),
+            "X": digest(*codes.arrays, codes.is_category, *data.binned.edges, data.rows),
             "y": digest(data.target.y),
             "weights of the rows": digest(data.target.weight),
             "init_model": digest(data.start),

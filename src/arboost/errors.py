@@ -13,15 +13,21 @@ __all__ = [
     "DeviceError",
     "ModelFileError",
     "SchemaError",
+    "column_type_message",
     "dimensions_message",
+    "free_text_message",
     "inexact_message",
     "listing",
+    "mixed_message",
     "name_types_message",
     "names_message",
-    "not_numbers_message",
+    "number_text_message",
+    "object_message",
+    "other_type_message",
     "series_message",
-    "string_message",
     "twice_message",
+    "unknown_features_message",
+    "unseen_message",
 ]
 
 
@@ -78,13 +84,85 @@ def series_message(series: object) -> str:
     )
 
 
-def not_numbers_message(columns: Iterable[tuple[object, str]]) -> str:
-    """Say which columns, given as (name, type), are not of numbers, and what to do."""
+def column_type_message(columns: Iterable[tuple[object, str]]) -> str:
+    """Say which columns, given as (name, type), cannot be used, and what to do."""
     shown = listing(f"{name!r} ({kind})" for name, kind in columns)
     return (
-        f"X has columns that are not numbers: {shown}. Columns must be numbers or booleans. "
-        "Turn categories into numbers with sklearn.preprocessing.OrdinalEncoder, dates into "
-        "numbers of days or seconds, numbers stored as text or objects into floats; or drop them."
+        f"X has columns of types that cannot be used: {shown}. Columns must be numbers, booleans, "
+        "decimals, dates and times, or categories: strings, or what categorical_features names. "
+        "Take nested values apart into columns of their own, turn others into numbers or strings; "
+        "or drop them."
+    )
+
+
+def mixed_message(column: object, one: object, other: object) -> str:
+    """Say that a column holds values of two kinds."""
+    return (
+        f"The column {column!r} of X holds values of several kinds, among them "
+        f"{one!r} ({type(one).__name__}) and {other!r} ({type(other).__name__}), so that they "
+        "cannot be compared. Turn all of them into strings, or all into numbers."
+    )
+
+
+def object_message(column: object, error: object) -> str:
+    """Say that a column of objects is of neither numbers nor strings."""
+    return (
+        f"The column {column!r} of X holds objects that are neither numbers nor strings: {error}. "
+        "Take nested values apart into columns of their own, turn others into numbers or strings; "
+        "or drop the column."
+    )
+
+
+def free_text_message(column: str, n_levels: int, n_values: int) -> str:
+    """Say that a column of strings is no category, and what to do."""
+    return (
+        f"The column {column} of X looks like free text or a key, not like a category: its "
+        f"{n_values} strings have {n_levels} distinct values. Drop it, turn it into numbers, or "
+        "name it in categorical_features if its values do come again."
+    )
+
+
+def number_text_message(column: str, example: str) -> str:
+    """Say that all strings of a column are numbers."""
+    return (
+        f"All strings in the column {column} of X are numbers, such as {example!r}, but strings "
+        "are categories, which have no order. Convert the column to numbers, or name it in "
+        "categorical_features if that is what they are."
+    )
+
+
+def other_type_message(column: str, fitted: str, given: str) -> str:
+    """Say that a column is of another type than in fit."""
+    words = {
+        "string": "strings",
+        "number": "numbers",
+        "datetime": "dates or datetimes",
+        "duration": "durations",
+        "time": "times of day",
+    }
+    return (
+        f"The column {column} of X holds {words[given]}, but it held {words[fitted]} in fit. "
+        f"Convert it to {words[fitted]}, as in fit."
+    )
+
+
+def unseen_message(column: str, n_values: int, n_levels: int) -> str:
+    """Say that a category has not one value that the model knows."""
+    return (
+        f"None of the {n_values} values in the column {column} of X is among the {n_levels} levels "
+        "of fit, so all of them count as missing. Check that it is the same column, written alike."
+    )
+
+
+def unknown_features_message(
+    unknown: Iterable[object], names: Collection[str] | None, n_features: int
+) -> str:
+    """Say which entries of categorical_features are no columns."""
+    known = "no names" if names is None else f"the names {listing(map(repr, names))}"
+    return (
+        f"categorical_features has entries that are no columns of X: "
+        f"{listing(map(repr, unknown))}. X has {known}, and indices from 0 to {n_features - 1}. "
+        "Use those."
     )
 
 
@@ -131,15 +209,7 @@ def name_types_message(names: Iterable[object]) -> str:
 def inexact_message(columns: Iterable[object]) -> str:
     """Say which columns lose digits, and what to do."""
     return (
-        f"X has integers of 2**53 or beyond in the columns {listing(map(repr, columns))}. Values "
-        "are compared as float64, which cannot tell such neighbours apart: subtract an offset, or "
-        "split the digits over two columns."
-    )
-
-
-def string_message(place: Iterable[int], value: object) -> str:
-    """Say where among objects a string was found."""
-    return (
-        f"X[{', '.join(map(str, place))}] is {value!r}, but an argument must be numeric, not a "
-        "string: turn it into a number, for example with sklearn.preprocessing.OrdinalEncoder."
+        f"X has integers of 2**53 or beyond, or times finer than some 0.2 microseconds, in the "
+        f"columns {listing(columns)}. Values are compared as float64, which cannot tell such "
+        "neighbours apart: subtract an offset, or split the digits over two columns."
     )

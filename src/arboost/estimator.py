@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from arboost import previous
+from arboost import automatic, previous
 from arboost.backend import threads
 from arboost.explain import importances
-from arboost.ingest import Schema, Table
+from arboost.ingest import Reading, Schema, Table
 from arboost.inputs import Part, Rows, training_rows, validation_rows, weighted_target
 from arboost.losses import Loss
 from arboost.model import Model
@@ -29,7 +29,8 @@ from arboost.predict import answer, probabilities, table_scores
 from arboost.recipe import Recipe
 from arboost.serve import Predictor
 from arboost.targets import class_factors, codes_of, encode_labels, numbers_of
-from arboost.trainer import Job, Outcome, check_validation, run, split_rows
+from arboost.trainer import Job, Outcome, check_validation, run, search_splits, split_rows
+from arboost.validation import Split
 from arboost.verify import MonotoneProof
 
 __all__ = ["Task", "TreeClassifier", "TreeEnsemble", "TreeRegressor", "store"]
@@ -91,8 +92,10 @@ class TreeEnsemble(BaseEstimator):
         Parameters
         ----------
         X : table of shape (n_rows, n_features), or arboost.Dataset
-            NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, or list
-            of lists. NaN and None are missing values. A Dataset brings its own y and weights.
+            NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
+            scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and
+            times, or categories. NaN and None are missing values. A Dataset brings its own y and
+            weights.
         y : array of shape (n_rows,)
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 count as absent.
@@ -114,13 +117,16 @@ class TreeEnsemble(BaseEstimator):
         -------
         self
         """
-        params = self._params()
+        given = self._params()
         old = None if init_model is None else previous.previous_model(init_model)
-        rows = training_rows(X, y, sample_weight, None if old is None else old.schema)
+        schema = None if old is None else old.schema
+        rows = training_rows(X, y, sample_weight, schema, self._reading(given))
         held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
-        check_validation(params, has_validation=held_out is not None, groups=groups)
+        has_validation = held_out is not None
+        params = automatic.resolve(given, len(rows.y), has_validation=has_validation)
+        check_validation(params, has_validation=has_validation, groups=groups)
         task = self._task(rows.y, None if old is None else old.classes)
-        recorded = self._record(params)
+        recorded = self._record(params | {"n_estimators": given["n_estimators"]})
         outcome = Outcome.of_one_class()
         if not task.is_constant:
             loss = self._loss(params, task)
@@ -128,7 +134,10 @@ class TreeEnsemble(BaseEstimator):
                 previous.check_continues(old, task.kind, params, loss.link, loss.n_outputs)
             recipe = self._recipe(params, loss, rows.schema)
             train, validation = self._parts(params, rows, held_out, task, loss, old)
-            if validation is None and params["n_iter_no_change"] is not None:
+            search: tuple[Split, ...] = ()
+            if automatic.finds_rounds(given, params, has_validation=has_validation):
+                search = search_splits(train, params, task.kind, groups)
+            elif validation is None and params["n_iter_no_change"] is not None:
                 train, validation = split_rows(train, params, task.kind, groups)
             outcome = run(
                 Job(
@@ -137,6 +146,7 @@ class TreeEnsemble(BaseEstimator):
                     record=recorded,
                     train=train,
                     validation=validation,
+                    search=search,
                     old=old,
                     callbacks=tuple(callbacks),
                     checkpoint=checkpoint,
@@ -180,6 +190,9 @@ class TreeEnsemble(BaseEstimator):
         params = check(given, self._TABLE)
         self._check_together(params)
         return params
+
+    def _reading(self, params: dict[str, Any]) -> Reading:
+        return Reading(params["categorical_features"], params["missing"])
 
     def _record(self, params: dict[str, Any]) -> dict[str, Any]:
         kept = {name: value for name, value in params.items() if name not in _NOT_IN_MODEL}
@@ -264,6 +277,8 @@ class TreeEnsemble(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
         return tags
 
 

@@ -1,19 +1,21 @@
-"""Any table -> `Table` (columns without copies) + `Schema`; the only file that knows dataframes.
+"""Any table -> `Table` (columns that the core reads) + `Schema`.
 
-    NumPy array -----------------> one view of the matrix
-    pandas ----------------------> one view for each column
-    Polars, PyArrow, Arrow stream -> the chunks as they are
-    lists -----------------------> NumPy array
+    NumPy array, list of lists ------> `columns`
+    Polars, PyArrow, Arrow stream ---> `columns`       } Raw -> numbers, and codes of levels
+    pandas --------------------------> `frames`
+    scipy.sparse --------------------> `sparse`
 
-NaN, None, NA and masked values are missing. Nothing here imports a dataframe library: a user who
-passes a dataframe has imported it already.
+Numbers are not copied. Strings and whatever the user names are categories: columns of level codes,
+whose levels the schema keeps. NaN, None, NA, masked values and the number `missing` are missing.
+Only these files know dataframes, and none of them imports a dataframe library: a user who passes a
+dataframe has imported it already.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,36 +24,73 @@ from numpy.typing import NDArray
 
 from arboost import errors
 from arboost.backend import core
+from arboost.columns import Raw, from_arrow, from_numpy
 from arboost.errors import DataWarning, SchemaError
+from arboost.frames import from_pandas
+from arboost.levels import Levels
+from arboost.schema import Schema
+from arboost.sparse import from_scipy, is_sparse
 
-__all__ = ["Schema", "Table", "ingest", "target", "weights"]
+__all__ = ["MAX_LEVELS", "Reading", "Schema", "Table", "ingest", "level_column"]
 
-_NUMBERS = "biuf"  # kinds of NumPy dtypes that columns may have
-_TABLE_DIMENSIONS = 2
-_WIDEST = 8  # bytes of a value that the core can read
-_SMALL = 100_000  # values that are faster copied than looked at column by column
+# Categories of up to so many levels are split by sets of them; with more, numbers take their place.
+MAX_LEVELS = 255
 
-# Arrow formats that users meet, as the message calls them.
-_ARROW_TYPES = {
-    "u": "string",
-    "U": "string",
-    "vu": "string",
-    "z": "binary",
-    "Z": "binary",
-    "vz": "binary",
-    "d": "decimal",
-    "t": "date or time",
-    "+": "nested",
-    "dictionary": "categorical",
-}
+# A column of strings that nobody calls a category is free text, of no use to trees, where more of
+# its values are distinct than both of these.
+_FREE_TEXT_LEVELS = 1000
+_FREE_TEXT_SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class Schema:
-    """Names (None where the table had none) and number of the columns of a fit."""
+class Reading:
+    """What the user says of the columns of a fit.
 
-    names: tuple[str, ...] | None
-    n_features: int
+    Attributes
+    ----------
+    categorical_features : "from_dtype", or list of names, of indices or of truth values
+        Categories beside those whose type says so.
+    missing : float
+        A number that means missing, beside NaN.
+    """
+
+    categorical_features: Any = "from_dtype"
+    missing: float = math.nan
+
+    def categories(self, names: tuple[str, ...] | None, n_features: int) -> set[int]:
+        """Return the features that `categorical_features` names."""
+        given = self.categorical_features
+        if isinstance(given, str):
+            return set()
+        if given and all(isinstance(one, bool) for one in given):
+            if len(given) != n_features:
+                raise ValueError(
+                    f"categorical_features has {len(given)} truth values, but X has {n_features} "
+                    "columns. Pass one for each column, or the names of the categories."
+                )
+            return {i for i, one in enumerate(given) if one}
+        place = {} if names is None else {name: i for i, name in enumerate(names)}
+        places = [
+            place.get(one) if isinstance(one, str) else _place(one, n_features) for one in given
+        ]
+        unknown = [one for one, i in zip(given, places, strict=True) if i is None]
+        if unknown:
+            raise ValueError(errors.unknown_features_message(unknown, names, n_features))
+        return {i for i in places if i is not None}
+
+    def check_follows(self, known: Reading, source: str) -> None:
+        """Raise ValueError where this asks for something else than what a source was made with.
+
+        What is left at its default follows the source.
+        """
+        for name in ("categorical_features", "missing"):
+            asked, made = getattr(self, name), getattr(known, name)
+            is_default = asked == "from_dtype" or (name == "missing" and math.isnan(asked))
+            if not is_default and asked != made:
+                raise ValueError(
+                    f"{name}={asked!r} is not allowed: {source} was made with {name}={made!r}. "
+                    "Make the two equal, or leave it at its default here."
+                )
 
 
 @dataclass(frozen=True)
@@ -67,264 +106,176 @@ class Table:
         return int(self.columns.n_rows)
 
 
-def ingest(X: object, schema: Schema | None = None, *, caller: str = "Model") -> Table:
+def ingest(
+    X: object,
+    schema: Schema | None = None,
+    *,
+    reading: Reading | None = None,
+    caller: str = "Model",
+) -> Table:
     """Return the columns of X; with a schema, in its order.
 
     Parameters
     ----------
     X : table of shape (n_rows, n_features)
-        NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, or list of
-        lists. Columns are numbers or booleans.
+        NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
+        scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and times,
+        or categories.
     schema : Schema, optional
-        What the model was fitted on. Columns with names are matched by name, others by position.
+        What the model was fitted on. Columns with names are matched by name, others by position;
+        levels by value.
         Without a schema the table is one to fit on, and must have a row.
+    reading : Reading, optional
+        What the user says of a table to fit on.
     caller : str
         Who the messages say expects the features of the schema.
 
     Raises
     ------
     ValueError, TypeError
-        Where X is no table of numbers.
+        Where X is no table, or a column of a type that cannot be used.
     SchemaError
         Where X has other columns than the schema.
     """
-    columns, names = _read(X)
-    n_rows, n_columns = columns.n_rows, columns.n_columns
+    raw = _read(X)
+    n_rows, n_columns = raw.columns.n_rows, raw.columns.n_columns
     if n_columns == 0:
         raise ValueError(
             f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required."
         )
     if schema is not None:
-        return Table(_match(columns, names, schema, caller), schema)
+        return Table(_apply(_match(raw, schema, caller), schema), schema)
     if n_rows == 0:
         raise ValueError(
             f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
             "required."
         )
-    inexact = columns.inexact_columns()
-    if inexact:
-        shown = inexact if names is None else [names[i] for i in inexact]
-        warnings.warn(errors.inexact_message(shown), DataWarning, stacklevel=2)
-    return Table(columns, Schema(names, n_columns))
+    return Table(raw.columns, _learn(raw, Reading() if reading is None else reading))
 
 
-def target(y: object, n_rows: int) -> NDArray[Any]:
-    """Return y as a 1-D array of n_rows values, none of them missing or infinite.
-
-    Labels keep their type: what they mean is for the estimator to say.
-    """
-    if y is None:
-        raise ValueError(
-            "fit requires y to be passed, but the target y is None. Pass one value for each row."
-        )
-    array = _vector(y)
-    if array.shape[1:] == (1,):
-        from sklearn.exceptions import DataConversionWarning
-
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape of "
-            "y to (n_samples,), for example using ravel().",
-            DataConversionWarning,
-            stacklevel=3,
-        )
-        array = array.ravel()
-    if array.ndim != 1:
-        raise ValueError(
-            f"y should be a 1d array, got an array of shape {array.shape} instead. Pass one value "
-            "for each row."
-        )
-    _check_length("y", len(array), n_rows)
-    _check_target_values(array)
-    return array
+def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
+    """Return the codes of levels, -1 for missing, as a table of one column."""
+    narrow = np.min_scalar_type(-int(codes.max(initial=0)) - 1)
+    column = core.Columns(n_rows)
+    column.add(codes.astype(narrow))
+    column.set_missing(-1.0)
+    return column
 
 
-def weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
-    """Return n_rows finite weights of at least 0, not all of them 0; None stays None."""
-    if sample_weight is None:
-        return None
-    try:
-        array = np.asarray(_vector(sample_weight), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"sample_weight must be numbers, one for each row, but {error}. Pass floats."
-        ) from error
-    if array.ndim == 0:
-        array = np.full(n_rows, float(array))
-    if array.ndim != 1:
-        raise ValueError(
-            f"sample_weight has the shape {array.shape}, but it must be 1-D: one weight for each "
-            "row. Pass a 1-D array."
-        )
-    _check_length("sample_weight", len(array), n_rows)
-    bad = ~((array >= 0) & np.isfinite(array))
-    if bad.any():
-        first = int(bad.argmax())
-        raise ValueError(
-            f"sample_weight has {int(bad.sum())} values that are negative, NaN or infinite, the "
-            f"first {array[first]} in row {first}. Weights must be finite and at least 0; give a "
-            "row the weight 0 to leave it out."
-        )
-    if not array.any():
-        raise ValueError(
-            "All values of sample_weight are zero, so there is nothing to learn from. At least one "
-            "weight must be above 0."
-        )
-    return np.ascontiguousarray(array)
-
-
-def _read(X: object) -> tuple[core.Columns, tuple[str, ...] | None]:
-    """Return the columns of any table, and their names where all are strings."""
+def _read(X: object) -> Raw:
+    """Return the columns of any table."""
     if isinstance(X, np.ndarray):
-        return _from_numpy(X), None
-    if _is_sparse(X):
-        raise TypeError(
-            f"X is a sparse table ({type(X).__name__}), but only dense ones are supported. Use "
-            "X.toarray(), or a table of the columns that matter."
-        )
+        return from_numpy(X)
+    if is_sparse(X):
+        return from_scipy(X)
     pandas = sys.modules.get("pandas")
     if pandas is not None:
         if isinstance(X, pandas.DataFrame):
-            return _from_pandas(X, pandas.arrays)
+            return from_pandas(X, pandas)
         if isinstance(X, pandas.Series):
             raise ValueError(errors.series_message(X))
     if hasattr(X, "__arrow_c_stream__"):
-        return _from_arrow(X)
-    return _from_numpy(_as_array(X)), None
+        return from_arrow(X)
+    return from_numpy(_as_array(X))
 
 
-def _from_numpy(X: NDArray[Any]) -> core.Columns:
-    if X.ndim != _TABLE_DIMENSIONS:
-        raise ValueError(errors.dimensions_message(X))
-    columns = core.Columns(X.shape[0])
-    if isinstance(X, np.ma.MaskedArray):
-        mask = np.ma.getmaskarray(X)
-        for i, column in enumerate(_native(X.data).T):
-            columns.add(column, mask[:, i])
-        return columns
-    columns.add_matrix(_native(X))
-    return columns
-
-
-def _native(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the array itself where the core can read it, else converted."""
-    dtype = values.dtype
-    if dtype.kind == "c":
-        raise ValueError(
-            "Complex data not supported: columns must be real numbers. Pass X.real and X.imag as "
-            "columns of their own."
-        )
-    if dtype.kind == "O":
-        return _numbers_of_objects(values)
-    if dtype.kind not in _NUMBERS:
-        raise TypeError(
-            f"X is an array of {dtype}, but columns must be numbers or booleans. Convert it, for "
-            "example with X.astype(float)."
-        )
-    if dtype.itemsize > _WIDEST:
-        return values.astype(np.float64)  # long double: the core works with float64
-    if not dtype.isnative or any(stride % dtype.itemsize for stride in values.strides):
-        return values.astype(dtype.newbyteorder("="))
-    return values
-
-
-def _numbers_of_objects(values: NDArray[Any]) -> NDArray[np.float64]:
-    flat = values.ravel()
-    for i, value in enumerate(flat):
-        if isinstance(value, str | bytes):
-            place = np.unravel_index(i, values.shape)
-            raise TypeError(errors.string_message(map(int, place), value))
+def _as_array(X: Any) -> NDArray[Any]:
     try:
-        return values.astype(np.float64)
-    except TypeError:
-        numbers = np.array([np.nan if _is_missing(value) else value for value in flat], object)
-        return numbers.astype(np.float64).reshape(values.shape)
-
-
-def _as_array(X: object) -> NDArray[Any]:
-    try:
-        return np.asarray(X)
+        array = np.asarray(X)
+        # NumPy would write the numbers beside strings as strings.
+        return np.array(X, dtype=object) if array.dtype.kind in "US" else array
     except ValueError as error:
         raise ValueError(
             f"X is a {type(X).__name__} that is no table: {error}. Pass rows of equal length."
         ) from error
 
 
-def _from_pandas(frame: Any, arrays: Any) -> tuple[core.Columns, tuple[str, ...] | None]:
-    nullable = (arrays.IntegerArray, arrays.FloatingArray, arrays.BooleanArray)
-    names = _names(list(frame.columns))
-    dtypes = list(frame.dtypes)
-    if frame.size <= _SMALL and len(set(dtypes)) == 1 and _is_number(dtypes[0]):
-        return _from_numpy(frame.to_numpy()), names
-    columns = core.Columns(len(frame))
-    bad = []
-    for (name, series), dtype in zip(frame.items(), dtypes, strict=True):
-        if _is_number(dtype):
-            columns.add(_native(series.to_numpy()))
-        elif hasattr(dtype, "pyarrow_dtype"):
-            stream = series.array.__arrow_array__().__arrow_c_stream__()
-            part, *_ = core.Columns.from_arrow(stream)
-            if part is None:
-                bad.append((name, str(dtype)))
-            else:
-                columns.extend(part)
-        elif isinstance(series.array, nullable):
-            columns.add(*_nullable(series))
-        else:
-            bad.append((name, str(dtype)))
-    if bad:
-        raise TypeError(errors.not_numbers_message(bad))
-    return columns, names
+def _learn(raw: Raw, reading: Reading) -> Schema:
+    """Return the schema of a table to fit on; its categories become columns of codes."""
+    n_columns = int(raw.columns.n_columns)
+    named = reading.categories(raw.names, n_columns)
+    _set_missing(raw, reading.missing)
+    inexact = sorted({*raw.columns.inexact_columns(), *raw.inexact})
+    if inexact:
+        message = errors.inexact_message([raw.label(i) for i in inexact])
+        warnings.warn(message, DataWarning, stacklevel=3)
+    levels: list[Levels | None] = [None] * n_columns
+    for i in sorted({*raw.texts, *raw.categories, *named}):
+        known, column = _learn_levels(raw, i)
+        if i in raw.texts and i not in raw.categories and i not in named:
+            _check_text(known, raw, i)
+        levels[i] = known
+        raw.columns.put(i, column)
+    return Schema(
+        names=raw.names,
+        n_features=n_columns,
+        levels=tuple(levels) if any(one is not None for one in levels) else (),
+        missing=reading.missing,
+        units=tuple(raw.units.get(i, "") for i in range(n_columns)) if raw.units else (),
+    )
 
 
-def _nullable(series: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the values and the mask of a nullable pandas column."""
-    array = series.array
-    if hasattr(array, "_data") and hasattr(array, "_mask"):  # no public name; anything else copies
-        return array._data, array._mask
-    return series.to_numpy(dtype=series.dtype.numpy_dtype, na_value=0), series.isna().to_numpy()
+def _learn_levels(raw: Raw, i: int) -> tuple[Levels, core.Columns]:
+    n_rows = int(raw.columns.n_rows)
+    if i in raw.texts:
+        levels, codes = Levels.of_text(raw.texts[i])
+        return levels, level_column(n_rows, codes)
+    stored = raw.columns.stored(i)
+    if stored is None:
+        levels, codes = Levels.of_numbers(raw.columns.read(i))
+        return levels, level_column(n_rows, codes)
+    rows, values, fill = stored
+    levels, _ = Levels.of_numbers(values if len(rows) == n_rows else np.append(values, fill))
+    return levels, _sparse_levels(n_rows, levels, rows, values, fill)
 
 
-def _from_arrow(X: Any) -> tuple[core.Columns, tuple[str, ...] | None]:
-    columns, fields, unsupported, is_table = core.Columns.from_arrow(X.__arrow_c_stream__())
-    if not is_table:
-        raise ValueError(errors.series_message(X))
-    if columns is None:
-        bad = [(fields[i][0], _arrow_type(fields[i][1])) for i in unsupported]
-        raise TypeError(errors.not_numbers_message(bad))
-    return columns, _names([name for name, _ in fields])
-
-
-def _arrow_type(given: str) -> str:
-    return _ARROW_TYPES.get(given) or _ARROW_TYPES.get(given[:1], given)
-
-
-def _names(given: Sequence[object]) -> tuple[str, ...] | None:
-    """Return the names where all are strings, None where none is; names must be unique."""
-    if len(set(given)) < len(given):
-        raise ValueError(errors.twice_message(given))
-    are_strings = [isinstance(name, str) for name in given]
-    if given and all(are_strings):
-        return tuple(str(name) for name in given)
-    if any(are_strings):
-        raise TypeError(errors.name_types_message(given))
-    return None
-
-
-def _match(
-    columns: core.Columns, names: tuple[str, ...] | None, schema: Schema, caller: str
+def _sparse_levels(
+    n_rows: int,
+    levels: Levels,
+    rows: NDArray[np.uint32],
+    values: NDArray[np.float64],
+    fill: float,
 ) -> core.Columns:
+    codes = levels.codes_of_numbers(np.append(values, fill))
+    column = core.Columns(n_rows)
+    column.add_sparse(rows, codes[:-1].copy(), float(codes[-1]))
+    column.set_missing(-1.0)
+    return column
+
+
+def _check_text(levels: Levels, raw: Raw, i: int) -> None:
+    """Refuse free text, and doubt numbers, in a column of strings that nobody calls a category."""
+    n_present = int(raw.texts[i].n_present)
+    if len(levels) > max(_FREE_TEXT_LEVELS, _FREE_TEXT_SHARE * n_present):
+        raise ValueError(errors.free_text_message(raw.label(i), len(levels), n_present))
+    shown = range(min(len(levels), _FREE_TEXT_LEVELS))
+    if shown and all(_is_number(str(levels.label(code))) for code in shown):
+        message = errors.number_text_message(raw.label(i), str(levels.label(0)))
+        warnings.warn(message, DataWarning, stacklevel=4)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _match(raw: Raw, schema: Schema, caller: str) -> Raw:
     """Return the columns in the order of the schema."""
+    names = raw.names
     if names is not None and schema.names is not None:
         if names == schema.names:
-            return columns
+            return raw
         place = {name: i for i, name in enumerate(names)}
         if place.keys() != set(schema.names):
             raise SchemaError(errors.names_message(names, schema.names))
-        return columns.select([place[name] for name in schema.names])
-    if columns.n_columns != schema.n_features:
+        return raw.select([place[name] for name in schema.names])
+    if raw.columns.n_columns != schema.n_features:
         raise SchemaError(
-            f"X has {columns.n_columns} features, but {caller} is expecting {schema.n_features} "
-            "features as input. Pass a table with the columns of fit."
+            f"X has {raw.columns.n_columns} features, but {caller} is expecting "
+            f"{schema.n_features} features as input. Pass a table with the columns of fit."
         )
     if schema.names is not None:
         message = f"X does not have valid feature names, but {caller} was fitted with feature names"
@@ -332,65 +283,60 @@ def _match(
     elif names is not None:
         message = f"X has feature names, but {caller} was fitted without feature names"
         warnings.warn(message, DataWarning, stacklevel=3)
-    return columns
+    return raw
 
 
-def _vector(values: Any) -> NDArray[Any]:
-    """Return y or weights as an array, whatever held them."""
-    dtype = getattr(getattr(values, "dtype", None), "numpy_dtype", None)
-    if dtype is not None and hasattr(values, "isna") and not values.isna().any():
-        return np.asarray(values.to_numpy(dtype=dtype))  # a nullable pandas column without NA
-    if isinstance(values, np.ma.MaskedArray):
-        if np.ma.getmaskarray(values).any():
-            raise ValueError("y and sample_weight must be complete, but some values are masked.")
-        return np.asarray(values.data)
-    array = np.asarray(values)
-    if array.dtype.kind in "US" and isinstance(values, list | tuple):
-        # NumPy writes a NaN among strings as the text "nan".
-        array = np.array(values, dtype=object)
-    return array
+def _apply(raw: Raw, schema: Schema) -> core.Columns:
+    """Return the columns as the fit saw its own: levels by value, times as times."""
+    _set_missing(raw, schema.missing)
+    for i in sorted({*schema.special, *raw.texts, *raw.units}):
+        levels = schema.levels_of(i)
+        fitted = schema.unit_of(i) or ("number" if levels is None else levels.kind)
+        given = raw.units.get(i) or ("string" if i in raw.texts else "number")
+        if fitted != given:
+            if not _is_all_missing(raw, i):
+                raise SchemaError(errors.other_type_message(schema.label(i), fitted, given))
+            empty = core.Columns(raw.columns.n_rows)
+            empty.add_missing()
+            raw.columns.put(i, empty)
+        elif levels is not None:
+            raw.columns.put(i, _apply_levels(raw, i, levels, schema))
+    return raw.columns
 
 
-def _check_target_values(y: NDArray[Any]) -> None:
-    kind = y.dtype.kind
-    if kind == "c":
-        raise ValueError("Complex data not supported: y must be real numbers or labels.")
-    if kind in "mMV":
-        raise TypeError(f"y is an array of {y.dtype}, but it must be numbers or labels.")
-    if kind == "f":
-        bad = ~np.isfinite(y)
-    elif kind == "O":
-        bad = np.array([_is_missing(value) or _is_infinite(value) for value in y], dtype=bool)
+def _apply_levels(raw: Raw, i: int, levels: Levels, schema: Schema) -> core.Columns:
+    n_rows = int(raw.columns.n_rows)
+    stored = None if i in raw.texts else raw.columns.stored(i)
+    if stored is not None and levels.statistic is None:
+        return _sparse_levels(n_rows, levels, *stored)
+    if i in raw.texts:
+        codes = levels.codes_of_text(raw.texts[i])
+        n_present = int(raw.texts[i].n_present)
     else:
-        return
-    if bad.any():
-        first = int(bad.argmax())
-        raise ValueError(
-            f"Input y contains {int(bad.sum())} missing or infinite values (NaN, None, inf), the "
-            f"first in row {first}. y must be complete: drop those rows from X and y."
-        )
+        numbers = raw.columns.read(i)
+        codes = levels.codes_of_numbers(numbers)
+        n_present = int(np.count_nonzero(~np.isnan(numbers)))
+    if n_present and (codes < 0).all():
+        message = errors.unseen_message(schema.label(i), n_present, len(levels))
+        warnings.warn(message, DataWarning, stacklevel=4)
+    if levels.statistic is None:
+        return level_column(n_rows, codes)
+    column = core.Columns(n_rows)
+    column.add(np.append(levels.statistic, np.nan)[codes])  # the code -1 is the last place
+    return column
 
 
-def _check_length(name: str, length: int, n_rows: int) -> None:
-    if length != n_rows:
-        raise ValueError(
-            f"X has {n_rows} rows, but {name} has {length} values. Pass one value for each row."
-        )
+def _is_all_missing(raw: Raw, i: int) -> bool:
+    if i in raw.texts:
+        return int(raw.texts[i].n_present) == 0
+    return bool(np.isnan(raw.columns.read(i)).all())
 
 
-def _is_number(dtype: object) -> bool:
-    return isinstance(dtype, np.dtype) and dtype.kind in _NUMBERS
+def _set_missing(raw: Raw, missing: float) -> None:
+    """Let a number mean missing in all columns of numbers; instants are no such numbers."""
+    if not math.isnan(missing):
+        raw.columns.set_missing(missing, sorted(raw.units))
 
 
-def _is_sparse(X: object) -> bool:
-    return hasattr(X, "nnz") and hasattr(X, "tocsr")
-
-
-def _is_missing(value: object) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
-
-
-def _is_infinite(value: object) -> bool:
-    return isinstance(value, float | np.floating) and bool(np.isinf(value))
+def _place(index: int, n_features: int) -> int | None:
+    return index % n_features if -n_features <= index < n_features else None

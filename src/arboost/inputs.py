@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import core
 from arboost.binning import Binned, Dataset
-from arboost.ingest import Schema, Table, ingest, target, weights
+from arboost.ingest import Reading, Schema, Table, ingest
 from arboost.losses import Target
 from arboost.recipe import EvaluationSet, TrainingSet
+from arboost.targets import target, weights
 
 __all__ = [
     "VALIDATION",
     "Part",
     "Rows",
     "build_sets",
+    "fold_sets",
     "training_rows",
     "validation_rows",
     "weighted_target",
@@ -88,10 +89,29 @@ class Part:
         )
 
 
-def training_rows(X: object, y: object, sample_weight: object, schema: Schema | None) -> Rows:
-    """Check what is to be learnt from; with the schema of a model whose training goes on."""
+def training_rows(
+    X: object,
+    y: object,
+    sample_weight: object,
+    schema: Schema | None = None,
+    reading: Reading | None = None,
+) -> Rows:
+    """Check what is to be learnt from.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As `fit` takes them.
+    schema : Schema, optional
+        That of a model whose training goes on.
+    reading : Reading, optional
+        What the parameters say of the columns.
+    """
+    reading = Reading() if reading is None else reading
     if not isinstance(X, Dataset):
-        table = ingest(X, schema)
+        if schema is not None:
+            _check_schema(reading, schema)
+        table = ingest(X, schema, reading=reading)
         if table.n_rows == 0:  # without a schema, ingest says so itself
             raise ValueError("X has no rows. Pass at least one row to train on.")
         return _table_rows(table, y, sample_weight)
@@ -100,6 +120,7 @@ def training_rows(X: object, y: object, sample_weight: object, schema: Schema | 
             "X is a Dataset, which holds bins instead of values, but init_model must score the "
             "values. Pass the table that the Dataset was made from."
         )
+    reading.check_follows(X.reading, "the Dataset")
     labels = X.y if y is None and X.y is not None else target(y, X.n_rows)
     weight = X.sample_weight
     if sample_weight is not None:
@@ -157,9 +178,35 @@ def build_sets(
     if isinstance(source, Dataset):
         codes = binned.codes
     else:
-        codes = core.encode(source.columns, rows, list(binned.edges), n_threads)
+        codes = binned.encode(source, n_threads, rows)
         rows = None
     return training, (EvaluationSet(VALIDATION, codes, validation.target, rows, validation.start),)
+
+
+def fold_sets(
+    part: Part, binned: Binned, fold: tuple[Index, Index], n_threads: int
+) -> tuple[TrainingSet, tuple[EvaluationSet, ...]]:
+    """Return the sets of one fold: some of the rows of one table to train on, others to measure.
+
+    Parameters
+    ----------
+    part : Part
+        All rows, in the order of the codes.
+    binned : Binned
+    fold : pair of uint32 arrays
+        Numbers of the rows to train on and of those to hold out, ascending.
+    n_threads : int
+    """
+    train, held_out = (part.take(rows) for rows in fold)
+    data = TrainingSet(binned, train.target, fold[0], train.start)
+    if binned.is_ranked:
+        rows: Index | None = fold[1]
+        codes = binned.codes
+    else:
+        # Every new tree is walked by all of them: side by side, 64 at once. Each row is held out
+        # once, so that the copies of all folds together are as large as the codes.
+        rows, codes = None, binned.codes.take(fold[1], n_threads)
+    return data, (EvaluationSet(VALIDATION, codes, held_out.target, rows, held_out.start),)
 
 
 def weighted_target(
@@ -178,6 +225,18 @@ def weighted_target(
                 "point. Only ratios of weights matter much: scale them up."
             )
     return Target(y, _summable(weight, "class weights times sample_weight"))
+
+
+def _check_schema(reading: Reading, schema: Schema) -> None:
+    """Raise ValueError where the parameters say other things of columns than a fitted model."""
+    reading.check_follows(Reading(reading.categorical_features, schema.missing), "init_model")
+    named = reading.categories(schema.names, schema.n_features)
+    strange = [schema.label(i) for i in sorted(named) if schema.levels_of(i) is None]
+    if strange:
+        raise ValueError(
+            f"categorical_features names {', '.join(strange)}, but init_model was fitted on "
+            "numbers there. Leave them out, or train a new model."
+        )
 
 
 def _table_rows(table: Table, y: object, sample_weight: object, suffix: str = "") -> Rows:

@@ -293,6 +293,9 @@ class Model:
         _require(self.base_score.ndim == 1 and self.n_outputs >= 1, "no base score")
         _require(np.all(np.isfinite(self.base_score)), "a base score that is not finite")
         self.forest.validate(self.schema.n_features, self.n_outputs)
+        split, by_set = self.forest.is_split, self.forest.level_set >= 0
+        is_category = np.array(self.schema.categorical, np.bool_)[self.forest.feature[split]]
+        _require(np.array_equal(is_category, by_set[split]), "sets for splits of no category")
         _require(self.trees_per_round >= 1, f"{self.trees_per_round} trees per round")
         _require(self.n_trees % self.trees_per_round == 0, "an unfinished round")
         names = self.schema.names

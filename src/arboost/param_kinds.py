@@ -82,11 +82,12 @@ class Integer(Param):
     high: int = _LARGEST_INT
     also: tuple[int, ...] = ()
     optional: bool = False
+    automatic: bool = False  # the word "auto" is allowed, too
 
     @property
     def type_name(self) -> str:
         """Type as the docstrings show it."""
-        return "int or None" if self.optional else "int"
+        return _number_type("int", self)
 
     @property
     def allowed(self) -> str:
@@ -96,12 +97,12 @@ class Integer(Param):
         else:
             text = f"an integer from {self.low} to {self.high}"
         text += "".join(f", or {value}" for value in self.also)
-        return text + (", or None" if self.optional else "")
+        return text + _beside_numbers(self)
 
-    def check(self, value: object) -> int | None:
-        """Return the number as an int, or None."""
-        if value is None and self.optional:
-            return None
+    def check(self, value: object) -> int | str | None:
+        """Return the number as an int; or None or "auto"."""
+        if _is_word(value, self):
+            return value  # type: ignore[return-value]
         # True is an Integral to Python, but as a count it is nearly always a slip.
         if not is_number(value, numbers.Integral):
             raise TypeError(self.message(value))
@@ -120,11 +121,12 @@ class Real(Param):
     low_open: bool = False
     high_open: bool = False
     optional: bool = False
+    automatic: bool = False  # the word "auto" is allowed, too
 
     @property
     def type_name(self) -> str:
         """Type as the docstrings show it."""
-        return "float or None" if self.optional else "float"
+        return _number_type("float", self)
 
     @property
     def allowed(self) -> str:
@@ -134,12 +136,12 @@ class Real(Param):
             text += f" above {self.low:g}" if self.low_open else f" of at least {self.low:g}"
         if self.high < math.inf:
             text += f" and below {self.high:g}" if self.high_open else f" and at most {self.high:g}"
-        return text + (", or None" if self.optional else "")
+        return text + _beside_numbers(self)
 
-    def check(self, value: object) -> float | None:
-        """Return the number as a float, or None."""
-        if value is None and self.optional:
-            return None
+    def check(self, value: object) -> float | str | None:
+        """Return the number as a float; or None or "auto"."""
+        if _is_word(value, self):
+            return value  # type: ignore[return-value]
         if not is_number(value, numbers.Real):
             raise TypeError(self.message(value))
         number = to_float(value)
@@ -148,6 +150,19 @@ class Real(Param):
         if not (math.isfinite(number) and above and below):
             raise ValueError(self.message(value))
         return number
+
+
+def _number_type(name: str, param: Integer | Real) -> str:
+    return name + (" or None" if param.optional else "") + (" or str" if param.automatic else "")
+
+
+def _beside_numbers(param: Integer | Real) -> str:
+    return (", or None" if param.optional else "") + (', or "auto"' if param.automatic else "")
+
+
+def _is_word(value: object, param: Integer | Real) -> bool:
+    is_auto = isinstance(value, str) and value == "auto" and param.automatic
+    return is_auto or (value is None and param.optional)
 
 
 @dataclass(frozen=True, kw_only=True)

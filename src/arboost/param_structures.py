@@ -14,10 +14,12 @@ import numpy as np
 from arboost.param_kinds import Choice, Param, is_number, to_float
 
 __all__ = [
+    "CategoricalFeatures",
     "ClassWeight",
     "InteractionConstraints",
     "LossChoice",
     "Metrics",
+    "Missing",
     "MonotoneConstraints",
     "Quantiles",
 ]
@@ -202,6 +204,54 @@ class ClassWeight(Param):
     def record(self, value: Any) -> Any:
         """Return pairs instead of a dict: JSON knows no keys but strings."""
         return [list(pair) for pair in value.items()] if isinstance(value, dict) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoricalFeatures(Param):
+    """Features by name, index or mask, or the word for none beside those whose type says so."""
+
+    type_name: ClassVar[str] = '"from_dtype", or list of str, int or bool'
+    annotation: ClassVar[str] = "str | Sequence[Any]"
+    allowed: ClassVar[str] = (
+        '"from_dtype", or a list of names, of indices, or of one truth value for each feature'
+    )
+
+    def check(self, value: object) -> Any:
+        """Return the word or a plain list; which features there are is only known in fit."""
+        if isinstance(value, str):
+            if value != "from_dtype":
+                raise ValueError(self.message(value))
+            return str(value)
+        if not isinstance(value, Sequence | np.ndarray) or isinstance(value, bytes):
+            raise TypeError(self.message(value))
+        entries = [_plain(one) for one in value]
+        are_flags = [isinstance(one, bool) for one in entries]
+        if (any(are_flags) and not all(are_flags)) or not all(
+            isinstance(one, bool) or _is_feature(one) for one in entries
+        ):
+            raise TypeError(self.message(value))
+        return entries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missing(Param):
+    """A finite number, or NaN for none beside NaN itself."""
+
+    type_name: ClassVar[str] = "float"
+    allowed: ClassVar[str] = "a finite number or NaN"
+
+    def check(self, value: object) -> float:
+        """Return the number."""
+        if not is_number(value, numbers.Real):
+            raise TypeError(self.message(value))
+        number = to_float(value)
+        if math.isinf(number):
+            raise ValueError(self.message(value))
+        return number
+
+    def record(self, value: Any) -> Any:
+        """Return None for NaN, which JSON does not have."""
+        return None if math.isnan(value) else value
 
 
 def _is_feature(key: object) -> bool:

@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from arboost.param_around import RUN, VALIDATION
+from arboost.param_columns import COLUMNS
 from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real
 from arboost.param_kinds import by_name as _table
+from arboost.param_levels import LEVELS
 from arboost.param_structures import (
     ClassWeight,
-    InteractionConstraints,
     LossChoice,
-    MonotoneConstraints,
     Quantiles,
 )
-from arboost.params_around import RUN, VALIDATION
-from arboost.params_levels import LEVELS
 
 __all__ = ["BOOSTED_CLASSIFIER", "BOOSTED_REGRESSOR", "PARAMS", "check", "record"]
 
@@ -28,16 +27,23 @@ __all__ = ["BOOSTED_CLASSIFIER", "BOOSTED_REGRESSOR", "PARAMS", "check", "record
 _BOOSTING = _table(
     Integer(
         name="n_estimators",
-        default=100,
+        default="auto",
         low=1,
-        text="Number of boosting rounds; with early stopping the largest number.",
+        automatic=True,
+        text='Number of boosting rounds; with early stopping the largest number. "auto" finds the '
+        "best number on rows that it sets aside, then trains on all rows.",
+        advice='Use n_estimators="auto" to find it.',
     ),
     Real(
         name="learning_rate",
-        default=0.1,
+        default="auto",
         low=0.0,
         low_open=True,
-        text="Factor on the values of every tree: smaller needs more rounds and overfits later.",
+        automatic=True,
+        text="Factor on the values of every tree: smaller needs more rounds and overfits later. "
+        '"auto" is 10 / n_estimators, but from 0.02 to 0.3; where rounds are found, 0.025 for up '
+        "to 10,000 rows and 0.1 from 640,000 on.",
+        advice='Use learning_rate="auto", or 0.1.',
     ),
     Choice(
         name="boosting",
@@ -136,10 +142,12 @@ _TREES = _table(
     ),
     Real(
         name="min_child_weight",
-        default=1.0,
+        default="auto",
         low=0.0,
+        automatic=True,
         text='Smallest sum of hessians (with boosting="gradient", of weights) that each side of a '
-        "split must hold.",
+        'split must hold; "auto" is 1, or 0.1 with n_estimators="auto".',
+        advice='Use min_child_weight="auto", or 1.',
     ),
     Integer(
         name="min_samples_leaf",
@@ -168,9 +176,15 @@ _TREES = _table(
 )
 
 
-def _share(name: str, text: str) -> Fraction:
+def _share(name: str, text: str, searched: float | None = None) -> Fraction:
+    """A share of something; for automatic ones, that of fits that look for their rounds."""
     advice = f"Use {name}=1 for all."
-    return Fraction(name=name, default=1.0, low_open=True, text=text, advice=advice)
+    if searched is None:
+        return Fraction(name=name, default=1.0, low_open=True, text=text, advice=advice)
+    text = f'{text[:-1]}; "auto" is 1, or {searched} with n_estimators="auto".'
+    return Fraction(
+        name=name, default="auto", low_open=True, automatic=True, text=text, advice=advice
+    )
 
 
 def _rate(name: str, default: float, text: str) -> Fraction:
@@ -180,7 +194,7 @@ def _rate(name: str, default: float, text: str) -> Fraction:
 
 
 _SAMPLING = _table(
-    _share("subsample", "Share of the training rows that each tree is grown on."),
+    _share("subsample", "Share of the training rows that each tree is grown on.", 0.8),
     Choice(
         name="sampling_method",
         default="uniform",
@@ -194,24 +208,7 @@ _SAMPLING = _table(
     _rate("other_rate", 0.1, "are drawn from all others"),
     _share("colsample_bytree", "Share of the features that each tree may use."),
     _share("colsample_bylevel", "Share of the tree's features that each level may use."),
-    _share("colsample_bynode", "Share of the level's features that each node may use."),
-)
-
-_CONSTRAINTS = _table(
-    MonotoneConstraints(
-        name="monotone_constraints",
-        default=None,
-        text="Features, by name or index, in which predictions may only rise (1) or only fall "
-        "(-1); a sequence has an entry for each feature, 0 for free ones.",
-        advice='Use for example monotone_constraints={"age": 1}.',
-    ),
-    InteractionConstraints(
-        name="interaction_constraints",
-        default=None,
-        text="Groups of features, by name or index, that may meet on a path from root to leaf; a "
-        "feature in no group meets no other.",
-        advice='Use for example interaction_constraints=[["age", "height"], ["income"]].',
-    ),
+    _share("colsample_bynode", "Share of the level's features that each node may use.", 0.5),
 )
 
 _DROPOUT = _table(
@@ -251,7 +248,7 @@ _DROPOUT = _table(
 
 # What all estimators share; the two tables below it add what one kind of them has.
 PARAMS: dict[str, Param] = (
-    _BOOSTING | _SPLITS | _TREES | LEVELS | _SAMPLING | _CONSTRAINTS | _DROPOUT | VALIDATION | RUN
+    _BOOSTING | _SPLITS | _TREES | LEVELS | COLUMNS | _SAMPLING | _DROPOUT | VALIDATION | RUN
 )
 
 _LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")

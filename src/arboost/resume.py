@@ -56,17 +56,22 @@ class Keeper:
     checkpoint : Checkpoint or None
     describe : callable () -> mapping
         Returns what the fit depends on, as `fingerprint` does; called only with a checkpoint.
+    stays : bool
+        Whether the file stays when the fit is done.
     """
 
     def __init__(
         self,
         checkpoint: Checkpoint | None = None,
         describe: Callable[[], Mapping[str, Any]] = dict,
+        *,
+        stays: bool = False,
     ) -> None:
         self._checkpoint = checkpoint
         self._fingerprint = {} if checkpoint is None else describe()
         self._interrupt = HeldInterrupt()
         self._is_done = True
+        self._stays = stays
 
     def __enter__(self) -> Self:
         if self._checkpoint is not None:
@@ -81,7 +86,7 @@ class Keeper:
     ) -> None:
         if self._checkpoint is None:
             return
-        if error is None and self._is_done:
+        if error is None and self._is_done and not self._stays:
             self._checkpoint.remove()
         self._interrupt.__exit__(kind, error, trace)
 

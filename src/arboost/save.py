@@ -6,6 +6,7 @@ change the model.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.container import Format, errors_named, pack, read_file, unpack, write_file
-from arboost.ingest import Schema
+from arboost.levels import Levels
 from arboost.model import ALL_DTYPES, FOREST_DTYPES, SET_DTYPES, Forest, Model
+from arboost.schema import Schema
 
 __all__ = ["FORMAT", "from_bytes", "read_model", "to_bytes", "write_model"]
 
@@ -28,8 +30,10 @@ FORMAT = Format(
     source="Give the path of a file that `save` wrote.",
     remedy="Save or copy it again.",
 )
-# Version 2 added sets of levels. A model without them is as it was, and readable by all.
-_WITHOUT_LEVELS = replace(FORMAT, version=1, oldest_reader=1)
+# Version 2 added sets of levels, and what a schema says of columns beside their names. A model
+# without any of it is as it was, and readable by all.
+_PLAIN = replace(FORMAT, version=1, oldest_reader=1)
+_PLAIN_SCHEMA = {"names", "n_features"}
 
 _MODEL_FIELDS = ("kind", "link", "trees_per_round", "params")
 
@@ -38,13 +42,13 @@ def to_bytes(model: Model) -> bytes:
     """Return the model as the bytes of a model file."""
     arrays: dict[str, NDArray[Any]] = {name: getattr(model.forest, name) for name in FOREST_DTYPES}
     arrays["base_score"] = model.base_score
-    has_levels = model.forest.has_sets
-    if has_levels:
+    if model.forest.has_sets:
         arrays |= {name: getattr(model.forest, name) for name in SET_DTYPES}
     header = {name: getattr(model, name) for name in _MODEL_FIELDS}
-    header["schema"] = {"names": model.schema.names, "n_features": model.schema.n_features}
+    header["schema"] = _describe_schema(model.schema, arrays)
     header["classes"] = _describe_classes(model.classes, arrays)
-    return pack(FORMAT if has_levels else _WITHOUT_LEVELS, header, arrays)
+    is_plain = not model.forest.has_sets and header["schema"].keys() == _PLAIN_SCHEMA
+    return pack(_PLAIN if is_plain else FORMAT, header, arrays)
 
 
 def from_bytes(data: bytes, name: str = "the data") -> Model:
@@ -102,22 +106,52 @@ def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Mod
             raise TypeError(f"{name}={values[name]!r}")
     return Model(
         forest=Forest(**{name: arrays[name] for name in dtypes}),
-        schema=_read_schema(header["schema"]),
+        schema=_read_schema(header["schema"], arrays),
         base_score=arrays["base_score"],
         classes=_read_classes(header["classes"], arrays),
         **values,
     )
 
 
-def _read_schema(described: Mapping[str, Any]) -> Schema:
+def _describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return the schema for the header; what only some models have is left out in others."""
+    described: dict[str, Any] = {"names": schema.names, "n_features": schema.n_features}
+    if not math.isnan(schema.missing):
+        described["missing"] = schema.missing
+    if schema.units:
+        described["units"] = schema.units
+    if schema.levels:
+        described["levels"] = [
+            None if levels is None else levels.describe(f"levels {feature}", arrays)
+            for feature, levels in enumerate(schema.levels)
+        ]
+    return described
+
+
+def _read_schema(described: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Schema:
     names, n_features = described["names"], described["n_features"]
     if type(n_features) is not int or n_features < 0:
         raise ValueError(f"{n_features!r} features")
-    if names is None:
-        return Schema(names=None, n_features=n_features)
-    if not isinstance(names, list) or not all(type(name) is str for name in names):
+    if names is not None and (
+        not isinstance(names, list) or not all(type(name) is str for name in names)
+    ):
         raise TypeError("feature names that are no list of strings")
-    return Schema(names=tuple(names), n_features=n_features)
+    missing, units = described.get("missing", math.nan), described.get("units", [])
+    if type(missing) is not float or not isinstance(units, list):
+        raise TypeError(f"missing={missing!r} and units={units!r}")
+    levels = [
+        None if kind is None else Levels.read(kind, f"levels {feature}", arrays)
+        for feature, kind in enumerate(described.get("levels", []))
+    ]
+    schema = Schema(
+        names=None if names is None else tuple(names),
+        n_features=n_features,
+        levels=tuple(levels),
+        missing=missing,
+        units=tuple(units),
+    )
+    schema.validate()
+    return schema
 
 
 def _read_classes(

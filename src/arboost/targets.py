@@ -1,9 +1,10 @@
-"""Targets: what is to be learnt, as numbers that losses read, and how much each class weighs."""
+"""Targets: what is to be learnt, as numbers that losses read, and what rows and classes weigh."""
 
 from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,76 @@ from numpy.typing import NDArray
 
 from arboost.errors import listing
 
-__all__ = ["class_factors", "codes_of", "encode_labels", "numbers_of"]
+__all__ = ["class_factors", "codes_of", "encode_labels", "numbers_of", "target", "weights"]
 
 # Labels in a range up to this wide are counted instead of sorted.
 _COUNTED_LABELS = 1 << 16
 
 _TWO_CLASSES = 2
+
+
+def target(y: object, n_rows: int) -> NDArray[Any]:
+    """Return y as a 1-D array of n_rows values, none of them missing or infinite.
+
+    Labels keep their type: what they mean is for the estimator to say.
+    """
+    if y is None:
+        raise ValueError(
+            "fit requires y to be passed, but the target y is None. Pass one value for each row."
+        )
+    array = _vector(y)
+    if array.shape[1:] == (1,):
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of "
+            "y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        array = array.ravel()
+    if array.ndim != 1:
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {array.shape} instead. Pass one value "
+            "for each row."
+        )
+    _check_length("y", len(array), n_rows)
+    _check_target_values(array)
+    return array
+
+
+def weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
+    """Return n_rows finite weights of at least 0, not all of them 0; None stays None."""
+    if sample_weight is None:
+        return None
+    try:
+        array = np.asarray(_vector(sample_weight), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"sample_weight must be numbers, one for each row, but {error}. Pass floats."
+        ) from error
+    if array.ndim == 0:
+        array = np.full(n_rows, float(array))
+    if array.ndim != 1:
+        raise ValueError(
+            f"sample_weight has the shape {array.shape}, but it must be 1-D: one weight for each "
+            "row. Pass a 1-D array."
+        )
+    _check_length("sample_weight", len(array), n_rows)
+    bad = ~((array >= 0) & np.isfinite(array))
+    if bad.any():
+        first = int(bad.argmax())
+        raise ValueError(
+            f"sample_weight has {int(bad.sum())} values that are negative, NaN or infinite, the "
+            f"first {array[first]} in row {first}. Weights must be finite and at least 0; give a "
+            "row the weight 0 to leave it out."
+        )
+    if not array.any():
+        raise ValueError(
+            "All values of sample_weight are zero, so there is nothing to learn from. At least one "
+            "weight must be above 0."
+        )
+    return np.ascontiguousarray(array)
 
 
 def numbers_of(y: NDArray[Any], name: str = "y") -> NDArray[np.float64]:
@@ -123,6 +188,54 @@ def class_factors(
     return None if (factors == 1.0).all() else factors
 
 
+def _vector(values: Any) -> NDArray[Any]:
+    """Return y or weights as an array, whatever held them."""
+    dtype = getattr(getattr(values, "dtype", None), "numpy_dtype", None)
+    if dtype is not None and hasattr(values, "isna") and not values.isna().any():
+        return np.asarray(values.to_numpy(dtype=dtype))  # a nullable pandas column without NA
+    if isinstance(values, np.ma.MaskedArray):
+        if np.ma.getmaskarray(values).any():
+            raise ValueError("y and sample_weight must be complete, but some values are masked.")
+        return np.asarray(values.data)
+    if hasattr(values, "nnz") and hasattr(values, "tocsr"):
+        raise TypeError(
+            "Sparse data was passed for y or sample_weight, but dense data is required. Use "
+            "'.toarray()' to convert it to a dense numpy array."
+        )
+    array = np.asarray(values)
+    if array.dtype.kind in "US" and isinstance(values, list | tuple):
+        # NumPy writes a NaN among strings as the text "nan".
+        array = np.array(values, dtype=object)
+    return array
+
+
+def _check_target_values(y: NDArray[Any]) -> None:
+    kind = y.dtype.kind
+    if kind == "c":
+        raise ValueError("Complex data not supported: y must be real numbers or labels.")
+    if kind in "mMV":
+        raise TypeError(f"y is an array of {y.dtype}, but it must be numbers or labels.")
+    if kind == "f":
+        bad = ~np.isfinite(y)
+    elif kind == "O":
+        bad = np.array([_is_missing(value) or _is_infinite(value) for value in y], dtype=bool)
+    else:
+        return
+    if bad.any():
+        first = int(bad.argmax())
+        raise ValueError(
+            f"Input y contains {int(bad.sum())} missing or infinite values (NaN, None, inf), the "
+            f"first in row {first}. y must be complete: drop those rows from X and y."
+        )
+
+
+def _check_length(name: str, length: int, n_rows: int) -> None:
+    if length != n_rows:
+        raise ValueError(
+            f"X has {n_rows} rows, but {name} has {length} values. Pass one value for each row."
+        )
+
+
 def _count_labels(
     y: NDArray[Any], place: NDArray[np.intp]
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
@@ -153,3 +266,13 @@ def _check_labels(y: NDArray[Any]) -> None:
         )
     if y.dtype.kind not in "biufOU":
         raise ValueError(f"Unknown label type: {y.dtype}. {advice}Convert y to one of them.")
+
+
+def _is_missing(value: object) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def _is_infinite(value: object) -> bool:
+    return isinstance(value, float | np.floating) and bool(np.isinf(value))

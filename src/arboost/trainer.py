@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -10,11 +11,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import threads
+from arboost.automatic import search_folds
+from arboost.backend import core, threads
 from arboost.binning import Binned, Dataset, bin_table
 from arboost.checkpoint import Checkpoint
-from arboost.ensemble import Training, train
-from arboost.inputs import Part, build_sets
+from arboost.ensemble import Training, train_together
+from arboost.inputs import Part, build_sets, fold_sets
 from arboost.losses import Loss
 from arboost.losses.custom import FromFunctions
 from arboost.metrics import Metric, find_all
@@ -22,9 +24,9 @@ from arboost.model import Forest, Model
 from arboost.monitor import Monitor, Round
 from arboost.previous import continued_seed
 from arboost.progress import Bar
-from arboost.recipe import Fitted, Recipe
+from arboost.recipe import EvaluationSet, Fitted, Recipe, TrainingSet
 from arboost.resume import Keeper, fingerprint
-from arboost.validation import split
+from arboost.validation import Split, folds, split
 
 __all__ = [
     "Job",
@@ -34,6 +36,7 @@ __all__ = [
     "find_metrics",
     "groups_of",
     "run",
+    "search_splits",
     "split_rows",
     "watchers",
 ]
@@ -52,6 +55,9 @@ class Job:
         Those that can change the model, as its file keeps them.
     train : Part
     validation : Part or None
+    search : tuple of pairs (rows to train on, rows to hold out)
+        Among the training rows: the number of rounds that is best on what is held out is that of
+        the fit to all of them. Empty: the recipe has the number.
     old : Model or None
         Whose training goes on.
     callbacks : tuple of callables
@@ -63,6 +69,7 @@ class Job:
     record: dict[str, Any]
     train: Part
     validation: Part | None = None
+    search: tuple[Split, ...] = ()
     old: Model | None = None
     callbacks: tuple[Callable[[Round], object], ...] = ()
     checkpoint: object = None
@@ -94,33 +101,90 @@ class Outcome:
 
 
 def run(job: Job) -> Outcome:
-    """Train."""
+    """Train; where there is something to search, first to find the number of rounds."""
     started = time.monotonic()
-    params, recipe = job.params, job.recipe
-    n_threads = threads(params["n_jobs"])
-    checkpoint = Checkpoint.of(job.checkpoint)
-    metrics = find_metrics(params["eval_metric"], recipe.loss, n_threads) if job.validation else ()
-    seed = params["random_state"]
-    if job.old is not None:
-        seed = continued_seed(seed, job.old.n_rounds)
-    with Bar(recipe.n_estimators, "fitting", visible=params["verbose"] > 0) as bar:
-        monitor = Monitor(
-            recipe.n_estimators,
-            metrics=metrics,
-            n_iter_no_change=params["n_iter_no_change"],
-            tol=params["tol"],
-            max_time=params["max_time"],
-            callbacks=(*watchers(bar), *job.callbacks),
-            started=started,
-        )
-        binned = bin_part(job.train, params, n_threads)
+    n_threads = threads(job.params["n_jobs"])
+    binned = bin_part(job.train, job.params, n_threads)
+    if not job.search:
         data, evaluations = build_sets(job.train, job.validation, binned, n_threads)
-        if job.old is not None:
-            data = replace(data, first_round=job.old.n_rounds)
-        training = Training(recipe, data, evaluations, n_threads=n_threads, seed=seed)
-        keeper = Keeper(checkpoint, lambda: fingerprint(job.record, training.digests()))
-        fitted = train(training, monitor, metrics, keeper)
-    return _outcome(job, fitted, monitor)
+        fit = _Fit(job, Checkpoint.of(job.checkpoint), job.params["max_time"], started)
+        fitted, monitor = fit.run([(data, evaluations)])
+        return _outcome(job, fitted, monitor)
+    found = _search_rounds(job, binned, started)
+    rounds = 1 + (found.best_index or 0)
+    data, _ = build_sets(job.train, None, binned, n_threads)
+    params = job.params | {"n_iter_no_change": None}
+    again = replace(job, params=params, recipe=replace(job.recipe, n_estimators=rounds))
+    fit = _Fit(again, Checkpoint.of(job.checkpoint), params["max_time"], started)
+    fitted, _ = fit.run([(data, ())])
+    search = _search_checkpoint(job)
+    if search is not None:
+        search.remove()
+    return _outcome(again, fitted, found)
+
+
+def _search_rounds(job: Job, binned: Binned, started: float) -> Monitor:
+    """Train on some rows and measure on the others; half of the time budget is for this."""
+    n_threads = threads(job.params["n_jobs"])
+    sets = [fold_sets(job.train, binned, pair, n_threads) for pair in job.search]
+    limit = job.params["max_time"]
+    checkpoint = _search_checkpoint(job) if len(sets) == 1 else None
+    fit = _Fit(job, checkpoint, None if limit is None else limit / 2, started)
+    _, monitor = fit.run(sets, label="looking for rounds", keeps=True)
+    return monitor
+
+
+def _search_checkpoint(job: Job) -> Checkpoint | None:
+    """Where the search keeps its state: beside that of the fit, until that is done."""
+    given = Checkpoint.of(job.checkpoint)
+    return None if given is None else replace(given, path=os.fsdecode(given.path) + ".search")
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """One run of the training loop, of one fit or of folds side by side."""
+
+    job: Job
+    checkpoint: Checkpoint | None
+    max_time: float | None
+    started: float
+
+    def run(
+        self,
+        sets: list[tuple[TrainingSet, tuple[EvaluationSet, ...]]],
+        *,
+        label: str = "fitting",
+        keeps: bool = False,
+    ) -> tuple[Fitted, Monitor]:
+        """Train; return the first of the fits, and what was seen."""
+        params, recipe, old = self.job.params, self.job.recipe, self.job.old
+        n_threads = threads(params["n_jobs"])
+        metrics: tuple[Metric, ...] = ()
+        if sets[0][1]:
+            metrics = find_metrics(params["eval_metric"], recipe.loss, n_threads)
+        seed = params["random_state"]
+        if old is not None:
+            seed = continued_seed(seed, old.n_rounds)
+            sets = [(replace(data, first_round=old.n_rounds), others) for data, others in sets]
+        with Bar(recipe.n_estimators, label, visible=params["verbose"] > 0) as bar:
+            monitor = Monitor(
+                recipe.n_estimators,
+                metrics=metrics,
+                n_iter_no_change=params["n_iter_no_change"],
+                tol=params["tol"],
+                max_time=self.max_time,
+                callbacks=(*watchers(bar), *self.job.callbacks),
+                started=self.started,
+            )
+            workspace = core.Workspace() if len(sets) > 1 else None
+            trainings = [
+                Training(recipe, *one, n_threads=n_threads, seed=seed, workspace=workspace)
+                for one in sets
+            ]
+            describe = lambda: fingerprint(self.job.record, trainings[0].digests())  # noqa: E731
+            keeper = Keeper(self.checkpoint, describe, stays=keeps)
+            fitted, _ = train_together(trainings, monitor, metrics, keeper)
+        return fitted[0], monitor
 
 
 def watchers(bar: Bar) -> tuple[Callable[[Round], object], ...]:
@@ -165,8 +229,26 @@ def split_rows(part: Part, params: dict[str, Any], kind: str, groups: object) ->
     """Set validation rows aside; `groups` has an entry for each row that fit was given."""
     if groups is not None:
         groups = groups_of(groups, part.source.n_rows, part.rows)
+    training, validation = (part.take(rows) for rows in _split(part, params, kind, groups))
+    return training, validation
+
+
+def search_splits(
+    part: Part, params: dict[str, Any], kind: str, groups: object
+) -> tuple[Split, ...]:
+    """Return the parts of the training rows that the number of rounds is to be found on."""
+    y, seed = part.target.y, params["random_state"]
+    n_folds = search_folds(params, len(y), groups)
+    if n_folds is not None:
+        return tuple(folds(y, n_folds, seed=seed, stratify=kind == "classifier"))
+    if groups is not None:
+        groups = groups_of(groups, part.source.n_rows, part.rows)
+    return (_split(part, params, kind, groups),)
+
+
+def _split(part: Part, params: dict[str, Any], kind: str, groups: object) -> Split:
     how = params["validation_split"]
-    chosen = split(
+    return split(
         part.target.y,
         how=how,
         fraction=params["validation_fraction"],
@@ -174,8 +256,6 @@ def split_rows(part: Part, params: dict[str, Any], kind: str, groups: object) ->
         stratify=kind == "classifier" and how == "random",
         groups=groups,
     )
-    training, validation = (part.take(rows) for rows in chosen)
-    return training, validation
 
 
 def groups_of(groups: object, n_rows: int, kept: NDArray[np.uint32] | None) -> NDArray[Any]:

@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from arboost import validation
+from arboost import automatic, validation
 from arboost.backend import core, threads
 from arboost.binning import Binned
 from arboost.ensemble import Training, mean_of_fits, train_together
 from arboost.estimator import Task, TreeEnsemble
-from arboost.inputs import VALIDATION, Part, Rows, training_rows, weighted_target
+from arboost.inputs import VALIDATION, Part, Rows, fold_sets, training_rows, weighted_target
 from arboost.metrics import Metric
 from arboost.monitor import Monitor, Results, Round
 from arboost.progress import Bar
-from arboost.recipe import EvaluationSet, Fitted, Recipe, TrainingSet
+from arboost.recipe import Fitted, Recipe
 from arboost.trainer import Outcome, bin_part, find_metrics, groups_of, watchers
 from arboost.validation import Split
 
@@ -140,7 +140,9 @@ def cv(
             "sklearn.model_selection.cross_validate."
         )
     started = time.monotonic()
-    plan = _plan(estimator, training_rows(X, y, sample_weight, None), metrics)
+    params = estimator._params()
+    rows = training_rows(X, y, sample_weight, reading=estimator._reading(params))
+    plan = _plan(estimator, params, rows, metrics)
     splits = _split(plan, folds, groups)
     params, total = plan.params, plan.recipe.n_estimators
     with Bar(total, "cross-validating", visible=params["verbose"] > 0) as bar:
@@ -194,8 +196,8 @@ class _Plan:
     n_threads: int
 
 
-def _plan(estimator: TreeEnsemble, rows: Rows, metrics: object) -> _Plan:
-    params = estimator._params()
+def _plan(estimator: TreeEnsemble, params: dict[str, Any], rows: Rows, metrics: object) -> _Plan:
+    params = automatic.resolve(params, len(rows.y), has_validation=True)
     n_threads = threads(params["n_jobs"])
     task = estimator._task(rows.y, None)
     if task.is_constant:
@@ -240,7 +242,7 @@ def _bins(plan: _Plan) -> Binned:
 
 def _training(plan: _Plan, binned: Binned, split: Split, workspace: core.Workspace) -> Training:
     """Return the fit of one fold, on its rows of the codes that all folds share."""
-    train, held_out = split
+    train, _ = split
     y, weight = plan.task.y, plan.rows.weight
 
     def weight_of(rows: NDArray[np.uint32]) -> NDArray[np.float64] | None:
@@ -250,19 +252,12 @@ def _training(plan: _Plan, binned: Binned, split: Split, workspace: core.Workspa
     loss.check_target(y[train])
     # Balanced weights of classes are those of the rows that are trained on, as in fit.
     factors = plan.estimator._factors(plan.params, replace(plan.task, y=y[train]), weight_of(train))
-    data = TrainingSet(binned, weighted_target(y[train], weight_of(train), factors), train)
-    target = weighted_target(y[held_out], weight_of(held_out), factors)
-    if binned.is_ranked:
-        evaluation = EvaluationSet(VALIDATION, binned.codes, target, held_out)
-    else:
-        # Every new tree is walked by all of them: side by side, 64 at once. Each row is held out
-        # once, so that the copies of all folds together are as large as the codes.
-        codes = binned.codes.take(held_out, plan.n_threads)
-        evaluation = EvaluationSet(VALIDATION, codes, target)
+    whole = Part(plan.rows.source, None, weighted_target(y, weight, factors))
+    data, evaluations = fold_sets(whole, binned, split, plan.n_threads)
     return Training(
         plan.recipe,
         data,
-        [evaluation],
+        evaluations,
         n_threads=plan.n_threads,
         seed=plan.params["random_state"],
         workspace=workspace,

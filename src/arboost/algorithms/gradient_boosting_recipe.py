@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from arboost.automatic import AUTO
 from arboost.constraints import interaction_groups, monotone_directions
 from arboost.dropout import Dropout
 from arboost.grow import TreeParams
 from arboost.ingest import Schema
 from arboost.losses import Loss
-from arboost.params_levels import LEVELS
+from arboost.param_levels import LEVELS
 from arboost.recipe import Recipe
 from arboost.sampling import RowSampling
 
@@ -53,7 +54,8 @@ def check_together(params: dict[str, Any]) -> None:
     alpha, loss = params.get("alpha"), params["loss"]
     if isinstance(alpha, list) and loss != "quantile":
         _refuse("alpha", alpha, 'several values are for loss="quantile"', "Use one number.")
-    if params["tol"] > 0.0 and params["n_iter_no_change"] is None:
+    stops_early = params["n_iter_no_change"] is not None or params["n_estimators"] == AUTO
+    if params["tol"] > 0.0 and not stops_early:
         reason = "it is for early stopping, which n_iter_no_change=None leaves out"
         _refuse("tol", params["tol"], reason, "Set n_iter_no_change too, or use tol=0.")
     if params.get("class_weight") is not None and params["scale_pos_weight"] != 1.0:
@@ -115,7 +117,7 @@ def _check_sampling(params: dict[str, Any]) -> None:
     if top + other > 1.0 + 1e-9:  # the sum is rounded
         reason = f"top_rate and other_rate are shares of the same rows, and top_rate={top!r}"
         _refuse("other_rate", other, reason, "Make their sum at most 1.")
-    if params["subsample"] < 1.0:
+    if params["subsample"] not in (1.0, AUTO):
         reason = 'sampling_method="goss" takes its shares from top_rate and other_rate'
         advice = 'Use subsample=1, or sampling_method="gradient_based".'
         _refuse("subsample", params["subsample"], reason, advice)

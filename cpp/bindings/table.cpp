@@ -1,0 +1,328 @@
+// Bindings of tables: Columns, and how arrays, sparse matrices and Arrow streams become them.
+#include "../table.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "../arrow.h"
+#include "../sparse.h"
+#include "../times.h"
+#include "common.h"
+
+namespace arboost::bindings {
+namespace {
+
+using Values = nb::ndarray<nb::ro, nb::device::cpu>;
+using Mask = nb::ndarray<const bool, nb::ndim<1>, nb::device::cpu>;
+using Index = nb::ndarray<const RowId, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Type type_of(nb::dlpack::dtype dtype) {
+  using Code = nb::dlpack::dtype_code;
+  const auto code = static_cast<Code>(dtype.code);
+  const auto pick = [&](Type b8, Type b16, Type b32, Type b64) {
+    switch (dtype.bits) {
+      case 8:
+        return b8;
+      case 16:
+        return b16;
+      case 32:
+        return b32;
+      case 64:
+        return b64;
+      default:
+        return Type::null;
+    }
+  };
+  Type type = Type::null;
+  if (code == Code::Bool) type = pick(Type::boolean, Type::null, Type::null, Type::null);
+  if (code == Code::Int) type = pick(Type::int8, Type::int16, Type::int32, Type::int64);
+  if (code == Code::UInt) type = pick(Type::uint8, Type::uint16, Type::uint32, Type::uint64);
+  if (code == Code::Float) type = pick(Type::null, Type::float16, Type::float32, Type::float64);
+  if (type == Type::null || dtype.lanes != 1)
+    throw nb::type_error("A column must be of numbers of at most 64 bits, or of bool.");
+  return type;
+}
+
+void check_length(const Columns& table, std::size_t length, const char* what) {
+  if (length == table.n_rows) return;
+  throw std::invalid_argument(std::string(what) + " has " + std::to_string(length) +
+                              " rows, but the table has " + std::to_string(table.n_rows) + ".");
+}
+
+Column make_column(const Values& values, std::size_t n_rows, std::size_t axis_offset) {
+  Column column;
+  column.type = type_of(values.dtype());
+  const auto size = static_cast<std::ptrdiff_t>(item_size(column.type));
+  column.stride = values.stride(0) * size;
+  if (n_rows == 0) return column;
+  const std::ptrdiff_t across = values.ndim() == 2 ? values.stride(1) * size : 0;
+  Piece piece;
+  piece.end = n_rows;
+  piece.values = static_cast<const std::byte*>(values.data()) +
+                 static_cast<std::ptrdiff_t>(axis_offset) * across;
+  column.pieces.push_back(piece);
+  return column;
+}
+
+void add(Columns& table, const Values& values, const std::optional<Mask>& mask) {
+  if (values.ndim() != 1) throw std::invalid_argument("A column must have one dimension.");
+  check_length(table, values.shape(0), "A column");
+  Column column = make_column(values, table.n_rows, 0);
+  if (mask) {
+    check_length(table, mask->shape(0), "A mask");
+    for (Piece& piece : column.pieces) {
+      piece.mask = reinterpret_cast<const std::uint8_t*>(mask->data());
+      piece.mask_stride = mask->stride(0);
+    }
+    table.owners.push_back(std::make_shared<Mask>(*mask));
+  }
+  table.owners.push_back(std::make_shared<Values>(values));
+  table.columns.push_back(std::move(column));
+}
+
+void add_matrix(Columns& table, const Values& values) {
+  if (values.ndim() != 2) throw std::invalid_argument("A matrix must have two dimensions.");
+  check_length(table, values.shape(0), "A matrix");
+  table.owners.push_back(std::make_shared<Values>(values));
+  table.columns.reserve(table.columns.size() + values.shape(1));
+  for (std::size_t c = 0; c < values.shape(1); ++c)
+    table.columns.push_back(make_column(values, table.n_rows, c));
+}
+
+void check_rows(const Columns& table, const RowId* rows, std::size_t n) {
+  const auto wrong = [](RowId a, RowId b) { return a >= b; };
+  if (std::adjacent_find(rows, rows + n, wrong) != rows + n)
+    throw std::invalid_argument("The rows of a sparse column must ascend.");
+  if (n > 0 && rows[n - 1] >= table.n_rows)
+    throw std::invalid_argument("A sparse column has a row beyond the table.");
+}
+
+void add_sparse(Columns& table, const Index& rows, const Values& values, double fill) {
+  if (values.ndim() != 1) throw std::invalid_argument("A column must have one dimension.");
+  if (values.shape(0) != rows.size())
+    throw std::invalid_argument("A sparse column needs as many rows as values.");
+  const RowId* first = rows.data();
+  check_rows(table, first, rows.size());
+  Column column;
+  column.type = type_of(values.dtype());
+  column.stride = values.stride(0) * static_cast<std::ptrdiff_t>(item_size(column.type));
+  column.sparse = {first, static_cast<const std::byte*>(values.data()), rows.size(), fill};
+  table.owners.push_back(std::make_shared<Index>(rows));
+  table.owners.push_back(std::make_shared<Values>(values));
+  table.columns.push_back(std::move(column));
+}
+
+// Columns of a whole matrix by columns: views of its arrays.
+template <class Offset>
+void add_csc(Columns& table, const Vector<Offset>& starts, const Index& rows, const Values& values,
+             double fill) {
+  if (values.ndim() != 1 || values.shape(0) != rows.size())
+    throw std::invalid_argument("A sparse table needs as many rows as values.");
+  if (starts.size() == 0 || starts.data()[0] != 0 ||
+      static_cast<std::size_t>(starts.data()[starts.size() - 1]) != rows.size())
+    throw std::invalid_argument("A sparse table's columns do not hold all of its values.");
+  Column column;
+  column.type = type_of(values.dtype());
+  column.stride = values.stride(0) * static_cast<std::ptrdiff_t>(item_size(column.type));
+  std::vector<Column> added(starts.size() - 1, column);
+  for (std::size_t c = 0; c < added.size(); ++c) {
+    const auto begin = static_cast<std::ptrdiff_t>(starts.data()[c]);
+    const auto end = static_cast<std::ptrdiff_t>(starts.data()[c + 1]);
+    if (begin > end || static_cast<std::size_t>(end) > rows.size())
+      throw std::invalid_argument("A column of a sparse table ends before it begins.");
+    const auto size = static_cast<std::size_t>(end - begin);
+    check_rows(table, rows.data() + begin, size);
+    added[c].sparse = {rows.data() + begin,
+                       static_cast<const std::byte*>(values.data()) + begin * column.stride, size,
+                       fill};
+  }
+  table.columns.insert(table.columns.end(), added.begin(), added.end());
+  table.owners.push_back(std::make_shared<Index>(rows));
+  table.owners.push_back(std::make_shared<Values>(values));
+}
+
+template <class Offset>
+void add_csr(Columns& table, const Vector<Offset>& starts, const Vector<Offset>& indices,
+             const Values& values, std::size_t n_columns, double fill) {
+  if (values.ndim() != 1 || values.shape(0) != indices.size())
+    throw std::invalid_argument("A sparse table needs as many indices as values.");
+  if (starts.size() == 0) throw std::invalid_argument("A sparse table lacks its rows.");
+  check_length(table, starts.size() - 1, "A sparse table");
+  const Column column = make_column(values, values.shape(0), 0);
+  Columns more;
+  {
+    nb::gil_scoped_release nogil;
+    more = transpose<Offset>({{starts.data(), starts.size()},
+                              {indices.data(), indices.size()},
+                              &column,
+                              n_columns,
+                              fill});
+  }
+  table.columns.insert(table.columns.end(), more.columns.begin(), more.columns.end());
+  table.owners.insert(table.owners.end(), more.owners.begin(), more.owners.end());
+}
+
+void add_missing(Columns& table) {
+  Column column;
+  Piece piece;
+  piece.end = table.n_rows;
+  if (table.n_rows > 0) column.pieces.push_back(piece);
+  table.columns.push_back(std::move(column));
+}
+
+using Ticks = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::device::cpu>;
+
+bool add_times(Columns& table, const Ticks& ticks, std::int64_t seconds, std::int64_t per_second) {
+  check_length(table, ticks.shape(0), "A column");
+  if (seconds < 1 || per_second < 1) throw std::invalid_argument("A tick must take some time.");
+  auto values = std::make_shared<std::vector<double>>(table.n_rows);
+  Clock clock({seconds, per_second});
+  for (std::size_t i = 0; i < table.n_rows; ++i) (*values)[i] = clock.seconds(ticks(i));
+  Column column;
+  column.type = Type::float64;
+  column.stride = sizeof(double);
+  Piece piece;
+  piece.end = table.n_rows;
+  piece.values = reinterpret_cast<const std::byte*>(values->data());
+  if (table.n_rows > 0) column.pieces.push_back(piece);
+  table.columns.push_back(std::move(column));
+  table.owners.push_back(std::move(values));
+  return clock.is_inexact();
+}
+
+void put(Columns& table, std::size_t i, const Columns& other) {
+  check_length(table, other.n_rows, "The other table");
+  if (other.columns.size() != 1) throw std::invalid_argument("The other table is not one column.");
+  table.columns.at(i) = other.columns[0];
+  table.owners.insert(table.owners.end(), other.owners.begin(), other.owners.end());
+}
+
+Owned<double> read(const Columns& table, std::size_t i) {
+  std::vector<double> values(table.n_rows);
+  read_block(table.columns.at(i), 0, table.n_rows, values.data(), 1);
+  return to_numpy(std::move(values));
+}
+
+// The rows that a sparse column has values of, the values, and that of all other rows.
+std::optional<std::tuple<Owned<RowId>, Owned<double>, double>> stored(const Columns& table,
+                                                                      std::size_t i) {
+  const Column& column = table.columns.at(i);
+  if (!column.sparse) return std::nullopt;
+  const Sparse& sparse = *column.sparse;
+  std::vector<RowId> rows(sparse.rows, sparse.rows + sparse.size);
+  std::vector<double> values(sparse.size);
+  read_rows(column, rows, values.data());
+  const double fill = sparse.fill == column.missing ? std::nan("") : sparse.fill;
+  return std::tuple{to_numpy(std::move(rows)), to_numpy(std::move(values)), fill};
+}
+
+void set_missing(Columns& table, double value, const std::vector<std::size_t>& except) {
+  std::vector<bool> is_left(table.columns.size());
+  for (const std::size_t i : except) is_left.at(i) = true;
+  for (std::size_t i = 0; i < table.columns.size(); ++i)
+    if (!is_left[i]) table.columns[i].missing = value;
+}
+
+void extend(Columns& table, const Columns& other) {
+  check_length(table, other.n_rows, "The other table");
+  const Columns more = other;  // a copy first: a table may extend itself
+  table.columns.insert(table.columns.end(), more.columns.begin(), more.columns.end());
+  table.owners.insert(table.owners.end(), more.owners.begin(), more.owners.end());
+}
+
+Columns pick(const Columns& table, const std::vector<std::size_t>& indices) {
+  Columns result;
+  result.n_rows = table.n_rows;
+  result.owners = table.owners;
+  for (const std::size_t i : indices) result.columns.push_back(table.columns.at(i));
+  return result;
+}
+
+// (columns or None where some are unsupported, fields, a table or not)
+using ArrowAnswer = std::tuple<std::optional<Columns>, std::vector<ArrowColumn>, bool>;
+
+ArrowAnswer from_arrow(const nb::capsule& capsule) {
+  auto* stream =
+      static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
+  if (stream == nullptr) throw nb::python_error();
+  ArrowImport import = import_arrow(
+      *stream, [](const char* text) { return PyOS_string_to_double(text, nullptr, nullptr); });
+  std::optional<Columns> columns;
+  if (import.is_complete) columns = std::move(import.table);
+  return {std::move(columns), std::move(import.columns), import.is_table};
+}
+
+}  // namespace
+
+void bind_table(nb::module_& m) {
+  using namespace nb::literals;
+  constexpr auto own = nb::rv_policy::automatic;  // arrays that know what keeps them alive
+
+  nb::class_<ArrowColumn>(m, "ArrowColumn", "What a column of an Arrow stream is.")
+      .def_ro("name", &ArrowColumn::name)
+      .def_ro("format", &ArrowColumn::format)
+      .def_ro("text", &ArrowColumn::text)
+      .def_ro("is_inexact", &ArrowColumn::is_inexact)
+      .def_prop_ro("unit", [](const ArrowColumn& column) { return column.type.unit; })
+      .def_prop_ro("is_text",
+                   [](const ArrowColumn& column) { return column.type.kind == ArrowKind::text; })
+      .def_prop_ro(
+          "is_supported",
+          [](const ArrowColumn& column) { return column.type.kind != ArrowKind::unsupported; })
+      .def_prop_ro("is_dictionary",
+                   [](const ArrowColumn& column) { return column.index != Type::null; });
+
+  nb::class_<Columns>(m, "Columns", "Typed columns of a table: views wherever they can be.")
+      .def(
+          "__init__", [](Columns* self, std::size_t n_rows) { new (self) Columns{n_rows, {}, {}}; },
+          "n_rows"_a)
+      .def("add", &add, "values"_a.noconvert(), "mask"_a.noconvert().none() = nb::none(),
+           "Append a column; mask is True where a value is missing.")
+      .def("add_matrix", &add_matrix, "values"_a.noconvert(), "Append every column of a matrix.")
+      .def("add_missing", &add_missing, "Append a column without values.")
+      .def("add_times", &add_times, "ticks"_a.noconvert(), "seconds"_a, "per_second"_a,
+           "Append ticks as seconds; a tick takes so many, or a second has so many. Return whether "
+           "float64 cannot tell all of them apart.")
+      .def("add_sparse", &add_sparse, "rows"_a.noconvert(), "values"_a.noconvert(), "fill"_a,
+           "Append a column of values in some rows, ascending; all others have the value fill.")
+      .def("add_csc", &add_csc<std::int32_t>, "starts"_a.noconvert(), "rows"_a.noconvert(),
+           "values"_a.noconvert(), "fill"_a, "Append the columns of a sparse matrix.")
+      .def("add_csc", &add_csc<std::int64_t>, "starts"_a.noconvert(), "rows"_a.noconvert(),
+           "values"_a.noconvert(), "fill"_a)
+      .def("add_csr", &add_csr<std::int32_t>, "starts"_a.noconvert(), "indices"_a.noconvert(),
+           "values"_a.noconvert(), "n_columns"_a, "fill"_a,
+           "Append the columns of a sparse matrix that is stored by rows.")
+      .def("add_csr", &add_csr<std::int64_t>, "starts"_a.noconvert(), "indices"_a.noconvert(),
+           "values"_a.noconvert(), "n_columns"_a, "fill"_a)
+      .def("set_missing", &set_missing, "value"_a, "except_for"_a = std::vector<std::size_t>(),
+           "Make a value mean missing, in all columns but some.")
+      .def("extend", &extend, "other"_a, "Append the columns of another table.")
+      .def("put", &put, "index"_a, "other"_a, "Replace a column by that of a table of one.")
+      .def("select", &pick, "indices"_a, "Table of the given columns, in that order.")
+      .def("read", &read, "index"_a, "The values of a column, NaN where they are missing.", own)
+      .def("stored", &stored, "index"_a,
+           "(rows, values, value of all other rows) of a sparse column; None of a dense one.", own)
+      .def("inexact_columns", &arboost::inexact_columns,
+           "Indices of columns with integers that a float64 cannot hold.")
+      .def_static("from_arrow", &from_arrow, "stream"_a,
+                  "(columns or None where some are unsupported, what each is, whether the stream "
+                  "was a table and not a single column).")
+      .def_prop_ro("n_rows", [](const Columns& table) { return table.n_rows; })
+      .def_prop_ro("n_columns", [](const Columns& table) { return table.columns.size(); });
+}
+
+}  // namespace arboost::bindings

@@ -1,0 +1,289 @@
+"""Columns as they came: what the core can read at once, and what has yet to be told apart.
+
+Numbers are views; times, whatever their unit, become seconds; strings a `core.Text`, which holds
+distinct strings and says which of them a row has. Python objects become one of these by what they
+are, and so do the columns of Arrow streams, whose numbers stay in their chunks.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost import errors
+from arboost.backend import core
+
+__all__ = ["Raw", "from_arrow", "from_numpy", "is_missing", "unique_names"]
+
+_NUMBERS = "biuf"  # kinds of NumPy dtypes that the core reads
+_STRINGS = "OUST"
+_TIMES = "mM"
+_TABLE_DIMENSIONS = 2
+_WIDEST = 8  # bytes of a value that the core can read
+
+# NumPy's units of time: seconds of a tick, ticks of a second.
+_TICKS = {
+    "W": (7 * 24 * 3600, 1),
+    "D": (24 * 3600, 1),
+    "h": (3600, 1),
+    "m": (60, 1),
+    "s": (1, 1),
+    "ms": (1, 10**3),
+    "us": (1, 10**6),
+    "ns": (1, 10**9),
+    "ps": (1, 10**12),
+    "fs": (1, 10**15),
+    "as": (1, 10**18),
+}
+_EPOCH = datetime.datetime(1970, 1, 1)
+_LARGEST = 2**63 - 1
+
+
+@dataclass
+class Raw:
+    """A table as it came, before a schema says what its columns mean.
+
+    Attributes
+    ----------
+    columns : core.Columns
+        All columns; those of strings have no values here.
+    names : tuple of str, or None
+    texts : dict of int to core.Text
+        Columns of strings.
+    categories : set of int
+        Columns whose type says that they are categories.
+    units : dict of int to str
+        Columns of times, in seconds.
+    inexact : set of int
+        Columns with values that float64 cannot tell apart.
+    """
+
+    columns: core.Columns
+    names: tuple[str, ...] | None = None
+    texts: dict[int, core.Text] = field(default_factory=dict)
+    categories: set[int] = field(default_factory=set)
+    units: dict[int, str] = field(default_factory=dict)
+    inexact: set[int] = field(default_factory=set)
+
+    def select(self, indices: Sequence[int]) -> Raw:
+        """Return some of the columns in another order; for predictions, which need no types."""
+        place = {old: new for new, old in enumerate(indices)}
+        return Raw(
+            self.columns.select(indices),
+            texts={place[i]: text for i, text in self.texts.items()},
+            units={place[i]: unit for i, unit in self.units.items()},
+        )
+
+    def label(self, column: int) -> str:
+        """Return what messages call a column: its name, or its number."""
+        return repr(column if self.names is None else self.names[column])
+
+    def add(self, values: NDArray[Any], label: object) -> None:
+        """Append an array of numbers, times, strings or objects."""
+        kind = values.dtype.kind
+        if kind in _NUMBERS:
+            self.columns.add(native(values))
+        elif kind in _TIMES:
+            self._add_times(values, label)
+        elif kind in _STRINGS:
+            self.add_objects(values.tolist(), label)
+        else:
+            raise TypeError(errors.column_type_message([(label, str(values.dtype))]))
+
+    def add_text(self, text: core.Text, *, is_category: bool = False) -> None:
+        """Append a column of strings."""
+        place = int(self.columns.n_columns)
+        self.columns.add_missing()
+        self.texts[place] = text
+        if is_category:
+            self.categories.add(place)
+
+    def add_objects(self, values: list[Any], label: object) -> None:
+        """Append Python objects: strings, numbers, decimals or times, and missing values."""
+        text, stop = core.Text.of_objects(values)
+        if stop < len(values) and is_missing(values[stop]):  # one that only Python can tell
+            values = [None if is_missing(value) else value for value in values]
+            text, stop = core.Text.of_objects(values)
+        if stop == len(values):
+            if text.n_strings:
+                self.add_text(text)
+            else:
+                self.columns.add_missing()
+            return
+        string = next((one for one in values if isinstance(one, str | bytes)), None)
+        if string is not None:
+            raise TypeError(errors.mixed_message(label, string, values[stop]))
+        if _unit_of(values[stop]):
+            self._add_time_objects(values, label)
+        else:
+            self.columns.add(_numbers_of(values, label))
+
+    def add_arrow(self, stream: Any, label: object) -> None:
+        """Append the only column of an Arrow stream."""
+        part, fields, _ = core.Columns.from_arrow(stream)
+        if part is None:
+            raise TypeError(errors.column_type_message([(label, _arrow_type(fields[0].format))]))
+        place = int(self.columns.n_columns)
+        self.columns.extend(part)
+        self._note(place, fields[0])
+
+    def _note(self, place: int, column: core.ArrowColumn) -> None:
+        """Keep what a column of an Arrow stream is, beside its values."""
+        if column.is_text:
+            self.texts[place] = column.text
+        if column.is_dictionary:
+            self.categories.add(place)
+        if column.unit:
+            self.units[place] = column.unit
+        if column.is_inexact:
+            self.inexact.add(place)
+
+    def _add_times(self, values: NDArray[Any], label: object) -> None:
+        kind = values.dtype.kind
+        unit, count = np.datetime_data(values.dtype)
+        if unit in ("Y", "M") and kind == "M":
+            values, unit, count = values.astype("M8[D]"), "D", 1
+        if unit not in _TICKS:
+            raise TypeError(errors.column_type_message([(label, str(values.dtype))]))
+        if count != 1 or not values.dtype.isnative:
+            values = values.astype(f"{kind}8[{unit}]")
+        ticks = np.ascontiguousarray(values).view(np.int64)
+        self._add_ticks(ticks, _TICKS[unit], "datetime" if kind == "M" else "duration")
+
+    def _add_ticks(self, ticks: NDArray[np.int64], tick: tuple[int, int], unit: str) -> None:
+        place = int(self.columns.n_columns)
+        if self.columns.add_times(ticks, *tick):
+            self.inexact.add(place)
+        self.units[place] = unit
+
+    def _add_time_objects(self, values: list[Any], label: object) -> None:
+        present = [value for value in values if not is_missing(value)]
+        units = {_unit_of(value) for value in present}
+        if len(units) > 1:
+            strange = next(one for one in present if _unit_of(one) != _unit_of(present[0]))
+            raise TypeError(errors.mixed_message(label, present[0], strange))
+        if isinstance(present[0], np.datetime64 | np.timedelta64):
+            nothing = type(present[0])("NaT")
+            given = [nothing if is_missing(value) else value for value in values]
+            return self._add_times(np.array(given), label)
+        ticks = [None if is_missing(value) else _nanoseconds(value) for value in values]
+        per_second = 10**9
+        if max(abs(tick) for tick in ticks if tick is not None) > _LARGEST:
+            per_second = 10**6  # so far from 1970 no float64 tells nanoseconds apart
+            ticks = [None if tick is None else tick // 1000 for tick in ticks]
+        whole = np.array([-_LARGEST - 1 if tick is None else tick for tick in ticks], np.int64)
+        return self._add_ticks(whole, (1, per_second), units.pop())
+
+
+def from_numpy(X: NDArray[Any]) -> Raw:
+    """Return the columns of a matrix."""
+    if X.ndim != _TABLE_DIMENSIONS:
+        raise ValueError(errors.dimensions_message(X))
+    raw = Raw(core.Columns(X.shape[0]))
+    if X.dtype.kind == "c":
+        raise ValueError(
+            "Complex data not supported: columns must be real numbers. Pass X.real and X.imag as "
+            "columns of their own."
+        )
+    if isinstance(X, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(X)
+        if X.dtype.kind in _NUMBERS:
+            for i, column in enumerate(native(X.data).T):
+                raw.columns.add(column, mask[:, i])
+            return raw
+        X = X.data.astype(object)
+        X[mask] = None
+    if X.dtype.kind in _NUMBERS:
+        raw.columns.add_matrix(native(X))
+    else:
+        for i in range(X.shape[1]):
+            raw.add(X[:, i], i)
+    return raw
+
+
+def from_arrow(X: Any) -> Raw:
+    """Return the columns of anything with an Arrow C stream."""
+    columns, fields, is_table = core.Columns.from_arrow(X.__arrow_c_stream__())
+    if not is_table:
+        raise ValueError(errors.series_message(X))
+    if columns is None:
+        bad = [(one.name, _arrow_type(one.format)) for one in fields if not one.is_supported]
+        raise TypeError(errors.column_type_message(bad))
+    raw = Raw(columns, unique_names([one.name for one in fields]))
+    for place, one in enumerate(fields):
+        raw._note(place, one)
+    return raw
+
+
+def native(values: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of numbers itself where the core can read it, else converted."""
+    dtype = values.dtype
+    if dtype.itemsize > _WIDEST:
+        return values.astype(np.float64)  # long double: the core works with float64
+    if not dtype.isnative or any(stride % dtype.itemsize for stride in values.strides):
+        return values.astype(dtype.newbyteorder("="))
+    return values
+
+
+def unique_names(given: Sequence[object]) -> tuple[str, ...] | None:
+    """Return the names where all are strings, None where none is; names must be unique."""
+    if len(set(given)) < len(given):
+        raise ValueError(errors.twice_message(given))
+    are_strings = [isinstance(name, str) for name in given]
+    if given and all(are_strings):
+        return tuple(str(name) for name in given)
+    if any(are_strings):
+        raise TypeError(errors.name_types_message(given))
+    return None
+
+
+def is_missing(value: object) -> bool:
+    """Whether a Python object stands for no value: None, NaN, NaT or pandas' NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def _numbers_of(values: list[Any], label: object) -> NDArray[np.float64]:
+    """Return numbers, decimals and fractions as float64."""
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = [np.nan if is_missing(value) else value for value in values]
+    try:
+        return objects.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(errors.object_message(label, error)) from error
+
+
+def _unit_of(value: object) -> str:
+    """Return the unit of an object that is a time, "" for others."""
+    if isinstance(value, datetime.date | np.datetime64):  # a datetime is a date, too
+        return "datetime"
+    if isinstance(value, datetime.timedelta | np.timedelta64):
+        return "duration"
+    return "time" if isinstance(value, datetime.time) else ""
+
+
+def _nanoseconds(value: Any) -> int:
+    """Return the nanoseconds since 1970 in UTC, of a span, or since midnight."""
+    if isinstance(value, datetime.time):
+        value = datetime.datetime.combine(_EPOCH, value.replace(tzinfo=None))
+    elif isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    elif isinstance(value, datetime.date):
+        value = datetime.datetime(value.year, value.month, value.day)
+    finer = getattr(value, "nanosecond", getattr(value, "nanoseconds", 0))  # those of pandas
+    span = value if isinstance(value, datetime.timedelta) else value - _EPOCH
+    return int(span // datetime.timedelta(microseconds=1)) * 1000 + int(finer)
+
+
+def _arrow_type(given: str) -> str:
+    """Return what messages call an Arrow format that cannot be read."""
+    return "nested" if given.startswith("+") else f"Arrow type {given}"

@@ -1,0 +1,129 @@
+"""pandas dataframes -> columns. pandas is never imported: whoever passes a frame has done so."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost import errors
+from arboost.backend import core
+from arboost.columns import Raw, from_numpy, is_missing, native, unique_names
+
+__all__ = ["from_pandas"]
+
+_SMALL = 100_000  # values that are faster copied than looked at column by column
+
+
+def from_pandas(frame: Any, pandas: Any) -> Raw:
+    """Return the columns of a frame."""
+    names = unique_names(list(frame.columns))
+    dtypes = list(frame.dtypes)
+    if frame.size <= _SMALL and len(set(dtypes)) == 1 and _is_number(dtypes[0]):
+        raw = from_numpy(frame.to_numpy())
+        raw.names = names
+        return raw
+    raw = Raw(core.Columns(len(frame)), names)
+    for (name, series), dtype in zip(frame.items(), dtypes, strict=True):
+        if _is_number(dtype):
+            raw.columns.add(native(series.to_numpy()))
+        else:
+            _add(raw, series, name, pandas)
+    return raw
+
+
+def _add(raw: Raw, series: Any, label: object, pandas: Any) -> None:
+    """Append a column that is not of NumPy numbers."""
+    dtype, arrays = series.dtype, pandas.arrays
+    if isinstance(dtype, np.dtype):
+        raw.add(series.to_numpy(), label)
+    elif isinstance(dtype, pandas.CategoricalDtype):
+        _add_categorical(raw, series.cat, label)
+    elif _is_arrow(dtype):
+        raw.add_arrow(_stream(series.array), label)
+    elif isinstance(series.array, arrays.IntegerArray | arrays.FloatingArray | arrays.BooleanArray):
+        raw.columns.add(*_nullable(series))
+    elif isinstance(dtype, pandas.StringDtype):
+        raw.add_objects(series.tolist(), label)
+    elif isinstance(dtype, pandas.SparseDtype):
+        _add_sparse(raw, series.array, label)
+    elif isinstance(dtype, pandas.DatetimeTZDtype):
+        raw.add(series.to_numpy(dtype=f"M8[{dtype.unit}]"), label)  # in UTC
+    elif isinstance(dtype, pandas.PeriodDtype):
+        raw.add(series.dt.to_timestamp().to_numpy(), label)
+    else:
+        raise TypeError(errors.column_type_message([(label, str(dtype))]))
+
+
+def _add_categorical(raw: Raw, column: Any, label: object) -> None:
+    place = int(raw.columns.n_columns)
+    codes, categories = _used(column.codes.to_numpy(), column.categories)
+    if _is_arrow(categories.dtype):
+        entries = Raw(core.Columns(len(categories)))
+        entries.add_arrow(_stream(categories.array), label)
+        if 0 in entries.texts:
+            raw.add_text(entries.texts[0].take(codes.astype(np.int64)), is_category=True)
+            return
+        values = entries.columns.read(0)
+    else:
+        values = categories.to_numpy()
+    if values.dtype.kind in "mM":
+        taken = np.append(values, values.dtype.type("NaT"))[codes]
+        raw.add(taken, label)
+    elif values.dtype.kind in "biuf" or all(isinstance(one, numbers.Real) for one in values):
+        raw.columns.add(np.append(values.astype(np.float64), np.nan)[codes])
+    else:
+        text, _ = core.Text.of_objects(_as_strings(list(categories), label))
+        raw.add_text(text.take(codes.astype(np.int64)))
+    raw.categories.add(place)
+
+
+def _used(codes: NDArray[Any], categories: Any) -> tuple[NDArray[Any], Any]:
+    """Leave out what no row has where there are more categories than rows."""
+    if len(categories) <= len(codes):
+        return codes, categories
+    used, places = np.unique(codes, return_inverse=True)
+    n_missing = int(np.searchsorted(used, 0))  # whether -1 comes first
+    return places - n_missing, categories[used[n_missing:]]
+
+
+def _as_strings(categories: list[Any], label: object) -> list[Any]:
+    """Return strings as they are, and anything else, such as intervals, as its text."""
+    texts = [one if isinstance(one, str | bytes) else str(one) for one in categories]
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        alike = [one for one, text in zip(categories, texts, strict=True) if text == twice]
+        raise TypeError(errors.mixed_message(label, alike[0], alike[1]))
+    return texts
+
+
+def _add_sparse(raw: Raw, array: Any, label: object) -> None:
+    values = array.sp_values
+    if values.dtype.kind not in "biuf":
+        raise TypeError(errors.column_type_message([(label, str(array.dtype))]))
+    rows = array.sp_index.to_int_index().indices.astype(np.uint32)
+    fill = array.fill_value
+    raw.columns.add_sparse(rows, native(values), np.nan if is_missing(fill) else float(fill))
+
+
+def _nullable(series: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the values and the mask of a nullable pandas column."""
+    array = series.array
+    if hasattr(array, "_data") and hasattr(array, "_mask"):  # no public name; anything else copies
+        return array._data, array._mask
+    return series.to_numpy(dtype=series.dtype.numpy_dtype, na_value=0), series.isna().to_numpy()
+
+
+def _is_arrow(dtype: Any) -> bool:
+    """Whether values are in Arrow's layout: ArrowDtype, and strings where PyArrow is installed."""
+    return hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow"
+
+
+def _stream(array: Any) -> object:
+    return array.__arrow_array__().__arrow_c_stream__()
+
+
+def _is_number(dtype: object) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"

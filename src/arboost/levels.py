@@ -1,0 +1,161 @@
+"""The levels of a category: distinct values in their order, and the codes that stand for them.
+
+Levels are strings, sorted by their UTF-8 bytes, or numbers, sorted by size. A level's code is its
+place in that order, -1 for missing and unknown values; so the same content gives the same codes
+from any library. A million levels are three arrays, not a million objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+
+__all__ = ["KINDS", "Levels"]
+
+KINDS = ("string", "number")
+_PARTS = ("values", "offsets", "statistic")
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The known levels of one category.
+
+    Attributes
+    ----------
+    kind : {"string", "number"}
+    values : uint8 array, or float64 array of shape (n_levels,)
+        Strings one after the other, or numbers, ascending.
+    offsets : int64 array of shape (n_levels + 1,), or None
+        Where strings begin; None for numbers.
+    statistic : float64 array of shape (n_levels,), or None
+        What stands for each level instead of its code, where there are too many for sets.
+    """
+
+    kind: str
+    values: NDArray[Any]
+    offsets: NDArray[np.int64] | None = None
+    statistic: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("values", "offsets", "statistic"):
+            array = getattr(self, name)
+            if array is not None:
+                array = array.view()
+                array.flags.writeable = False
+                object.__setattr__(self, name, array)
+
+    @classmethod
+    def of_text(cls, text: core.Text) -> tuple[Levels, NDArray[np.int32]]:
+        """Return the levels that occur in a column of strings, and the code of each row."""
+        values, offsets, codes = text.levels()
+        return cls("string", values, offsets), codes
+
+    @classmethod
+    def of_numbers(cls, numbers: NDArray[np.float64]) -> tuple[Levels, NDArray[np.int32]]:
+        """Return the distinct numbers, and the code of each row; NaN is missing."""
+        present = ~np.isnan(numbers)
+        # Adding 0 makes the two zeros one level.
+        values, inverse = np.unique(numbers[present] + 0.0, return_inverse=True)
+        codes = np.full(len(numbers), -1, np.int32)
+        codes[present] = inverse
+        return cls("number", values), codes
+
+    def __len__(self) -> int:
+        return len(self.values) if self.offsets is None else len(self.offsets) - 1
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Levels):
+            return NotImplemented
+        pairs = zip(self._parts(), other._parts(), strict=True)
+        return self.kind == other.kind and all(
+            (one is None) == (two is None)
+            and (one is None or two is None or np.array_equal(one, two, equal_nan=True))
+            for one, two in pairs
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kind, len(self)))
+
+    def __repr__(self) -> str:
+        return f"Levels({len(self)} {self.kind}s)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The hash table is made again where it is needed.
+        return {key: value for key, value in vars(self).items() if key != "_index"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()  # pickle forgets that arrays are read-only
+
+    def codes_of_text(self, text: core.Text) -> NDArray[np.int32]:
+        """Return the code of each row of a column of strings."""
+        codes: NDArray[np.int32] = self._index.codes(text)
+        return codes
+
+    def codes_of_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return the code of each number."""
+        if len(self) == 0:
+            return np.full(len(numbers), -1, np.int32)
+        place = np.searchsorted(self.values, numbers).clip(max=len(self) - 1)
+        return np.where(self.values[place] == numbers, place, -1).astype(np.int32)
+
+    def label(self, code: int) -> str | float:
+        """Return the level itself."""
+        if self.offsets is None:
+            return float(self.values[code])
+        text = self.values[self.offsets[code] : self.offsets[code + 1]].tobytes()
+        return text.decode("utf-8", "backslashreplace")
+
+    def validate(self) -> None:
+        """Raise ValueError unless the levels are in order; needed after they were read."""
+        if self.kind not in KINDS or (self.kind == "string") != (self.offsets is not None):
+            raise ValueError(f"levels of the kind {self.kind!r}")
+        if self.values.ndim != 1 or (self.offsets is not None and self.offsets.ndim != 1):
+            raise ValueError("levels that are no list")
+        if self.offsets is not None:
+            core.check_levels(self.values, self.offsets)
+        elif np.isnan(self.values).any() or not (self.values[:-1] < self.values[1:]).all():
+            raise ValueError("levels that are not in ascending order")
+        if self.statistic is not None and (
+            self.statistic.shape != (len(self),) or np.isinf(self.statistic).any()
+        ):
+            raise ValueError("statistics that do not fit their levels")
+
+    def describe(self, name: str, arrays: dict[str, NDArray[Any]]) -> str:
+        """Return the kind, and put the arrays among those of a file."""
+        for part, array in zip(_PARTS, self._parts(), strict=True):
+            if array is not None:
+                arrays[f"{name} {part}"] = array
+        return self.kind
+
+    @classmethod
+    def read(cls, kind: str, name: str, arrays: dict[str, NDArray[Any]]) -> Levels:
+        """Return the levels of a file; the schema they belong to validates them."""
+        parts = {part: arrays.get(f"{name} {part}") for part in _PARTS}
+        dtypes: dict[str, Any] = {
+            "values": np.uint8 if kind == "string" else np.float64,
+            "offsets": np.int64,
+            "statistic": np.float64,
+        }
+        for part, array in parts.items():
+            if array is not None and array.dtype != dtypes[part]:
+                raise ValueError(f"{name} {part} of type {array.dtype}")
+        values = parts.pop("values")
+        if values is None:
+            raise ValueError(f"{name} without values")
+        return cls(kind, values, **parts)
+
+    def _parts(self) -> tuple[NDArray[Any] | None, ...]:
+        return self.values, self.offsets, self.statistic
+
+    @cached_property
+    def _index(self) -> core.LevelIndex:
+        """Hash table of the strings, made when first used."""
+        assert self.offsets is not None
+        return core.LevelIndex(self.values, self.offsets)

@@ -1,0 +1,102 @@
+"""What a fit knew of its columns: names, levels of categories, units of times, what is missing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from arboost.levels import Levels
+
+__all__ = ["UNITS", "Schema"]
+
+# What columns of times count, always in seconds: since 1970 in UTC, of a span, or since midnight.
+UNITS = ("datetime", "duration", "time")
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """The columns of a fit.
+
+    Attributes
+    ----------
+    names : tuple of str, or None where the table had none
+    n_features : int
+    levels : tuple of Levels or None, one for each feature; empty where there are no categories
+    missing : float
+        A number that means missing, beside NaN.
+    units : tuple of str, one for each feature; empty where there are no times
+        One of `UNITS`, or "" for plain numbers.
+    """
+
+    names: tuple[str, ...] | None
+    n_features: int
+    levels: tuple[Levels | None, ...] = ()
+    missing: float = math.nan
+    units: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schema):
+            return NotImplemented
+        same_missing = self.missing == other.missing or (
+            math.isnan(self.missing) and math.isnan(other.missing)
+        )
+        return same_missing and self._rest() == other._rest()
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.n_features))
+
+    @property
+    def categorical(self) -> tuple[bool, ...]:
+        """Which features are split by sets of levels: categories without a statistic."""
+        return tuple(self.is_category(feature) for feature in range(self.n_features))
+
+    def is_category(self, feature: int) -> bool:
+        """Whether the feature is split by sets of levels."""
+        levels = self.levels_of(feature)
+        return levels is not None and levels.statistic is None
+
+    @cached_property
+    def special(self) -> tuple[int, ...]:
+        """Features that are not plain numbers."""
+        return tuple(
+            feature
+            for feature in (range(self.n_features) if self.levels or self.units else ())
+            if self.levels_of(feature) is not None or self.unit_of(feature)
+        )
+
+    @property
+    def n_levels(self) -> tuple[int, ...]:
+        """Numbers of levels of the features that are split by sets, 0 for all others."""
+        return tuple(
+            len(levels) if levels is not None and levels.statistic is None else 0
+            for levels in self.levels or (None,) * self.n_features
+        )
+
+    def levels_of(self, feature: int) -> Levels | None:
+        """Return the levels of a category; None for a column of numbers."""
+        return self.levels[feature] if self.levels else None
+
+    def unit_of(self, feature: int) -> str:
+        """Return the unit of a column of times, "" for plain numbers."""
+        return self.units[feature] if self.units else ""
+
+    def label(self, feature: int) -> str:
+        """Return what messages call a column: its name, or its number."""
+        return repr(feature if self.names is None else self.names[feature])
+
+    def validate(self) -> None:
+        """Raise ValueError unless the parts fit together; needed after they were read."""
+        for name, parts in (("levels", self.levels), ("units", self.units)):
+            if parts and len(parts) != self.n_features:
+                raise ValueError(f"{name} of {len(parts)} features, not of {self.n_features}")
+        for levels in self.levels:
+            if levels is not None:
+                levels.validate()
+        if not all(unit == "" or unit in UNITS for unit in self.units):
+            raise ValueError(f"units {self.units!r}")
+        if math.isinf(self.missing):
+            raise ValueError(f"missing={self.missing}")
+
+    def _rest(self) -> tuple[object, ...]:
+        return self.names, self.n_features, self.levels, self.units

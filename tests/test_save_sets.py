@@ -1,0 +1,97 @@
+"""Model files with sets of levels: nothing is lost, and nothing hostile is believed."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arboost import ModelFileError, save
+from arboost.model import ALL_DTYPES
+from arboost.serve import Predictor
+from leveled import schema_of
+from test_save import DIGEST, assert_same, sealed, set_section, small_model, with_header
+
+
+def model_with_sets(**changes):
+    """The same with a set of levels in place of the threshold."""
+    sets = {"level_set": [0, -1, -1, -1], "level_sets": [[9, 0, 2**63, 1]], **changes}
+    model = small_model()
+    arrays = {name: np.array(values, ALL_DTYPES[name]) for name, values in sets.items()}
+    schema = schema_of([0, 200])
+    return replace(model, forest=replace(model.forest, **arrays), schema=schema)
+
+
+def test_sets_of_levels_round_trip():
+    model = model_with_sets()
+    data = save.to_bytes(model)
+    assert struct.unpack_from("<II", data, 8) == (2, 2)
+    again = save.from_bytes(data)
+    assert_same(model, again)
+    assert save.to_bytes(again) == data
+    assert again.forest.level_sets.tolist() == [[9, 0, 2**63, 1]]
+
+
+def rename_section(name, other):
+    def change(header):
+        for section in header["sections"]:
+            if section[0] == name:
+                section[0] = other
+
+    return change
+
+
+HOSTILE_SETS = {
+    "unknown set": {"level_set": [1, -1, -1, -1]},
+    "far set": {"level_set": [2**31 - 1, -1, -1, -1]},
+    "negative set": {"level_set": [-(2**31), -1, -1, -1]},
+    "set of a leaf": {"level_set": [-1, 0, -1, -1]},
+    "short": {"level_set": [0, -1]},
+    "no nodes": {"level_set": []},
+    "axes": {"level_set": [[0], [-1], [-1], [-1]]},
+    "words": {"level_sets": [[1, 2, 3]]},
+    "flat": {"level_sets": [1]},
+    "more sets": {"level_sets": [[0] * 4] * 2},
+}
+
+
+@pytest.mark.parametrize("changes", HOSTILE_SETS.values(), ids=HOSTILE_SETS)
+def test_hostile_sets(changes):
+    data = save.to_bytes(model_with_sets(**changes))
+    with pytest.raises(ModelFileError, match=r"^cannot read it: "):
+        save.from_bytes(data, "it")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_section("level_sets", dtype="<i8"),
+        set_section("level_sets", shape=[4]),
+        set_section("level_set", dtype="<u4"),
+        set_section("level_set", shape=[2, 2]),
+        rename_section("level_set", "other"),
+        rename_section("level_sets", "other"),
+        rename_section("level_sets", "level_set"),
+    ],
+)
+def test_hostile_headers_of_sets(change):
+    data = with_header(save.to_bytes(model_with_sets()), change)
+    with pytest.raises(ModelFileError, match=r"^cannot read it: "):
+        save.from_bytes(data, "it")
+
+
+@pytest.mark.filterwarnings("ignore:None of the 1 values")
+def test_flipped_bytes_of_sets_under_a_right_checksum():
+    data = save.to_bytes(model_with_sets())
+    for position in range(len(data) - DIGEST):
+        for mask in (0x01, 0x80, 0xFF):
+            damaged = bytearray(data)
+            damaged[position] ^= mask
+            try:
+                model = save.from_bytes(sealed(bytes(damaged)))
+            except ModelFileError:
+                continue
+            X = np.array([[np.nan] * model.schema.n_features, [7.0] * model.schema.n_features])
+            assert Predictor(**model.fields()).predict_raw(X).shape == (2, model.n_outputs)
