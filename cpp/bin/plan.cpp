@@ -19,7 +19,7 @@ constexpr std::size_t sample_size = 30'000;
 constexpr std::size_t most_shared_codes = 128;
 
 // Share of the rows that have the usual code where a column may join others in one digit.
-constexpr double least_usual = 0.8;
+constexpr double least_usual = 0.5;
 
 // Share of the rows that the columns of a bundle have, all together, below which it is cheaper to
 // keep sparse columns sparse: a row costs one byte and one addition in a stored column, and three
