@@ -57,12 +57,12 @@ def dense(matrix: np.ndarray) -> _core.Columns:
     return columns
 
 
-def sparse(matrix: np.ndarray, *, stored: float = 0.5) -> _core.Columns:
-    """The same columns, those sparsely that have one value in most rows."""
+def sparse(matrix, *, stored: float = 0.5, fill_with: float | None = None) -> _core.Columns:
+    """The same columns, those sparsely that have one value in most rows; or 0 in some."""
     columns = _core.Columns(len(matrix))
     for column in matrix.T:
         values, counts = np.unique(column, return_counts=True)
-        fill = values[counts.argmax()]
+        fill = values[counts.argmax()] if fill_with is None else fill_with
         rows = np.flatnonzero((column != fill) & ~(np.isnan(column) & np.isnan(fill)))
         if len(rows) > stored * len(matrix):
             columns.add(column)
@@ -73,20 +73,26 @@ def sparse(matrix: np.ndarray, *, stored: float = 0.5) -> _core.Columns:
 
 def encode(columns, edges, *, rows=None, bundling=True, rate=0.0, categorical=(), n_threads=1):
     plan = storage_plan(
-        columns, rows, edges, categorical=categorical, bundling=bundling, max_conflict_rate=rate,
+        columns,
+        rows,
+        edges,
+        categorical=categorical,
+        bundling=bundling,
+        max_conflict_rate=rate,
         n_threads=n_threads,
     )
     return _core.encode(columns, rows, edges, n_threads, list(categorical), plan)
 
 
 def every_storage(matrix, edges, *, rows=None, categorical=()):
-    """Codes of one table: plain, with shared columns, sparse, and both."""
+    """Codes of one table: plain, with shared columns, sparse, and both, the last with other fills."""
     more = {"rows": rows, "categorical": categorical}
     return {
         "plain": _core.encode(dense(matrix), rows, edges, 1, list(categorical)),
         "shared": encode(dense(matrix), edges, **more),
         "sparse": encode(sparse(matrix), edges, bundling=False, **more),
         "both": encode(sparse(matrix), edges, **more),
+        "zeros": encode(sparse(matrix, stored=1.0, fill_with=0.0), edges, **more),
     }
 
 
@@ -108,7 +114,13 @@ def trees_of(codes, g, h, *, rows=None, sample=None, n_trees=3, n_threads=1, val
     for tree in range(n_trees):
         gradients = gradients_of(np.roll(g, tree, axis=0), h)
         grower.grow(
-            gradients, 0, seed=5, tree=tree, rate=0.5, turn=7 * tree, sample=sample,
+            gradients,
+            0,
+            seed=5,
+            tree=tree,
+            rate=0.5,
+            turn=7 * tree,
+            sample=sample,
             n_threads=n_threads,
         )
         for part, out in zip(validation, scores, strict=True):

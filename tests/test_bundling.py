@@ -127,9 +127,7 @@ def test_conflicts_are_at_most_as_many_as_allowed(rng):
     for column in thin.shared_columns:
         for digit in column:
             first = np.cumsum(matrix[:, digit], axis=1) <= 1
-            np.testing.assert_array_equal(
-                thin.to_numpy()[:, digit], matrix[:, digit] * first
-            )
+            np.testing.assert_array_equal(thin.to_numpy()[:, digit], matrix[:, digit] * first)
 
 
 def test_a_rough_fit_is_nearly_as_good(rng):
@@ -169,7 +167,13 @@ def test_trees_do_not_depend_on_storage(rng, name, n):
     expected = trees_of(codes["plain"], g, h, validation=validation, **SETTINGS[name])
     np.testing.assert_array_equal(*expected[2])
     assert len(expected[0]["left"]) > 10
-    for storage, n_threads in [("shared", 1), ("shared", 4), ("sparse", 2), ("both", 4)]:
+    for storage, n_threads in [
+        ("shared", 1),
+        ("shared", 4),
+        ("sparse", 2),
+        ("both", 4),
+        ("zeros", 1),
+    ]:
         found = trees_of(
             codes[storage], g, h, validation=validation, n_threads=n_threads, **SETTINGS[name]
         )
@@ -217,7 +221,7 @@ def test_categories_share_bytes(rng):
     h = np.ones_like(g)
     expected = trees_of(codes["plain"], g, h)
     assert len(expected[0]["sets"]) > 0
-    for storage in ("shared", "sparse", "both"):
+    for storage in ("shared", "sparse", "both", "zeros"):
         assert_same(trees_of(codes[storage], g, h), expected)
 
 

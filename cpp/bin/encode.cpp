@@ -82,7 +82,7 @@ class Encoder {
   }
 
   bool reads_shared(std::size_t f) const {
-    return codes_.where[f].storage == Storage::shared && !reads_own_values(table_, codes_, f);
+    return codes_.where[f].storage == Storage::shared && !is_thin(table_, f, codes_.is_category);
   }
 
   void read(std::size_t f, std::size_t begin, std::size_t end, Code* out) {

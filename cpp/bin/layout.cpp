@@ -48,7 +48,7 @@ std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, C
                  share.usual,
                  share.n_codes - 1};
         first += share.n_codes - 1;
-        const bool is_thin = reads_own_values(table, codes, share.feature);
+        const bool is_thin = arboost::is_thin(table, share.feature, codes.is_category);
         auto& shares = source.digits.back().shares;
         ShareSource& own = shares.emplace_back(share.feature, is_thin, share.usual);
         for (std::uint32_t code = 0; code < 256; ++code)

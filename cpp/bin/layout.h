@@ -11,16 +11,10 @@
 
 namespace arboost {
 
-// Whether codes of shared features are made of a sparse column's own values alone. Those of
-// categories are made row by row.
-inline bool reads_own_values(const Columns& table, const Codes& codes, std::size_t feature) {
-  return table.columns[feature].sparse && !codes.has_levels(feature);
-}
-
 // What a feature adds to its digit.
 struct ShareSource {
   std::uint32_t feature;
-  bool is_thin;  // only the sparse column's own values are read
+  bool is_thin;
   std::uint32_t usual;
   std::uint8_t digit_of[256];        // by code
   std::atomic<std::size_t> clashes;  // rows where it and an earlier share have not the usual code

@@ -35,14 +35,6 @@ constexpr std::size_t least_bundled_rows = 512;
 
 constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
-// True where storing a sparse column's own values takes less than storing all rows. Categories are
-// never stored sparsely: what their unknown levels are is found out row by row.
-bool is_thin(const Columns& table, std::size_t f, const std::vector<std::uint8_t>& categorical) {
-  const Column& column = table.columns[f];
-  return column.sparse && column.sparse->size <= table.n_rows / 4 &&
-         (categorical.empty() || categorical[f] == 0);
-}
-
 // The rows that codes are looked at in, by number.
 struct Sample {
   std::vector<RowId> rows;             // of the table
@@ -174,6 +166,12 @@ double filled(const DigitPlan& digit, const std::vector<Seen>& seen, std::size_t
 }
 
 }  // namespace
+
+bool is_thin(const Columns& table, std::size_t f, const std::vector<std::uint8_t>& categorical) {
+  const Column& column = table.columns[f];
+  return column.sparse && column.sparse->size <= table.n_rows / 4 &&
+         (categorical.empty() || categorical[f] == 0);
+}
 
 StoragePlan plain_plan(const Columns& table, const std::vector<std::uint8_t>& categorical) {
   StoragePlan plan;

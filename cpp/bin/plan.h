@@ -13,10 +13,15 @@ namespace arboost {
 
 using Edges = std::vector<std::span<const double>>;
 
+// Whether a column is read by its own values alone: sparse, and so few of them that storing these
+// takes less than storing all rows. Never a category: unknown levels are found row by row.
+bool is_thin(const Columns& table, std::size_t feature,
+             const std::vector<std::uint8_t>& categorical);
+
 // A feature's part of a digit.
 struct Share {
   std::uint32_t feature;
-  std::uint32_t usual;    // its most frequent code
+  std::uint32_t usual;    // its most frequent code; of a thin column that of rows not stored
   std::uint32_t n_codes;  // that the digit has room for
   bool operator==(const Share&) const = default;
 };
@@ -56,8 +61,7 @@ struct PlanOptions {
 StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& edges,
                          const PlanOptions& options, Team& team);
 
-// Only what cannot go wrong: sparse columns of numbers are stored sparsely, all others on their
-// own.
+// Only what cannot go wrong: thin columns are stored sparsely, all others on their own.
 StoragePlan plain_plan(const Columns& table, const std::vector<std::uint8_t>& categorical);
 
 }  // namespace arboost

@@ -129,17 +129,19 @@ FeatureSplit find_split_listed(const GainParams& p, std::size_t n_codes, std::si
   const bool use_missing = has_missing && any_nonzero(missing, p.channels);
   FeatureSplit best =
       best_of_prefix(p, n_codes, totals, use_missing ? missing : nullptr, floor, scratch);
-  // As a histogram has it, codes without a sum do not occur.
-  const auto same_sums = [&](std::size_t a, std::size_t b) {
+  // As a histogram has it, codes without a sum do not occur. The last running sum, that of all
+  // values, is no more in its place: the search writes behind what it reads.
+  const auto is_empty = [&](std::size_t i) {
     for (int c = 0; c < p.channels; ++c) {
       const std::int64_t* sums =
           scratch.prefix.data() + static_cast<std::size_t>(c) * scratch.stride;
-      if (sums[a] != sums[b]) return false;
+      const std::int64_t all = totals[c] - (has_missing ? missing[c] : 0);
+      if ((i + 1 == n_codes ? all : sums[i]) != sums[i - 1]) return false;
     }
     return true;
   };
   std::size_t next = best.bin + std::size_t{1};
-  while (next < n_codes && same_sums(best.bin, next)) ++next;
+  while (next < n_codes && is_empty(next)) ++next;
   best.next = next < n_codes ? scratch.bins[next] : static_cast<std::uint32_t>(n_bins);
   best.bin = scratch.bins[best.bin];
   return best;
