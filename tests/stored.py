@@ -85,7 +85,7 @@ def encode(columns, edges, *, rows=None, bundling=True, rate=0.0, categorical=()
 
 
 def every_storage(matrix, edges, *, rows=None, categorical=()):
-    """Codes of one table: plain, with shared columns, sparse, and both, the last with other fills."""
+    """Codes of one table: plain, with shared columns, sparse, and both with two kinds of fills."""
     more = {"rows": rows, "categorical": categorical}
     return {
         "plain": _core.encode(dense(matrix), rows, edges, 1, list(categorical)),
@@ -105,7 +105,7 @@ def target(rng: np.random.Generator, matrix: np.ndarray, outputs: int):
 
 
 def trees_of(codes, g, h, *, rows=None, sample=None, n_trees=3, n_threads=1, validation=(), **kw):
-    """Arrays of the trees, the leaves of the rows, and scores of tables that the trees are walked by.
+    """Arrays of the trees, leaves of the rows, and scores of tables that the trees are walked by.
 
     Gradients change from tree to tree, as in a fit.
     """

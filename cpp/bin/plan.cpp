@@ -26,9 +26,9 @@ constexpr double least_usual = 0.5;
 // to six bytes and an addition for each code that is stored sparsely.
 constexpr double least_filled = 0.25;
 
-// Rows from which on columns share bytes as digits: each node of a tree sums up to 256 slots of a
-// stored column for its digits, which must be less than what its rows save.
-constexpr std::size_t least_product_rows = 8192;
+// Each node of a tree sums the slots of a stored column for its digits. That costs about as much as
+// so many rows of the table, for each slot, have to save: not all rows are added in every node.
+constexpr std::size_t rows_per_folded_slot = 128;
 
 // Rows from which on looking for bundles pays.
 constexpr std::size_t least_bundled_rows = 512;
@@ -188,7 +188,7 @@ StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& ed
     return plain_plan(table, options.categorical);
   std::vector<std::uint32_t> thin, full;
   StoragePlan plan;
-  plan.products = rows.size() >= least_product_rows;
+  plan.n_rows = rows.size();
   plan.max_conflict_rate = options.max_conflict_rate;
   for (std::uint32_t f = 0; f < table.columns.size(); ++f) {
     const bool few = edges[f].size() + 2 <= most_shared_codes;
@@ -208,8 +208,7 @@ StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& ed
     for (std::size_t i = begin; i < end; ++i) seen[thin[i]] = observer.observe_thin(thin[i]);
   });
   const std::size_t n = sample.rows.size();
-  for (auto& digit : find_digits(full, seen, n, options.max_conflict_rate))
-    if (plan.products || digit.exclusive()) plan.digits.push_back(std::move(digit));
+  plan.digits = find_digits(full, seen, n, options.max_conflict_rate);
   for (auto& digit : find_digits(thin, seen, n, options.max_conflict_rate)) {
     if (filled(digit, seen, n) >= least_filled)
       plan.digits.push_back(std::move(digit));
@@ -231,7 +230,7 @@ std::vector<std::vector<std::uint32_t>> StoragePlan::columns() const {
   std::vector<std::vector<std::uint32_t>> with_room(257);  // columns, by how often a code fits in
   for (const std::uint32_t d : order) {
     const std::uint32_t radix = digits[d].radix();
-    std::uint32_t room = products ? radix : 257;
+    std::uint32_t room = radix;
     while (room <= 256 && with_room[room].empty()) ++room;
     std::uint32_t column = 0;
     if (room <= 256) {
@@ -244,6 +243,18 @@ std::vector<std::vector<std::uint32_t>> StoragePlan::columns() const {
     }
     columns[column].push_back(d);
     with_room[room / radix].push_back(column);
+  }
+  const auto pays = [this](const std::vector<std::uint32_t>& column) {
+    std::size_t slots = 1;
+    for (const std::uint32_t d : column) slots *= digits[d].radix();
+    return n_rows * (column.size() - 1) >= rows_per_folded_slot * slots;
+  };
+  for (std::size_t c = 0, n = columns.size(); c < n; ++c) {
+    if (columns[c].size() == 1 || pays(columns[c])) continue;
+    while (columns[c].size() > 1) {
+      columns.push_back({columns[c].back()});
+      columns[c].pop_back();
+    }
   }
   return columns;
 }

@@ -43,10 +43,11 @@ struct DigitPlan {
 struct StoragePlan {
   std::vector<DigitPlan> digits;
   std::vector<std::uint32_t> sparse;  // features, ascending
-  bool products = false;              // digits share columns
-  double max_conflict_rate = 0;       // share of the rows where an exclusive digit may be wrong
+  std::size_t n_rows = 0;
+  double max_conflict_rate = 0;  // share of the rows where an exclusive digit may be wrong
 
-  // Digits that share each stored column, by number: their radices multiply to at most 256.
+  // Digits that share each stored column, by number: their radices multiply to at most 256, and
+  // what the rows save by that pays for the sums over digits.
   std::vector<std::vector<std::uint32_t>> columns() const;
 };
 
