@@ -90,15 +90,16 @@ struct WalkArgs {
   int depth;            // of the deepest leaf
 };
 
-// Where in a histogram the slots of each feature begin.
+// Where in a histogram the slots of each stored column begin.
 struct Slots {
-  const std::uint32_t* first;     // by feature
-  const std::uint32_t* features;  // [n_features] that have slots, ascending; null: all
-  std::size_t stride;             // distance between features when all have the same, else 0
-  std::size_t n_features;
-  std::size_t n_slots;
+  const std::uint32_t* first;   // by stored column
+  const std::uint32_t* stores;  // [n_stores] that have slots, ascending; null: all
+  std::size_t stride;           // distance between columns when all have the same, else 0
+  std::size_t n_stores;
+  std::size_t first_sparse;  // where the slots of sparse columns begin
+  std::size_t n_slots;       // with those of all sparse columns, or none of them
 
-  std::size_t feature(std::size_t j) const { return features == nullptr ? j : features[j]; }
+  std::size_t store(std::size_t j) const { return stores == nullptr ? j : stores[j]; }
 };
 
 // One packed sum: gradient in the high 32 bits (signed), hessian in the low 32 bits (never
@@ -234,6 +235,17 @@ struct Kernels {
                                    const std::int64_t* row_values, std::size_t n,
                                    const std::int64_t* totals, double floor, SplitScratch& scratch);
 
+  // The same for a feature of which `n` codes may occur: scratch has them in order in `bins`, the
+  // running sums over them in `prefix`, and the last one's own sums in `missing`.
+  FeatureSplit (*find_split_listed)(const GainParams& params, std::size_t n, std::size_t n_bins,
+                                    const std::int64_t* totals, double floor,
+                                    SplitScratch& scratch);
+
+  // The first best of n candidates, splits of any features, whose left sums are in scratch.prefix;
+  // its score goes to scratch.scores. n where none is above `floor`.
+  std::size_t (*find_candidate)(const GainParams& params, std::size_t n, const std::int64_t* totals,
+                                double floor, SplitScratch& scratch);
+
   // The best split of a category by a set of its levels, from a histogram as above. Among equal
   // scores the first set wins: of the lowest level, or of the fewest levels of low gradients.
   FeatureSplit (*find_set)(const GainParams& params, const std::int64_t* feature_hist,
@@ -265,6 +277,11 @@ struct Kernels {
 
   // leaves[0 ...] = the nodes that rows [begin, end) end in.
   void (*walk)(const WalkArgs& args, std::size_t begin, std::size_t end, std::uint32_t* leaves);
+
+  // The slots of a stored column -> those of each of its digits, one digit after the other; `rest`
+  // has room for as many slots.
+  void (*fold)(const std::int64_t* slots, const std::uint32_t* radices, std::size_t n_digits,
+               std::size_t channels, std::int64_t* rest, std::int64_t* digits);
 
   // target += source, and target -= source.
   void (*add)(std::int64_t* target, const std::int64_t* source, std::size_t n);

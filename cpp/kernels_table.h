@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grow/draw.h"
+#include "grow/fold.h"
 #include "grow/histogram.h"
 #include "grow/levels.h"
 #include "grow/partition.h"
@@ -27,6 +28,8 @@ const Kernels table = {
     .partition = partition,
     .find_split = find_split,
     .find_split_small = find_split_small,
+    .find_split_listed = find_split_listed,
+    .find_candidate = find_candidate,
     .find_set = find_set,
     .find_set_sorted = find_set_sorted,
     .find_split_sorted = find_split_sorted,
@@ -35,6 +38,7 @@ const Kernels table = {
     .draw = draw,
     .draw_top = draw_top,
     .walk = walk,
+    .fold = fold,
     .add = add,
     .subtract = subtract,
     .gradients = gradients,

@@ -179,6 +179,16 @@ double sparse_value(const Column& column, std::size_t i) {
   return value;
 }
 
+void read_stored(const Column& column, std::size_t begin, std::size_t end, double* out) {
+  read_stored(column, begin, end, [&](std::size_t i, double x) { out[i - begin] = x; });
+  drop_missing(column.missing, end - begin, 1, out);
+}
+
+double fill_of(const Column& column) {
+  const double fill = column.sparse->fill;
+  return fill == column.missing ? missing : fill;
+}
+
 std::size_t item_size(Type type) {
   std::size_t size = 0;
   if (type != Type::bit && type != Type::null)

@@ -85,6 +85,10 @@ void read_rows(const Column& column, std::span<const RowId> rows, double* out);
 // The i-th of a sparse column's own values.
 double sparse_value(const Column& column, std::size_t i);
 
+// A sparse column's own values [begin, end), and what all its other rows have; missing ones as NaN.
+void read_stored(const Column& column, std::size_t begin, std::size_t end, double* out);
+double fill_of(const Column& column);
+
 // Indices of the columns with integers beyond 2^53, where a double no longer tells neighbours
 // apart.
 std::vector<std::size_t> inexact_columns(const Columns& table);
@@ -94,6 +98,7 @@ class Rows {
  public:
   Rows(std::size_t n_rows, const RowId* index) : n_rows_(n_rows), index_(index) {}
   std::size_t size() const { return n_rows_; }
+  bool is_all() const { return index_ == nullptr; }
   void read(const Column& column, std::size_t begin, std::size_t end, double* out) const {
     if (index_ == nullptr) return read_block(column, begin, end, out, 1);
     read_rows(column, {index_ + begin, end - begin}, out);

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "bin/plan.h"
 #include "parallel.h"
 #include "table.h"
 #include "types.h"
@@ -16,8 +17,11 @@ namespace arboost {
 //
 // `categorical` has 1 for columns whose values are codes of levels, with the edges 0.5, 1.5, ...
 // between at most 255 of them; other values of such a column are missing. Empty: no categories.
-Codes encode(const Columns& table, const Rows& rows,
-             const std::vector<std::span<const double>>& edges,
-             const std::vector<std::uint8_t>& categorical, Team& team);
+//
+// The plan says which features share stored columns; what turns out not to fit gets a column of its
+// own. Without one, sparse columns are stored sparsely and all others on their own. Ranks have no
+// plan.
+Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
+             const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team);
 
 }  // namespace arboost

@@ -89,6 +89,7 @@ Proposal::Proposal(const Ranks& ranks, double eps) : ranks_(ranks), eps_(eps) {
   codes_.n_rows = ranks.n_rows;
   codes_.n_features = ranks.n_features;
   codes_.has_missing = ranks.has_missing;
+  codes_.give_own_places();
   codes_.is_category = ranks.is_category;
   std::uint32_t widest = 1;
   for (std::size_t f = 0; f < ranks.n_features; ++f) {

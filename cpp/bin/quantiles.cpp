@@ -14,6 +14,7 @@
 #include "keys.h"
 #include "lookup.h"
 #include "random.h"
+#include "thin.h"
 
 namespace arboost {
 namespace {
@@ -67,41 +68,55 @@ using LargestItem = Placed<std::uint64_t>;
 struct Scratch {
   Buffer<LargestItem> items, spare;  // `items`: one stretch for each column of the group
   std::vector<double> values, sums;  // distinct values of a column, running sums of their weights
+  ThinSampler::Scratch thin;
 };
+
+// Weights as integers, all of one power of two: sums then do not depend on the order of rows, which
+// sparse columns do not have.
+std::vector<std::int64_t> whole_weights(std::span<const double> weights) {
+  double total = 0;
+  for (const double w : weights) total += w;
+  const int exponent = weights.empty() ? 0 : 60 - std::ilogb(total);
+  std::vector<std::int64_t> whole;
+  for (const double w : weights) whole.push_back(std::llround(std::ldexp(w, exponent)));
+  return whole;
+}
 
 // The sample of some columns on its way to edges.
 class Sampler {
  public:
-  Sampler(const Columns& table, const Rows& rows, std::span<const double> weights,
+  Sampler(const Columns& table, const Rows& rows, std::span<const std::int64_t> weights,
           const Sample& sample)
       : table_(table), rows_(rows), weights_(weights), sample_(sample) {}
 
-  // Calls done(c, distinct values, running sums of weights) for columns [begin, end). They are read
+  // Calls done(c, distinct values, running sums of weights) for some columns. They are read
   // together, because neighbours share cache lines in a row-major table.
   template <class Done>
-  void run(std::size_t begin, std::size_t end, Scratch& scratch, const Done& done) const {
+  void run(std::span<const std::size_t> columns, Scratch& scratch, const Done& done) const {
     const std::size_t n = sample_.size;
-    if (scratch.items.size() < (end - begin) * n) {
-      scratch.items = Buffer<LargestItem>((end - begin) * n);
+    if (scratch.items.size() < columns.size() * n) {
+      scratch.items = Buffer<LargestItem>(columns.size() * n);
       scratch.spare = Buffer<LargestItem>(n);
     }
-    std::vector<std::size_t> found(end - begin);  // values that are not missing
+    std::vector<std::size_t> found(columns.size());  // values that are not missing
     for (std::size_t first = 0; first < n; first += block_rows) {
       const std::size_t last = std::min(first + block_rows, n);
-      for (std::size_t c = begin; c < end; ++c)
-        found[c - begin] += read(table_.columns[c], first, last,
-                                 scratch.items.data() + (c - begin) * n, found[c - begin]);
+      for (std::size_t k = 0; k < columns.size(); ++k)
+        found[k] +=
+            read(table_.columns[columns[k]], first, last, scratch.items.data() + k * n, found[k]);
     }
-    for (std::size_t c = begin; c < end; ++c) {
-      with_item(table_.columns[c].type, !weights_.empty(), [&]<class Item>() {
-        auto* items = reinterpret_cast<Item*>(scratch.items.data() + (c - begin) * n);
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      with_item(table_.columns[columns[k]].type, !weights_.empty(), [&]<class Item>() {
+        auto* items = reinterpret_cast<Item*>(scratch.items.data() + k * n);
         auto* spare = reinterpret_cast<Item*>(scratch.spare.data());
-        sort_by_key<Item>({items, found[c - begin]}, {spare, n});
-        collect<Item>({items, found[c - begin]}, scratch);
+        sort_by_key<Item>({items, found[k]}, {spare, n});
+        collect<Item>({items, found[k]}, scratch);
       });
-      done(c, scratch.values, scratch.sums);
+      done(columns[k], scratch.values, scratch.sums);
     }
   }
+
+  const Sample& sample() const { return sample_; }
 
  private:
   // Appends the values of sample rows [first, last) to the `size` items that are there already and
@@ -137,16 +152,16 @@ class Sampler {
     scratch.values.resize(items.size());
     scratch.sums.resize(items.size());
     std::size_t n = 0;
-    double sum = 0;
+    std::int64_t sum = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
       if constexpr (requires { items[i].position; }) {
         sum += weights_[items[i].position];
       } else {
-        sum = static_cast<double>(i + 1);
+        ++sum;
       }
       // Written for every item, kept for the last one of each value: no branch to mispredict.
       scratch.values[n] = value_of(items[i].key);
-      scratch.sums[n] = sum;
+      scratch.sums[n] = static_cast<double>(sum);
       n += i + 1 == items.size() || items[i].key != items[i + 1].key ? 1u : 0u;
     }
     scratch.values.resize(n);
@@ -155,7 +170,7 @@ class Sampler {
 
   const Columns& table_;
   const Rows& rows_;
-  std::span<const double> weights_;
+  std::span<const std::int64_t> weights_;
   const Sample& sample_;
 };
 
@@ -208,6 +223,36 @@ void complete(const Columns& table, const Rows& rows, std::deque<Candidate>& can
   }
 }
 
+// Edges of the columns that have a value of every row.
+void cut_full(const Columns& table, const Rows& rows, std::span<const std::size_t> columns,
+              const Sampler& sampler, std::size_t max_bins, std::vector<Scratch>& scratch,
+              Team& team, std::vector<std::vector<double>>& edges) {
+  const Sample& sample = sampler.sample();
+  std::vector<std::vector<double>> few(columns.size());  // distinct values where they may be all
+  std::vector<std::uint8_t> is_few(columns.size());
+  // Small tables are not worth a second thread; groups bound the memory for the sample.
+  const std::size_t n = columns.size();
+  std::size_t group = std::clamp<std::size_t>(n / (2 * scratch.size()), 1, 8);
+  if (sample.size * n < 20'000) group = std::clamp<std::size_t>(n, 1, 64);
+  team.for_chunks(0, n, group, [&](std::size_t begin, std::size_t end, int member) {
+    std::size_t k = begin;
+    const auto done = [&](std::size_t c, std::span<const double> values,
+                          std::span<const double> sums) {
+      is_few[k] = values.size() <= max_bins ? 1 : 0;
+      edges[c] = cut(values, sums, max_bins);
+      if (is_few[k] != 0 && !sample.complete) few[k].assign(values.begin(), values.end());
+      ++k;
+    };
+    sampler.run(columns.subspan(begin, end - begin), scratch[static_cast<std::size_t>(member)],
+                done);
+  });
+  if (sample.complete) return;
+  std::deque<Candidate> candidates;
+  for (std::size_t k = 0; k < n; ++k)
+    if (is_few[k] != 0) candidates.emplace_back(columns[k], few[k], edges[columns[k]], rows.size());
+  if (!candidates.empty()) complete(table, rows, candidates, max_bins, team, edges);
+}
+
 }  // namespace
 
 std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& rows,
@@ -217,30 +262,24 @@ std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& row
     throw std::invalid_argument("A fit holds at most 2^32 - 1 rows. Pass fewer rows.");
   const std::size_t n_columns = table.columns.size();
   std::vector<std::vector<double>> edges(n_columns);
-  std::vector<std::vector<double>> few(n_columns);  // distinct values where they may be all
-  std::vector<std::uint8_t> is_few(n_columns);
+  std::vector<std::size_t> full, thin;
+  for (std::size_t c = 0; c < n_columns; ++c) (table.columns[c].sparse ? thin : full).push_back(c);
   const Sample sample = choose_rows(rows, team);
-  const Sampler sampler(table, rows, weights, sample);
-
-  // Small tables are not worth a second thread; groups bound the memory for the sample.
-  const auto n_threads = static_cast<std::size_t>(team.size());
-  std::vector<Scratch> scratch(n_threads);
-  std::size_t group = std::clamp<std::size_t>(n_columns / (2 * n_threads), 1, 8);
-  if (sample.size * n_columns < 20'000) group = std::min<std::size_t>(n_columns, 64);
-  team.for_chunks(0, n_columns, group, [&](std::size_t begin, std::size_t end, int member) {
-    const auto done = [&](std::size_t c, std::span<const double> values,
-                          std::span<const double> sums) {
-      is_few[c] = values.size() <= max_bins ? 1 : 0;
-      edges[c] = cut(values, sums, max_bins);
-      if (is_few[c] != 0 && !sample.complete) few[c].assign(values.begin(), values.end());
-    };
-    sampler.run(begin, end, scratch[static_cast<std::size_t>(member)], done);
+  const std::vector<std::int64_t> whole = whole_weights(weights);
+  std::vector<Scratch> scratch(static_cast<std::size_t>(team.size()));
+  cut_full(table, rows, full, Sampler(table, rows, whole, sample), max_bins, scratch, team, edges);
+  if (thin.empty()) return edges;
+  const ThinSampler sampler(table, rows, sample.places, whole);
+  team.for_chunks(0, thin.size(), 16, [&](std::size_t begin, std::size_t end, int member) {
+    Scratch& own = scratch[static_cast<std::size_t>(member)];
+    for (const std::size_t c : std::span(thin).subspan(begin, end - begin)) {
+      sampler.run(table.columns[c], own.thin, own.values, own.sums);
+      edges[c] = cut(own.values, own.sums, max_bins);
+      if (!sample.complete && own.values.size() <= max_bins &&
+          sampler.find_values(table.columns[c], max_bins, own.values))
+        edges[c] = cut(own.values, {}, max_bins);
+    }
   });
-  if (sample.complete) return edges;
-  std::deque<Candidate> candidates;
-  for (std::size_t c = 0; c < n_columns; ++c)
-    if (is_few[c] != 0) candidates.emplace_back(c, few[c], edges[c], rows.size());
-  if (!candidates.empty()) complete(table, rows, candidates, max_bins, team, edges);
   return edges;
 }
 

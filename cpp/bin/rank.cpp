@@ -139,6 +139,7 @@ Ranks rank(const Columns& table, const Rows& rows, std::span<const std::uint32_t
   Ranks ranks;
   ranks.n_rows = rows.size();
   ranks.n_features = table.columns.size();
+  ranks.give_own_places();
   ranks.width = 4;
   ranks.n_bins.resize(ranks.n_features);
   ranks.n_present.resize(ranks.n_features);

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "../bin/encode.h"
+#include "../bin/plan.h"
 #include "../bin/quantiles.h"
+#include "../bin/sparse.h"
 #include "../bin/take.h"
 #include "../table.h"
 #include "common.h"
@@ -52,12 +54,10 @@ std::vector<Owned<double>> bound_quantiles(const Columns& table, const std::opti
   return result;
 }
 
-Codes bound_encode(const Columns& table, const std::optional<Index>& rows,
-                   const std::vector<Doubles>& edges, int n_threads,
-                   const std::vector<bool>& categorical) {
+Edges checked_edges(const Columns& table, const std::vector<Doubles>& edges) {
   if (edges.size() != table.columns.size())
     throw std::invalid_argument("encode needs the edges of every column.");
-  std::vector<std::span<const double>> spans;
+  Edges spans;
   for (const Doubles& column : edges) spans.emplace_back(column.data(), column.size());
   const bool fit = std::all_of(spans.begin(), spans.end(), [](auto column) {
     const auto wrong = [](double a, double b) { return !(a < b); };
@@ -65,10 +65,56 @@ Codes bound_encode(const Columns& table, const std::optional<Index>& rows,
            std::adjacent_find(column.begin(), column.end(), wrong) == column.end();
   });
   if (!fit) throw std::invalid_argument("Edges must ascend.");
+  return spans;
+}
+
+Codes bound_encode(const Columns& table, const std::optional<Index>& rows,
+                   const std::vector<Doubles>& edges, int n_threads,
+                   const std::vector<bool>& categorical, const StoragePlan* plan) {
+  const Edges spans = checked_edges(table, edges);
   nb::gil_scoped_release nogil;
   const Rows used = rows_of(table, rows);
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
-  return encode(table, used, spans, {categorical.begin(), categorical.end()}, team);
+  return encode(table, used, spans, {categorical.begin(), categorical.end()}, plan, team);
+}
+
+StoragePlan bound_plan(const Columns& table, const std::optional<Index>& rows,
+                       const std::vector<Doubles>& edges, int n_threads,
+                       const std::vector<bool>& categorical, bool bundling,
+                       double max_conflict_rate) {
+  const Edges spans = checked_edges(table, edges);
+  nb::gil_scoped_release nogil;
+  const Rows used = rows_of(table, rows);
+  Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
+  return plan_storage(table, used, spans,
+                      {{categorical.begin(), categorical.end()}, bundling, max_conflict_rate},
+                      team);
+}
+
+// Features of each digit of each stored column that is shared.
+std::vector<std::vector<std::vector<std::uint32_t>>> shared_columns(const Codes& codes) {
+  std::vector<std::vector<std::vector<std::uint32_t>>> columns;
+  std::vector<std::vector<std::uint32_t>> digits(codes.digits.size());
+  for (std::uint32_t f = 0; f < codes.n_features; ++f)
+    if (codes.where[f].storage == Storage::shared) digits[codes.where[f].digit].push_back(f);
+  for (std::size_t d = 0; d < digits.size(); ++d) {
+    if (d == 0 || codes.digits[d].store != codes.digits[d - 1].store) columns.emplace_back();
+    columns.back().push_back(digits[d]);
+  }
+  return columns;
+}
+
+// Codes of features, whatever they are stored in.
+nb::ndarray<nb::numpy, std::uint16_t, nb::ndim<2>> feature_codes(const Codes& codes) {
+  auto* all = new std::vector<std::uint16_t>(codes.n_rows * codes.n_features);
+  nb::capsule owner(all,
+                    [](void* p) noexcept { delete static_cast<std::vector<std::uint16_t>*>(p); });
+  std::vector<std::uint16_t> column(codes.n_rows);
+  for (std::size_t f = 0; f < codes.n_features; ++f) {
+    read_codes(codes, f, column.data());
+    for (std::size_t i = 0; i < codes.n_rows; ++i) (*all)[i * codes.n_features + f] = column[i];
+  }
+  return {all->data(), {codes.n_rows, codes.n_features}, owner};
 }
 
 Codes bound_take(const Codes& codes, const Index& rows, int n_threads) {
@@ -82,12 +128,12 @@ Codes bound_take(const Codes& codes, const Index& rows, int n_threads) {
 
 using View = nb::ndarray<nb::numpy, nb::ro, nb::ndim<2>>;
 
-// Read-only view of one of the two tables as an array of shape (n_rows, n_features).
+// Read-only view of one of the two tables as an array of shape (n_rows, n_stores).
 View view_of(nb::handle self, bool by_row) {
   const auto& codes = nb::cast<const Codes&>(self);
   by_row = by_row && codes.width < 4;  // ranks are kept by column only
   const auto width = static_cast<std::size_t>(codes.width);
-  const std::size_t shape[2] = {codes.n_rows, codes.n_features};
+  const std::size_t shape[2] = {codes.n_rows, codes.n_stores};
   const auto row_step = static_cast<std::int64_t>(by_row ? codes.row_stride / width : 1);
   const auto column_step = static_cast<std::int64_t>(by_row ? 1 : codes.n_rows);
   const std::int64_t strides[2] = {row_step, column_step};
@@ -96,6 +142,23 @@ View view_of(nb::handle self, bool by_row) {
                                   : nb::dtype<std::uint32_t>();
   const auto* data = by_row ? codes.by_row.data() : codes.by_column.data();
   return View(data, 2, shape, self, strides, dtype);
+}
+
+// Read-only views of all codes as they are stored.
+nb::list arrays_of(nb::handle self) {
+  const auto& sparse = nb::cast<const Codes&>(self).sparse;
+  nb::list arrays;
+  arrays.append(nb::cast(view_of(self, false)).attr("T"));
+  if (sparse.size() == 0) return arrays;
+  const auto add = [&](const auto* data, std::size_t size) {
+    using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
+    arrays.append(nb::ndarray<nb::numpy, const T, nb::ndim<1>>(data, {size}, self));
+  };
+  add(sparse.features.data(), sparse.features.size());
+  add(sparse.start.data(), sparse.start.size());
+  add(sparse.rows.data(), sparse.rows.size());
+  add(sparse.codes.data(), sparse.codes.size());
+  return arrays;
 }
 
 }  // namespace
@@ -107,6 +170,13 @@ void bind_bin(nb::module_& m) {
   nb::class_<Codes>(m, "Codes", "A binned table.")
       .def_prop_ro("n_rows", [](const Codes& codes) { return codes.n_rows; })
       .def_prop_ro("n_features", [](const Codes& codes) { return codes.n_features; })
+      .def_prop_ro("n_stores", [](const Codes& codes) { return codes.n_stores; })
+      .def_prop_ro("shared_columns", &shared_columns,
+                   "Features of each digit of each stored column that several of them share.")
+      .def_prop_ro(
+          "sparse_features", [](const Codes& codes) { return codes.sparse.features; },
+          "Features of which only some rows are stored.")
+      .def_prop_ro("arrays", &arrays_of, "Views of all codes as they are stored.")
       .def_prop_ro("width", [](const Codes& codes) { return codes.width; })
       .def_prop_ro(
           "n_bins", [](const Codes& codes) { return to_numpy(codes.n_bins); }, own)
@@ -125,9 +195,10 @@ void bind_bin(nb::module_& m) {
            "Some rows as a table of their own; not of ranks.")
       .def(
           "to_numpy",
-          [](nb::handle self) {
-            const bool wide = nb::cast<const Codes&>(self).width == 4;
-            return nb::cast(view_of(self, true)).attr("astype")(wide ? "uint32" : "uint16");
+          [](nb::handle self) -> nb::object {
+            const auto& codes = nb::cast<const Codes&>(self);
+            if (codes.width < 4) return nb::cast(feature_codes(codes));
+            return nb::cast(view_of(self, true)).attr("astype")("uint32");
           },
           nb::sig("def to_numpy(self) -> numpy.typing.NDArray[numpy.unsignedinteger]"),
           "Copy of the codes as uint16 (ranks: uint32), one row of the array for each row of the "
@@ -137,9 +208,26 @@ void bind_bin(nb::module_& m) {
         "weights"_a.noconvert().none(), "max_bins"_a, "n_threads"_a,
         "Edges of every column, ascending; weights belong to the rows that are used.");
   m.def("encode", &bound_encode, "columns"_a, "rows"_a.noconvert().none(), "edges"_a, "n_threads"_a,
-        "categorical"_a = std::vector<bool>(),
+        "categorical"_a = std::vector<bool>(), "plan"_a.none() = nb::none(),
         "Codes of every value: the number of edges strictly below it. Values of columns that are "
         "categorical are codes of levels already, with the edges 0.5, 1.5, ...");
+
+  nb::class_<StoragePlan>(m, "StoragePlan", "Which features share stored columns.")
+      .def_prop_ro(
+          "digits",
+          [](const StoragePlan& plan) {
+            std::vector<std::vector<std::uint32_t>> digits;
+            for (const DigitPlan& digit : plan.digits) {
+              digits.emplace_back();
+              for (const Share& share : digit.shares) digits.back().push_back(share.feature);
+            }
+            return digits;
+          },
+          "Features that are one digit each; several of them are a bundle.")
+      .def_prop_ro("sparse", [](const StoragePlan& plan) { return plan.sparse; });
+  m.def("plan_storage", &bound_plan, "columns"_a, "rows"_a.noconvert().none(), "edges"_a,
+        "n_threads"_a, "categorical"_a, "bundling"_a, "max_conflict_rate"_a,
+        "How the codes of a table are best stored.");
 }
 
 }  // namespace arboost::bindings

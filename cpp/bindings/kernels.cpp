@@ -32,7 +32,7 @@ class HistogramKernel {
   std::size_t n_slots() const { return layout_.size(); }
   std::vector<std::uint32_t> first_slots() const {
     const Slots& slots = layout_.slots();
-    return {slots.first, slots.first + slots.n_features + 1};
+    return {slots.first, slots.first + slots.n_stores + 1};
   }
   void add(const Elements& elements, const std::optional<Vector<std::int64_t>>& wide, Output out) {
     check_elements(codes_, elements);
@@ -59,8 +59,8 @@ std::size_t partition(const Codes& codes, std::size_t feature, std::uint32_t bin
     throw std::invalid_argument("the arrays do not fit the table");
   const SplitRule rule = rule_of(codes, feature, {bin, missing_left, nullptr});
   nb::gil_scoped_release release;
-  return kernels().partition(codes.column_bytes(feature), codes.width, rule, elements.data(), n,
-                             out.data(), out.data() + n);
+  return kernels().partition(codes.column_bytes(codes.where[feature].store), codes.width, rule,
+                             elements.data(), n, out.data(), out.data() + n);
 }
 
 std::tuple<double, std::uint32_t, bool> find_split(const Vector<std::int64_t>& hist,

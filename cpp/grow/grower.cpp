@@ -50,8 +50,9 @@ Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> ta
     if (params.monotone[f] != 0 && codes.has_levels(f))
       throw std::invalid_argument("a monotone constraint on a category");
   // Below this a walk over all bins of a histogram costs more than the rows themselves.
-  small_rows_ = histograms_.slots().n_slots / std::max<std::size_t>(1, codes.n_features) / 4;
-  small_rows_ = std::min<std::size_t>(small_rows_, 512);
+  small_rows_ = static_cast<std::size_t>(static_cast<double>(histograms_.slots().n_slots) /
+                                         histograms_.updates_per_row() / 4);
+  if (codes_.width == 2) small_rows_ = std::min<std::size_t>(small_rows_, 512);  // rows are sorted
 }
 
 void Grower::propose(const Gradients& gradients, Team& team) {
@@ -86,9 +87,12 @@ void Grower::grow(const Gradients& gradients, std::size_t output, const TreeRequ
 
 void Grower::start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                         Team& team) {
-  while (scratch_.size() < static_cast<std::size_t>(team.size()))
-    scratch_.push_back(
-        std::make_unique<Scratch>(sorted_ ? sorted_block + 16 : histograms_.max_bins(), channels_));
+  while (scratch_.size() < static_cast<std::size_t>(team.size())) {
+    const std::size_t room = sorted_ ? sorted_block + 16 : histograms_.max_bins();
+    scratch_.push_back(std::make_unique<Scratch>(std::max(room, most_candidates), channels_));
+    if (!codes_.is_plain())
+      scratch_.back()->sums = std::make_unique<FeatureSums>(codes_, channels_);
+  }
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
   make_room(space_.leaf_of_row, table_.n_rows);
@@ -135,18 +139,25 @@ void Grower::start_root(Team& team) {
   columns_.open_groups(root);
   tree_.push_back(&root);
   root.sums.assign(channels_, 0);
-  if (sorted_) {
+  const auto add_rows = [&] {
     std::vector<std::int64_t> values(root.n_rows() * channels_);
     rows_.read_values(root, values.data());
     for (std::size_t j = 0; j < values.size(); ++j) root.sums[j % channels_] += values[j];
+  };
+  if (sorted_) {
+    add_rows();
   } else {
     root.histogram = histograms_.build(codes_, rows_, root, 0, team);
-    // Every row is in exactly one slot of any feature.
-    const std::size_t f = columns_.of_tree().front();
-    const std::size_t first = histograms_.slots().first[f];
-    for (std::size_t slot = 0; slot < codes_.first_slot[f + 1] - codes_.first_slot[f]; ++slot)
-      for (std::size_t c = 0; c < channels_; ++c)
-        root.sums[c] += root.histogram[(first + slot) * channels_ + c];
+    if (histograms_.slots().n_stores == 0)
+      add_rows();
+    else {
+      // Every row is in exactly one slot of any stored column.
+      const std::size_t s = histograms_.slots().store(0);
+      const std::size_t first = histograms_.slots().first[s];
+      for (std::size_t slot = 0; slot < codes_.first_slot[s + 1] - codes_.first_slot[s]; ++slot)
+        for (std::size_t c = 0; c < channels_; ++c)
+          root.sums[c] += root.histogram[(first + slot) * channels_ + c];
+    }
   }
   if (may_split(root)) evaluate(root, 0, team);
   queue_.add_to_frontier(&root);

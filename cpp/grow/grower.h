@@ -19,6 +19,7 @@
 #include "bin/propose.h"
 #include "bin/rank.h"
 #include "grow/columns.h"
+#include "grow/feature_sums.h"
 #include "grow/histograms.h"
 #include "grow/queue.h"
 #include "grow/rows.h"
@@ -74,6 +75,9 @@ class Grower {
   Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> table_rows,
          const TreeParams& params, std::size_t width, Workspace& workspace);
 
+  // Splits of features with few values that are scored at once.
+  static constexpr std::size_t most_candidates = 1024;
+
   struct Found {           // the best split among some features
     std::int32_t feature;  // -1: none
     FeatureSplit split;
@@ -82,7 +86,9 @@ class Grower {
   struct Scratch {  // of one member; kept from node to node for its memory
     Scratch(std::size_t max_bins, std::size_t channels) : split(max_bins, channels) {}
     SplitScratch split;
-    std::vector<std::int64_t> values;
+    std::unique_ptr<FeatureSums> sums;  // null: every feature has a stored column of its own
+    std::vector<std::int64_t> values, room;
+    std::vector<std::uint32_t> candidates;  // features of the splits that are scored at once
     std::vector<Found> found;
     std::vector<std::uint32_t> features;
   };
@@ -97,13 +103,18 @@ class Grower {
   void evaluate_children(GrowNode& node, int member, Team& team);
   void evaluate_sorted(GrowNode& node, int member, Team& team);
   void evaluate(GrowNode& node, int member, Team& team);
-  void search(const GrowNode& node, std::span<const std::uint32_t> features,
-              const std::int64_t* values, Scratch& scratch, Found& best) const;
+  void open_sums(const GrowNode& node, Scratch& own);
+  const std::int64_t* own_slots(const GrowNode& node, std::size_t feature) const;
+  void search(const GrowNode& node, std::span<const std::uint32_t> features, const Scratch& own,
+              Scratch& scratch, Found& best) const;
   FeatureSplit find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                          const std::int64_t* values, double floor, SplitScratch& scratch) const;
+                          const Scratch& own, double floor, Scratch& scratch) const;
+  bool is_scored_with_others(std::uint32_t feature) const;
+  void score_candidates(const GainParams& p, const GrowNode& node, Scratch& scratch,
+                        Found& best) const;
   std::int64_t apart(const GrowNode& node) const;
-  std::uint32_t middle_bin(const GrowNode& node) const;
-  std::uint32_t next_code(const GrowNode& node) const;
+  std::uint32_t middle_bin(const GrowNode& node, Scratch& own) const;
+  std::uint32_t next_code(const GrowNode& node, Scratch& own) const;
   void bound_children(GrowNode& node) const;
   GainParams gain_of(const GrowNode& node) const;
   void commit(GrowNode& node);

@@ -26,16 +26,16 @@ inline PackedSum widen(Element e) {
   return pack(pair >> 16, pair & 0xffff);
 }
 
-// How a histogram's features are found: all of them at equal distances, which saves one load for
-// each update; all by table; or some of them by table.
+// How a histogram's stored columns are found: all of them at equal distances, which saves one load
+// for each update; all by table; or some of them by table.
 enum class Layout { uniform, table, subset };
 
-// Walks over the features' slots in order, and says where in a row their codes are.
+// Walks over the columns' slots in order, and says where in a row their codes are.
 template <Layout layout>
 class SlotWalk {
  public:
   SlotWalk(const Slots& slots, std::int64_t* hist)
-      : hist_(hist), step_(slots.stride), first_(slots.first), features_(slots.features) {}
+      : hist_(hist), step_(slots.stride), first_(slots.first), stores_(slots.stores) {}
   std::int64_t* next(std::size_t j) {
     if constexpr (layout == Layout::uniform) {
       std::int64_t* here = hist_;
@@ -45,13 +45,13 @@ class SlotWalk {
       return hist_ + first_[code(j)];
     }
   }
-  std::size_t code(std::size_t j) const { return layout == Layout::subset ? features_[j] : j; }
+  std::size_t code(std::size_t j) const { return layout == Layout::subset ? stores_[j] : j; }
 
  private:
   std::int64_t* hist_;
   std::size_t step_;
   const std::uint32_t* first_;
-  const std::uint32_t* features_;
+  const std::uint32_t* stores_;
 };
 
 // One channel. Two rows at a time, so that the CPU has two independent chains of updates.
@@ -60,7 +60,7 @@ void accumulate_one(const Codes& codes, const Slots& slots, const Element* eleme
                     Value value, std::int64_t* hist) {
   const std::uint8_t* rows = codes.by_row.data();
   const std::size_t stride = codes.row_stride;
-  const std::size_t n_features = slots.n_features;
+  const std::size_t n_stores = slots.n_stores;
   const SlotWalk<layout> start(slots, hist);
   const auto row = [=](std::size_t i) {
     return reinterpret_cast<const Code*>(rows + row_of(elements[i]) * stride);
@@ -77,7 +77,7 @@ void accumulate_one(const Codes& codes, const Slots& slots, const Element* eleme
     const PackedSum vb = value(elements[i + 1]);
     SlotWalk<layout> walk = start;
     std::size_t f = 0;
-    for (; f + 2 <= n_features; f += 2) {
+    for (; f + 2 <= n_stores; f += 2) {
       std::int64_t* h0 = walk.next(f);
       std::int64_t* h1 = walk.next(f + 1);
       const std::size_t c0 = walk.code(f), c1 = walk.code(f + 1);
@@ -86,7 +86,7 @@ void accumulate_one(const Codes& codes, const Slots& slots, const Element* eleme
       h0[b[c0]] += vb;
       h1[b[c1]] += vb;
     }
-    if (f < n_features) {
+    if (f < n_stores) {
       std::int64_t* h0 = walk.next(f);
       h0[a[walk.code(f)]] += va;
       h0[b[walk.code(f)]] += vb;
@@ -96,7 +96,7 @@ void accumulate_one(const Codes& codes, const Slots& slots, const Element* eleme
     const Code* a = row(i);
     const PackedSum va = value(elements[i]);
     SlotWalk<layout> walk = start;
-    for (std::size_t f = 0; f < n_features; ++f) walk.next(f)[a[walk.code(f)]] += va;
+    for (std::size_t f = 0; f < n_stores; ++f) walk.next(f)[a[walk.code(f)]] += va;
   }
 }
 
@@ -117,8 +117,8 @@ void accumulate_many(const Codes& codes, const Slots& slots, const RowSums& sums
     const PackedSum narrow = widen(elements[i]);
     const PackedSum* values = sums.wide == nullptr ? &narrow : sums.wide + id * outputs;
     const Code* row = codes.row<Code>(id);
-    for (std::size_t j = 0; j < slots.n_features; ++j) {
-      const std::size_t f = slots.feature(j);
+    for (std::size_t j = 0; j < slots.n_stores; ++j) {
+      const std::size_t f = slots.store(j);
       std::int64_t* slot = hist + (slots.first[f] + row[f]) * channels;
       for (std::size_t k = 0; k < outputs; ++k) slot[k] += sign * values[k];
       if (sums.counted) slot[outputs] += sign;
@@ -146,7 +146,7 @@ void accumulate_code(const Codes& codes, const Slots& slots, const RowSums& sums
                      std::int64_t* hist) {
   if (sums.channels() > 1)
     accumulate_many<Code>(codes, slots, sums, elements, n, sign, hist);
-  else if (slots.features != nullptr)
+  else if (slots.stores != nullptr)
     accumulate_single<Code, Layout::subset>(codes, slots, sums, elements, n, sign, hist);
   else if (slots.stride != 0)
     accumulate_single<Code, Layout::uniform>(codes, slots, sums, elements, n, sign, hist);
@@ -154,9 +154,60 @@ void accumulate_code(const Codes& codes, const Slots& slots, const RowSums& sums
     accumulate_single<Code, Layout::table>(codes, slots, sums, elements, n, sign, hist);
 }
 
+// Sparse columns: lists of the slots that a row adds to. The lists of a node's rows lie scattered,
+// and so do the slots: both are asked for ahead of their turn.
+template <class Slot, bool single>
+void accumulate_lists(const SparseCodes& sparse, const RowSums& sums, const Element* elements,
+                      std::size_t n, std::int64_t sign, std::int64_t* hist) {
+  constexpr std::size_t slots_distance = 4;
+  const std::uint64_t* start = sparse.row_start.data();
+  const auto* slots = reinterpret_cast<const Slot*>(sparse.slots.data());
+  const auto channels = static_cast<std::size_t>(sums.channels());
+  const auto outputs = static_cast<std::size_t>(sums.outputs);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i + 2 * prefetch_distance < n)
+      prefetch(start + row_of(elements[i + 2 * prefetch_distance]));
+    if (i + prefetch_distance < n) prefetch(slots + start[row_of(elements[i + prefetch_distance])]);
+    if (i + slots_distance < n) {
+      const RowId ahead = row_of(elements[i + slots_distance]);
+      for (std::uint64_t k = start[ahead]; k < start[ahead + std::size_t{1}]; ++k)
+        prefetch(hist + slots[k] * channels);
+    }
+    const RowId row = row_of(elements[i]);
+    const PackedSum narrow = widen(elements[i]);
+    const PackedSum* values = sums.wide == nullptr ? &narrow : sums.wide + row * outputs;
+    const std::uint64_t end = start[row + std::size_t{1}];
+    for (std::uint64_t k = start[row]; k < end; ++k) {
+      std::int64_t* slot = hist + slots[k] * channels;
+      if constexpr (single) {
+        *slot += sign * values[0];
+      } else {
+        for (std::size_t c = 0; c < outputs; ++c) slot[c] += sign * values[c];
+        if (sums.counted) slot[outputs] += sign;
+      }
+    }
+  }
+}
+
+void accumulate_sparse(const SparseCodes& sparse, const RowSums& sums, const Element* elements,
+                       std::size_t n, std::int64_t sign, std::int64_t* hist) {
+  if (sparse.slot_width == 2)
+    sums.channels() == 1
+        ? accumulate_lists<std::uint16_t, true>(sparse, sums, elements, n, sign, hist)
+        : accumulate_lists<std::uint16_t, false>(sparse, sums, elements, n, sign, hist);
+  else
+    sums.channels() == 1
+        ? accumulate_lists<std::uint32_t, true>(sparse, sums, elements, n, sign, hist)
+        : accumulate_lists<std::uint32_t, false>(sparse, sums, elements, n, sign, hist);
+}
+
 void accumulate(const Codes& codes, const Slots& slots, const RowSums& sums,
                 const Element* elements, std::size_t n, bool subtract, std::int64_t* hist) {
   const std::int64_t sign = subtract ? -1 : 1;
+  if (slots.first_sparse < slots.n_slots)
+    accumulate_sparse(codes.sparse, sums, elements, n, sign,
+                      hist + slots.first_sparse * static_cast<std::size_t>(sums.channels()));
+  if (slots.n_stores == 0) return;
   if (codes.width == 1)
     accumulate_code<std::uint8_t>(codes, slots, sums, elements, n, sign, hist);
   else

@@ -17,31 +17,44 @@ Histograms::Histograms(const Codes& codes, std::size_t channels, std::size_t mem
     : codes_(codes), channels_(channels), memory_limit_(memory_limit), space_(workspace) {
   if (codes.first_slot.empty()) return;  // ranks: nodes are searched without histograms
   std::uint32_t widest = 0;
-  for (std::size_t f = 0; f < codes.n_features; ++f) {
-    widest = std::max(widest, codes.first_slot[f + 1] - codes.first_slot[f]);
-    max_bins_ = std::max<std::size_t>(max_bins_, codes.n_bins[f]);
-  }
-  // Features at equal distances save a table look-up for each update, at the price of some unused
+  for (std::size_t s = 0; s < codes.n_stores; ++s)
+    widest = std::max(widest, codes.first_slot[s + 1] - codes.first_slot[s]);
+  for (const std::uint32_t n : codes.n_bins) max_bins_ = std::max<std::size_t>(max_bins_, n);
+  // Columns at equal distances save a table look-up for each update, at the price of some unused
   // slots: worth it while at most a quarter of the histogram is unused.
-  const std::size_t uniform = std::size_t{widest} * codes.n_features;
+  const std::size_t uniform = std::size_t{widest} * codes.n_stores;
   const bool use_uniform = uniform <= codes.first_slot.back() * std::size_t{4} / 3;
   first_slot_ = codes.first_slot;
   if (use_uniform)
-    for (std::size_t f = 0; f <= codes.n_features; ++f)
-      first_slot_[f] = static_cast<std::uint32_t>(f * widest);
-  slots_ = {first_slot_.data(), nullptr, use_uniform ? widest : 0, codes.n_features,
-            first_slot_.back()};
-  all_slots_ = slots_.n_slots;
+    for (std::size_t s = 0; s <= codes.n_stores; ++s)
+      first_slot_[s] = static_cast<std::uint32_t>(s * widest);
+  all_slots_ = first_slot_.back() + codes.sparse.n_slots();
+  slots_ = {first_slot_.data(), nullptr,   use_uniform ? widest : 0, codes.n_stores,
+            first_slot_.back(), all_slots_};
+  const auto rows = static_cast<double>(std::max<std::size_t>(1, codes.n_rows));
+  updates_per_row_ = std::max(1.0, static_cast<double>(codes.n_stores) +
+                                       static_cast<double>(codes.sparse.n_stored()) / rows);
 }
 
 void Histograms::use_features(std::span<const std::uint32_t> features) {
-  features_.assign(features.begin(), features.end());
-  std::uint32_t next = 0;
-  for (const std::uint32_t f : features_) {
-    first_slot_[f] = next;
-    next += codes_.first_slot[f + 1] - codes_.first_slot[f];
+  stores_.clear();
+  bool any_sparse = false;
+  for (const std::uint32_t f : features) {
+    const Place& place = codes_.where[f];
+    if (place.storage == Storage::sparse)
+      any_sparse = true;
+    else
+      stores_.push_back(place.store);
   }
-  slots_ = {first_slot_.data(), features_.data(), 0, features_.size(), next};
+  std::sort(stores_.begin(), stores_.end());
+  stores_.erase(std::unique(stores_.begin(), stores_.end()), stores_.end());
+  std::uint32_t next = 0;
+  for (const std::uint32_t s : stores_) {
+    first_slot_[s] = next;
+    next += codes_.first_slot[s + 1] - codes_.first_slot[s];
+  }
+  slots_ = {first_slot_.data(), stores_.data(), 0,
+            stores_.size(),     next,           next + (any_sparse ? codes_.sparse.n_slots() : 0)};
 }
 
 std::int64_t* Histograms::acquire() {

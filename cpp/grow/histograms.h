@@ -20,11 +20,14 @@ class Histograms {
   Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit,
              Workspace& workspace);
 
-  // The features that have slots from now on, ascending; the histograms of before are void.
+  // Only stored columns of these features, ascending, have slots from now on, and sparse columns
+  // only if one of them is; the histograms of before are void.
   void use_features(std::span<const std::uint32_t> features);
 
   const Slots& slots() const { return slots_; }
   std::size_t max_bins() const { return max_bins_; }  // value bins of the feature that has most
+  // Adding a row costs about as much as so many updates of one slot.
+  double updates_per_row() const { return updates_per_row_; }
   std::size_t size() const { return slots_.n_slots * channels_; }
 
   std::int64_t* acquire();
@@ -42,9 +45,10 @@ class Histograms {
 
   const Codes& codes_;
   std::size_t channels_, memory_limit_, max_bins_ = 1;
-  std::vector<std::uint32_t> first_slot_, features_;
+  double updates_per_row_ = 1;
+  std::vector<std::uint32_t> first_slot_, stores_;
   Slots slots_{};
-  std::size_t all_slots_ = 0;  // with slots for all features
+  std::size_t all_slots_ = 0;  // with slots for everything
   std::atomic<std::size_t> in_use_{0};
   std::mutex mutex_;  // guards what follows
   Workspace& space_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>  // bit_width
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -63,6 +64,7 @@ RowPartition::RowPartition(const Codes& codes, std::span<const RowId> table_rows
 void RowPartition::prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                            std::uint32_t seed, Team& team) {
   for (auto& elements : space_.elements) make_room(elements, n_training_);
+  if (codes_.sparse.size() > 0) make_marks(static_cast<std::size_t>(team.size()));
   weights_ = sample == nullptr ? nullptr : sample->weights_or_null();
   rows_ = sample == nullptr ? training_rows()
                             : TreeRows{sample->size, sample->positions.data(), table_rows()};
@@ -78,6 +80,15 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
     prepare_narrow(pairs, g_shift, h_shift, seed, team);
   else
     prepare_wide(pairs, team);
+}
+
+void RowPartition::make_marks(std::size_t n_members) {
+  space_.marks.resize(std::max(space_.marks.size(), n_members));
+  for (auto& marks : space_.marks) {
+    if (marks.size() >= codes_.n_rows) continue;
+    marks = Buffer<std::uint8_t>(codes_.n_rows);
+    std::memset(marks.data(), 0, marks.size());
+  }
 }
 
 void RowPartition::use_all(const Gradients& gradients, std::size_t output, Team& team) {
@@ -191,25 +202,82 @@ void RowPartition::read_values(const GrowNode& node, std::int64_t* values) const
   }
 }
 
+// A split on a sparse feature, as a column of bytes: 1 for the rows that go the other way than the
+// usual code. Only for the while it takes to split a node: marks are cleared one by one.
+class RowPartition::Marks {
+ public:
+  Marks(const Codes& codes, std::size_t feature, const SplitRule& rule, const Element* elements,
+        std::size_t n, std::uint8_t* marks)
+      : marks_(marks) {
+    const Place& place = codes.where[feature];
+    const SparseCodes& sparse = codes.sparse;
+    const bool usual_left = goes_left(rule, place.usual);
+    const RowId* begin = sparse.rows.data() + sparse.start[place.store];
+    const RowId* end = sparse.rows.data() + sparse.start[place.store + std::size_t{1}];
+    const auto mark = [&](const RowId* row) {
+      const auto k = static_cast<std::size_t>(row - sparse.rows.data());
+      const std::uint32_t code =
+          codes.width == 1 ? sparse.codes[k]
+                           : reinterpret_cast<const std::uint16_t*>(sparse.codes.data())[k];
+      if (goes_left(rule, code) == usual_left) return;
+      marks_[*row] = 1;
+      marked_.push_back(*row);
+    };
+    // Few rows look for themselves among those of the column.
+    const auto size = static_cast<std::size_t>(end - begin);
+    if (size <= n * static_cast<std::size_t>(std::bit_width(size))) {
+      for (const RowId* row = begin; row < end; ++row) mark(row);
+    } else {
+      for (std::size_t i = 0; i < n; ++i) {
+        const RowId* row = std::lower_bound(begin, end, row_of(elements[i]));
+        if (row < end && *row == row_of(elements[i])) mark(row);
+      }
+    }
+    rule_ = {0, no_code, true, {}};
+    put(rule_.left, usual_left ? 0 : 1, true);
+  }
+  ~Marks() {
+    for (const RowId row : marked_) marks_[row] = 0;
+  }
+  Marks(const Marks&) = delete;
+  Marks& operator=(const Marks&) = delete;
+
+  const SplitRule& rule() const { return rule_; }
+
+ private:
+  std::uint8_t* marks_;
+  std::vector<RowId> marked_;
+  SplitRule rule_{};
+};
+
 std::size_t RowPartition::split(const GrowNode& node, int member, Team& team) {
-  const Element* from = elements(node);
-  Element* to = space_.elements[1 - node.buffer].data() + node.begin;
-  const std::size_t n = node.n_rows();
   const auto feature = static_cast<std::size_t>(node.feature);
   const SplitRule rule = rule_of(codes_, feature,
                                  {.bin = node.split.bin,
                                   .missing_left = node.split.missing_left,
                                   .levels = node.split.by_set ? &node.split.left : nullptr});
-  const std::uint8_t* column = codes_.column_bytes(feature);
+  const Place& place = codes_.where[feature];
+  if (place.storage != Storage::sparse)
+    return split_by(codes_.column_bytes(place.store), codes_.width, rule, node, member, team);
+  std::uint8_t* marks = space_.marks[static_cast<std::size_t>(member)].data();
+  const Marks column(codes_, feature, rule, elements(node), node.n_rows(), marks);
+  return split_by(marks, 1, column.rule(), node, member, team);
+}
+
+std::size_t RowPartition::split_by(const std::uint8_t* column, int width, const SplitRule& rule,
+                                   const GrowNode& node, int member, Team& team) {
+  const Element* from = elements(node);
+  Element* to = space_.elements[1 - node.buffer].data() + node.begin;
+  const std::size_t n = node.n_rows();
   if (team.size() == 1 || n < shared_node_rows)
-    return kernels().partition(column, codes_.width, rule, from, n, to, to + n);
+    return kernels().partition(column, width, rule, from, n, to, to + n);
   // Each chunk is split in a buffer of its own, then takes the next free places on both sides.
   std::atomic<std::size_t> left{0}, right{n};
   team.for_chunks(member, n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     Element local[chunk_rows];
     const std::size_t size = end - begin;
     const std::size_t n_left =
-        kernels().partition(column, codes_.width, rule, from + begin, size, local, local + size);
+        kernels().partition(column, width, rule, from + begin, size, local, local + size);
     const std::size_t n_right = size - n_left;
     std::memcpy(to + left.fetch_add(n_left), local, n_left * sizeof(Element));
     std::memcpy(to + right.fetch_sub(n_right) - n_right, local + n_left, n_right * sizeof(Element));

@@ -75,6 +75,11 @@ class RowPartition {
                       Team& team);
   void prepare_wide(const TreePairs& pairs, Team& team);
 
+  class Marks;
+  void make_marks(std::size_t n_members);
+  std::size_t split_by(const std::uint8_t* column, int width, const SplitRule& rule,
+                       const GrowNode& node, int member, Team& team);
+
   const Codes& codes_;
   std::vector<RowId> table_rows_;
   std::size_t n_training_;

@@ -40,6 +40,14 @@ struct SplitRule {
   CodeSet left;
 };
 
+namespace {
+
+inline bool goes_left(const SplitRule& rule, std::uint32_t code) {
+  return rule.by_set ? holds(rule.left, code) : code <= rule.bin || code == rule.missing_left;
+}
+
+}  // namespace
+
 // What a split of a feature is: after a bin, or a set of its levels; and where missing values go.
 struct FeatureRule {
   std::uint32_t bin;
@@ -47,6 +55,7 @@ struct FeatureRule {
   const CodeSet* levels;  // that go left; null: by bin
 };
 
+// In codes of the feature's stored column; of a sparse feature, in its own codes.
 SplitRule rule_of(const Codes& codes, std::size_t feature, const FeatureRule& split);
 
 }  // namespace arboost

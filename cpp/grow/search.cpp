@@ -15,6 +15,9 @@ constexpr double least_relative_gain = 1e-10;
 // others.
 constexpr std::size_t slots_per_search = 65536;
 
+// Bins of features whose splits are scored together with those of others.
+constexpr std::uint32_t most_scored_together = 16;
+
 }  // namespace
 
 GainParams Grower::gain_of(const GrowNode& node) const {
@@ -82,12 +85,7 @@ double Grower::node_score(const GrowNode& node) const {
 // The node's best split over all features: the highest gain, then the first feature in turn.
 void Grower::evaluate(GrowNode& node, int member, Team& team) {
   Scratch& own = *scratch_[static_cast<std::size_t>(member)];
-  const std::int64_t* values = nullptr;
-  if (node.histogram == nullptr && sorted_ == nullptr) {
-    own.values.resize(node.n_rows() * channels_);
-    rows_.read_values(node, own.values.data());
-    values = own.values.data();
-  }
+  open_sums(node, own);
   const double score = node_score(node);
   // A bounded node's score can be negative: its bounds may force a step that costs.
   const double floor =
@@ -95,8 +93,7 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
   const auto features = columns_.of_node(node, own.features);
   if (features.empty()) return;
   const std::size_t cost =  // of one feature
-      sorted_ != nullptr ? node.n_rows()
-                         : histograms_.slots().n_slots / histograms_.slots().n_features;
+      sorted_ != nullptr ? node.n_rows() : histograms_.slots().n_slots / codes_.n_features;
   const std::size_t grain =
       std::max<std::size_t>(1, slots_per_search / std::max<std::size_t>(1, cost));
   own.found.resize((features.size() + grain - 1) / grain);
@@ -105,7 +102,7 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
                     Found& found = own.found[first / grain];
                     found.feature = -1;
                     found.split.score = floor;
-                    search(node, features.subspan(first, last - first), values,
+                    search(node, features.subspan(first, last - first), own,
                            *scratch_[static_cast<std::size_t>(who)], found);
                   });
   const auto best = std::max_element(own.found.begin(), own.found.end(), [](auto& a, auto& b) {
@@ -117,7 +114,7 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
   node.split = best->split;
   node.left_sums = best->left_sums;
   if (node.split.by_set) return;  // it has a side for everything
-  node.split.bin = middle_bin(node);
+  node.split.bin = middle_bin(node, own);
   if (node.split.missing_seen) return;
   // No missing value here to learn a direction from: follow the heavier child.
   std::int64_t left_h = 0, h = 0;
@@ -131,10 +128,10 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
 // All bins from the last one on the left to the first one on the right, exclusive, split the node's
 // rows alike; the search has found the lowest. Rows to come are served best by the edge nearest to
 // the middle of the gap; and where only missing rows are on the right, by the end of all values.
-std::uint32_t Grower::middle_bin(const GrowNode& node) const {
+std::uint32_t Grower::middle_bin(const GrowNode& node, Scratch& own) const {
   const auto feature = static_cast<std::size_t>(node.feature);
   const std::uint32_t n_bins = codes_.n_bins[feature];
-  const std::uint32_t next = std::min(next_code(node), n_bins);
+  const std::uint32_t next = std::min(next_code(node, own), n_bins);
   if (next == n_bins) return n_bins - 1;
   const std::vector<double>& edges = codes_.edges[feature];
   std::uint32_t low = node.split.bin, high = next - 1;
@@ -147,7 +144,7 @@ std::uint32_t Grower::middle_bin(const GrowNode& node) const {
 }
 
 // The lowest code above the split's among the node's rows; of the missing ones at the most.
-std::uint32_t Grower::next_code(const GrowNode& node) const {
+std::uint32_t Grower::next_code(const GrowNode& node, Scratch& own) const {
   const auto feature = static_cast<std::size_t>(node.feature);
   const std::uint32_t bin = node.split.bin, n_bins = codes_.n_bins[feature];
   if (sorted_ != nullptr) {
@@ -156,48 +153,112 @@ std::uint32_t Grower::next_code(const GrowNode& node) const {
         std::upper_bound(rows, rows + node.n_rows(), std::uint64_t{bin} << 32 | 0xffffffff);
     return static_cast<std::uint32_t>(*after >> 32);
   }
+  if (node.split.next != 0) return node.split.next;  // the search has seen it
+  const std::int64_t* sums = own.sums != nullptr ? own.sums->of(feature, node.sums.data(), own.room)
+                                                 : own_slots(node, feature);
+  for (std::uint32_t next = bin + 1; next < n_bins; ++next)
+    for (std::size_t c = 0; c < channels_; ++c)
+      if (sums[next * channels_ + c] != 0) return next;
+  return n_bins;
+}
+
+// What the search reads: the rows of a small node; of others the histogram, which features that
+// share stored columns see each in its own way.
+void Grower::open_sums(const GrowNode& node, Scratch& own) {
+  if (sorted_ != nullptr) return;
   if (node.histogram != nullptr) {
-    const std::int64_t* slots = node.histogram + histograms_.slots().first[feature] * channels_;
-    for (std::uint32_t next = bin + 1; next < n_bins; ++next)
-      for (std::size_t c = 0; c < channels_; ++c)
-        if (slots[next * channels_ + c] != 0) return next;
-    return n_bins;
+    if (own.sums != nullptr) own.sums->open(node.histogram, histograms_.slots());
+    return;
   }
-  return node.split.next;
+  own.values.resize(node.n_rows() * channels_);
+  rows_.read_values(node, own.values.data());
+  if (own.sums != nullptr)
+    own.sums->open(rows_.elements(node), node.n_rows(), own.values.data(), rows_.sums());
+}
+
+const std::int64_t* Grower::own_slots(const GrowNode& node, std::size_t feature) const {
+  return node.histogram + histograms_.slots().first[codes_.where[feature].store] * channels_;
 }
 
 void Grower::search(const GrowNode& node, std::span<const std::uint32_t> features,
-                    const std::int64_t* values, Scratch& scratch, Found& best) const {
-  if (values != nullptr) scratch.split.keys.resize(node.n_rows());
+                    const Scratch& own, Scratch& scratch, Found& best) const {
+  if (node.histogram == nullptr && codes_.width == 2) scratch.split.keys.resize(node.n_rows());
   GainParams p = gain_of(node);
   for (const std::uint32_t f : features) {
+    if (own.sums != nullptr && !own.sums->varies(f)) continue;
+    if (own.sums != nullptr && is_scored_with_others(f)) {
+      const std::size_t n = own.sums->add_candidates(f, node.sums.data(), scratch.candidates.size(),
+                                                     scratch.split, scratch.room);
+      scratch.candidates.resize(n, f);
+      if (n + most_scored_together > most_candidates) score_candidates(p, node, scratch, best);
+      continue;
+    }
+    score_candidates(p, node, scratch, best);
     if (p.bounded) p.direction = params_.monotone[f];
-    const FeatureSplit split = find_split(p, node, f, values, best.split.score, scratch.split);
+    const FeatureSplit split = find_split(p, node, f, own, best.split.score, scratch);
     if (split.found) {
       best.split = split;
       best.feature = static_cast<std::int32_t>(f);
       best.left_sums = scratch.split.left;
     }
   }
+  score_candidates(p, node, scratch, best);
+}
+
+// Features of few values, of which there may be thousands.
+bool Grower::is_scored_with_others(std::uint32_t feature) const {
+  return codes_.where[feature].storage != Storage::own && codes_.has_missing[feature] == 0 &&
+         codes_.n_bins[feature] <= most_scored_together && !codes_.has_levels(feature) &&
+         !gain_.bounded;
+}
+
+// In the order of the features, so that of equals the first one wins here as elsewhere.
+void Grower::score_candidates(const GainParams& p, const GrowNode& node, Scratch& scratch,
+                              Found& best) const {
+  const std::size_t n = scratch.candidates.size();
+  if (n == 0) return;
+  SplitScratch& split = scratch.split;
+  const std::size_t found =
+      kernels().find_candidate(p, n, node.sums.data(), best.split.score, split);
+  if (found < n) {
+    const std::uint32_t feature = scratch.candidates[found];
+    std::size_t first = found;
+    while (first > 0 && scratch.candidates[first - 1] == feature) --first;
+    best.split = {};
+    best.split.score = split.scores[found];
+    best.split.found = true;
+    best.split.bin = static_cast<std::uint32_t>(found - first);
+    best.feature = static_cast<std::int32_t>(feature);
+    best.left_sums.resize(channels_);
+    for (std::size_t c = 0; c < channels_; ++c)
+      best.left_sums[c] = split.prefix[c * split.stride + found];
+  }
+  scratch.candidates.clear();
 }
 
 FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                                const std::int64_t* values, double floor,
-                                SplitScratch& scratch) const {
+                                const Scratch& own, double floor, Scratch& scratch) const {
   const Kernels& k = kernels();
   const std::int64_t* totals = node.sums.data();
+  SplitScratch& split = scratch.split;
   const bool by_set = codes_.has_levels(feature);
   if (sorted_ != nullptr) {
     const SortedRows rows{sorted_->elements(feature, node), node.n_rows(), codes_.n_bins[feature],
                           rows_.sums(), apart(node)};
-    return (by_set ? k.find_set_sorted : k.find_split_sorted)(p, rows, totals, floor, scratch);
+    return (by_set ? k.find_set_sorted : k.find_split_sorted)(p, rows, totals, floor, split);
   }
-  if (values != nullptr)
-    return k.find_split_small(p, codes_, feature, rows_.elements(node), values, node.n_rows(),
-                              totals, floor, scratch);
+  const Storage storage = codes_.where[feature].storage;
+  const bool is_small = node.histogram == nullptr;
+  if (is_small && storage == Storage::own)
+    return k.find_split_small(p, codes_, feature, rows_.elements(node), own.values.data(),
+                              node.n_rows(), totals, floor, split);
+  if (is_small && storage == Storage::sparse)
+    return k.find_split_listed(p, own.sums->list(feature, totals, split), codes_.n_bins[feature],
+                               totals, floor, split);
+  const std::int64_t* sums = storage == Storage::own ? own_slots(node, feature)
+                                                     : own.sums->of(feature, totals, scratch.room);
   return (by_set ? k.find_set : k.find_split)(
-      p, node.histogram + histograms_.slots().first[feature] * channels_, codes_.n_bins[feature],
-      codes_.has_missing[feature] != 0, totals, floor, scratch);
+      p, sums, codes_.n_bins[feature], codes_.has_missing[feature] != 0, totals, floor, split);
 }
 
 // Hessian between the splits that are tried in a node; -1 when all are.

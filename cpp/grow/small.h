@@ -119,6 +119,34 @@ std::size_t collect_sorted(const std::uint16_t* column, const Element* elements,
   return n_codes;
 }
 
+// The best split of a feature whose codes are in scratch, as `collect` leaves them.
+FeatureSplit find_split_listed(const GainParams& p, std::size_t n_codes, std::size_t n_bins,
+                               const std::int64_t* totals, double floor, SplitScratch& scratch) {
+  const bool has_missing = scratch.bins[n_codes - 1] == n_bins;
+  if (has_missing) --n_codes;
+  if (n_codes == 0) return {};
+  const std::int64_t* missing = scratch.missing.data();
+  const bool use_missing = has_missing && any_nonzero(missing, p.channels);
+  FeatureSplit best =
+      best_of_prefix(p, n_codes, totals, use_missing ? missing : nullptr, floor, scratch);
+  // As a histogram has it, codes without a sum do not occur. The last running sum, that of all
+  // values, is no more in its place: the search writes behind what it reads.
+  const auto is_empty = [&](std::size_t i) {
+    for (int c = 0; c < p.channels; ++c) {
+      const std::int64_t* sums =
+          scratch.prefix.data() + static_cast<std::size_t>(c) * scratch.stride;
+      const std::int64_t all = totals[c] - (has_missing ? missing[c] : 0);
+      if ((i + 1 == n_codes ? all : sums[i]) != sums[i - 1]) return false;
+    }
+    return true;
+  };
+  std::size_t next = best.bin + std::size_t{1};
+  while (next < n_codes && is_empty(next)) ++next;
+  best.next = next < n_codes ? scratch.bins[next] : static_cast<std::uint32_t>(n_bins);
+  best.bin = scratch.bins[best.bin];
+  return best;
+}
+
 FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size_t feature,
                               const Element* elements, const std::int64_t* row_values,
                               std::size_t n, const std::int64_t* totals, double floor,
@@ -127,21 +155,14 @@ FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size
   const auto run = [&](auto collect_codes, const auto* column) {
     return collect_codes(column, elements, row_values, n, channels, scratch);
   };
-  std::size_t n_codes = codes.width == 2 ? run(collect_sorted, codes.column<std::uint16_t>(feature))
-                        : channels == 1  ? run(collect<1>, codes.column<std::uint8_t>(feature))
-                                         : run(collect<0>, codes.column<std::uint8_t>(feature));
+  const std::size_t store = codes.where[feature].store;
+  const std::size_t n_codes = codes.width == 2
+                                  ? run(collect_sorted, codes.column<std::uint16_t>(store))
+                              : channels == 1 ? run(collect<1>, codes.column<std::uint8_t>(store))
+                                              : run(collect<0>, codes.column<std::uint8_t>(store));
   if (codes.has_levels(feature))
     return find_set_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
-  const bool has_missing = scratch.bins[n_codes - 1] == codes.n_bins[feature];
-  if (has_missing) --n_codes;
-  if (n_codes == 0) return {};
-  const std::int64_t* missing = scratch.missing.data();
-  const bool use_missing = has_missing && any_nonzero(missing, p.channels);
-  FeatureSplit best =
-      best_of_prefix(p, n_codes, totals, use_missing ? missing : nullptr, floor, scratch);
-  best.next = best.bin + 1 < n_codes ? scratch.bins[best.bin + 1] : codes.n_bins[feature];
-  best.bin = scratch.bins[best.bin];
-  return best;
+  return find_split_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
 }
 
 }  // namespace

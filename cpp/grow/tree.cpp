@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bin/sparse.h"
+
 namespace arboost {
 namespace {
 
@@ -40,19 +42,76 @@ void GrownTrees::validate(const Codes& codes) const {
   require(sets.size() == static_cast<std::size_t>(n_sets), "sets that belong to no split");
 }
 
+namespace {
+
+// Nodes on sparse features, with the codes of some rows of the table: those of all rows are never
+// there at once.
+class SparseNodes {
+ public:
+  SparseNodes(const Codes& codes, const std::vector<WalkNode>& nodes)
+      : codes_(codes), nodes_(nodes) {}
+
+  void add(std::size_t node, std::uint32_t feature) { of_.push_back({node, feature}); }
+  bool empty() const { return of_.empty(); }
+
+  // The leaves of rows [begin, end), in pieces that lie near each other in the table.
+  void walk(WalkArgs args, std::size_t begin, std::size_t end, std::uint32_t* leaves) const {
+    std::vector<WalkNode> nodes = nodes_;
+    args.nodes = nodes.data();
+    std::vector<std::uint8_t> codes;
+    for (std::size_t first = begin, last; first < end; first = last) {
+      const std::size_t row = args.rows.row(first);
+      for (last = first + 1; last < end && args.rows.row(last) - row < most_rows;) ++last;
+      const std::size_t n_rows = args.rows.row(last - 1) - row + std::size_t{1};
+      codes_.width == 1 ? expand<std::uint8_t>(row, n_rows, codes, nodes)
+                        : expand<std::uint16_t>(row, n_rows, codes, nodes);
+      kernels().walk(args, first, last, leaves + (first - begin));
+    }
+  }
+
+ private:
+  static constexpr std::size_t most_rows = 32768;
+
+  template <class Code>
+  void expand(std::size_t row, std::size_t n_rows, std::vector<std::uint8_t>& codes,
+              std::vector<WalkNode>& nodes) const {
+    const std::size_t bytes = n_rows * sizeof(Code);
+    codes.resize(std::max(codes.size(), of_.size() * bytes));
+    for (std::size_t i = 0; i < of_.size(); ++i) {
+      std::uint8_t* column = codes.data() + i * bytes;
+      read_sparse(codes_, of_[i].feature, row, row + n_rows, reinterpret_cast<Code*>(column));
+      WalkNode& node = nodes[of_[i].node];
+      node.column = column - row * sizeof(Code);  // where row 0 would be
+      if (nodes_[node.left].left == node.left) nodes[node.left].column = node.column;
+      if (nodes_[node.left + 1].left == node.left + 1) nodes[node.left + 1].column = node.column;
+    }
+  }
+
+  struct Of {
+    std::size_t node;
+    std::uint32_t feature;
+  };
+  const Codes& codes_;
+  const std::vector<WalkNode>& nodes_;
+  std::vector<Of> of_;
+};
+
+}  // namespace
+
 void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows, Team& team,
                       UseLeaves use) const {
   const std::size_t start = first(tree), n = n_nodes(tree);
   std::vector<WalkNode> nodes(n);
   std::vector<CodeSet> stored;
   std::vector<int> depth(n, 0);
+  SparseNodes sparse(codes, nodes);
   int deepest = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const auto f = static_cast<std::uint32_t>(feature[start + i]);
     const auto child = static_cast<std::uint32_t>(left[start + i]);
     deepest = std::max(deepest, depth[i]);
     if (child == 0) {  // a leaf: every code is on its left, and that is the leaf itself
-      nodes[i] = {codes.column_bytes(0), no_code, no_code, static_cast<std::uint32_t>(i), no_set};
+      nodes[i] = {nodes[i].column, no_code, no_code, static_cast<std::uint32_t>(i), no_set};
       continue;
     }
     depth[child] = depth[child + 1] = depth[i] + 1;
@@ -63,13 +122,22 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
          .levels = set[start + i] < 0 ? nullptr : &sets[static_cast<std::size_t>(set[start + i])]});
     if (rule.by_set) stored.push_back(rule.left);
     const auto own = rule.by_set ? static_cast<std::uint32_t>(stored.size() - 1) : no_set;
-    nodes[i] = {codes.column_bytes(f), rule.bin, rule.missing_left, child, own};
+    const Place& place = codes.where[f];
+    const bool is_sparse = place.storage == Storage::sparse;
+    const std::uint8_t* column = is_sparse ? nullptr : codes.column_bytes(place.store);
+    nodes[i] = {column, rule.bin, rule.missing_left, child, own};
+    // Leaves read a code, too, that of their parent.
+    nodes[child].column = nodes[child + 1].column = column;
+    if (is_sparse) sparse.add(i, f);
   }
   const WalkArgs args{codes.width, rows, nodes.data(), n, stored.empty() ? nullptr : stored.data(),
                       deepest};
   team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     Buffer<std::uint32_t> leaves(end - begin);
-    kernels().walk(args, begin, end, leaves.data());
+    if (sparse.empty())
+      kernels().walk(args, begin, end, leaves.data());
+    else
+      sparse.walk(args, begin, end, leaves.data());
     use(begin, end, leaves.data());
   });
 }

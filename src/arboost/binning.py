@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core, threads
+from arboost.bundling import storage_plan
 from arboost.categories import Numbered, encode, label_target, many_levels
 from arboost.ingest import Reading, Schema, Table, ingest
 from arboost.params import PARAMS
@@ -68,6 +69,8 @@ def bin_table(
     weights: NDArray[np.float64] | None,
     n_threads: int,
     tree_method: str = "hist",
+    bundling: bool = True,
+    max_conflict_rate: float = 0.0,
 ) -> Binned:
     """Return the binned rows of a table, ranked unless the tree method is "hist".
 
@@ -86,6 +89,10 @@ def bin_table(
     n_threads : int
         The answer does not depend on it.
     tree_method : "hist", "exact" or "approx"
+    bundling : bool
+        Whether features share stored columns; not where the codes are ranks.
+    max_conflict_rate : float
+        Share of the rows that a bundle of features may be wrong about.
     """
     n_levels = table.schema.n_levels
     if tree_method != "hist":
@@ -102,7 +109,17 @@ def bin_table(
         ]
     else:
         edges = core.quantiles(table.columns, rows, weights, max_bins, n_threads)
-    codes = core.encode(table.columns, rows, edges, n_threads, [n > 0 for n in n_levels])
+    categorical = [n > 0 for n in n_levels]
+    plan = storage_plan(
+        table.columns,
+        rows,
+        edges,
+        categorical=categorical,
+        bundling=bundling,
+        max_conflict_rate=max_conflict_rate,
+        n_threads=n_threads,
+    )
+    codes = core.encode(table.columns, rows, edges, n_threads, categorical, plan)
     return Binned(codes, tuple(edges), table.schema)
 
 
@@ -126,6 +143,12 @@ class Dataset:
     tree_method : {"hist", "exact", "approx"}, default="hist"
         What the table is made for: bins for "hist"; for the other two, which can share it, the
         order of all values, at 8 bytes a cell and 8 for each distinct value.
+    bundling : bool, default=True
+        Whether features share memory: columns of few values, and columns that are hardly ever away
+        from their most frequent value at the same time. Only for the tree method "hist".
+    max_conflict_rate : float, default=0.0
+        Share of the rows in which features that are bundled may both be away from their most
+        frequent value; only the first of them then counts.
     categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
         Columns that are categories whatever their type.
     missing : float, default=float("nan")
@@ -140,6 +163,7 @@ class Dataset:
     y : array of shape (n_kept,), or None
     sample_weight : float64 array of shape (n_kept,), or None
     max_bins : int
+    max_conflict_rate : float
     tree_method : str
     reading : arboost.ingest.Reading
         What was said of the columns.
@@ -173,11 +197,15 @@ class Dataset:
         sample_weight: object = None,
         max_bins: int = 255,
         tree_method: str = "hist",
+        bundling: bool = True,
+        max_conflict_rate: float = 0.0,
         categorical_features: str | Sequence[Any] = "from_dtype",
         missing: float = float("nan"),
         n_jobs: int | None = None,
     ) -> None:
         PARAMS["max_bins"].check(max_bins)
+        PARAMS["bundling"].check(bundling)
+        PARAMS["max_conflict_rate"].check(max_conflict_rate)
         if tree_method not in TREE_METHODS:
             raise ValueError(
                 f"tree_method is {tree_method!r}, but it must be one of {', '.join(TREE_METHODS)}."
@@ -207,10 +235,13 @@ class Dataset:
             weights=weight,
             n_threads=threads(n_jobs),
             tree_method=tree_method,
+            bundling=bundling,
+            max_conflict_rate=max_conflict_rate,
         )
         self.y: NDArray[Any] | None = labels
         self.sample_weight: NDArray[np.float64] | None = weight
         self.max_bins: int = max_bins
+        self.max_conflict_rate: float = max_conflict_rate
         self.tree_method: str = tree_method
 
     @property

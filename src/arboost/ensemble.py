@@ -127,14 +127,14 @@ class Training:
         data = self.data
         codes = data.binned.codes
         found = {
-            "X": digest(codes.by_column.T, codes.is_category, *data.binned.edges, data.rows),
+            "X": digest(*codes.arrays, codes.is_category, *data.binned.edges, data.rows),
             "y": digest(data.target.y),
             "weights of the rows": digest(data.target.weight),
             "init_model": digest(data.start),
         }
         for part in self.evaluations:
             target = part.target
-            arrays = (part.codes.by_column.T, part.rows, target.y, target.weight, part.start)
+            arrays = (*part.codes.arrays, part.rows, target.y, target.weight, part.start)
             found[f"{part.name} data"] = digest(*arrays)
         return found
 

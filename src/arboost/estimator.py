@@ -43,7 +43,7 @@ from arboost.verify import MonotoneProof
 __all__ = ["Task", "TreeClassifier", "TreeEnsemble", "TreeRegressor", "store"]
 
 # They cannot change the model, so the model does not hold them.
-_NOT_IN_MODEL = ("n_jobs", "verbose")
+_NOT_IN_MODEL = ("bundling", "n_jobs", "verbose")
 
 _TWO_CLASSES = 2
 

@@ -85,6 +85,21 @@ _SPLITS = _table(
         text='Largest number of bins of a feature with tree_method="hist", missing values apart; '
         "above 255 a bin code takes two bytes.",
     ),
+    Flag(
+        name="bundling",
+        default=True,
+        text='Whether features share memory with tree_method="hist": columns of few values, and '
+        "columns that are hardly ever away from their most frequent value at the same time. The "
+        "model does not depend on it while max_conflict_rate is 0.",
+    ),
+    Fraction(
+        name="max_conflict_rate",
+        default=0.0,
+        high_open=True,
+        text="Share of the rows in which features that are bundled may both be away from their "
+        "most frequent value; only the first of them then counts.",
+        advice="Use max_conflict_rate=0.0 for bundles that change nothing.",
+    ),
     Fraction(
         name="sketch_eps",
         default=0.004,

@@ -204,6 +204,8 @@ def bin_part(part: Part, params: dict[str, Any], n_threads: int) -> Binned:
         weights=part.target.weight,
         n_threads=n_threads,
         tree_method=params["tree_method"],
+        bundling=params["bundling"],
+        max_conflict_rate=params["max_conflict_rate"],
     )
 
 
@@ -283,11 +285,14 @@ def find_metrics(metrics: object, loss: Loss, n_threads: int) -> tuple[Metric, .
 
 def _check_dataset(data: Dataset, params: dict[str, Any]) -> None:
     data.binned.require(params["tree_method"])
-    if params["tree_method"] == "hist" and params["max_bins"] != data.max_bins:
-        raise ValueError(
-            f"max_bins={params['max_bins']} is not allowed: the Dataset was binned with "
-            f"max_bins={data.max_bins}. Make the two equal."
-        )
+    if params["tree_method"] != "hist":
+        return
+    for name in ("max_bins", "max_conflict_rate"):
+        if params[name] != getattr(data, name):
+            raise ValueError(
+                f"{name}={params[name]} is not allowed: the Dataset was binned with "
+                f"{name}={getattr(data, name)}. Make the two equal."
+            )
 
 
 def _outcome(job: Job, fitted: Fitted, monitor: Monitor) -> Outcome:

@@ -48,6 +48,13 @@ class GradientBoostingClassifier(TreeClassifier):
     max_bins : int, default=255
         Largest number of bins of a feature with tree_method="hist", missing values apart; above 255
         a bin code takes two bytes.
+    bundling : bool, default=True
+        Whether features share memory with tree_method="hist": columns of few values, and columns
+        that are hardly ever away from their most frequent value at the same time. The model does
+        not depend on it while max_conflict_rate is 0.
+    max_conflict_rate : float, default=0.0
+        Share of the rows in which features that are bundled may both be away from their most
+        frequent value; only the first of them then counts.
     max_depth : int or None, default=6
         Largest number of splits between the root of a tree and a leaf; None sets no limit.
     max_leaves : int or None, default=None
@@ -212,6 +219,8 @@ class GradientBoostingClassifier(TreeClassifier):
         sketch_eps: float = 0.004,
         sketch_scope: str = "global",
         max_bins: int = 255,
+        bundling: bool = True,
+        max_conflict_rate: float = 0.0,
         max_depth: int | None = 6,
         max_leaves: int | None = None,
         grow_policy: str = "depthwise",

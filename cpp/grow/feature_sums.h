@@ -1,0 +1,88 @@
+// The sums of a node, over slots as they are stored -> those of each feature's codes.
+//
+// Features share stored columns and leave out their usual code (types.h); what a histogram has is
+// here turned into what the search for splits wants. The sums of a usual code are the node's less
+// those of all other codes. Own columns need none of this.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "grow/histograms.h"
+#include "kernels.h"
+#include "types.h"
+
+namespace arboost {
+
+class FeatureSums {
+ public:
+  FeatureSums(const Codes& codes, std::size_t channels);
+
+  // Of a node with a histogram, which must stay as it is.
+  void open(const std::int64_t* histogram, const Slots& slots);
+  // Of the n rows of a small node, which each hold some of `values` [n][channels]: at a cost of
+  // what is stored of these rows, but of own columns nothing.
+  void open(const Element* elements, std::size_t n, const std::int64_t* values,
+            const RowSums& sums);
+
+  // The sums [n_codes][channels] of the feature's codes; in `room`, or where they are.
+  const std::int64_t* of(std::size_t feature, const std::int64_t* totals,
+                         std::vector<std::int64_t>& room) const;
+
+  // False where all rows of a small node have the usual code of a sparse feature.
+  bool varies(std::size_t feature) const;
+
+  // Puts the codes of a sparse feature that the rows of a small node have, and its usual one, in
+  // order into scratch, as Kernels::find_split_listed wants them. Returns how many there are.
+  std::size_t list(std::size_t feature, const std::int64_t* totals, SplitScratch& scratch) const;
+  bool is_small() const { return is_small_; }
+
+  // Appends the sums of the left sides of all splits of a feature without missing values to the n
+  // that scratch.prefix has already. Returns how many there are then.
+  std::size_t add_candidates(std::size_t feature, const std::int64_t* totals, std::size_t n,
+                             SplitScratch& scratch, std::vector<std::int64_t>& room) const;
+
+ private:
+  // Sparse slots that small nodes add to: all zero between nodes, and with a bit for each that is
+  // not, so that clearing and listing them costs what they are.
+  struct Touched {
+    Buffer<std::int64_t> sums;
+    std::vector<std::uint64_t> slots, words;  // a bit for each slot; for each word of these
+
+    void mark(std::size_t slot) {
+      slots[slot / 64] |= std::uint64_t{1} << (slot % 64);
+      words[slot / 4096] |= std::uint64_t{1} << (slot / 64 % 64);
+    }
+    // Calls use(slot) for the marked ones in [begin, end).
+    template <class Use>
+    void for_each(std::size_t begin, std::size_t end, const Use& use) const;
+    bool any(std::size_t begin, std::size_t end) const;
+  };
+
+  // The codes of a feature but the usual one, [n_others][channels].
+  const std::int64_t* others(const Place& place) const;
+  void fold(const Slots& slots);
+  void clear();
+  template <class Slot>
+  void touch(const Element* elements, std::size_t n, const std::int64_t* values);
+
+  const Codes& codes_;
+  std::size_t channels_;
+  bool is_small_ = false;
+  const std::int64_t* stored_ = nullptr;  // slots of stored columns ...
+  const std::uint32_t* first_ = nullptr;  // ... and where each column's begin
+  const std::int64_t* sparse_ = nullptr;  // slots of sparse columns
+
+  // Digits of stored columns that have several: folded, at these places.
+  std::vector<std::uint32_t> radices_, digit_slot_;  // by digit
+  std::vector<std::uint32_t> digits_begin_;          // by stored column
+  std::vector<std::int64_t> rest_, folded_;
+
+  // Small nodes: slots of the shared columns alone.
+  std::vector<std::uint32_t> shared_, shared_first_;
+  Slots shared_slots_{};
+  std::vector<std::int64_t> shared_sums_;
+  Touched touched_;
+};
+
+}  // namespace arboost
