@@ -17,7 +17,8 @@ def blocks(page):
 
 def test_pages_are_found():
     assert PAGES
-    assert all(blocks(page) for page in PAGES)
+    without = {"real_tables"}  # results, nothing to type
+    assert {page.stem for page in PAGES if not blocks(page)} == without
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

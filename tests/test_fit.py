@@ -60,7 +60,7 @@ def test_validation_data_change_nothing_without_early_stopping(X, y):
 
 def test_early_stopping_keeps_the_best_round(X, y):
     data = {"X_val": X[300:], "y_val": y[300:]}
-    stopped = GradientBoostingRegressor(n_iter_no_change=5, learning_rate=0.5)
+    stopped = GradientBoostingRegressor(n_estimators=100, n_iter_no_change=5, learning_rate=0.5)
     stopped.fit(X[:300], y[:300], **data)
     best = stopped.best_iteration_
     assert stopped.stop_reason_ == "n_iter_no_change"

@@ -1,4 +1,4 @@
-"""Categories of more than 255 levels in fits, Datasets, cross-validation and continued training."""
+"""Categories of many levels in fits, Datasets, cross-validation and continued training."""
 
 from __future__ import annotations
 

@@ -74,8 +74,13 @@ REGRESSION = {
     "quantiles of huber": ({"alpha": [0.1, 0.9], "loss": "huber"}, r"alpha=\[0\.1, 0\.9\] "),
     "skip": ({"skip_drop": 0.5}, r"skip_drop=0\.5 .*rate_drop=0", "Set rate_drop"),
     "one": ({"one_drop": True}, "one_drop=True .*rate_drop=0"),
-    "tol": ({"tol": 0.1}, r"tol=0\.1 ", "Set n_iter_no_change"),
-    "metric": ({"eval_metric": "rmse"}, r"eval_metric=\['rmse'\] ", "X_val", "n_iter_no_change"),
+    "tol": ({"n_estimators": 9, "tol": 0.1}, r"tol=0\.1 ", "Set n_iter_no_change"),
+    "metric": (
+        {"n_estimators": 9, "eval_metric": "rmse"},
+        r"eval_metric=\['rmse'\] ",
+        "X_val",
+        "n_iter_no_change",
+    ),
     "unknown metric": (
         {"eval_metric": "RMSE", "n_iter_no_change": 2},
         "eval_metric='RMSE' ",

@@ -260,10 +260,9 @@ def test_leaves_of_every_kind_keep_to_constraints(loss, boosting):
     X = rng.normal(size=(400, 3))
     X[rng.random(X.shape) < 0.1] = np.nan
     y = np.exp(np.nan_to_num(X[:, 0]) - np.sin(3 * np.nan_to_num(X[:, 1])) + rng.normal(size=400))
-    free = GradientBoostingRegressor(loss=loss, boosting=boosting, max_depth=4)
-    bound = GradientBoostingRegressor(
-        loss=loss, boosting=boosting, max_depth=4, monotone_constraints={0: 1, 1: -1}
-    )
+    settings = {"n_estimators": 100, "loss": loss, "boosting": boosting, "max_depth": 4}
+    free = GradientBoostingRegressor(**settings)
+    bound = GradientBoostingRegressor(**settings, monotone_constraints={0: 1, 1: -1})
     assert not all(proof.holds for proof in free.fit(X, y).verify_monotone({0: 1, 1: -1}))
     assert all(proof.holds for proof in bound.fit(X, y).verify_monotone())
     assert bound.score(X, y) > 0.1  # and they still learn

@@ -34,7 +34,8 @@ from arboost.sparse import from_scipy, is_sparse
 __all__ = ["MAX_LEVELS", "Reading", "Schema", "Table", "ingest", "level_column"]
 
 # Categories of up to so many levels are split by sets of them; with more, numbers take their place.
-MAX_LEVELS = 255
+# (Sets could have 255, but on tables of airports and airplanes numbers win from about here on.)
+MAX_LEVELS = 100
 
 # A column of strings that nobody calls a category is free text, of no use to trees, where more of
 # its values are distinct than both of these.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from arboost.metrics import Metric
 
-__all__ = ["Monitor", "Results", "Round"]
+__all__ = ["Monitor", "Results", "Round", "check_callbacks"]
 
 Results = Mapping[str, Mapping[str, float]]
 
@@ -49,6 +49,16 @@ class Round:
 
 
 Callback = Callable[[Round], object]
+
+
+def check_callbacks(callbacks: Iterable[object]) -> None:
+    """Raise TypeError where one of them cannot be called."""
+    for callback in callbacks:
+        if not callable(callback):
+            raise TypeError(
+                f"callbacks hold {callback!r} ({type(callback).__name__}), but each must be a "
+                "function of an arboost.Round. Pass a list of functions."
+            )
 
 
 class Monitor:
@@ -103,12 +113,7 @@ class Monitor:
         clock: Callable[[], float] = time.monotonic,
         started: float | None = None,
     ) -> None:
-        for callback in callbacks:
-            if not callable(callback):
-                raise TypeError(
-                    f"callbacks hold {callback!r} ({type(callback).__name__}), but each must be a "
-                    "function of an arboost.Round. Pass a list of functions."
-                )
+        check_callbacks(callbacks)
         self.total = total
         self._metrics = tuple(metrics)
         self._patience = n_iter_no_change

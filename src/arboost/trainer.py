@@ -21,7 +21,7 @@ from arboost.losses import Loss
 from arboost.losses.custom import FromFunctions
 from arboost.metrics import Metric, find_all
 from arboost.model import Forest, Model
-from arboost.monitor import Monitor, Round
+from arboost.monitor import Monitor, Round, check_callbacks
 from arboost.previous import continued_seed
 from arboost.progress import Bar
 from arboost.recipe import EvaluationSet, Fitted, Recipe, TrainingSet
@@ -103,11 +103,13 @@ class Outcome:
 def run(job: Job) -> Outcome:
     """Train; where there is something to search, first to find the number of rounds."""
     started = time.monotonic()
+    checkpoint = Checkpoint.of(job.checkpoint)
+    check_callbacks(job.callbacks)
     n_threads = threads(job.params["n_jobs"])
     binned = bin_part(job.train, job.params, n_threads)
     if not job.search:
         data, evaluations = build_sets(job.train, job.validation, binned, n_threads)
-        fit = _Fit(job, Checkpoint.of(job.checkpoint), job.params["max_time"], started)
+        fit = _Fit(job, checkpoint, job.params["max_time"], started)
         fitted, monitor = fit.run([(data, evaluations)])
         return _outcome(job, fitted, monitor)
     found = _search_rounds(job, binned, started)
@@ -115,7 +117,7 @@ def run(job: Job) -> Outcome:
     data, _ = build_sets(job.train, None, binned, n_threads)
     params = job.params | {"n_iter_no_change": None}
     again = replace(job, params=params, recipe=replace(job.recipe, n_estimators=rounds))
-    fit = _Fit(again, Checkpoint.of(job.checkpoint), params["max_time"], started)
+    fit = _Fit(again, checkpoint, params["max_time"], started)
     fitted, _ = fit.run([(data, ())])
     search = _search_checkpoint(job)
     if search is not None:
