@@ -22,12 +22,12 @@ unexport PYTHONPATH PYTHONHOME
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint style types layers spelling docstrings warnings format bench docs \
-        wheel dev clean
+.PHONY: help demo test lint style types layers spelling docstrings warnings format bench \
+        bench-real docs wheel dev clean
 
 help:  ## show this list
 	@echo "make <target>, one of:"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
 	@echo "ARGS='...' goes to what the target runs, e.g. make test ARGS='-k binning'"
 
 demo: $(DONE)/package  ## train, score, save, load in a new process, predict
@@ -76,6 +76,9 @@ format: $(DONE)/dev  ## rewrite the layout of all sources, and the docstrings' p
 
 bench: $(DONE)/package $(DONE)/bench  ## compare with the peers; results go to bench/results
 	@$(PY) bench/run_all.py $(ARGS)
+
+bench-real: $(DONE)/package $(DONE)/bench  ## compare with the peers on real tables, where there are
+	@$(PY) bench/bench_real.py --page docs/real_tables.md --picture docs/images/real.svg $(ARGS)
 
 docs: $(DONE)/package $(DONE)/docs  ## write the reference of the public names to build/docs
 	@$(PY) -m pdoc --docformat numpy --output-directory build/docs arboost

@@ -1,7 +1,6 @@
 """How fast, how good and how large is training beside the peers, at the same shape of tree?
 
-Two shapes (255 leaves best-first, depth 8 by level) on generated data like HIGGS;
-with --real also the held-out quality on real tables.
+Two shapes (255 leaves best-first, depth 8 by level) on generated data like HIGGS.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import harness
 from shape import Shape
 
 SHAPES = {"leafwise": Shape(max_leaves=255), "depthwise": Shape(max_depth=8)}
-SHARED = harness.HERE.parents[1] / "shared" / "data"
 
 
 def main() -> None:
@@ -26,19 +24,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
-    parser.add_argument(
-        "--real",
-        nargs="?",
-        type=Path,
-        const=SHARED,
-        metavar="FOLDER",
-        help="compare quality on the parquet tables in FOLDER instead (saved as real.json)",
-    )
     args = harness.parse(parser)
     with tempfile.TemporaryDirectory() as scratch:
-        figures = on_real(args, Path(scratch)) if args.real else on_generated(args, Path(scratch))
-    if args.real:
-        args.name = "real"
+        figures = on_generated(args, Path(scratch))
     harness.save(args, figures)
 
 
@@ -47,34 +35,19 @@ def on_generated(args: Any, scratch: Path) -> dict[str, Any]:
     folder = data.generate(scratch / "higgs_like", args.rows, args.features)
     figures = {"rows": args.rows, "features": args.features, "rounds": args.rounds}
     for name in args.shapes:
-        figures[name] = compare(args, folder, SHAPES[name], args.repeats)
+        figures[name] = compare(args, folder, SHAPES[name])
         title = f"{args.rows:,} x {args.features}, {SHAPES[name]}, {args.rounds} rounds"
         print_comparison(f"{title}, {args.threads} threads", figures[name])
     return figures
 
 
-def on_real(args: Any, scratch: Path) -> dict[str, Any]:
-    """Figures of each table and shape; one repeat, because only quality is asked."""
-    figures: dict[str, Any] = {"rounds": args.rounds}
-    tables = [name for name in data.REAL_TABLES if (args.real / f"{name}.parquet").exists()]
-    if not tables:
-        raise SystemExit(f"--real: no table of {', '.join(data.REAL_TABLES)} in that folder")
-    for table in tables:
-        folder = data.real(scratch / table, table, args.real)
-        figures[table] = {}
-        for name in args.shapes:
-            figures[table][name] = compare(args, folder, SHAPES[name], repeats=1)
-            print_comparison(f"{table}, {SHAPES[name]}, {args.rounds} rounds", figures[table][name])
-    return figures
-
-
-def compare(args: Any, folder: Path, shape: Shape, repeats: int) -> dict[str, Any]:
+def compare(args: Any, folder: Path, shape: Shape) -> dict[str, Any]:
     """Figures of every contestant on one problem and shape."""
     candidates = {}
     for name in harness.contestants(args.peers, shape):
         job = harness.Job(name, str(folder), shape, args.rounds, args.threads)
         candidates[name] = harness.variants(job)
-    return harness.contest(candidates, repeats)
+    return harness.contest(candidates, args.repeats)
 
 
 def print_comparison(title: str, figures: dict[str, Any]) -> None:

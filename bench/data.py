@@ -1,25 +1,17 @@
-"""Data for the benchmarks: one documented generator, and real tables when present.
+"""Data for the benchmarks: documented generators of dense and sparse tables.
 
 A problem is a folder of four arrays (X, y, X_test, y_test), written once per run
-and loaded by every contestant before its clock starts.
+and loaded by every contestant before its clock starts. X may be a sparse matrix.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 SEED = 20240607
-REAL_TABLES = {
-    # name: class that counts as 1 (None: the target is binary already)
-    "covtype": 1,
-    "nycflights13": None,
-    "weather_aus": None,
-    "hep_detector_anomalies": None,
-    "credit_default_taiwan": None,
-    "higgs_23k": None,
-}
 
 
 def higgs_like(rows: int, features: int, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
@@ -80,22 +72,81 @@ def generate(folder: Path, rows: int, features: int, test_rows: int = 100_000) -
     return _write(folder, X, y, rows)
 
 
-def real(folder: Path, name: str, source: Path) -> Path:
-    """Write a problem from the numeric columns of `source`/`name`.parquet, 1 row in 5 held out."""
-    import pandas as pd  # a benchmark extra, needed for real tables only
+def one_hot(
+    folder: Path, rows: int, columns: int = 50, levels: int = 100, test_rows: int = 100_000
+) -> Path:
+    """Write a sparse problem: `columns` categories of `levels` levels each, one-hot, as CSR.
 
-    table = pd.read_parquet(source / f"{name}.parquet")
-    positive = REAL_TABLES[name]
-    target = table.pop("target")
-    y = (target if positive is None else target == positive).to_numpy().astype(np.int32)
-    X = table.select_dtypes("number").to_numpy(dtype=np.float32)
-    order = np.random.default_rng(SEED).permutation(len(y))
-    return _write(folder, X[order], y[order], len(y) * 4 // 5)
+    Level k of a column is drawn about 1 / (k + 3) as often as others, as in real tables.
+    The log odds are a sum over columns of an effect of the level, later columns saying
+    less, and of an effect of the pairs of levels of neighbouring columns.
+    """
+    rng = np.random.default_rng(SEED)
+    total = rows + test_rows
+    share = 1.0 / (np.arange(levels) + 3.0)
+    chosen = np.empty((total, columns), dtype=np.int32)
+    score = np.full(total, -0.3)
+    for j in range(columns):
+        chosen[:, j] = rng.choice(levels, total, p=share / share.sum())
+        score += 0.8 * 0.95**j * rng.normal(size=levels)[chosen[:, j]]
+        if j % 2:
+            pairs = rng.normal(size=(levels, levels))
+            score += 0.5 * 0.95**j * pairs[chosen[:, j - 1], chosen[:, j]]
+    places = chosen + levels * np.arange(columns, dtype=np.int32)
+    X = _csr(places, np.ones(places.size, dtype=np.float32), columns * levels)
+    y = rng.random(total) < 1.0 / (1.0 + np.exp(-score))
+    return _write(folder, X, y.astype(np.int32), rows)
 
 
-def _write(folder: Path, X: np.ndarray, y: np.ndarray, rows: int) -> Path:
+def scattered(
+    folder: Path, rows: int, columns: int = 10_000, stored: int = 10, test_rows: int = 100_000
+) -> Path:
+    """Write a sparse problem: `stored` values in each row, anywhere, as word counts are.
+
+    The first columns are stored more often than the last, so that trees find something.
+    """
+    rng = np.random.default_rng(SEED)
+    total = rows + test_rows
+    drawn = (columns * rng.random((total, stored)) ** 2).astype(np.int32)
+    drawn.sort(axis=1)
+    # Places that were drawn twice move to the next ones, the last of them round the end.
+    for k in range(1, stored):
+        drawn[:, k] = np.maximum(drawn[:, k], drawn[:, k - 1] + 1)
+    over = drawn[:, -1] >= columns
+    drawn[over] = np.arange(columns - stored, columns, dtype=np.int32)
+    values = rng.geometric(0.6, drawn.size).astype(np.float32)
+    effect = rng.normal(size=columns)
+    score = (effect[drawn] * np.minimum(values.reshape(drawn.shape), 3.0)).sum(axis=1)
+    y = rng.random(total) < 1.0 / (1.0 + np.exp(-score))
+    return _write(folder, _csr(drawn, values, columns), y.astype(np.int32), rows)
+
+
+def _csr(places: np.ndarray, values: np.ndarray, columns: int) -> Any:
+    """A CSR matrix with the same number of stored values in each row."""
+    from scipy import sparse
+
+    rows, stored = places.shape
+    start = np.arange(rows + 1, dtype=np.int64) * stored
+    return sparse.csr_matrix((values, places.reshape(-1), start), shape=(rows, columns))
+
+
+def _write(folder: Path, X: Any, y: np.ndarray, rows: int) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     parts = {"X": X[:rows], "y": y[:rows], "X_test": X[rows:], "y_test": y[rows:]}
     for name, values in parts.items():
-        np.save(folder / f"{name}.npy", np.ascontiguousarray(values))
+        if isinstance(values, np.ndarray):
+            np.save(folder / f"{name}.npy", np.ascontiguousarray(values))
+        else:
+            from scipy import sparse
+
+            sparse.save_npz(folder / f"{name}.npz", values, compressed=False)
     return folder
+
+
+def load(folder: Path, name: str) -> Any:
+    """The array or sparse matrix `name` of a problem."""
+    if (folder / f"{name}.npz").exists():
+        from scipy import sparse
+
+        return sparse.load_npz(folder / f"{name}.npz")
+    return np.load(folder / f"{name}.npy")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from data import load
 from peers import PEERS
 from shape import Peer, Shape, Work
 
@@ -28,24 +29,24 @@ def main() -> None:
     folder = Path(job["folder"])
     peer = PEERS[job["peer"]]
     work = Work(Shape(**job["shape"]), job["rounds"], job["threads"], job["variant"])
-    X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
+    X, y = load(folder, "X"), load(folder, "y")
     _fit(peer, X[:WARM_UP_ROWS], y[:WARM_UP_ROWS], Work(work.shape, 1, work.threads, work.variant))
 
     gc.collect()
     peak = PeakMemory()
     figures, model = _fit(peer, X, y, work)
-    figures["peak_mb"] = peak.beyond_start_mb()
+    figures |= {"peak_mb": peak.beyond_start_mb(), "start_mb": peak.start}
     for _ in range(job["fits"] - 1):
         again, model = _fit(peer, X, y, work)
         if again["seconds"] < figures["seconds"]:
             figures |= again
     if job["quality"]:
-        proba = peer.predict(model, np.load(folder / "X_test.npy"))
-        figures |= quality(np.load(folder / "y_test.npy"), np.asarray(proba, dtype=np.float64))
+        proba = peer.predict(model, load(folder, "X_test"))
+        figures |= quality(load(folder, "y_test"), np.asarray(proba, dtype=np.float64))
     print(json.dumps(figures))
 
 
-def _fit(peer: Peer, X: np.ndarray, y: np.ndarray, work: Work) -> tuple[dict[str, Any], Any]:
+def _fit(peer: Peer, X: Any, y: np.ndarray, work: Work) -> tuple[dict[str, Any], Any]:
     start = time.perf_counter()
     data = peer.bin(X, y, work)
     binned = time.perf_counter()

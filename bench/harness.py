@@ -50,9 +50,9 @@ def run(job: Job) -> dict[str, Any]:
     # scikit-learn takes its threads from the environment only.
     env = os.environ | {"OMP_NUM_THREADS": str(job.threads)}
     command = [sys.executable, str(HERE / "fit_once.py"), json.dumps(asdict(job))]
-    start, before = time.perf_counter(), _others_seconds()
+    start, before = time.perf_counter(), others_seconds()
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    others = (_others_seconds() - before) / (time.perf_counter() - start)
+    others = (others_seconds() - before) / (time.perf_counter() - start)
     if done.returncode == 0:
         return json.loads(done.stdout.splitlines()[-1]) | {"other_cores": round(others, 2)}
     lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
@@ -194,7 +194,9 @@ def save(args: argparse.Namespace, figures: Any) -> None:
     }
     args.results.mkdir(parents=True, exist_ok=True)
     path = args.results / f"{args.name}.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    unfinished = path.with_suffix(".tmp")  # a run that is stopped leaves the last results whole
+    unfinished.write_text(json.dumps(result, indent=1) + "\n")
+    unfinished.replace(path)
 
 
 def machine() -> dict[str, Any]:
@@ -219,12 +221,12 @@ def machine() -> dict[str, Any]:
 
 def busy_cores(seconds: float = 1.0) -> float:
     """Cores that other work uses now. The load average would count what has ended."""
-    before = _others_seconds()
+    before = others_seconds()
     time.sleep(seconds)
-    return round((_others_seconds() - before) / seconds, 2)
+    return round((others_seconds() - before) / seconds, 2)
 
 
-def _others_seconds() -> float:
+def others_seconds() -> float:
     """CPU seconds since the system started that were not ours; 0 where Linux does not say."""
     stat = Path("/proc/stat")
     if not stat.exists():

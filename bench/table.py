@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import BUSY, HERE, cell, ratio
+from peers import STANDARD
 
 SHAPES = ("leafwise", "depthwise")
 OTHER_SHAPE = "catboost-symmetric"  # not comparable in quality at the same shape
@@ -183,6 +184,37 @@ def _cv_bars(figures: dict[str, Any]) -> Iterator[Bar]:
         )
 
 
+def _sparse_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    fits = figures.get("one_hot", {}).get("fits", {})
+    faster = ratio(fits, "lightgbm")
+    if faster is not None:
+        share = fits["arboost"]["peak_mb"] / fits["lightgbm"]["peak_mb"]
+        yield Bar("sparse one-hot, faster than lightgbm", faster, 2.0, 4.0)
+        yield Bar("its peak memory over LightGBM's", share, 1.0, 0.5, less_is_better=True)
+    ours = figures.get("scattered", {}).get("fits", {}).get("arboost", {})
+    if "peak_mb" in ours:
+        held = ours["start_mb"] + ours["peak_mb"]  # with the data
+        yield Bar("sparse scattered, process", held, 1024, 512, "MB", less_is_better=True)
+
+
+def _real_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    reached = figures["summary"].get("default", {}).get("contestants", {})
+    ours = reached.get("arboost")
+    ranks = [
+        reached[name]["mean_rank"] for name in reached if name in STANDARD and name != "arboost"
+    ]
+    if ours is None or not ranks:
+        return
+    behind = {"unit": "behind", "less_is_better": True}
+    rank = ours["mean_rank"] - min(ranks)
+    yield Bar("real tables, mean rank, best peer", rank, 0.0, -1.0, **behind)
+    worst = f"real tables, worst score ({ours['worst_on']}), best peer"
+    yield Bar(worst, 100 * ours["worst_gap"], 0.5, 0.0, "% behind", less_is_better=True)
+    if ours["seconds"]:
+        faster = ours["good_rival_seconds"] / ours["seconds"]
+        yield Bar("real tables, faster than the fastest good peer", faster, 2.0, 4.0)
+
+
 def _size_bars(figures: dict[str, Any]) -> Iterator[Bar]:
     if "arboost" in figures["import"]:
         seconds = figures["import"]["arboost"]["median"]
@@ -202,6 +234,8 @@ BARS = {
     "custom_loss": _custom_loss_bars,
     "cv": _cv_bars,
     "import": _size_bars,
+    "sparse": _sparse_bars,
+    "real": _real_bars,
 }
 
 

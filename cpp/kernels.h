@@ -140,16 +140,25 @@ struct FeatureSplit {
 };
 
 constexpr std::size_t most_level_codes = 256;  // of a category: at most 255 levels, and missing
+constexpr std::uint32_t pool_code = 256;       // of several levels
 
 // The levels of a category that occur in a node, by code, with their sums.
 struct LevelSums {
-  explicit LevelSums(std::size_t channels) : sums(most_level_codes * channels) {}
+  explicit LevelSums(std::size_t channels) : sums(most_level_codes * channels), pooled(channels) {}
+
+  void clear() {
+    n = 0;
+    seen = {};
+  }
 
   std::size_t n = 0;
+  CodeSet seen;  // all that occur
   std::uint32_t codes[most_level_codes];
   Buffer<std::int64_t> sums;  // [n][channels]
   double keys[most_level_codes];
   std::uint16_t order[most_level_codes];  // of the levels by key
+  CodeSet pool;                           // the rare ones, when they are one entry, pool_code
+  Buffer<std::int64_t> pooled;            // [channels]
 };
 
 // Scratch of one thread for the split search, for features of up to `max_bins` value bins.

@@ -18,7 +18,8 @@ enum class Purpose : std::uint64_t {
   node_columns = 6,       // ... and of one of its nodes
   dropout = 7,            // trees that a round leaves out
   validation = 8,         // rows that are kept for validation
-  bundle_rows = 9,        // rows that features are compared on before they share a column
+  level_order = 9,        // the order in which rows of a level see each other's target
+  bundle_rows = 10,       // rows that features are compared on before they share a column
 };
 
 // A bijection of 64 bits in which every input bit changes about half of the output bits: two

@@ -30,6 +30,7 @@ class Settings:
     interactions: list[list[int]] = field(default_factory=list)
     max_cat_to_onehot: int = 4
     max_cat_threshold: int = 64
+    min_cat_weight: float = 10.0
     cat_smooth: float = 10.0
     cat_l2: float = 10.0
 
@@ -207,17 +208,24 @@ class ReferenceGrower:
 
         g and h are the sums of each level that occurs, (levels, outputs).
         """
-        s, n = self.settings, len(g)
-        if n <= s.max_cat_to_onehot:
-            return [[level] for level in range(n)], 0.0
-        smooth = s.cat_smooth / self.h_unit
+        s = self.settings
+        if len(g) <= s.max_cat_to_onehot:
+            return [[level] for level in range(len(g))], 0.0
+        is_rare = h.sum(axis=1) < s.min_cat_weight / self.h_unit * h.shape[1]
+        groups = [[level] for level in np.flatnonzero(~is_rare).tolist()]
+        if is_rare.any():
+            groups.append(np.flatnonzero(is_rare).tolist())  # they stay together
+        g, h = (np.array([x[group].sum(axis=0) for group in groups]) for x in (g, h))
+        n, smooth = len(groups), s.cat_smooth / self.h_unit
         with np.errstate(invalid="ignore", divide="ignore"):
             keys = np.where(h + smooth > 0, g / (h + smooth), 0.0)
         sets = []
         for k in range(g.shape[1]):
             order = sorted(range(n), key=lambda level, k=k: (keys[level, k], level))
             sets += [
-                order[:size] for size in range(1, n) if min(size, n - size) <= s.max_cat_threshold
+                [level for group in order[:size] for level in groups[group]]
+                for size in range(1, n)
+                if min(size, n - size) <= s.max_cat_threshold
             ]
         return sets, s.cat_l2 / self.h_unit
 

@@ -98,7 +98,7 @@ def test_training_goes_on_with_a_model():
 
 @pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
 def test_classes_and_importances(strategy):
-    X, g = noisy_effects(4, 2000, outputs=3)
+    X, g = noisy_effects(4, 5000, outputs=3)
     y = g.argmin(axis=1)
     model = GradientBoostingClassifier(
         n_estimators=15, multi_strategy=strategy, categorical_features=[0, 2]
@@ -152,11 +152,13 @@ def test_constraints_and_samples_of_columns_know_categories():
     [
         ("max_cat_to_onehot", (1, 40)),
         ("max_cat_threshold", (1, 64)),
+        ("min_cat_weight", (0.0, 50.0)),
         ("cat_smooth", (0.0, 50.0)),
         ("cat_l2", (0.0, 200.0)),
     ],
 )
 def test_every_parameter_of_set_splits_counts(name, values):
     X, g = noisy_effects(8, 1000)
-    one, two = (regressor(**{name: value}).fit(X, g[:, 0]).predict(X) for value in values)
+    alone = {"min_cat_weight": 0.0}
+    one, two = (regressor(**(alone | {name: v})).fit(X, g[:, 0]).predict(X) for v in values)
     assert (one != two).any()

@@ -27,7 +27,13 @@ from leveled import (
 from ranked import columns_of
 from reference import ReferenceGrower, Settings
 
-FREE = {"min_child_weight": 0.0, "reg_lambda": 0.0, "cat_smooth": 0.0, "cat_l2": 0.0}
+FREE = {
+    "min_child_weight": 0.0,
+    "reg_lambda": 0.0,
+    "min_cat_weight": 0.0,
+    "cat_smooth": 0.0,
+    "cat_l2": 0.0,
+}
 
 
 def split_of(matrix, g, n_levels, method="hist", **changes):
@@ -92,6 +98,7 @@ def problems(draw):
         max_delta_step=draw(st.sampled_from([0.0, 0.2])),
         max_cat_to_onehot=draw(st.sampled_from([1, 4])),
         max_cat_threshold=draw(st.sampled_from([1, 2, 64])),
+        min_cat_weight=draw(st.sampled_from([0.0, 0.5, 2.0])),
         cat_smooth=draw(st.sampled_from([0.0, 3.0])),
         cat_l2=draw(st.sampled_from([0.0, 2.0])),
     )
@@ -198,6 +205,20 @@ def test_smoothing_keeps_rare_levels_from_the_ends():
         level[:, np.newaxis], g[:, np.newaxis], [9], max_cat_threshold=1, cat_smooth=100.0
     )
     assert smooth & set(range(9)) not in ({8}, set(range(8)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rare_levels_stay_together(method):
+    """Levels 5 to 8 have one row each; by themselves 5 and 6 would be left, 7 and 8 right."""
+    matrix = np.concatenate([np.repeat(np.arange(5.0), 20), [5, 6, 7, 8]])[:, np.newaxis]
+    g = np.where(matrix < 2, -1.0, 1.0)
+    g[-4:, 0] = [-3.0, -2.5, 3.5, 3.0]
+    apart, _ = split_of(matrix, g, [9], method)
+    assert apart & set(range(9)) == {0, 1, 5, 6}
+    together, _ = split_of(matrix, g, [9], method, min_cat_weight=2.0)
+    assert together & set(range(9)) in ({0, 1}, {0, 1, 5, 6, 7, 8})
+    rare = split_of(matrix, g, [9], method, min_cat_weight=50.0)
+    assert rare is None  # nothing but rare levels: there is nothing to split
 
 
 def test_the_penalty_makes_gains_smaller():

@@ -207,6 +207,7 @@ void bind_params(nb::module_& m) {
       .def_rw("colsample_bynode", &TreeParams::colsample_bynode)
       .def_rw("max_cat_to_onehot", &TreeParams::max_cat_to_onehot)
       .def_rw("max_cat_threshold", &TreeParams::max_cat_threshold)
+      .def_rw("min_cat_weight", &TreeParams::min_cat_weight)
       .def_rw("cat_smooth", &TreeParams::cat_smooth)
       .def_rw("cat_l2", &TreeParams::cat_l2)
       .def_rw("monotone", &TreeParams::monotone)

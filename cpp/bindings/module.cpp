@@ -11,6 +11,7 @@ namespace nb = nanobind;
 void bind_table(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_bin(nb::module_& m);
+void bind_statistics(nb::module_& m);
 void bind_sketch(nb::module_& m);
 void bind_loss(nb::module_& m);
 void bind_sample(nb::module_& m);
@@ -31,6 +32,7 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_text(m);
   arboost::bindings::bind_table(m);
   arboost::bindings::bind_bin(m);
+  arboost::bindings::bind_statistics(m);
   arboost::bindings::bind_sketch(m);
   arboost::bindings::bind_loss(m);
   arboost::bindings::bind_sample(m);

@@ -24,7 +24,7 @@ struct GainParams {
   int direction = 0;
   double lower = 0, upper = 0;
   // Categories (grow/levels.h).
-  double cat_smooth = 0, cat_l2 = 0;
+  double cat_smooth = 0, cat_l2 = 0, min_cat_h = 0;
   std::int32_t max_cat_to_onehot = 4, max_cat_threshold = 64;
 };
 

@@ -125,6 +125,7 @@ void Grower::start_gain() {
            .bounded = !params_.monotone.empty(),
            .cat_smooth = params_.cat_smooth / h_unit,
            .cat_l2 = params_.cat_l2 / h_unit,
+           .min_cat_h = params_.min_cat_weight / h_unit,
            .max_cat_to_onehot = params_.max_cat_to_onehot,
            .max_cat_threshold = params_.max_cat_threshold};
 }

@@ -3,10 +3,12 @@
 //
 // Few levels are each tried against all others. Of more, the best set would be one of 2^(n-1); but
 // when levels are sorted by G / H, the best of all sets is a prefix of that order (Fisher 1958 for
-// squares; the score of a side is convex in G and H, which is all that his proof needs). Three
-// parameters keep chance out of that order: `cat_smooth` is added to H, so that levels with few
-// rows do not come first or last; `cat_l2` is added to lambda in the gain of such a split, in its
-// children and in the node alike; and no more than `max_cat_threshold` levels are set apart.
+// squares; the score of a side is convex in G and H, which is all that his proof needs). What is
+// best for the rows of the node is mostly chance where levels are rare, so four parameters bound
+// it: levels of less hessian than `min_cat_weight` are pooled into one; `cat_smooth` is added to H,
+// so that those of few rows do not come first or last; `cat_l2` is added to lambda in the gain of
+// such a split, in its children and in the node alike; and no more than `max_cat_threshold` levels
+// are set apart.
 //
 // Missing rows are a level of their own. Levels that the node has not seen go with them or, where
 // no row is missing, to the heavier side.
@@ -85,6 +87,38 @@ void try_each(const GainParams& p, const std::int64_t* totals, SplitScratch& scr
   }
 }
 
+// Makes one of all levels that are too rare for their sums to mean much: the last. They stay
+// together, on the side that suits them best.
+void pool_rare(const GainParams& p, LevelSums& levels) {
+  const auto channels = static_cast<std::size_t>(p.channels);
+  const double least = p.min_cat_h * p.outputs;  // the mean over outputs counts
+  std::int64_t* pooled = levels.pooled.data();
+  for (std::size_t c = 0; c < channels; ++c) pooled[c] = 0;
+  levels.pool = {};
+  std::size_t kept = 0, n_pooled = 0;
+  for (std::size_t i = 0; i < levels.n; ++i) {
+    const std::int64_t* sums = levels.sums.data() + i * channels;
+    std::int64_t h = 0;
+    for (int k = 0; k < p.outputs; ++k) h += sum_h(sums[k]);
+    const bool rare = static_cast<double>(h) < least;
+    if (rare) put(levels.pool, levels.codes[i], true);
+    std::int64_t* to = rare ? pooled : levels.sums.data() + kept * channels;
+    for (std::size_t c = 0; c < channels; ++c) to[c] = rare ? to[c] + sums[c] : sums[c];
+    if (!rare) levels.codes[kept++] = levels.codes[i];
+    n_pooled += rare ? 1 : 0;
+  }
+  levels.n = kept;
+  if (n_pooled == 0) return;
+  levels.codes[levels.n] = pool_code;
+  for (std::size_t c = 0; c < channels; ++c) levels.sums[levels.n * channels + c] = pooled[c];
+  ++levels.n;
+}
+
+inline void put_level(CodeSet& set, std::size_t at, const LevelSums& levels) {
+  if (levels.codes[at] != pool_code) return put(set, levels.codes[at], true);
+  for (int w = 0; w < 4; ++w) set.words[w] |= levels.pool.words[w];
+}
+
 // Shell sort of the levels' numbers by key, of equals by code: short, and good for a few hundred.
 void sort_levels(LevelSums& levels) {
   const double* keys = levels.keys;
@@ -123,6 +157,7 @@ void try_prefixes(const GainParams& params, const std::int64_t* totals, SplitScr
   const auto channels = static_cast<std::size_t>(p.channels);
   const auto most = static_cast<std::size_t>(p.max_cat_threshold);
   LevelSums& levels = scratch.levels;
+  pool_rare(p, levels);
   std::int64_t* running = scratch.sides.data();
   for (int output = 0; output < p.outputs; ++output) {
     order_levels(p, output, levels);
@@ -130,7 +165,7 @@ void try_prefixes(const GainParams& params, const std::int64_t* totals, SplitScr
     for (std::size_t c = 0; c < channels; ++c) running[c] = 0;
     for (std::size_t i = 0; i + 1 < levels.n; ++i) {
       const std::size_t at = levels.order[i];
-      put(set, levels.codes[at], true);
+      put_level(set, at, levels);
       for (std::size_t c = 0; c < channels; ++c) running[c] += levels.sums[at * channels + c];
       const std::size_t n_left = i + 1, n_right = levels.n - n_left;
       if (n_left > most && n_right > most) continue;
@@ -143,8 +178,8 @@ void try_prefixes(const GainParams& params, const std::int64_t* totals, SplitScr
 // Levels that the node has not seen go where missing rows go, and so does every other code.
 void complete_set(const GainParams& p, const std::int64_t* totals, std::uint32_t missing,
                   SplitScratch& scratch, FeatureSplit& best) {
-  const LevelSums& levels = scratch.levels;
-  best.missing_seen = levels.codes[levels.n - 1] == missing;
+  const CodeSet& seen = scratch.levels.seen;
+  best.missing_seen = holds(seen, missing);
   std::int64_t left_h = 0, h = 0;
   for (int k = 0; k < p.outputs; ++k) {
     left_h += sum_h(scratch.left[k]);
@@ -152,9 +187,7 @@ void complete_set(const GainParams& p, const std::int64_t* totals, std::uint32_t
   }
   best.missing_left = best.missing_seen ? holds(best.left, missing) : 2 * left_h >= h;
   if (!best.missing_left) return;
-  CodeSet unseen{{~0ull, ~0ull, ~0ull, ~0ull}};
-  for (std::size_t i = 0; i < levels.n; ++i) put(unseen, levels.codes[i], false);
-  for (int w = 0; w < 4; ++w) best.left.words[w] |= unseen.words[w];
+  for (int w = 0; w < 4; ++w) best.left.words[w] |= ~seen.words[w];
 }
 
 // The best split by a set of those levels that scratch.levels holds; `missing` is the missing code.
@@ -178,6 +211,7 @@ FeatureSplit best_of_levels(const GainParams& p, std::uint32_t missing, const st
 inline void add_level(std::uint32_t code, const std::int64_t* sums, int channels,
                       LevelSums& levels) {
   if (!any_nonzero(sums, channels)) return;
+  put(levels.seen, code, true);
   levels.codes[levels.n] = code;
   std::int64_t* own = levels.sums.data() + levels.n * static_cast<std::size_t>(channels);
   for (int c = 0; c < channels; ++c) own[c] = sums[c];
@@ -188,7 +222,7 @@ inline void add_level(std::uint32_t code, const std::int64_t* sums, int channels
 FeatureSplit find_set(const GainParams& p, const std::int64_t* feature_hist, std::size_t n_bins,
                       bool has_missing, const std::int64_t* totals, double floor,
                       SplitScratch& scratch) {
-  scratch.levels.n = 0;
+  scratch.levels.clear();
   for (std::size_t code = 0; code < n_bins + (has_missing ? 1 : 0); ++code)
     add_level(static_cast<std::uint32_t>(code),
               feature_hist + code * static_cast<std::size_t>(p.channels), p.channels,
@@ -199,10 +233,10 @@ FeatureSplit find_set(const GainParams& p, const std::int64_t* feature_hist, std
 // From codes in scratch.bins and running sums over them in scratch.prefix, as small nodes have
 // them.
 FeatureSplit find_set_listed(const GainParams& p, std::size_t n_codes, std::uint32_t n_bins,
-                                const std::int64_t* totals, double floor, SplitScratch& scratch) {
+                             const std::int64_t* totals, double floor, SplitScratch& scratch) {
   const auto channels = static_cast<std::size_t>(p.channels);
   std::int64_t* own = scratch.sides.data();
-  scratch.levels.n = 0;
+  scratch.levels.clear();
   for (std::size_t i = 0; i < n_codes; ++i) {
     for (std::size_t c = 0; c < channels; ++c) {
       const std::int64_t* at = scratch.prefix.data() + c * scratch.stride + i;

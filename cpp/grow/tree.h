@@ -36,6 +36,7 @@ struct TreeParams {
   // Splits of categories (grow/levels.h).
   std::int32_t max_cat_to_onehot = 4;  // up to so many levels in a node: each against all others
   std::int32_t max_cat_threshold = 64;
+  double min_cat_weight = 10;
   double cat_smooth = 10;
   double cat_l2 = 10;
   // Groups of features, ascending, that may meet on a path from root to leaf; empty: all may.

@@ -27,10 +27,7 @@ _FOLDS = 5
 _LOWEST_RATE, _ITS_ROWS = 0.025, 10_000
 _HIGHEST_RATE = 0.1
 _LONGEST_PATH = 100.0  # learning rate times rounds: further no search goes
-
-# Learning rates of a given number of rounds: they go about this far.
-_PATH = 10.0
-_RATES = (0.02, 0.3)
+_RATE = 0.1  # where rounds are given
 
 # Where rounds are searched, and where they are given.
 _SEARCHED = {"subsample": 0.8, "colsample_bynode": 0.5, "min_child_weight": 0.1}
@@ -46,14 +43,14 @@ def resolve(params: dict[str, Any], n_rows: int, *, has_validation: bool) -> dic
     >>> resolve(given, 10_000, has_validation=False)
     {'n_estimators': 4000, 'learning_rate': 0.025, 'n_iter_no_change': 50}
     >>> resolve(given | {"n_estimators": 200}, 10_000, has_validation=False)
-    {'n_estimators': 200, 'learning_rate': 0.05, 'n_iter_no_change': None}
+    {'n_estimators': 200, 'learning_rate': 0.1, 'n_iter_no_change': None}
     """
     rounds, rate = params["n_estimators"], params["learning_rate"]
     patience = params["n_iter_no_change"]
     if rounds == AUTO and n_rows < _FEWEST_ROWS and not has_validation and patience is None:
         rounds = _FIXED_ROUNDS
     if rate == AUTO:
-        rate = _rate_of_rows(n_rows) if rounds == AUTO else _rate_of_rounds(rounds)
+        rate = _rate_of_rows(n_rows) if rounds == AUTO else _RATE
     usual = _SEARCHED if rounds == AUTO else _GIVEN
     chosen = {name: value for name, value in usual.items() if params.get(name) == AUTO}
     if params.get("sampling_method") == "goss" and "subsample" in chosen:
@@ -78,10 +75,5 @@ def search_folds(params: dict[str, Any], n_rows: int, groups: object) -> int | N
 
 
 def _rate_of_rows(n_rows: int) -> float:
-    grown = _LOWEST_RATE * (n_rows / _ITS_ROWS) ** (1 / 3)
+    grown: float = _LOWEST_RATE * (n_rows / _ITS_ROWS) ** (1 / 3)
     return round(min(max(grown, _LOWEST_RATE), _HIGHEST_RATE), 4)
-
-
-def _rate_of_rounds(rounds: int) -> float:
-    lowest, highest = _RATES
-    return min(max(_PATH / rounds, lowest), highest)

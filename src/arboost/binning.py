@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core, threads
 from arboost.bundling import storage_plan
+from arboost.categories import Numbered, encode, label_target, many_levels
 from arboost.ingest import Reading, Schema, Table, ingest
 from arboost.params import PARAMS
 from arboost.targets import target
@@ -133,7 +134,7 @@ class Dataset:
         NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
         scipy.sparse, or list of lists. NaN and None are missing values.
     y : array of shape (n_rows,), optional
-        Target: numbers or labels.
+        Target: numbers or labels. Needed where a category has more than 255 levels.
     sample_weight : array of shape (n_rows,), or float, optional
         Weights of at least 0.
     max_bins : int, default=255
@@ -166,6 +167,12 @@ class Dataset:
     tree_method : str
     reading : arboost.ingest.Reading
         What was said of the columns.
+    numbered : Table or None
+        The table itself, where categories of many levels became numbers by means of y: rows that
+        are held out need other numbers.
+    level_classes : int or None
+        Classes of y where categories of many levels became numbers by its labels; None where y
+        is numbers, or there are no such categories.
     n_rows, n_features : int
         Rows that were kept, and columns.
 
@@ -216,6 +223,11 @@ class Dataset:
             rows = np.flatnonzero(weight).astype(np.uint32)
             weight = weight[rows]
             labels = None if labels is None else labels[rows]
+        self.level_classes: int | None = None
+        if many_levels(table.schema):
+            numbers, self.level_classes = label_target(labels, table.schema)
+            table = encode(table, numbers, weight=weight, rows=rows, n_classes=self.level_classes)
+        self.numbered: Numbered | None = table if isinstance(table, Numbered) else None
         self.binned: Binned = bin_table(
             table,
             max_bins=max_bins,

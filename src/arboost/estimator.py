@@ -19,7 +19,14 @@ from arboost import automatic, previous
 from arboost.backend import threads
 from arboost.explain import importances
 from arboost.ingest import Reading, Schema, Table
-from arboost.inputs import Part, Rows, training_rows, validation_rows, weighted_target
+from arboost.inputs import (
+    Part,
+    Rows,
+    number_levels,
+    training_rows,
+    validation_rows,
+    weighted_target,
+)
 from arboost.losses import Loss
 from arboost.model import Model
 from arboost.monitor import Round
@@ -50,10 +57,15 @@ class Task:
     classes: NDArray[Any] | None = None
 
     @property
+    def n_classes(self) -> int | None:
+        """Number of classes; None for numbers."""
+        return None if self.classes is None else len(self.classes)
+
+    @property
     def n_outputs(self) -> int:
         """Scores that tell the classes apart; 1 for numbers, and for two classes."""
-        n_classes = 1 if self.classes is None else len(self.classes)
-        return 1 if n_classes == _TWO_CLASSES else n_classes
+        n_classes = self.n_classes
+        return 1 if n_classes is None or n_classes == _TWO_CLASSES else n_classes
 
     @property
     def is_constant(self) -> bool:
@@ -121,11 +133,12 @@ class TreeEnsemble(BaseEstimator):
         old = None if init_model is None else previous.previous_model(init_model)
         schema = None if old is None else old.schema
         rows = training_rows(X, y, sample_weight, schema, self._reading(given))
+        task = self._task(rows.y, None if old is None else old.classes)
+        rows = number_levels(rows, task.y, task.n_classes, schema)
         held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
         has_validation = held_out is not None
         params = automatic.resolve(given, len(rows.y), has_validation=has_validation)
         check_validation(params, has_validation=has_validation, groups=groups)
-        task = self._task(rows.y, None if old is None else old.classes)
         recorded = self._record(params | {"n_estimators": given["n_estimators"]})
         outcome = Outcome.of_one_class()
         if not task.is_constant:

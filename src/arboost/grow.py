@@ -35,6 +35,7 @@ class TreeParams:
     max_delta_step: float
     max_cat_to_onehot: int = 4
     max_cat_threshold: int = 64
+    min_cat_weight: float = 10.0
     cat_smooth: float = 10.0
     cat_l2: float = 10.0
     colsample_bytree: float = 1.0

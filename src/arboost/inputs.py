@@ -6,13 +6,15 @@ X_val, y_val, sample_weight_val ▶ Rows ──▶ Part ─┴──────
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.backend import core
 from arboost.binning import Binned, Dataset
+from arboost.categories import Numbered, coded, encode, numbered
 from arboost.ingest import Reading, Schema, Table, ingest
 from arboost.losses import Target
 from arboost.recipe import EvaluationSet, TrainingSet
@@ -24,10 +26,13 @@ __all__ = [
     "Rows",
     "build_sets",
     "fold_sets",
+    "number_levels",
     "training_rows",
     "validation_rows",
     "weighted_target",
 ]
+
+_TWO_CLASSES = 2
 
 VALIDATION = "validation"  # what results call the evaluation set
 
@@ -78,6 +83,14 @@ class Part:
     target: Target
     start: NDArray[np.float64] | None = None
 
+    def numbers(self) -> Index:
+        """Return which of the rows that count, of all of the source, these are."""
+        assert self.rows is not None
+        table = self.source
+        if isinstance(table, Dataset) or not isinstance(table, Numbered) or table.rows is None:
+            return self.rows
+        return np.searchsorted(table.rows, self.rows).astype(np.uint32)
+
     def take(self, chosen: Index) -> Part:
         """Return some of the rows."""
         weight, start = self.target.weight, self.start
@@ -111,7 +124,8 @@ def training_rows(
     if not isinstance(X, Dataset):
         if schema is not None:
             _check_schema(reading, schema)
-        table = ingest(X, schema, reading=reading)
+        # Numbers stand for levels in what is predicted; rows to learn from get their own.
+        table = ingest(X, None if schema is None else coded(schema), reading=reading)
         if table.n_rows == 0:  # without a schema, ingest says so itself
             raise ValueError("X has no rows. Pass at least one row to train on.")
         return _table_rows(table, y, sample_weight)
@@ -131,6 +145,29 @@ def training_rows(
             "Dataset are binned already and cannot be left out. Pass these weights to Dataset."
         )
     return Rows(X, None, labels, weight)
+
+
+def number_levels(
+    rows: Rows, y: NDArray[np.float64], n_classes: int | None, known: Schema | None
+) -> Rows:
+    """Return the rows with numbers instead of categories of many levels.
+
+    Parameters
+    ----------
+    rows : Rows
+    y : float64 array of shape (n_kept,)
+        The target as losses read it.
+    n_classes : int or None
+        Of a classifier.
+    known : Schema or None
+        That of a model whose training goes on.
+    """
+    source = rows.source
+    if isinstance(source, Dataset):
+        _check_numbers(source, rows.y, n_classes)
+        return rows
+    table = encode(source, y, weight=rows.weight, rows=rows.kept, n_classes=n_classes, known=known)
+    return replace(rows, source=table)
 
 
 def validation_rows(
@@ -175,7 +212,12 @@ def build_sets(
     if validation is None:
         return training, ()
     source, rows = validation.source, validation.rows
-    if isinstance(source, Dataset):
+    numbered_table = _numbered(source) if source is train.source else None
+    if numbered_table is not None:
+        fold = train.numbers(), validation.numbers()
+        codes = _held_out_codes(numbered_table, binned, fold, n_threads)
+        rows = None
+    elif isinstance(source, Dataset):
         codes = binned.codes
     else:
         codes = binned.encode(source, n_threads, rows)
@@ -199,14 +241,31 @@ def fold_sets(
     """
     train, held_out = (part.take(rows) for rows in fold)
     data = TrainingSet(binned, train.target, fold[0], train.start)
-    if binned.is_ranked:
-        rows: Index | None = fold[1]
+    rows: Index | None
+    numbered_table = _numbered(part.source)
+    if numbered_table is not None:
+        rows, codes = None, _held_out_codes(numbered_table, binned, fold, n_threads)
+    elif binned.is_ranked:
+        rows = fold[1]
         codes = binned.codes
     else:
         # Every new tree is walked by all of them: side by side, 64 at once. Each row is held out
         # once, so that the copies of all folds together are as large as the codes.
         rows, codes = None, binned.codes.take(fold[1], n_threads)
     return data, (EvaluationSet(VALIDATION, codes, held_out.target, rows, held_out.start),)
+
+
+def _numbered(source: Table | Dataset) -> Numbered | None:
+    """Return the table in which numbers stand for categories of many levels, where there is one."""
+    table = source.numbered if isinstance(source, Dataset) else source
+    return table if isinstance(table, Numbered) else None
+
+
+def _held_out_codes(
+    table: Numbered, binned: Binned, fold: tuple[Index, Index], n_threads: int
+) -> core.Codes:
+    """Return the codes of held-out rows by what training rows say of their levels."""
+    return binned.encode(table.held_out(fold[0]), n_threads, table.table_rows(fold[1]))
 
 
 def weighted_target(
@@ -236,6 +295,25 @@ def _check_schema(reading: Reading, schema: Schema) -> None:
         raise ValueError(
             f"categorical_features names {', '.join(strange)}, but init_model was fitted on "
             "numbers there. Leave them out, or train a new model."
+        )
+
+
+def _check_numbers(data: Dataset, y: NDArray[Any], n_classes: int | None) -> None:
+    """Raise ValueError where the levels of a Dataset became numbers by another target."""
+    schema = data.binned.schema
+    features = numbered(schema)
+    if not features:
+        return
+    made = f"column {schema.label(features[0])} of the Dataset has numbers for its many levels"
+    if y is not data.y and not np.array_equal(y, cast(Any, data.y)):
+        raise ValueError(
+            f"{made}, which come from the y that it was made with, but another y was passed to "
+            "fit. Leave out y, or make a Dataset with this one."
+        )
+    if n_classes is not None and n_classes > _TWO_CLASSES and data.level_classes is None:
+        raise ValueError(
+            f"{made}, which take y for a number, but y has {n_classes} classes. Pass the table "
+            "itself to fit, or make the Dataset with labels that are strings."
         )
 
 

@@ -24,6 +24,14 @@ _LISTED: tuple[Param, ...] = (
         "split into.",
     ),
     Real(
+        name="min_cat_weight",
+        default=10.0,
+        low=0.0,
+        text="Hessian that a level of a sorted category must have in a node to be placed by "
+        "itself; all rarer ones stay together.",
+        advice="Use min_cat_weight=0 to place every level.",
+    ),
+    Real(
         name="cat_smooth",
         default=10.0,
         low=0.0,

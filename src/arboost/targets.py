@@ -203,8 +203,12 @@ def _vector(values: Any) -> NDArray[Any]:
             "'.toarray()' to convert it to a dense numpy array."
         )
     array = np.asarray(values)
-    if array.dtype.kind in "US" and isinstance(values, list | tuple):
-        # NumPy writes a NaN among strings as the text "nan".
+    if (
+        array.dtype.kind in "US"
+        and isinstance(values, list | tuple)
+        and not all(isinstance(value, str) for value in values)
+    ):
+        # NumPy writes a NaN among strings as the text "nan", and numbers as their digits.
         array = np.array(values, dtype=object)
     return array
 

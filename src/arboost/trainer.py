@@ -229,7 +229,8 @@ def split_rows(part: Part, params: dict[str, Any], kind: str, groups: object) ->
     """Set validation rows aside; `groups` has an entry for each row that fit was given."""
     if groups is not None:
         groups = groups_of(groups, part.source.n_rows, part.rows)
-    training, validation = (part.take(rows) for rows in _split(part, params, kind, groups))
+    chosen = _split(part, params, groups, stratify=kind == "classifier")
+    training, validation = (part.take(rows) for rows in chosen)
     return training, validation
 
 
@@ -238,22 +239,25 @@ def search_splits(
 ) -> tuple[Split, ...]:
     """Return the parts of the training rows that the number of rounds is to be found on."""
     y, seed = part.target.y, params["random_state"]
+    is_classifier = kind == "classifier"
     n_folds = search_folds(params, len(y), groups)
     if n_folds is not None:
-        return tuple(folds(y, n_folds, seed=seed, stratify=kind == "classifier"))
+        return tuple(folds(y, n_folds, seed=seed, stratify=is_classifier))
     if groups is not None:
         groups = groups_of(groups, part.source.n_rows, part.rows)
-    return (_split(part, params, kind, groups),)
+    # A class of one row cannot be on both sides: then the rounds are found by the others.
+    stratify = is_classifier and np.bincount(y.astype(np.intp)).min() > 1
+    return (_split(part, params, groups, stratify=stratify),)
 
 
-def _split(part: Part, params: dict[str, Any], kind: str, groups: object) -> Split:
+def _split(part: Part, params: dict[str, Any], groups: object, *, stratify: bool) -> Split:
     how = params["validation_split"]
     return split(
         part.target.y,
         how=how,
         fraction=params["validation_fraction"],
         seed=params["random_state"],
-        stratify=kind == "classifier" and how == "random",
+        stratify=stratify and how == "random",
         groups=groups,
     )
 

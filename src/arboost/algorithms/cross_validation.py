@@ -24,7 +24,15 @@ from arboost.backend import core, threads
 from arboost.binning import Binned
 from arboost.ensemble import Training, mean_of_fits, train_together
 from arboost.estimator import Task, TreeEnsemble
-from arboost.inputs import VALIDATION, Part, Rows, fold_sets, training_rows, weighted_target
+from arboost.inputs import (
+    VALIDATION,
+    Part,
+    Rows,
+    fold_sets,
+    number_levels,
+    training_rows,
+    weighted_target,
+)
 from arboost.metrics import Metric
 from arboost.monitor import Monitor, Results, Round
 from arboost.progress import Bar
@@ -205,6 +213,7 @@ def _plan(estimator: TreeEnsemble, params: dict[str, Any], rows: Rows, metrics: 
             f"y has one class, {rows.y[0]!r}: there is nothing to validate. Pass rows of several "
             "classes."
         )
+    rows = number_levels(rows, task.y, task.n_classes, None)
     recipe = estimator._recipe(params, estimator._loss(params, task), rows.schema)
     given = params["eval_metric"] if metrics is None else metrics
     found = find_metrics(given, recipe.loss, n_threads)

@@ -86,6 +86,9 @@ class GradientBoostingRegressor(TreeRegressor):
     max_cat_threshold : int, default=64
         Largest number of levels in the smaller of the two sets that a sorted category is split
         into.
+    min_cat_weight : float, default=10.0
+        Hessian that a level of a sorted category must have in a node to be placed by itself; all
+        rarer ones stay together.
     cat_smooth : float, default=10.0
         Hessian that is added to that of each level before levels are sorted, so that rare ones do
         not come first or last by chance.
@@ -225,6 +228,7 @@ class GradientBoostingRegressor(TreeRegressor):
         max_delta_step: float = 0.0,
         max_cat_to_onehot: int = 4,
         max_cat_threshold: int = 64,
+        min_cat_weight: float = 10.0,
         cat_smooth: float = 10.0,
         cat_l2: float = 10.0,
         subsample: float | str = "auto",

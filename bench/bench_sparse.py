@@ -1,0 +1,66 @@
+"""How fast, how good and how large is training on sparse tables beside the peers?
+
+One-hot categories (500,000 x 5,000: 50 categories of 100 levels), and scattered
+counts (1,000,000 x 10,000, 0.1 % stored), both as CSR matrices.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import data
+import harness
+from shape import Shape
+
+SHAPE = Shape(max_leaves=31)
+TABLES: dict[str, tuple[Callable[..., Path], int, int]] = {
+    # how it is made, rows, columns
+    "one_hot": (data.one_hot, 500_000, 5_000),
+    "scattered": (data.scattered, 1_000_000, 10_000),
+}
+
+
+def main() -> None:
+    """Run the comparisons, print their tables and save them."""
+    parser = harness.parser(__doc__, "sparse")
+    parser.add_argument("--rows", type=int, help="rows of each table")
+    parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES))
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.set_defaults(peers=["arboost", "lightgbm", "xgboost"])
+    args = harness.parse(parser)
+    figures: dict[str, Any] = {"rounds": args.rounds}
+    for name in args.tables:
+        make, rows, columns = TABLES[name]
+        rows = args.rows or rows
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = make(Path(scratch), rows)
+            candidates = {
+                peer: harness.variants(
+                    harness.Job(peer, str(folder), SHAPE, args.rounds, args.threads)
+                )
+                for peer in harness.contestants(args.peers, SHAPE)
+            }
+            fits = harness.contest(candidates, args.repeats)
+        figures[name] = {"rows": rows, "columns": columns, "fits": fits}
+        title = f"{name}: {rows:,} x {columns:,}, {SHAPE}, {args.rounds} rounds"
+        header = ("library", "time s", "binning s", "x arboost", "AUC", "peak MB", "process MB")
+        lines = [row(fits, peer) for peer in fits]
+        harness.show(f"{title}, {args.threads} threads", header, lines)
+    harness.save(args, figures)
+
+
+def row(fits: dict[str, Any], name: str) -> tuple[Any, ...]:
+    """One line of the table; the process holds the data and the fit."""
+    one = fits[name]
+    if "error" in one:
+        return (name, one["error"], *[None] * 5)
+    times = (one["seconds"], one["bin_seconds"], harness.ratio(fits, name))
+    return (name, *times, f"{one['auc']:.5f}", one["peak_mb"], one["start_mb"] + one["peak_mb"])
+
+
+if __name__ == "__main__":
+    main()

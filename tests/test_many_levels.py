@@ -1,0 +1,200 @@
+"""Categories of more than 255 levels in fits, Datasets, cross-validation and continued training."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arboost import Dataset, GradientBoostingClassifier, GradientBoostingRegressor, cv, load
+from arboost.categories import encode, many_levels
+from arboost.ingest import ingest
+from arboost.save import to_bytes
+
+pandas = pytest.importorskip("pandas")
+
+LEVELS, TRAIN = 600, 6000
+
+
+@pytest.fixture(scope="module")
+def table():
+    """600 levels, each with an effect of its own; 6,000 rows to train on and 3,000 others."""
+    rng = np.random.default_rng(0)
+    n = TRAIN + 3000
+    code, a = rng.integers(0, LEVELS, n), rng.normal(size=n)
+    frame = pandas.DataFrame({"a": a, "user": [f"user {c}" for c in code]})
+    frame.loc[rng.random(n) < 0.05, "user"] = None
+    target = a + 1.5 * rng.normal(size=LEVELS)[code] + rng.normal(size=n)
+    return frame, target
+
+
+TASKS = {
+    "numbers": (GradientBoostingRegressor, lambda target: target),
+    "two classes": (GradientBoostingClassifier, lambda target: target > 0),
+    "four classes": (
+        GradientBoostingClassifier,
+        lambda target: np.array(["d", "a", "c", "b"])[np.digitize(target, [-1.5, 0, 1.5])],
+    ),
+}
+
+
+def task_of(name, table):
+    estimator, answer = TASKS[name]
+    frame, target = table
+    y = answer(target)
+    model = estimator(n_estimators=40, learning_rate=0.2)
+    return model, frame[:TRAIN], y[:TRAIN], frame[TRAIN:], y[TRAIN:]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_levels_are_learnt(name, table, tmp_path):
+    model, X, y, X_new, y_new = task_of(name, table)
+    without = model.fit(X[["a"]], y).score(X_new[["a"]], y_new)
+    score = model.fit(X, y).score(X_new, y_new)
+    assert score > without + 0.05
+    # No better on rows it has seen than their noise allows: they did not give themselves away.
+    assert model.score(X, y) < score + 0.1
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X_new), model.predict(X_new))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_same_bytes_from_any_library_and_threads(name, table):
+    polars = pytest.importorskip("polars")
+    model, X, y, *_ = task_of(name, table)
+    expected = to_bytes(model.fit(X, y).model_)
+    for frame in (polars.from_pandas(X), X.astype({"user": "category"})):
+        for n_jobs in (1, 3):
+            assert to_bytes(model.set_params(n_jobs=n_jobs).fit(frame, y).model_) == expected
+
+
+def test_levels_that_say_nothing_do_no_harm():
+    rng = np.random.default_rng(1)
+    n = 8000
+    X = pandas.DataFrame({"a": rng.normal(size=n), "id": [f"{c:x}" for c in rng.permutation(n)]})
+    X["id"] = X["id"].str[:-1]  # 16 rows a level
+    y = X["a"] + rng.normal(size=n) > 0
+    losses = []
+    for columns in (["a"], ["a", "id"]):
+        model = GradientBoostingClassifier(n_estimators=50)
+        p = model.fit(X[columns][:4000], y[:4000]).predict_proba(X[columns][4000:])[:, 1]
+        losses.append(-np.log(np.where(y[4000:], p, 1 - p)).mean())
+    assert losses[1] < losses[0] + 0.02
+
+
+def test_unknown_levels_are_missing(table):
+    model, X, y, X_new, _ = task_of("numbers", table)
+    model.fit(X, y)
+    some = X_new[:50]
+    with pytest.warns(UserWarning, match="user"):
+        unknown = model.predict(some.assign(user="nobody"))
+    missing = model.predict(some.assign(user=pandas.Series([None] * 50, dtype=object).values))
+    np.testing.assert_array_equal(unknown, missing)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_rows_of_weight_0_and_equal_weights_change_nothing(name, table):
+    model, X, y, *_ = task_of(name, table)
+    kept = np.arange(TRAIN) % 3 > 0
+    first = model.fit(X[kept], y[kept], np.full(kept.sum(), 0.1)).model_
+    again = model.fit(X, y, 0.1 * kept).model_
+    for part in ("feature", "threshold", "left", "value"):
+        np.testing.assert_array_equal(getattr(again.forest, part), getattr(first.forest, part))
+    for weight in (None, np.full(kept.sum(), 7.0)):
+        assert model.fit(X[kept], y[kept], weight).model_.schema == first.schema
+
+
+def test_datasets(table):
+    for name in TASKS:
+        model, X, y, *_ = task_of(name, table)
+        expected = to_bytes(model.fit(X, y).model_)
+        data = Dataset(X, y)
+        assert to_bytes(model.fit(data).model_) == expected
+        assert to_bytes(model.fit(data, y).model_) == expected
+
+
+def test_datasets_refuse_another_target(table):
+    model, X, y, *_ = task_of("two classes", table)
+    with pytest.raises(ValueError, match=r"column 'user' has \d+ levels.*Pass y to Dataset"):
+        Dataset(X)
+    with pytest.raises(ValueError, match=r"column 'user' .*another y"):
+        model.fit(Dataset(X, y), ~y)
+    numbers = np.digitize(table[1][:TRAIN], [-1.5, 0, 1.5])
+    with pytest.raises(ValueError, match=r"column 'user' .*4 classes.*strings"):
+        model.fit(Dataset(X, numbers))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_validation_and_folds(name, table):
+    model, X, y, X_new, y_new = task_of(name, table)
+    model.set_params(n_estimators=200, n_iter_no_change=5)
+    for extra in ({}, {"X_val": X_new, "y_val": y_new}):
+        model.fit(X, y, **extra)
+        assert 5 < model.n_iter_ < 200
+    metric = "rmse" if name == "numbers" else "log_loss"
+    model.set_params(n_estimators=20, n_iter_no_change=None)
+    result = cv(model, X, y, folds=3, metrics=metric)
+    # Held-out rows are measured as rows are that a fit to the others has never seen.
+    for (train, held_out), score in zip(result.folds, result.scores[metric][:, -1], strict=True):
+        model.fit(X.iloc[train], y[train])
+        other = X.iloc[held_out]
+        if name == "numbers":
+            reached = np.sqrt(np.mean((model.predict(other) - y[held_out]) ** 2))
+        else:
+            p = model.predict_proba(other)
+            of_class = np.searchsorted(model.classes_, y[held_out])
+            reached = -np.log(p[np.arange(len(p)), of_class]).mean()
+        assert score == pytest.approx(reached, rel=0.03)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_training_goes_on_as_if_it_had_not_stopped(name, table):
+    model, X, y, X_new, _ = task_of(name, table)
+    whole = model.fit(X, y).model_
+    half = model.set_params(n_estimators=20).fit(X, y).model_
+    both = model.fit(X, y, init_model=half).model_
+    assert both.schema == half.schema == whole.schema
+    if name == "four classes":  # scores of classes are found again, nearly the same
+        assert np.abs(both.predict_proba(X_new) - whole.predict_proba(X_new)).mean() < 0.02
+    else:
+        np.testing.assert_allclose(both.predict_raw(X_new), whole.predict_raw(X_new), rtol=1e-9)
+
+
+def test_training_goes_on_with_other_rows(table):
+    model, X, y, X_new, y_new = task_of("four classes", table)
+    first = model.fit(X[:3000], y[:3000])
+    before = first.score(X_new, y_new)
+    half = first.model_
+    more = model.set_params(n_estimators=10).fit(X[3000:], y[3000:], init_model=half)
+    assert more.model_.schema == half.schema
+    assert more.score(X_new, y_new) > before - 0.01
+
+
+def test_other_rows_get_the_numbers_of_their_levels():
+    rng = np.random.default_rng(2)
+    X = pandas.DataFrame({"id": [f"{c}" for c in rng.integers(0, 400, 5000)]}).astype("category")
+    table = ingest(X)
+    assert many_levels(table.schema) == [0]
+    rows = np.flatnonzero(rng.random(5000) < 0.5).astype(np.uint32)
+    y = rng.normal(size=len(rows))
+    encoded = encode(table, y, rows=rows)
+    assert many_levels(encoded.schema) == []
+    assert many_levels(table.schema) == [0]  # what was given has not changed
+    values, predicted = encoded.columns.read(0), ingest(X, encoded.schema).columns.read(0)
+    others = np.setdiff1d(np.arange(5000), rows)
+    np.testing.assert_array_equal(values[others], predicted[others])
+    assert (values[rows] != predicted[rows]).mean() > 0.5
+
+
+def test_as_many_levels_as_rows(tmp_path):
+    """Every row its own level: nothing is learnt from it, nothing breaks, little is kept."""
+    rng = np.random.default_rng(3)
+    n = 200_000
+    X = np.column_stack([rng.normal(size=n), rng.permutation(n)])
+    y = X[:, 0] + rng.normal(size=n) > 0
+    model = GradientBoostingClassifier(n_estimators=5, categorical_features=[1])
+    model.fit(X, y)
+    assert model.feature_importances_[1] < 0.01
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        load(tmp_path / "model").predict_proba(X[:1000]), model.predict_proba(X[:1000])
+    )
