@@ -188,14 +188,16 @@ def _table(title: str, figure: str, contests: list[Contest], labels: list[str]) 
     for one in contests:
         values = {label: mean[figure] for label, mean in one.means.items()}
         best = min(values.values(), default=None)
-        cells = [_cell(values.get(label), best) for label in labels]
+        cells = [
+            "failed" if label in one.errors else _cell(values.get(label), best) for label in labels
+        ]
         rows.append([one.data, one.task, f"{one.rows:,}", *cells])
     return markdown([title, "task", "rows", *labels], rows)
 
 
 def _cell(value: float | None, best: float | None) -> str:
     if value is None:
-        return "failed"
+        return "-"
     shown = f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
     return f"**{shown}**" if value == best else shown
 
