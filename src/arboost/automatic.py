@@ -31,13 +31,19 @@ _RATE = 0.1  # where rounds are given
 
 # Where rounds are searched, and where they are given.
 _SEARCHED = {
+    "max_depth": None,
+    "grow_policy": "leafwise",
     "sampling_method": "gradient_based",
     "subsample": 0.5,
     "colsample_bynode": 0.7,
     "min_child_weight": 0.1,
 }
+_LEAVES = 31  # of trees without another limit
+_LAMBDA = 3.0
 _ONE_SIZE = ("absolute_error", "quantile")  # losses whose gradients differ in sign only
 _GIVEN = {
+    "max_depth": 6,
+    "grow_policy": "depthwise",
     "sampling_method": "uniform",
     "subsample": 1.0,
     "colsample_bynode": 1.0,
@@ -69,6 +75,10 @@ def resolve(params: dict[str, Any], n_rows: int, *, has_validation: bool) -> dic
     if params.get("sampling_method") == "goss" and "subsample" in chosen:
         chosen["subsample"] = 1.0  # it has shares of its own
     if rounds == AUTO:
+        if "max_depth" in chosen and params["max_leaves"] is None:
+            chosen["max_leaves"] = _LEAVES
+        if params.get("reg_lambda", 0.0) is None and params["boosting"] == "newton":
+            chosen["reg_lambda"] = _LAMBDA
         rounds = math.ceil(_LONGEST_PATH / rate)
         patience = _PATIENCE if patience is None else patience
     steps = {"n_estimators": rounds, "learning_rate": rate, "n_iter_no_change": patience}

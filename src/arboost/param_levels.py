@@ -33,14 +33,14 @@ _LISTED: tuple[Param, ...] = (
     ),
     Real(
         name="cat_smooth",
-        default=10.0,
+        default=30.0,
         low=0.0,
         text="Hessian that is added to that of each level before levels are sorted, so that rare "
         "ones do not come first or last by chance.",
     ),
     Real(
         name="cat_l2",
-        default=10.0,
+        default=30.0,
         low=0.0,
         text="L2 penalty beside reg_lambda in the gain of splits of sorted categories.",
     ),

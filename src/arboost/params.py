@@ -120,10 +120,13 @@ _SPLITS = _table(
 _TREES = _table(
     Integer(
         name="max_depth",
-        default=6,
+        default="auto",
         low=1,
         optional=True,
-        text="Largest number of splits between the root of a tree and a leaf; None sets no limit.",
+        automatic=True,
+        text="Largest number of splits between the root of a tree and a leaf; None sets no limit. "
+        '"auto" is 6; or with n_estimators="auto" None, and trees have 31 leaves unless max_leaves '
+        "says otherwise.",
         advice="Use max_depth=None for no limit.",
     ),
     Integer(
@@ -136,9 +139,10 @@ _TREES = _table(
     ),
     Choice(
         name="grow_policy",
-        default="depthwise",
-        options=("depthwise", "leafwise"),
-        text="Which node is split next: those nearest to the root, or the one that gains most.",
+        default="auto",
+        options=("auto", "depthwise", "leafwise"),
+        text="Which node is split next: those nearest to the root, or the one that gains most; "
+        '"auto" is depthwise, or with n_estimators="auto" leafwise.',
     ),
     Real(
         name="min_child_weight",
@@ -161,8 +165,8 @@ _TREES = _table(
         default=None,
         low=0.0,
         optional=True,
-        text='L2 penalty on the values of the leaves; None is 1 with boosting="newton", and 0 with '
-        'boosting="gradient", which has no penalties.',
+        text='L2 penalty on the values of the leaves; None is 1 with boosting="newton", 3 with '
+        'n_estimators="auto" too, and 0 with boosting="gradient", which has no penalties.',
         advice="Use reg_lambda=None for the usual one.",
     ),
     Real(name="reg_alpha", default=0.0, low=0.0, text="L1 penalty on the values of the leaves."),

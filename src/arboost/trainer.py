@@ -241,14 +241,13 @@ def search_splits(
 ) -> tuple[Split, ...]:
     """Return the parts of the training rows that the number of rounds is to be found on."""
     y, seed = part.target.y, params["random_state"]
-    is_classifier = kind == "classifier"
+    # A class of one row cannot be on both sides: then the rounds are found by the others.
+    stratify = kind == "classifier" and np.bincount(y.astype(np.intp)).min() > 1
     n_folds = search_folds(params, len(y), groups)
     if n_folds is not None:
-        return tuple(folds(y, n_folds, seed=seed, stratify=is_classifier))
+        return tuple(folds(y, n_folds, seed=seed, stratify=stratify))
     if groups is not None:
         groups = groups_of(groups, part.source.n_rows, part.rows)
-    # A class of one row cannot be on both sides: then the rounds are found by the others.
-    stratify = is_classifier and np.bincount(y.astype(np.intp)).min() > 1
     return (_split(part, params, groups, stratify=stratify),)
 
 

@@ -55,12 +55,15 @@ class GradientBoostingClassifier(TreeClassifier):
     max_conflict_rate : float, default=0.0
         Share of the rows in which features that are bundled may both be away from their most
         frequent value; only the first of them then counts.
-    max_depth : int or None, default=6
-        Largest number of splits between the root of a tree and a leaf; None sets no limit.
+    max_depth : int or None or str, default="auto"
+        Largest number of splits between the root of a tree and a leaf; None sets no limit. "auto"
+        is 6; or with n_estimators="auto" None, and trees have 31 leaves unless max_leaves says
+        otherwise.
     max_leaves : int or None, default=None
         Largest number of leaves of a tree; None sets no limit.
-    grow_policy : {"depthwise", "leafwise"}, default="depthwise"
-        Which node is split next: those nearest to the root, or the one that gains most.
+    grow_policy : {"auto", "depthwise", "leafwise"}, default="auto"
+        Which node is split next: those nearest to the root, or the one that gains most; "auto" is
+        depthwise, or with n_estimators="auto" leafwise.
     min_child_weight : float or str, default="auto"
         Smallest sum of hessians (with boosting="gradient", of weights) that each side of a split
         must hold; "auto" is 1, or 0.1 with n_estimators="auto".
@@ -69,8 +72,8 @@ class GradientBoostingClassifier(TreeClassifier):
     gamma : float, default=0.0
         Gain that a split must exceed.
     reg_lambda : float or None, default=None
-        L2 penalty on the values of the leaves; None is 1 with boosting="newton", and 0 with
-        boosting="gradient", which has no penalties.
+        L2 penalty on the values of the leaves; None is 1 with boosting="newton", 3 with
+        n_estimators="auto" too, and 0 with boosting="gradient", which has no penalties.
     reg_alpha : float, default=0.0
         L1 penalty on the values of the leaves.
     max_delta_step : float, default=0.0
@@ -84,10 +87,10 @@ class GradientBoostingClassifier(TreeClassifier):
     min_cat_weight : float, default=10.0
         Hessian that a level of a sorted category must have in a node to be placed by itself; all
         rarer ones stay together.
-    cat_smooth : float, default=10.0
+    cat_smooth : float, default=30.0
         Hessian that is added to that of each level before levels are sorted, so that rare ones do
         not come first or last by chance.
-    cat_l2 : float, default=10.0
+    cat_l2 : float, default=30.0
         L2 penalty beside reg_lambda in the gain of splits of sorted categories.
     subsample : float or str, default="auto"
         Share of the training rows that each tree is grown on; "auto" is 1, or 0.5 with
@@ -221,9 +224,9 @@ class GradientBoostingClassifier(TreeClassifier):
         max_bins: int = 255,
         bundling: bool = True,
         max_conflict_rate: float = 0.0,
-        max_depth: int | None = 6,
+        max_depth: int | None | str = "auto",
         max_leaves: int | None = None,
-        grow_policy: str = "depthwise",
+        grow_policy: str = "auto",
         min_child_weight: float | str = "auto",
         min_samples_leaf: int = 1,
         gamma: float = 0.0,
@@ -233,8 +236,8 @@ class GradientBoostingClassifier(TreeClassifier):
         max_cat_to_onehot: int = 4,
         max_cat_threshold: int = 64,
         min_cat_weight: float = 10.0,
-        cat_smooth: float = 10.0,
-        cat_l2: float = 10.0,
+        cat_smooth: float = 30.0,
+        cat_l2: float = 30.0,
         subsample: float | str = "auto",
         sampling_method: str = "auto",
         top_rate: float = 0.2,
