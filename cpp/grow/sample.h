@@ -34,10 +34,10 @@ void sample_by_gradient(const Gradients& gradients, double rate, double reg_lamb
 
 // Gradient-based one-side sampling (Ke et al. 2017, "LightGBM", algorithm 2): the top_rate * n_rows
 // rows of the largest gradients, by the norm over the outputs of g, and of all others each with
-// probability other_rate / (1 - top_rate), with its inverse for a weight. Of more than 131,072 rows,
-// a sample says how large the last large one is. Among rows whose norms are within 0.2 % of that,
-// chance says which of them count as large: the shares are right and sums over the sample have the
-// mean of sums over all rows, whatever the ties.
+// probability other_rate / (1 - top_rate), with its inverse for a weight. Of more than 131,072
+// rows, a sample says how large the last large one is. Among rows whose norms are within 0.2 % of
+// that, chance says which of them count as large: the shares are right and sums over the sample
+// have the mean of sums over all rows, whatever the ties.
 void sample_one_side(const Gradients& gradients, double top_rate, double other_rate,
                      std::uint32_t seed, Sample& out, Team& team);
 

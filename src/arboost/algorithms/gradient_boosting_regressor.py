@@ -221,7 +221,7 @@ class GradientBoostingRegressor(TreeRegressor):
         max_bins: int = 255,
         bundling: bool = True,
         max_conflict_rate: float = 0.0,
-        max_depth: int | None | str = "auto",
+        max_depth: int | str | None = "auto",
         max_leaves: int | None = None,
         grow_policy: str = "auto",
         min_child_weight: float | str = "auto",
