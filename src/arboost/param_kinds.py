@@ -153,7 +153,7 @@ class Real(Param):
 
 
 def _number_type(name: str, param: Integer | Real) -> str:
-    return name + (" or None" if param.optional else "") + (" or str" if param.automatic else "")
+    return name + (" or str" if param.automatic else "") + (" or None" if param.optional else "")
 
 
 def _beside_numbers(param: Integer | Real) -> str:

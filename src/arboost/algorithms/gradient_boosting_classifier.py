@@ -55,7 +55,7 @@ class GradientBoostingClassifier(TreeClassifier):
     max_conflict_rate : float, default=0.0
         Share of the rows in which features that are bundled may both be away from their most
         frequent value; only the first of them then counts.
-    max_depth : int or None or str, default="auto"
+    max_depth : int or str or None, default="auto"
         Largest number of splits between the root of a tree and a leaf; None sets no limit. "auto"
         is 6; or with n_estimators="auto" None, and trees have 31 leaves unless max_leaves says
         otherwise.
