@@ -20,6 +20,28 @@ inline void prefetch(const void* address) {
 // Rows ahead of the current one whose codes are asked for: a node's rows lie scattered.
 constexpr std::size_t prefetch_distance = 24;
 
+// Asks for all cache lines of a row.
+class RowPrefetch {
+ public:
+  explicit RowPrefetch(const Codes& codes)
+      : rows_(codes.by_row.data()),
+        stride_(codes.row_stride),
+        last_(stride_ == 0 ? 0 : codes.n_stores * static_cast<std::size_t>(codes.width) - 1),
+        // Rows whose length divides a line's lie within one; others may begin at its end.
+        more_(stride_ == 0 || line % stride_ == 0 ? 0 : last_ / line + 1) {}
+
+  void operator()(RowId row) const {
+    const std::uint8_t* at = rows_ + row * stride_;
+    prefetch(at);
+    for (std::size_t k = 1; k <= more_; ++k) prefetch(at + (k * line < last_ ? k * line : last_));
+  }
+
+ private:
+  static constexpr std::size_t line = 64;
+  const std::uint8_t* rows_;
+  std::size_t stride_, last_, more_;
+};
+
 // g:16 h:16 of an element -> g:32 h:32.
 inline PackedSum widen(Element e) {
   const auto pair = static_cast<std::int32_t>(e >> 32);
@@ -62,14 +84,15 @@ void accumulate_one(const Codes& codes, const Slots& slots, const Element* eleme
   const std::size_t stride = codes.row_stride;
   const std::size_t n_stores = slots.n_stores;
   const SlotWalk<layout> start(slots, hist);
+  const RowPrefetch ask(codes);
   const auto row = [=](std::size_t i) {
     return reinterpret_cast<const Code*>(rows + row_of(elements[i]) * stride);
   };
   std::size_t i = 0;
   for (; i + 2 <= n; i += 2) {
     if (i + 2 + prefetch_distance <= n) {
-      prefetch(row(i + prefetch_distance));
-      prefetch(row(i + prefetch_distance + 1));
+      ask(row_of(elements[i + prefetch_distance]));
+      ask(row_of(elements[i + prefetch_distance + 1]));
     }
     const Code* a = row(i);
     const Code* b = row(i + 1);
@@ -107,10 +130,11 @@ void accumulate_many(const Codes& codes, const Slots& slots, const RowSums& sums
                      std::int64_t* hist) {
   const auto channels = static_cast<std::size_t>(sums.channels());
   const auto outputs = static_cast<std::size_t>(sums.outputs);
+  const RowPrefetch ask(codes);
   for (std::size_t i = 0; i < n; ++i) {
     if (i + prefetch_distance < n) {
       const RowId ahead = row_of(elements[i + prefetch_distance]);
-      prefetch(codes.by_row.data() + ahead * codes.row_stride);
+      ask(ahead);
       if (sums.wide != nullptr) prefetch(sums.wide + ahead * outputs);
     }
     const RowId id = row_of(elements[i]);

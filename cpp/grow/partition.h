@@ -5,6 +5,12 @@
 // Included by kernels_table.h inside each instruction set's variant.
 #pragma once
 
+#include <bit>  // popcount
+
+#if defined(__AVX512VL__)
+#include <immintrin.h>  // eight elements at once
+#endif
+
 #include "kernels.h"
 
 namespace arboost::ARBOOST_ISA {
@@ -33,6 +39,47 @@ std::size_t partition_by(const Code* column, GoesLeft goes_left, const Element* 
   return n_left;
 }
 
+#if defined(__AVX512VL__)
+
+// Lane j of row k is lane j - k, round the end: moves what is at the bottom k lanes up.
+alignas(64) constexpr std::int64_t lanes_up[9][8] = {
+    {0, 1, 2, 3, 4, 5, 6, 7}, {7, 0, 1, 2, 3, 4, 5, 6}, {6, 7, 0, 1, 2, 3, 4, 5},
+    {5, 6, 7, 0, 1, 2, 3, 4}, {4, 5, 6, 7, 0, 1, 2, 3}, {3, 4, 5, 6, 7, 0, 1, 2},
+    {2, 3, 4, 5, 6, 7, 0, 1}, {1, 2, 3, 4, 5, 6, 7, 0}, {0, 1, 2, 3, 4, 5, 6, 7}};
+
+// One-byte codes, eight elements at a time: those that go left are moved together and stored
+// upwards from the left, the others downwards from the right. Each store is of eight, so it goes on
+// while there is room for two of them in between. Returns how many elements are done; *n_left of
+// them went left.
+std::size_t partition_eights(const std::uint8_t* column, const CodeSet& set,
+                             const Element* elements, std::size_t n, Element* left,
+                             Element* right_end, std::size_t* n_left) {
+  const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(set.words));
+  std::size_t taken = 0, i = 0;
+  for (; i + 16 <= n; i += 8) {
+    std::uint64_t eight = 0;
+    for (std::size_t j = 0; j < 8; ++j)
+      eight |= std::uint64_t{column[row_of(elements[i + j])]} << (8 * j);
+    const __m256i codes = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(eight)));
+    // Of the set's eight words of 32 bits, that of each code, and in it the code's bit.
+    const __m256i word = _mm256_permutevar8x32_epi32(words, _mm256_srli_epi32(codes, 5));
+    const __m256i bit = _mm256_srlv_epi32(word, _mm256_and_si256(codes, _mm256_set1_epi32(31)));
+    const __mmask8 goes_left = _mm256_test_epi32_mask(bit, _mm256_set1_epi32(1));
+    const auto k = static_cast<std::size_t>(std::popcount(std::uint32_t{goes_left}));
+    const __m512i all = _mm512_loadu_si512(elements + i);
+    _mm512_storeu_si512(left + taken, _mm512_maskz_compress_epi64(goes_left, all));
+    const __m512i rest = _mm512_maskz_compress_epi64(static_cast<__mmask8>(~goes_left), all);
+    const __m512i order = _mm512_load_si512(lanes_up[k]);
+    _mm512_storeu_si512(right_end - (i - taken) - 8,
+                        _mm512_maskz_permutexvar_epi64(0xff, order, rest));
+    taken += k;
+  }
+  *n_left = taken;
+  return i;
+}
+
+#endif
+
 std::size_t partition(const std::uint8_t* column, int width, const SplitRule& rule,
                       const Element* elements, std::size_t n, Element* left_begin,
                       Element* right_end) {
@@ -45,7 +92,23 @@ std::size_t partition(const std::uint8_t* column, int width, const SplitRule& ru
     std::uint8_t table[256];  // one look-up is shorter than two comparisons
     for (std::uint32_t code = 0; code < 256; ++code)
       table[code] = rule.by_set ? holds(rule.left, code) : (code <= bin) | (code == missing_left);
-    return run.template operator()<std::uint8_t>([&](std::uint8_t code) { return table[code]; });
+    std::size_t n_left = 0;
+#if defined(__AVX512VL__)
+    if (n >= 128) {  // else it is not worth the set
+      CodeSet set = rule.left;
+      if (!rule.by_set)
+        for (std::uint32_t code = 0; code < 256; ++code)
+          set.words[code >> 6] |= std::uint64_t{table[code]} << (code & 63);
+      const std::size_t done =
+          partition_eights(column, set, elements, n, left_begin, right_end, &n_left);
+      elements += done;
+      n -= done;
+      right_end -= done - n_left;
+      left_begin += n_left;
+    }
+#endif
+    return n_left +
+           run.template operator()<std::uint8_t>([&](std::uint8_t code) { return table[code]; });
   }
   const auto in_set = [set = rule.left](std::uint32_t code) -> std::uint8_t {
     return holds(set, code);
