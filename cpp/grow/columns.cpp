@@ -18,12 +18,12 @@ void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t seed, 
   const std::size_t size = std::clamp<std::size_t>(share, 1, from.size());
   const std::uint64_t key = counter_hash(seed, purpose, tree, place);
   const auto rank = [key](std::uint32_t f) { return mix_bits(mix_bits(key + f)); };
-  const auto middle = out.begin() + static_cast<std::ptrdiff_t>(size);
-  std::nth_element(out.begin(), middle - 1, out.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return rank(a) != rank(b) ? rank(a) < rank(b) : a < b;
-  });
-  out.erase(middle, out.end());
-  std::sort(out.begin(), out.end());
+  // Hashes of different features differ, so there are as many up to the one in this place.
+  std::vector<std::uint64_t> ranks(from.size());
+  std::transform(from.begin(), from.end(), ranks.begin(), rank);
+  const auto last = ranks.begin() + static_cast<std::ptrdiff_t>(size - 1);
+  std::nth_element(ranks.begin(), last, ranks.end());
+  std::erase_if(out, [&](std::uint32_t f) { return rank(f) > *last; });
 }
 
 bool holds(const std::vector<std::uint32_t>& group, std::uint32_t feature) {
