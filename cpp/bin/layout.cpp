@@ -49,8 +49,10 @@ std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, C
                  share.n_codes - 1};
         first += share.n_codes - 1;
         const bool is_thin = arboost::is_thin(table, share.feature, codes.is_category);
-        auto& shares = source.digits.back().shares;
-        ShareSource& own = shares.emplace_back(share.feature, is_thin, share.usual);
+        ShareSource& own = source.digits.back().shares.emplace_back();
+        own.feature = share.feature;
+        own.is_thin = is_thin;
+        own.usual = share.usual;
         for (std::uint32_t code = 0; code < 256; ++code)
           own.digit_of[code] = static_cast<std::uint8_t>(digit_of(place, code));
       }
