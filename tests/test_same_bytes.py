@@ -6,6 +6,7 @@ import hashlib
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from arboost import Dataset, GradientBoostingClassifier, GradientBoostingRegressor
 
@@ -130,6 +131,29 @@ def test_weights(name, tmp_path):
     fresh = model.__class__(**model.get_params())
     fresh.fit(X[kept], y[kept], sample_weight=weight[kept]).save(path)
     assert path.read_bytes() == one
+
+
+def real_tables():
+    """Tables whose columns are stored, split or numbered in other ways than plain numbers."""
+    rng = np.random.default_rng(3)
+    levels = rng.integers(0, [30, 4000], size=(ROWS, 2))
+    strings = np.char.add("level ", levels.astype(str)).astype(object)
+    flags = (rng.integers(0, 12, ROWS)[:, None] == np.arange(12)).astype(np.float64)
+    counts = sparse.csr_array(np.where(rng.random((ROWS, 40)) < 0.02, rng.integers(1, 9, 40), 0))
+    return {"few and many levels": strings, "flags that share a byte": flags, "sparse": counts}
+
+
+REAL_TABLES = real_tables()
+
+
+@pytest.mark.parametrize("kind", REAL_TABLES)
+@pytest.mark.parametrize("rounds", [4, "auto"])
+def test_threads_on_real_tables(kind, rounds, tmp_path):
+    """The automatic fit looks for its rounds, and samples rows and columns."""
+    model = GradientBoostingClassifier(n_estimators=rounds, learning_rate=0.5)
+    y = LABELS if rounds == 4 else LABELS > 0
+    digests = {digest(model, REAL_TABLES[kind], y, tmp_path, n_jobs=n) for n in (1, 2, 4)}
+    assert len(digests) == 1
 
 
 def frames():
