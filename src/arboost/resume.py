@@ -26,7 +26,7 @@ from arboost.checkpoint import FORMAT, Checkpoint, HeldInterrupt, State
 from arboost.container import errors_named
 from arboost.monitor import Monitor
 
-__all__ = ["Keeper", "fingerprint"]
+__all__ = ["Keeper", "Resumable", "fingerprint"]
 
 Weights = NDArray[np.float64]
 
