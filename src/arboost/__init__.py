@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from arboost import plots
     from arboost.algorithms.cross_validation import cv
     from arboost.algorithms.gradient_boosting_classifier import GradientBoostingClassifier
     from arboost.algorithms.gradient_boosting_regressor import GradientBoostingRegressor
@@ -40,6 +41,7 @@ __all__ = [
     "__version__",
     "cv",
     "load",
+    "plots",
 ]
 
 _HOMES = {
@@ -67,6 +69,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         value: object = version("arboost")
+    elif name == "plots":
+        value = import_module("arboost.plots")
     elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
     else:
