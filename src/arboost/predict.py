@@ -1,7 +1,8 @@
 """Model + table -> raw scores -> link -> answer.
 
 Raw scores are float64 of shape (n_rows, n_outputs): the base score plus the trees in their order,
-so they depend neither on the number of threads nor on which rows are predicted together.
+or plus their weighted median. They depend neither on the number of threads nor on which rows are
+predicted together.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64
 
 def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
     """Return the raw scores of the rows of a table that has the columns of the model's schema."""
+    if model.combine == "median":
+        return _median_scores(model, table, model.n_trees, n_threads)
     scores = _start(model, table)
     _add_trees(model, table, scores, range(model.n_trees), n_threads)
     return scores
@@ -59,6 +62,10 @@ def tree_values(model: Model, table: Table, *, n_threads: int) -> NDArray[np.flo
 def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[NDArray[np.float64]]:
     """Yield the raw scores after each round, each in an array of its own."""
     table = _read(model, X)
+    if model.combine == "median":
+        for n_trees in range(1, model.n_trees + 1):
+            yield _median_scores(model, table, n_trees, n_threads)
+        return
     scores = _start(model, table)
     for first in range(0, model.n_trees, model.trees_per_round):
         _add_trees(model, table, scores, range(first, first + model.trees_per_round), n_threads)
@@ -111,3 +118,17 @@ def _add_trees(
         tree_end=trees.stop,
         n_threads=n_threads,
     )
+
+
+def _median_scores(model: Model, table: Table, n_trees: int, n_threads: int) -> NDArray[np.float64]:
+    scores = _start(model, table)
+    if n_trees:
+        core.traverse_median(
+            columns=table.columns,
+            forest=model.forest,
+            weights=model.tree_weights,
+            out=scores,
+            tree_end=n_trees,
+            n_threads=n_threads,
+        )
+    return scores
