@@ -242,7 +242,7 @@ def _check_model(model: Any, name: str) -> None:
         )
     if not len(model.vote_range_):
         raise ValueError(
-            f"{name} has nothing to draw: the model has no rounds, because it was fitted on rows of "
+            f"{name} has nothing to draw: the model has no rounds, as it was fitted on rows of "
             "one class. Fit it on two or more."
         )
 
