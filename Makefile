@@ -11,8 +11,8 @@ BIN := $(VENV)/bin
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
 DONE := $(VENV)/done
 CPP_FILES := $(sort $(shell find cpp -name '*.cpp' -o -name '*.h'))
-PYTHON_DIRS := src tests bench examples tools
-CHECKED_TEXT := $(PYTHON_DIRS) cpp docs .github .ci Makefile CMakeLists.txt pyproject.toml \
+PYTHON_DIRS := src tests bench examples tools docs
+CHECKED_TEXT := $(PYTHON_DIRS) cpp .github .ci Makefile CMakeLists.txt pyproject.toml \
                 $(wildcard *.md)
 
 # A user's own module path must not shadow what is installed here.

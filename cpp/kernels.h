@@ -205,8 +205,10 @@ struct SortedRows {
 constexpr std::size_t sorted_block = 1024;
 
 struct LossArgs;   // loss/losses.h
+struct LossRows;   // loss/losses.h
 struct LossSums;   // loss/losses.h
 struct LossValue;  // loss/losses.h
+struct Weighed;    // reweight/reweight.h
 
 struct Kernels {
   const char* name;
@@ -292,6 +294,22 @@ struct Kernels {
 
   // The sum of the weighted losses of rows [begin, end), and of their weights.
   LossValue (*loss_value)(const LossArgs& args, std::size_t begin, std::size_t end);
+
+  // The weight of rows [begin, end) whose class the scores miss, as a loss, and that of all; and
+  // margins[0 ...] of the rows, unless null. NaN where a score is not finite, y is no class
+  // or a weight is below 0.
+  LossValue (*vote)(const LossRows& rows, std::size_t begin, std::size_t end, double* margins);
+
+  // out[i] = weight[i] e^(highest - margins[i]) of n rows, where that of the lowest margin among
+  // rows that weigh something is e^0. No weight: 1. `out` may be the weights.
+  Weighed (*weigh)(const double* margins, const double* weight, std::size_t n, double* out);
+
+  // The sum of n values times their weights, and that of the weights.
+  LossValue (*weighted_sum)(const double* values, const double* weight, std::size_t n);
+
+  // Numbers become their e^x; the logarithm of a number above 0. The same bits on every machine.
+  void (*exponentials)(double* numbers, std::size_t n);
+  double (*logarithm)(double x);
 };
 
 const Kernels& kernels();

@@ -15,6 +15,7 @@
 #include "kernels.h"
 #include "loss/gradients.h"
 #include "loss/value.h"
+#include "reweight/votes.h"
 
 #define ARBOOST_TEXT_OF(x) #x
 #define ARBOOST_TEXT(x) ARBOOST_TEXT_OF(x)
@@ -43,6 +44,11 @@ const Kernels table = {
     .subtract = subtract,
     .gradients = gradients,
     .loss_value = loss_value,
+    .vote = vote,
+    .weigh = weigh,
+    .weighted_sum = weighted_sum,
+    .exponentials = exponentials,
+    .logarithm = log_of,
 };
 
 }  // namespace arboost::ARBOOST_ISA

@@ -48,6 +48,11 @@ struct TreeGrower {
     require(trees.n_trees() > 0, "no tree has been grown");
     return trees.n_trees() - 1;
   }
+  // The same where the leaves of the training rows are asked for: those of the tree grown last.
+  std::size_t last_with_leaves() const {
+    require(has_leaves, "the last tree's rows are not known: it was not the last one to grow");
+    return last();
+  }
   void check_gradients(const Gradients& gradients, std::size_t output) const {
     require(gradients.n_rows == n_training() && output < gradients.outputs &&
                 (trees.width == 1 || (gradients.outputs == trees.width && gradients.by_row)) &&
@@ -67,6 +72,7 @@ struct TreeGrower {
   std::shared_ptr<Workspace> workspace;
   GrownTrees trees;
   Grower grower;
+  bool has_leaves = false;  // the grower has grown the last tree, and none since
 };
 
 void propose(TreeGrower& self, const Gradients& gradients, int n_threads) {
@@ -85,12 +91,14 @@ void grow(TreeGrower& self, const Gradients& gradients, std::size_t output,
             "this sample is of other rows");
   nb::gil_scoped_release release;
   Team team = self.team(self.n_training() * self.codes.n_features, n_threads);
+  self.has_leaves = false;
   self.grower.grow(gradients, output, request, self.trees, team);
+  self.has_leaves = true;
 }
 
 void add_leaves(TreeGrower& self, Scores scores, std::size_t output, int n_threads) {
   self.check_scores(scores, self.n_training(), output);
-  self.last();
+  self.last_with_leaves();
   nb::gil_scoped_release release;
   Team team = self.team(4 * self.n_training(), n_threads);
   self.grower.add_last(self.trees, output, scores.shape(1), scores.data(), team);
@@ -110,6 +118,7 @@ void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Cod
 }
 
 Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {
+  self.last_with_leaves();
   std::vector<std::uint32_t> leaf(self.n_training(), ~std::uint32_t{0});
   const TreeRows& rows = self.grower.rows();
   for (std::size_t i = 0; i < rows.n; ++i) leaf[rows.position(i)] = self.grower.leaf_of(i);
@@ -119,7 +128,7 @@ Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {
 Owned<double, 3> leaf_sums(TreeGrower& self, const Gradients& gradients, std::size_t output,
                            int n_threads) {
   self.check_gradients(gradients, output);
-  const std::size_t n_nodes = self.trees.n_nodes(self.last());
+  const std::size_t n_nodes = self.trees.n_nodes(self.last_with_leaves());
   std::vector<double> sums;
   {
     nb::gil_scoped_release release;
@@ -173,6 +182,27 @@ void restore(TreeGrower& self, const nb::dict& arrays) {
   for (std::size_t i = 0; i < words.size(); ++i) trees.sets[i / 4].words[i % 4] = words.data()[i];
   trees.validate(self.codes);
   self.trees = std::move(trees);
+  self.has_leaves = false;
+}
+
+nb::dict last_tree(const TreeGrower& self) {
+  const GrownTrees& trees = self.trees;
+  const std::size_t tree = self.last(), start = trees.first(tree), n = trees.n_nodes(tree);
+  const double* value = trees.values(tree);
+  const double* cover = trees.cover.data() + start;
+  const std::int32_t* left = trees.left.data() + start;
+  nb::dict result;
+  result["value"] =
+      to_numpy<2>(std::vector<double>(value, value + n * trees.width), {n, trees.width});
+  result["cover"] = to_numpy(std::vector<double>(cover, cover + n));
+  result["left"] = to_numpy(std::vector<std::int32_t>(left, left + n));
+  return result;
+}
+
+void drop_last(TreeGrower& self) {
+  self.last();
+  self.trees.drop_last();
+  self.has_leaves = false;
 }
 
 void bind_params(nb::module_& m) {
@@ -271,6 +301,9 @@ void bind_grow(nb::module_& m) {
           "n_nodes", [](const TreeGrower& self) { return self.trees.n_nodes(self.last()); },
           "Nodes of the last tree.")
       .def_prop_ro("n_trees", [](const TreeGrower& self) { return self.trees.n_trees(); })
+      .def("last_tree", &last_tree,
+           "Copies of the last tree's value (n_nodes, width), cover and left (n_nodes,).")
+      .def("drop_last", &drop_last, "Forgets the last tree.")
       .def("trees", &trees, "All trees grown so far, as flat arrays.")
       .def("restore", &restore, nb::arg("arrays"), "Takes trees back that `trees` gave.");
 }

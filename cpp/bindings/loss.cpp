@@ -32,6 +32,7 @@ Loss loss_named(const std::string& name) {
       {"tweedie", Loss::tweedie},
       {"logistic", Loss::logistic},
       {"softmax", Loss::softmax},
+      {"one_hot", Loss::one_hot},
       {"exponential", Loss::exponential},
   };
   const auto found = losses.find(name);
@@ -58,12 +59,23 @@ Team team_for(const LossRows& rows, std::size_t cells, int n_threads) {
   return Team(threads_for(cells * rows.n_rows * rows.outputs, n_threads), python_poll());
 }
 
+// The same, and no scores for scores of 0.
+LossRows rows_of(const Vector<double>& y, const Weights& weight,
+                 const std::optional<Scores>& scores, const Gradients& out) {
+  if (scores) {
+    check_length(scores->shape(1), out.outputs, "a row of scores");
+    return rows_of(y, weight, *scores, out.n_rows);
+  }
+  check_length(y.shape(0), out.n_rows, "y");
+  if (weight) check_length(weight->shape(0), out.n_rows, "weight");
+  return {y.data(), weight ? weight->data() : nullptr, nullptr, out.n_rows, out.outputs};
+}
+
 void apply_loss_to(const std::string& loss, const Vector<double>& y, const Weights& weight,
-                   const Scores& scores, Gradients& out, int n_threads,
+                   const std::optional<Scores>& scores, Gradients& out, int n_threads,
                    std::vector<double> parameters, bool least_squares,
                    std::optional<double> weight_bound) {
-  const LossRows rows = rows_of(y, weight, scores, out.n_rows);
-  check_length(rows.outputs, out.outputs, "a row of scores");
+  const LossRows rows = rows_of(y, weight, scores, out);
   const LossSpec spec{loss_named(loss), std::move(parameters), least_squares};
   nb::gil_scoped_release release;
   Team team = team_for(rows, 8, n_threads);
@@ -154,11 +166,11 @@ void bind_loss(nb::module_& m) {
           },
           "A copy of the integers, shape (n_rows, n_outputs, 2).");
   m.def("apply_loss", &apply_loss_to, nb::arg("loss"), nb::arg("y"), nb::arg("weight").none(),
-        nb::arg("scores"), nb::arg("out"), nb::arg("n_threads"), nb::kw_only(),
+        nb::arg("scores").none(), nb::arg("out"), nb::arg("n_threads"), nb::kw_only(),
         nb::arg("parameters") = std::vector<double>(), nb::arg("least_squares") = false,
         nb::arg("largest_weight") = nb::none(),
-        "Fills `out` with the gradients of a loss at the scores. Whoever knows a bound on the "
-        "weights saves a pass over them.");
+        "Fills `out` with the gradients of a loss at the scores; squared_error and one_hot take "
+        "None for scores of 0. Whoever knows a bound on the weights saves a pass over them.");
   m.def("set_gradients", &set_gradients, nb::arg("g"), nb::arg("h"), nb::arg("out"),
         nb::arg("n_threads"), "Fills `out` from arrays of gradients and hessians.");
   m.def("loss_value", &loss_value, nb::arg("loss"), nb::arg("y"), nb::arg("weight").none(),

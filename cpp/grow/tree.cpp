@@ -42,6 +42,22 @@ void GrownTrees::validate(const Codes& codes) const {
   require(sets.size() == static_cast<std::size_t>(n_sets), "sets that belong to no split");
 }
 
+void GrownTrees::drop_last() {
+  const std::size_t start = first(n_trees() - 1);
+  const auto own_sets = std::count_if(set.begin() + static_cast<std::ptrdiff_t>(start), set.end(),
+                                      [](std::int32_t which) { return which >= 0; });
+  sets.resize(sets.size() - static_cast<std::size_t>(own_sets));
+  tree_start.pop_back();
+  feature.resize(start);
+  bin.resize(start);
+  left.resize(start);
+  default_left.resize(start);
+  set.resize(start);
+  value.resize(start * width);
+  gain.resize(start);
+  cover.resize(start);
+}
+
 namespace {
 
 // Nodes on sparse features, with the codes of some rows of the table: those of all rows are never

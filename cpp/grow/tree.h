@@ -95,6 +95,9 @@ struct GrownTrees {
   void set_values(std::size_t tree, std::span<const double> values,
                   std::span<const std::int8_t> monotone);
 
+  // Forgets the last of the trees.
+  void drop_last();
+
   // Throws std::invalid_argument unless every walk over codes of this kind ends in a leaf.
   void validate(const Codes& codes) const;
 };

@@ -43,7 +43,7 @@ struct Bounds {
 };
 
 // What |g| and h cannot exceed, where that is known without a pass over the rows.
-std::optional<Bounds> known_bounds(const LossSpec& spec, double weight) {
+std::optional<Bounds> known_bounds(const LossSpec& spec, const LossRows& rows, double weight) {
   switch (spec.loss) {
     case Loss::absolute_error:
       return Bounds{weight, weight};
@@ -58,6 +58,9 @@ std::optional<Bounds> known_bounds(const LossSpec& spec, double weight) {
       return Bounds{weight, spec.least_squares ? weight : 0.25 * weight};
     case Loss::softmax:
       return Bounds{weight, spec.least_squares ? weight : 0.5 * weight};
+    case Loss::one_hot:
+      if (rows.scores != nullptr) return std::nullopt;
+      return Bounds{weight, weight};
     default:
       return std::nullopt;
   }
@@ -74,6 +77,10 @@ void check_parameters(const LossSpec& spec, std::size_t outputs) {
 
 LossArgs make_args(const LossSpec& spec, const LossRows& rows) {
   check_parameters(spec, rows.outputs);
+  if (rows.scores == nullptr && spec.loss != Loss::squared_error && spec.loss != Loss::one_hot &&
+      spec.loss != Loss::given)
+    throw std::invalid_argument(
+        "no scores: only squared_error and one_hot have gradients without them");
   return {.loss = spec.loss,
           .parameters = spec.parameters.data(),
           .least_squares = spec.least_squares,
@@ -119,7 +126,7 @@ Gradients::Gradients(std::size_t n_rows_, std::size_t outputs_, bool by_row_)
 void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weight, Gradients& out,
                 Team& team) {
   LossArgs args = make_args(spec, rows);
-  std::optional<Bounds> bounds = known_bounds(spec, largest_weight);
+  std::optional<Bounds> bounds = known_bounds(spec, rows, largest_weight);
   if (!bounds) {
     const LossSums found = run(args, team);
     bounds = {std::bit_cast<double>(found.max_g_bits), std::bit_cast<double>(found.max_h_bits)};

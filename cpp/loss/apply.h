@@ -25,9 +25,9 @@ struct Gradients {
   std::size_t output_stride() const { return by_row ? 1 : n_rows; }
 };
 
-// Fills `out` from the scores. `largest_weight` bounds the weights: without a pass over the rows it
-// tells how large the gradients of many losses can get. Throws std::invalid_argument when a
-// gradient is not finite.
+// Fills `out` from the scores; of squared_error and one_hot they may be null, for 0.
+// `largest_weight` bounds the weights: without a pass over the rows it tells how large the
+// gradients of many losses can get. Throws std::invalid_argument when a gradient is not finite.
 void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weight, Gradients& out,
                 Team& team);
 

@@ -70,6 +70,28 @@ void one_output(const LossArgs& args, std::size_t begin, std::size_t end, std::s
         sums);
 }
 
+// The first step of a loss whose hessians are the weights: all scores are 0.
+template <class LossOfRow>
+void at_zero(const LossArgs& args, std::size_t begin, std::size_t end, std::size_t output,
+             LossOfRow loss, LossSums& sums) {
+  const double* y = args.rows.y;
+  const double* weight = args.rows.weight;
+  if (weight == nullptr)
+    reduce(args, begin, end, output, [=](std::size_t i) { return loss.at(y[i], 0.0, 1.0); }, sums);
+  else
+    reduce(
+        args, begin, end, output, [=](std::size_t i) { return loss.at(y[i], 0.0, weight[i]); },
+        sums);
+}
+
+void gradients_at_zero(const LossArgs& args, std::size_t begin, std::size_t end, LossSums& sums) {
+  for (std::size_t k = 0; k < args.rows.outputs; ++k)
+    if (args.loss == Loss::one_hot)
+      at_zero(args, begin, end, k, OneHot{static_cast<double>(k)}, sums);
+    else
+      at_zero(args, begin, end, k, SquaredError{}, sums);
+}
+
 // Gradients as arrays [n_rows][outputs]; scores are not looked at.
 void given(const LossArgs& args, std::size_t begin, std::size_t end, LossSums& sums) {
   const std::size_t outputs = args.rows.outputs;
@@ -127,6 +149,7 @@ void softmax(const LossArgs& args, std::size_t begin, std::size_t end, LossSums&
 void gradients(const LossArgs& args, std::size_t begin, std::size_t end, LossSums& sums) {
   if (args.loss == Loss::softmax) return softmax(args, begin, end, sums);
   if (args.loss == Loss::given) return given(args, begin, end, sums);
+  if (args.rows.scores == nullptr) return gradients_at_zero(args, begin, end, sums);
   for (std::size_t k = 0; k < args.rows.outputs; ++k)
     with_loss(args, k, [&](auto loss) {
       if (args.least_squares)

@@ -22,6 +22,7 @@ enum class Loss {
   tweedie,         // half the Tweedie deviance of y and e^F, power in (1, 2)
   logistic,        // log(1 + e^F) - y F, y in {0, 1}
   softmax,         // log sum_k e^F_k - F_y, y in {0 .. K-1}
+  one_hot,         // sum_k ([y = k] - F_k)^2 / 2, y in {0 .. K-1}
   exponential,     // e^(-s F) with s = 2 y - 1, y in {0, 1}
   given,           // gradients and hessians come as arrays
 };

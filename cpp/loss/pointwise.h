@@ -109,6 +109,18 @@ struct Exponential {
   double value(double y, double score) const { return growing_exp((1.0 - 2.0 * y) * score); }
 };
 
+// One output of K: squared error of the indicator of its class.
+struct OneHot {
+  double k;
+  GradientPair at(double y, double score, double w) const {
+    return {w * (score - (y == k ? 1.0 : 0.0)), w};
+  }
+  double value(double y, double score) const {
+    const double r = score - (y == k ? 1.0 : 0.0);
+    return 0.5 * (r * r);
+  }
+};
+
 // Calls use(loss) with the loss of one output. Softmax and given gradients are no such losses.
 template <class Use>
 void with_loss(const LossArgs& args, std::size_t output, Use use) {
@@ -129,6 +141,8 @@ void with_loss(const LossArgs& args, std::size_t output, Use use) {
       return use(Tweedie{args.parameters[0]});
     case Loss::logistic:
       return use(Logistic{});
+    case Loss::one_hot:
+      return use(OneHot{static_cast<double>(output)});
     case Loss::exponential:
       return use(Exponential{});
     case Loss::softmax:

@@ -56,9 +56,24 @@ void softmax_values(const LossArgs& args, std::size_t first, std::size_t n,
   for (std::size_t i = 0; i < n; ++i) values[i] = log_of(total[i]) + (highest[i] - own[i]);
 }
 
+// Adds the first n values of a block, the rest of which is 0, times the weights of rows first ...
+void add_block(double* values, const double* weight, std::size_t first, std::size_t n,
+               LossValue& sums) {
+  if (weight == nullptr) {
+    sums.weight += static_cast<double>(n);
+  } else {
+    double weights[value_block];
+    for (std::size_t i = 0; i < value_block; ++i) weights[i] = 0;
+    for (std::size_t i = 0; i < n; ++i) weights[i] = weight[first + i];
+    for (std::size_t i = 0; i < value_block; ++i) values[i] *= weights[i];
+    sums.weight += sum_of_block(weights);
+  }
+  sums.loss += sum_of_block(values);
+}
+
 LossValue loss_value(const LossArgs& args, std::size_t begin, std::size_t end) {
   LossValue sums;
-  double values[value_block], weights[value_block];
+  double values[value_block];
   for (std::size_t first = begin; first < end; first += value_block) {
     const std::size_t n = end - first < value_block ? end - first : value_block;
     for (std::size_t i = 0; i < value_block; ++i) values[i] = 0;
@@ -67,15 +82,7 @@ LossValue loss_value(const LossArgs& args, std::size_t begin, std::size_t end) {
     else
       for (std::size_t k = 0; k < args.rows.outputs; ++k)
         with_loss(args, k, [&](auto loss) { add_values(args, first, n, k, loss, values); });
-    if (args.rows.weight == nullptr) {
-      sums.weight += static_cast<double>(n);
-    } else {
-      for (std::size_t i = 0; i < value_block; ++i) weights[i] = 0;
-      for (std::size_t i = 0; i < n; ++i) weights[i] = args.rows.weight[first + i];
-      for (std::size_t i = 0; i < value_block; ++i) values[i] *= weights[i];
-      sums.weight += sum_of_block(weights);
-    }
-    sums.loss += sum_of_block(values);
+    add_block(values, args.rows.weight, first, n, sums);
   }
   return sums;
 }

@@ -10,6 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from arboost import plots
+    from arboost.algorithms.adaboost_classifier import AdaBoostClassifier
+    from arboost.algorithms.adaboost_regressor import AdaBoostRegressor
     from arboost.algorithms.cross_validation import cv
     from arboost.algorithms.gradient_boosting_classifier import GradientBoostingClassifier
     from arboost.algorithms.gradient_boosting_regressor import GradientBoostingRegressor
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from arboost.verify import CounterExample, MonotoneProof
 
 __all__ = [
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "Checkpoint",
     "CounterExample",
     "CustomLoss",
@@ -40,9 +45,12 @@ __all__ = [
     "__version__",
     "cv",
     "load",
+    "plots",
 ]
 
 _HOMES = {
+    "AdaBoostClassifier": "arboost.algorithms.adaboost_classifier",
+    "AdaBoostRegressor": "arboost.algorithms.adaboost_regressor",
     "Checkpoint": "arboost.checkpoint",
     "CounterExample": "arboost.verify",
     "CustomLoss": "arboost.losses",
@@ -67,6 +75,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         value: object = version("arboost")
+    elif name == "plots":
+        value = import_module("arboost.plots")
     elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
     else:

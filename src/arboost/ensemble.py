@@ -14,20 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.binning import Binned
-from arboost.checkpoint import digest
-from arboost.grow import make_grower, thresholds
+from arboost.grow import grown_forest, make_grower, restore_trees
 from arboost.metrics import Metric
-from arboost.model import Forest
 from arboost.monitor import Monitor, Results
-from arboost.recipe import EvaluationSet, Fitted, Recipe, Scores, TrainingSet
+from arboost.recipe import (
+    EvaluationSet,
+    Fitted,
+    Recipe,
+    Rounds,
+    Scores,
+    TrainingSet,
+    digests_of,
+    results_of,
+)
 from arboost.resume import Keeper
 
-__all__ = ["Training", "mean_of_fits", "train", "train_together"]
+__all__ = ["Training", "continued_seed", "mean_of_fits", "train", "train_together"]
 
 
 class Training:
-    """A fit between two rounds: its trees, their weights, and the scores they have led to."""
+    """Gradient boosting between two rounds: its trees, their weights, the scores they led to."""
+
+    # The gradients of a good model are small, but trees can always follow them.
+    ended: str | None = None
 
     def __init__(
         self,
@@ -44,7 +53,7 @@ class Training:
         self.data = data
         self.evaluations = tuple(evaluations)
         self.n_threads = n_threads
-        self.seed = seed
+        self.seed = continued_seed(seed, data.first_round) if data.first_round else seed
         self.grower = make_grower(data.binned, recipe.tree, recipe.width, data.rows, workspace)
         self.base_score = (
             loss.start(data.target)
@@ -83,18 +92,12 @@ class Training:
 
     def results(self, metrics: Sequence[Metric]) -> Results:
         """Return the metrics of every evaluation set at the scores so far."""
-        if not self.evaluations:
-            return {}
-        return {
-            part.name: {
-                metric.name: metric(part.target.y, scores, part.target.weight) for metric in metrics
-            }
-            for part, scores in zip(self.evaluations, self.evaluation_scores, strict=True)
-        }
+        return results_of(self.evaluations, self.evaluation_scores, metrics)
 
     def fitted(self, weights: NDArray[np.float64]) -> Fitted:
         """Return the first rounds, each times its weight."""
-        forest = _forest(self.grower, self.data.binned, self.recipe)
+        recipe = self.recipe
+        forest = grown_forest(self.grower, self.data.binned, recipe.tree_outputs, recipe.width)
         if len(weights) < self.n_rounds:
             forest = forest.first(len(weights) * self.recipe.trees_per_round)
         if not (weights == 1.0).all():
@@ -113,10 +116,7 @@ class Training:
         n_rounds, n_trees = len(state["weights"]), len(state["tree_start"]) - 1
         if n_trees != n_rounds * self.recipe.trees_per_round:
             raise ValueError(f"{n_trees} trees of {n_rounds} rounds")
-        n_bins = np.array([len(edges) + 1 for edges in self.data.binned.edges])
-        if (state["bin"] >= n_bins[state["feature"]]).any():
-            raise ValueError("a split after an unknown bin")
-        self.grower.restore(dict(state))
+        restore_trees(self.grower, self.data.binned, state)
         for i, scores in enumerate(self._all_scores()):
             scores[:] = state[f"scores_{i}"]
         self.n_rounds = n_rounds
@@ -124,19 +124,7 @@ class Training:
 
     def digests(self) -> dict[str, str]:
         """Return fingerprints of the data that the fit was given, by what they are of."""
-        data = self.data
-        codes = data.binned.codes
-        found = {
-            "X": digest(*codes.arrays, codes.is_category, *data.binned.edges, data.rows),
-            "y": digest(data.target.y),
-            "weights of the rows": digest(data.target.weight),
-            "init_model": digest(data.start),
-        }
-        for part in self.evaluations:
-            target = part.target
-            arrays = (*part.codes.arrays, part.rows, target.y, target.weight, part.start)
-            found[f"{part.name} data"] = digest(*arrays)
-        return found
+        return digests_of(self.data, self.evaluations)
 
     def _all_scores(self) -> list[Scores]:
         return [self.scores, *self.evaluation_scores]
@@ -257,7 +245,7 @@ class Training:
 
 
 def train(
-    training: Training,
+    training: Rounds,
     monitor: Monitor,
     metrics: Sequence[Metric] = (),
     keeper: Keeper | None = None,
@@ -271,7 +259,7 @@ def train(
 
 
 def train_together(
-    trainings: Sequence[Training],
+    trainings: Sequence[Rounds],
     monitor: Monitor,
     metrics: Sequence[Metric] = (),
     keeper: Keeper | None = None,
@@ -292,18 +280,40 @@ def train_together(
         best = [kept_best, *(training.weights for training in trainings[1:])]
         monitor.begin()
         while not stop:
-            results: list[Results] = []
-            for training in trainings:
-                training.run_round()
-                results.append(training.results(metrics))
-            rounds.append(results)
-            stop = monitor.after_round(first.n_rounds - 1, _means(results))
-            if monitor.is_best:
+            made = _run_round(trainings)
+            if made:
+                results = [training.results(metrics) for training in trainings]
+                rounds.append(results)
+                index = max(training.n_rounds for training in trainings) - 1
+                stop = monitor.after_round(index, _means(results))
+            if monitor.is_best and made:
                 best = [training.weights for training in trainings]
+            if not stop and all(training.ended is not None for training in trainings):
+                stop = monitor.end(str(first.ended))
             kept.after_round(first, monitor, best[0])
     if not monitor.cuts_to_best:
         best = [training.weights for training in trainings]
     return [training.fitted(of) for training, of in zip(trainings, best, strict=True)], rounds
+
+
+def _run_round(trainings: Sequence[Rounds]) -> bool:
+    """Make one more round of each fit that can; return whether there was any."""
+    before = [training.n_rounds for training in trainings]
+    for training in trainings:
+        if training.ended is None:
+            training.run_round()
+    return before != [training.n_rounds for training in trainings]
+
+
+def continued_seed(seed: int, n_rounds: int) -> int:
+    """Return a seed for further rounds, so that they do not repeat the choices of the first.
+
+    Examples
+    --------
+    >>> continued_seed(7, 0) == continued_seed(7, 10)
+    False
+    """
+    return int(np.random.SeedSequence([seed, n_rounds]).generate_state(1)[0])
 
 
 def mean_of_fits(curves: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -322,23 +332,3 @@ def _means(results: list[Results]) -> Results:
         }
         for name, metrics in results[0].items()
     }
-
-
-def _forest(grower: core.Grower, binned: Binned, recipe: Recipe) -> Forest:
-    """The grower's trees, with the values that splits compare with instead of bins."""
-    trees = grower.trees()
-    has_none = (trees["left"] == 0) | (trees["set"] >= 0)
-    n_rounds = grower.n_trees // len(recipe.tree_outputs)
-    return Forest(
-        tree_start=trees["tree_start"],
-        feature=trees["feature"],
-        threshold=thresholds(binned, trees["feature"], trees["bin"], has_none),
-        left=trees["left"],
-        default_left=trees["default_left"].view(np.bool_),
-        value=trees["value"].reshape(-1, recipe.width),
-        gain=trees["gain"],
-        cover=trees["cover"],
-        output=np.tile(np.array(recipe.tree_outputs, np.int32), n_rounds),
-        level_set=trees["set"],
-        level_sets=trees["sets"],
-    )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.model import Forest
 
 if TYPE_CHECKING:
     from arboost.binning import Binned
 
-__all__ = ["TreeParams", "make_grower", "thresholds"]
+__all__ = ["TreeParams", "grown_forest", "make_grower", "restore_trees", "thresholds"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +80,44 @@ def make_grower(
         if field.name not in {"grow_policy", "tree_method", "sketch_scope"}:
             setattr(core_params, field.name, getattr(params, field.name))
     return core.Grower(binned.codes, width, core_params, rows, workspace)
+
+
+def grown_forest(grower: core.Grower, binned: Binned, outputs: Sequence[int], width: int) -> Forest:
+    """Return the grower's trees, with the values that splits compare with instead of bins.
+
+    Parameters
+    ----------
+    grower : core.Grower
+    binned : Binned
+        What it grew them on.
+    outputs : sequence of int
+        The first output of each tree of a round.
+    width : int
+        Numbers in a leaf.
+    """
+    trees = grower.trees()
+    has_none = (trees["left"] == 0) | (trees["set"] >= 0)
+    return Forest(
+        tree_start=trees["tree_start"],
+        feature=trees["feature"],
+        threshold=thresholds(binned, trees["feature"], trees["bin"], has_none),
+        left=trees["left"],
+        default_left=trees["default_left"].view(np.bool_),
+        value=trees["value"].reshape(-1, width),
+        gain=trees["gain"],
+        cover=trees["cover"],
+        output=np.tile(np.array(outputs, np.int32), grower.n_trees // len(outputs)),
+        level_set=trees["set"],
+        level_sets=trees["sets"],
+    )
+
+
+def restore_trees(grower: core.Grower, binned: Binned, trees: Mapping[str, NDArray[Any]]) -> None:
+    """Give a grower trees back that it once gave; raise ValueError where they are of other bins."""
+    n_bins = np.array([len(edges) + 1 for edges in binned.edges])
+    if (trees["bin"] >= n_bins[trees["feature"]]).any():
+        raise ValueError("a split after an unknown bin")
+    grower.restore(dict(trees))
 
 
 def thresholds(

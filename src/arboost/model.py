@@ -155,6 +155,19 @@ class Forest:
         }
         return type(self)(**{name: getattr(self, name)[:end] for name, end in ends.items()})
 
+    def only(self, tree: int) -> Self:
+        """Return a forest of one of the trees."""
+        ends = self.tree_start[tree : tree + 2]
+        of_tree = slice(*ends)
+        arrays = {name: getattr(self, name)[of_tree] for name in ALL_DTYPES}
+        sets = self.level_set[of_tree]
+        first = int(sets[sets >= 0].min(initial=len(self.level_sets)))
+        arrays["tree_start"] = ends - ends[0]
+        arrays["output"] = self.output[tree : tree + 1]
+        arrays["level_set"] = np.where(sets >= 0, sets - first, -1)
+        arrays["level_sets"] = self.level_sets[first : first + np.count_nonzero(sets >= 0)]
+        return type(self)(**arrays)
+
     def joined(self, other: Forest) -> Self:
         """Return a forest of these trees and then those of another with leaves as wide."""
         arrays = {

@@ -98,7 +98,8 @@ class Monitor:
     is_best : bool
         Whether the round just done is the best so far.
     stop_reason : str or None
-        "n_iter_no_change", "callback NAME", "max_time" or "n_estimators"; None while it goes on.
+        "n_iter_no_change", "callback NAME", "max_time", "n_estimators", or what the algorithm says;
+        None while it goes on.
     """
 
     def __init__(
@@ -165,6 +166,11 @@ class Monitor:
         elif self._would_overrun():
             self.stop_reason = "max_time"
         return self.stop_reason is not None
+
+    def end(self, reason: str) -> bool:
+        """Take note that the algorithm itself can make no further round; return True: stop."""
+        self.stop_reason = reason
+        return True
 
     def _ask(self, index: int, results: Results) -> Callback | None:
         """Tell all callbacks; return the first that asks to stop."""

@@ -8,6 +8,7 @@ predicted together.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,14 @@ from arboost.ingest import Table, ingest
 from arboost.links import LINKS
 from arboost.model import Model
 
-__all__ = ["answer", "probabilities", "raw_scores", "staged_raw_scores", "table_scores"]
+__all__ = [
+    "answer",
+    "probabilities",
+    "raw_scores",
+    "staged_raw_scores",
+    "table_scores",
+    "tree_values",
+]
 
 
 def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64]:
@@ -34,6 +42,21 @@ def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.fl
     scores = _start(model, table)
     _add_trees(model, table, scores, range(model.n_trees), n_threads)
     return scores
+
+
+def tree_values(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
+    """Return what each tree says of the rows of a table, shape (n_rows, n_trees)."""
+    values = np.zeros((table.n_rows, model.n_trees))
+    forest = replace(model.forest, output=np.arange(model.n_trees, dtype=np.int32))
+    core.traverse(
+        columns=table.columns,
+        forest=forest,
+        out=values,
+        tree_begin=0,
+        tree_end=model.n_trees,
+        n_threads=n_threads,
+    )
+    return values
 
 
 def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[NDArray[np.float64]]:

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.binning import Binned
+from arboost.checkpoint import digest
 from arboost.dropout import Dropout
 from arboost.grow import TreeParams
 from arboost.losses import Loss, Target
-from arboost.model import Forest
+from arboost.metrics import Metric
+from arboost.monitor import Results
+from arboost.resume import Resumable
 from arboost.sampling import RowSampling
 
-__all__ = ["EvaluationSet", "Fitted", "Recipe", "Scores", "TrainingSet"]
+__all__ = [
+    "EvaluationSet",
+    "Fitted",
+    "Measured",
+    "OutOfBag",
+    "Recipe",
+    "Rounds",
+    "Scores",
+    "TrainingSet",
+    "digests_of",
+    "results_of",
+]
 
 Scores = NDArray[np.float64]
 Rows = NDArray[np.uint32]
@@ -110,8 +126,110 @@ class EvaluationSet:
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """The forest, and the scores that its trees add to, shape (n_outputs,)."""
+class OutOfBag:
+    """What learners say of the rows that they did not draw.
 
-    forest: Forest
+    Attributes
+    ----------
+    scores : float64 array of shape (n_rows, n_outputs)
+        Of each row by those learners alone; NaN where all have drawn it.
+    score : float
+        How good they are, over the rows that have some: accuracy, or R^2.
+    """
+
+    scores: Scores
+    score: float
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a fit leaves.
+
+    Attributes
+    ----------
+    forest : Forest, or tuple of estimators
+        The trees; or the members of an ensemble of other learners.
+    base_score : float64 array of shape (n_outputs,)
+        The scores that they add to.
+    tree_weights : float64 array of shape (n_trees,), or None
+        Where the trees' weighted median is the answer: their weights.
+    facts : mapping of str to float64 array of shape (n_rounds,)
+        What is known of each round, by name, for algorithms that tell.
+    out_of_bag : OutOfBag or None
+    """
+
+    forest: Any
     base_score: Scores
+    tree_weights: NDArray[np.float64] | None = None
+    facts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    out_of_bag: OutOfBag | None = None
+
+
+class Measured(Protocol):
+    """Rows with a name and a target, such as an `EvaluationSet`."""
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        ...
+
+    @property
+    def target(self) -> Target:
+        """What is to be predicted."""
+        ...
+
+
+class Rounds(Resumable, Protocol):
+    """A fit between two rounds: what the training loop asks of an algorithm.
+
+    Attributes
+    ----------
+    ended : str or None
+        Why no further round can be made; None where one can.
+    """
+
+    ended: str | None
+
+    def run_round(self) -> None:
+        """Make one more round, or find that none can be made."""
+        ...
+
+    def results(self, metrics: Sequence[Metric]) -> Results:
+        """Return the metrics of every evaluation set after the rounds so far."""
+        ...
+
+    def fitted(self, weights: NDArray[np.float64]) -> Fitted:
+        """Return the first rounds, each times its weight."""
+        ...
+
+    def digests(self) -> dict[str, str]:
+        """Return fingerprints of the data that the fit was given, by what they are of."""
+        ...
+
+
+def results_of(
+    parts: Sequence[Measured], scores: Sequence[Scores], metrics: Sequence[Metric]
+) -> Results:
+    """Return the metrics of the scores of each part."""
+    return {
+        part.name: {
+            metric.name: metric(part.target.y, of_part, part.target.weight) for metric in metrics
+        }
+        for part, of_part in zip(parts, scores, strict=True)
+    }
+
+
+def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[str, str]:
+    """Return fingerprints of the data that a fit is given, by what they are of."""
+    codes = data.binned.codes
+    found = {
+        "X": digest(*codes.arrays, codes.is_category, *data.binned.edges, data.rows),
+        "y": digest(data.target.y),
+        "weights of the rows": digest(data.target.weight),
+        "init_model": digest(data.start),
+    }
+    for part in evaluations:
+        target = part.target
+        arrays = (*part.codes.arrays, part.rows, target.y, target.weight, part.start)
+        found[f"{part.name} data"] = digest(*arrays)
+    return found
