@@ -1,7 +1,6 @@
 """What tests of members share: data, learners by hand, and models of a few rounds."""
 
 import numpy as np
-from arboost.schemes import Amounts, Votes
 from sklearn.base import BaseEstimator
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
@@ -9,6 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 from arboost.losses import Target
 from arboost.member_learners import MemberLearners, MemberSet
 from arboost.members import Ballot, MemberModel, member_table
+from arboost.schemes import Amounts, Votes
 
 ALGORITHMS = ("discrete", "real", "gentle")
 CLASSES = {2: np.array(["no", "yes"]), 3: np.array(["a", "b", "c"]), 4: np.array([-3, 0, 2, 7])}

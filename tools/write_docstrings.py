@@ -3,7 +3,7 @@
     python tools/write_docstrings.py            rewrite the files that differ
     python tools/write_docstrings.py --check    change nothing; fail where a file differs
 
-A class in src/arboost/algorithms names its table of params.py as the class attribute ``_TABLE``
+A class in src/arboost/algorithms names its table of parameters as the class attribute ``_TABLE``
 and lists its parameters, in order, in ``__init__``. The tool fills in the rest: type and default of
 each parameter in the signature, and between the headings "Parameters" and "Attributes" of the
 docstring its type, default and sentence. To add a parameter, write its bare name into ``__init__``
@@ -23,9 +23,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from arboost import params  # noqa: E402  (the tool works on the checkout, not an install)
+from arboost import param_adaboost, params  # noqa: E402  (of the checkout, not an install)
 from arboost.param_kinds import Param  # noqa: E402
 
+TABLES = (params, param_adaboost)
 WIDTH = 100
 SECTION = re.compile(r"(    Parameters\n    -{10}\n)(.*?)(    Attributes\n    -{10}\n)", re.DOTALL)
 
@@ -43,19 +44,12 @@ def described(param: Param) -> str:
     return f"    {param.name} : {param.type_name}, default={default(param)}\n{text}\n"
 
 
-def signature(listed: list[Param]) -> str:
-    """Return the head of ``__init__``."""
-    lines = [f"{param.name}: {param.annotation} = {default(param)}," for param in listed]
-    return "".join(
-        f"{line}\n"
-        for line in (
-            "    def __init__(",
-            "        self,",
-            "        *,",
-            *(f"        {line}" for line in lines),
-            "    ) -> None:",
-        )
-    )
+def signature(listed: list[Param], n_positional: int) -> str:
+    """Return the head of ``__init__``; the first parameters may be given by position."""
+    lines = [f"        {param.name}: {param.annotation} = {default(param)}," for param in listed]
+    lines.insert(n_positional, "        *,")
+    head = ["    def __init__(", "        self,"]
+    return "".join(f"{line}\n" for line in (*head, *lines, "    ) -> None:"))
 
 
 def table_of(node: ast.ClassDef) -> Mapping[str, Param] | None:
@@ -65,7 +59,8 @@ def table_of(node: ast.ClassDef) -> Mapping[str, Param] | None:
         if isinstance(item, ast.Assign):
             target = item.targets[0]
         if isinstance(target, ast.Name) and target.id == "_TABLE":
-            return getattr(params, ast.unparse(item.value))
+            name = ast.unparse(item.value)
+            return next(getattr(home, name) for home in TABLES if hasattr(home, name))
     return None
 
 
@@ -77,8 +72,9 @@ def rewritten(source: str) -> str:
         if table is None:
             continue
         init = next(item for item in node.body if getattr(item, "name", None) == "__init__")
-        listed = [table[argument.arg] for argument in init.args.kwonlyargs]
-        lines[init.lineno - 1 : init.body[0].lineno - 1] = [signature(listed)]
+        positional = init.args.args[1:]
+        listed = [table[argument.arg] for argument in (*positional, *init.args.kwonlyargs)]
+        lines[init.lineno - 1 : init.body[0].lineno - 1] = [signature(listed, len(positional))]
         docstring = node.body[0]
         first, last = docstring.lineno - 1, docstring.end_lineno
         text = "".join(map(described, listed)) + "\n"

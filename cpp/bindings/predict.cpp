@@ -1,14 +1,17 @@
-// Binding of prediction: traverse.
+// Bindings of prediction: traverse, and weighted medians.
 #include <span>
 #include <stdexcept>
+#include <vector>
 
 #include "bindings/common.h"
+#include "predict/median.h"
 #include "predict/traverse.h"
 
 namespace arboost::bindings {
 namespace {
 
 using Scores = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Strided = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
 
 // The arrays of an arboost.model.Forest, and the views of them that the core takes.
 struct ForestArrays {
@@ -66,12 +69,46 @@ void traverse(const Columns& columns, nb::handle forest, const Scores& out, std:
                     out.data());
 }
 
+void traverse_median(const Columns& columns, nb::handle forest, const Vector<double>& weights,
+                     const Scores& out, std::size_t tree_end, int n_threads) {
+  if (out.shape(0) != columns.n_rows || out.shape(1) != 1)
+    throw std::invalid_argument("out is not one column with the table's rows");
+  if (tree_end > weights.size()) throw std::invalid_argument("trees without weights");
+  const ForestArrays arrays(forest);
+  nb::gil_scoped_release release;
+  Team team(threads_for(columns.n_rows * tree_end, n_threads), python_poll());
+  arboost::traverse_median(columns, arrays.views(), {weights.data(), tree_end}, team, out.data());
+}
+
+Owned<double> weighted_median(const Strided& values, const Vector<double>& weights, int n_threads) {
+  if (values.shape(1) != weights.size())
+    throw std::invalid_argument("another number of weights than values in a row");
+  std::vector<double> out(values.shape(0));
+  {
+    nb::gil_scoped_release release;
+    Team team(threads_for(values.size(), n_threads), python_poll());
+    arboost::weighted_median({.data = values.data(),
+                              .n_rows = values.shape(0),
+                              .row_stride = static_cast<std::ptrdiff_t>(values.stride(0)),
+                              .column_stride = static_cast<std::ptrdiff_t>(values.stride(1))},
+                             {weights.data(), weights.size()}, team, out.data());
+  }
+  return to_numpy(std::move(out));
+}
+
 }  // namespace
 
 void bind_predict(nb::module_& m) {
   m.def("traverse", &traverse, nb::arg("columns"), nb::arg("forest"), nb::arg("out").noconvert(),
         nb::arg("tree_begin"), nb::arg("tree_end"), nb::arg("n_threads"),
         "Adds to out[row][output] what the trees of the range say of the row.");
+  m.def("traverse_median", &traverse_median, nb::arg("columns"), nb::arg("forest"),
+        nb::arg("weights"), nb::arg("out").noconvert(), nb::arg("tree_end"), nb::arg("n_threads"),
+        "Adds to out[row][0] the weighted median of what the first trees say of the row.");
+  m.def("weighted_median", &weighted_median, nb::arg("values"), nb::arg("weights"),
+        nb::arg("n_threads"),
+        "Weighted median of each row: its smallest value at which the weights, cumulated in the "
+        "order of the values, reach half of their total. NaN values are left out.");
 }
 
 }  // namespace arboost::bindings

@@ -1,9 +1,10 @@
-// The rows that a tree is grown on: all of them, a share drawn at random, or a share drawn by
-// gradient. One linear pass or two, in parallel; a row's fate is a hash of its position.
+// The rows that a tree is grown on: all of them, a share drawn at random or by gradient, or as many
+// draws with replacement as are wanted. A few linear passes, in parallel; what is drawn are hashes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "loss/apply.h"
 #include "parallel.h"
@@ -40,5 +41,21 @@ void sample_by_gradient(const Gradients& gradients, double rate, double reg_lamb
 // have the mean of sums over all rows, whatever the ties.
 void sample_one_side(const Gradients& gradients, double top_rate, double other_rate,
                      std::uint32_t seed, Sample& out, Team& team);
+
+// The seed of a fit, and the number of the draw.
+struct DrawSeed {
+  std::uint64_t seed, draw;
+};
+
+// As many draws with replacement as there are rows, in proportion to weights from 0 on: how often a
+// row was drawn is its weight in the sample, and rows that never were are not in it (Efron 1979,
+// "Bootstrap methods"). A row that has less than 2^-62 of all weight is never drawn. Throws
+// std::invalid_argument for weights that are negative or not finite, or sum up to nothing.
+void bootstrap_by_weight(std::span<const double> weight, const DrawSeed& seed, Sample& out,
+                         Team& team);
+
+// The same with equal weights, and any number of draws.
+void bootstrap(std::size_t n_rows, std::size_t n_draws, const DrawSeed& seed, Sample& out,
+               Team& team);
 
 }  // namespace arboost

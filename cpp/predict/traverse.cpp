@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t lanes = 8;  // rows that walk together: their loads overlap
 constexpr std::size_t block_bytes = 32 * 1024;
+constexpr std::size_t leaves_bytes = 128 * 1024;  // in all trees, of the rows of a block
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // A node as it is walked. A leaf leads to itself: it looks at a column that the block adds to the
@@ -207,50 +208,77 @@ inline void walk(const Node* nodes, int depth, const CodeSet* sets, const double
   }
 }
 
-struct Target {
+// What becomes of the leaves of `n` rows in the tree number t: they add to the scores of the block,
+struct AddValues {
+  const Packed& packed;
   const double* value;  // of the forest's leaves
   std::size_t width, n_outputs;
+  double* scores;
+
+  template <std::size_t n>
+  void take(std::size_t t, std::size_t row, const std::uint32_t* at) const {
+    const Tree& tree = packed.trees[t];
+    double* score = scores + row * n_outputs;
+    for (std::size_t lane = 0; lane < n; ++lane, score += n_outputs) {
+      if (width == 1) {
+        score[tree.output] += packed.nodes[tree.first + at[lane]].threshold;
+        continue;
+      }
+      const double* leaf = value + (tree.first_value + at[lane]) * width;
+      for (std::size_t k = 0; k < width; ++k) score[k] += leaf[k];
+    }
+  }
 };
 
-template <std::size_t n>
-inline void add(const Packed& packed, const Tree& tree, const Target& target,
-                const std::uint32_t* at, double* scores) {
-  for (std::size_t lane = 0; lane < n; ++lane) {
-    double* row = scores + lane * target.n_outputs;
-    if (target.width == 1) {
-      row[tree.output] += packed.nodes[tree.first + at[lane]].threshold;
-      continue;
-    }
-    const double* leaf = target.value + (tree.first_value + at[lane]) * target.width;
-    for (std::size_t k = 0; k < target.width; ++k) row[k] += leaf[k];
-  }
-}
+// or are kept.
+struct KeepLeaves {
+  std::uint32_t* leaf;
+  std::size_t stride;
 
-template <bool with_missing, bool with_sets>
-void run_block(const Packed& packed, const Block& block, std::size_t n, const Target& target,
-               double* scores) {
+  template <std::size_t n>
+  void take(std::size_t t, std::size_t row, const std::uint32_t* at) const {
+    std::copy_n(at, n, leaf + t * stride + row);
+  }
+};
+
+template <bool with_missing, bool with_sets, class Taker>
+void run_block(const Packed& packed, const Block& block, std::size_t n, const Taker& taker) {
   std::uint32_t at[lanes];
   const CodeSet* sets = packed.sets.data();
   const std::size_t full = n / lanes * lanes;
-  for (const Tree& tree : packed.trees) {
+  for (std::size_t t = 0; t < packed.trees.size(); ++t) {
+    const Tree& tree = packed.trees[t];
     const Node* nodes = packed.nodes.data() + tree.first;
     for (std::size_t i = 0; i < full; i += lanes) {
       walk<lanes, with_missing, with_sets>(nodes, tree.depth, sets, block.row(i), block.stride(),
                                            at);
-      add<lanes>(packed, tree, target, at, scores + i * target.n_outputs);
+      taker.template take<lanes>(t, i, at);
     }
     for (std::size_t i = full; i < n; ++i) {
       walk<1, with_missing, with_sets>(nodes, tree.depth, sets, block.row(i), block.stride(), at);
-      add<1>(packed, tree, target, at, scores + i * target.n_outputs);
+      taker.template take<1>(t, i, at);
     }
   }
 }
 
-// Rows that take about a fifth of a millisecond: long beside a hand-over, short beside Ctrl-C.
+// The rows from `begin` to `end`, which fit the block.
+template <class Taker>
+void run_rows(const Packed& packed, Block& block, std::size_t begin, std::size_t end,
+              const Taker& taker) {
+  const bool missing = block.read(begin, end), has_sets = !packed.sets.empty();
+  const auto run = has_sets
+                       ? (missing ? run_block<true, true, Taker> : run_block<false, true, Taker>)
+                   : missing ? run_block<true, false, Taker>
+                             : run_block<false, false, Taker>;
+  run(packed, block, end - begin, taker);
+}
+
+// Blocks that take about a fifth of a millisecond: long beside a hand-over, short beside Ctrl-C.
 // Reading eight values costs about what one tree does.
-std::size_t rows_per_chunk(std::size_t n_trees, std::size_t n_features) {
+std::size_t blocks_per_chunk(const Packed& packed, std::size_t rows) {
   constexpr std::size_t visits = 16384;
-  return std::max(lanes, visits / (1 + n_trees + n_features / 8));
+  const std::size_t n = visits / (1 + packed.trees.size() + packed.columns.size() / 8);
+  return std::max(lanes, n) / rows + 1;
 }
 
 }  // namespace
@@ -260,20 +288,32 @@ void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::
   require(forest.width == 1 || forest.width == n_outputs, "leaves that do not fit the outputs");
   require(trees.begin <= trees.end && trees.end < forest.tree_start.size(), "trees out of range");
   const Packed packed = Packer(forest, table.columns.size(), n_outputs).pack(trees);
-  const Target target{forest.value.data(), forest.width, n_outputs};
-  const std::size_t capacity = Block::capacity(packed.columns.size());
-  const std::size_t blocks =
-      rows_per_chunk(packed.trees.size(), packed.columns.size()) / capacity + 1;
-  const bool has_sets = !packed.sets.empty();
-  team.for_chunks(0, table.n_rows, blocks * capacity, [&](std::size_t begin, std::size_t end, int) {
+  const std::size_t rows = Block::capacity(packed.columns.size());
+  const std::size_t grain = blocks_per_chunk(packed, rows) * rows;
+  team.for_chunks(0, table.n_rows, grain, [&](std::size_t begin, std::size_t end, int) {
     Block block(table, packed.columns);
-    for (std::size_t at = begin; at < end; at += capacity) {
-      const std::size_t stop = std::min(end, at + capacity);
-      const bool missing = block.read(at, stop);
-      const auto run = has_sets  ? (missing ? run_block<true, true> : run_block<false, true>)
-                       : missing ? run_block<true, false>
-                                 : run_block<false, false>;
-      run(packed, block, stop - at, target, scores + at * n_outputs);
+    for (std::size_t at = begin; at < end; at += rows) {
+      const AddValues taker{packed, forest.value.data(), forest.width, n_outputs,
+                            scores + at * n_outputs};
+      run_rows(packed, block, at, std::min(end, at + rows), taker);
+    }
+  });
+}
+
+void traverse_leaves(const Columns& table, const Forest& forest, std::size_t n_trees, Team& team,
+                     FunctionRef<void(const LeafBlock&, int member)> consume) {
+  require(n_trees < forest.tree_start.size(), "trees out of range");
+  const Packed packed = Packer(forest, table.columns.size(), 1).pack({0, n_trees});
+  const std::size_t fitting = leaves_bytes / (n_trees * sizeof(std::uint32_t) + 1) / lanes * lanes;
+  const std::size_t rows = std::clamp(fitting, lanes, Block::capacity(packed.columns.size()));
+  const std::size_t grain = blocks_per_chunk(packed, rows) * rows;
+  team.for_chunks(0, table.n_rows, grain, [&](std::size_t begin, std::size_t end, int member) {
+    Block block(table, packed.columns);
+    std::vector<std::uint32_t> leaf(n_trees * rows);
+    for (std::size_t at = begin; at < end; at += rows) {
+      const std::size_t stop = std::min(end, at + rows);
+      run_rows(packed, block, at, stop, KeepLeaves{leaf.data(), rows});
+      consume({leaf.data(), rows, at, stop}, member);
     }
   });
 }

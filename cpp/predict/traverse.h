@@ -38,4 +38,14 @@ struct TreeRange {
 void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::size_t n_outputs,
               Team& team, double* scores);
 
+// Leaves that rows reach in the first trees: `consume` gets leaf[tree * stride + row - begin], as a
+// node of its tree, for a few rows at a time, in any order and from all members of the team.
+struct LeafBlock {
+  const std::uint32_t* leaf;
+  std::size_t stride;
+  std::size_t begin, end;  // rows
+};
+void traverse_leaves(const Columns& table, const Forest& forest, std::size_t n_trees, Team& team,
+                     FunctionRef<void(const LeafBlock&, int member)> consume);
+
 }  // namespace arboost

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from arboost import plots
+    from arboost.algorithms.adaboost_classifier import AdaBoostClassifier
+    from arboost.algorithms.adaboost_regressor import AdaBoostRegressor
     from arboost.algorithms.cross_validation import cv
     from arboost.algorithms.gradient_boosting_classifier import GradientBoostingClassifier
     from arboost.algorithms.gradient_boosting_regressor import GradientBoostingRegressor
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from arboost.verify import CounterExample, MonotoneProof
 
 __all__ = [
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "Checkpoint",
     "CounterExample",
     "CustomLoss",
@@ -45,6 +49,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AdaBoostClassifier": "arboost.algorithms.adaboost_classifier",
+    "AdaBoostRegressor": "arboost.algorithms.adaboost_regressor",
     "Checkpoint": "arboost.checkpoint",
     "CounterExample": "arboost.verify",
     "CustomLoss": "arboost.losses",

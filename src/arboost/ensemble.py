@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.grow import grown_forest, make_grower
+from arboost.grow import grown_forest, make_grower, restore_trees
 from arboost.metrics import Metric
 from arboost.monitor import Monitor, Results
 from arboost.recipe import (
@@ -29,13 +29,14 @@ from arboost.recipe import (
 )
 from arboost.resume import Keeper
 
-__all__ = ["Training", "mean_of_fits", "train", "train_together"]
+__all__ = ["Training", "continued_seed", "mean_of_fits", "train", "train_together"]
 
 
 class Training:
     """Gradient boosting between two rounds: its trees, their weights, the scores they led to."""
 
-    ended = None  # the gradients of a fitted model are small, but trees can always follow them
+    # The gradients of a good model are small, but trees can always follow them.
+    ended: str | None = None
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class Training:
         self.data = data
         self.evaluations = tuple(evaluations)
         self.n_threads = n_threads
-        self.seed = seed
+        self.seed = continued_seed(seed, data.first_round) if data.first_round else seed
         self.grower = make_grower(data.binned, recipe.tree, recipe.width, data.rows, workspace)
         self.base_score = (
             loss.start(data.target)
@@ -115,10 +116,7 @@ class Training:
         n_rounds, n_trees = len(state["weights"]), len(state["tree_start"]) - 1
         if n_trees != n_rounds * self.recipe.trees_per_round:
             raise ValueError(f"{n_trees} trees of {n_rounds} rounds")
-        n_bins = np.array([len(edges) + 1 for edges in self.data.binned.edges])
-        if (state["bin"] >= n_bins[state["feature"]]).any():
-            raise ValueError("a split after an unknown bin")
-        self.grower.restore(dict(state))
+        restore_trees(self.grower, self.data.binned, state)
         for i, scores in enumerate(self._all_scores()):
             scores[:] = state[f"scores_{i}"]
         self.n_rounds = n_rounds
@@ -305,6 +303,17 @@ def _run_round(trainings: Sequence[Rounds]) -> bool:
         if training.ended is None:
             training.run_round()
     return before != [training.n_rounds for training in trainings]
+
+
+def continued_seed(seed: int, n_rounds: int) -> int:
+    """Return a seed for further rounds, so that they do not repeat the choices of the first.
+
+    Examples
+    --------
+    >>> continued_seed(7, 0) == continued_seed(7, 10)
+    False
+    """
+    return int(np.random.SeedSequence([seed, n_rounds]).generate_state(1)[0])
 
 
 def mean_of_fits(curves: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost import automatic, previous
 from arboost.backend import threads
+from arboost.ensemble import Training
 from arboost.explain import importances
 from arboost.ingest import Reading, Schema, Table
 from arboost.inputs import (
@@ -33,9 +33,11 @@ from arboost.monitor import Round
 from arboost.param_kinds import Param
 from arboost.params import check, record
 from arboost.predict import answer, probabilities, table_scores
-from arboost.recipe import Recipe
+from arboost.recipe import Recipe, Rounds
+from arboost.reweighting import WeightRecipe
 from arboost.serve import Predictor
 from arboost.targets import class_factors, codes_of, encode_labels, numbers_of
+from arboost.task import Task
 from arboost.trainer import Job, Outcome, check_validation, run, search_splits, split_rows
 from arboost.validation import Split
 from arboost.verify import MonotoneProof
@@ -44,33 +46,6 @@ __all__ = ["Task", "TreeClassifier", "TreeEnsemble", "TreeRegressor", "store"]
 
 # They cannot change the model, so the model does not hold them.
 _NOT_IN_MODEL = ("bundling", "n_jobs", "verbose")
-
-_TWO_CLASSES = 2
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is to be learnt: the target as the losses read it, and the labels it stands for."""
-
-    kind: str
-    y: NDArray[np.float64]
-    classes: NDArray[Any] | None = None
-
-    @property
-    def n_classes(self) -> int | None:
-        """Number of classes; None for numbers."""
-        return None if self.classes is None else len(self.classes)
-
-    @property
-    def n_outputs(self) -> int:
-        """Scores that tell the classes apart; 1 for numbers, and for two classes."""
-        n_classes = self.n_classes
-        return 1 if n_classes is None or n_classes == _TWO_CLASSES else n_classes
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether there is nothing to learn: one class."""
-        return self.classes is not None and len(self.classes) == 1
 
 
 def store(estimator: object, arguments: Mapping[str, Any]) -> None:
@@ -137,14 +112,14 @@ class TreeEnsemble(BaseEstimator):
         rows = number_levels(rows, task.y, task.n_classes, schema)
         held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
         has_validation = held_out is not None
-        params = automatic.resolve(given, len(rows.y), has_validation=has_validation)
+        params = self._resolve(given, len(rows.y), has_validation=has_validation, old=old)
         check_validation(params, has_validation=has_validation, groups=groups)
         recorded = self._record(params | {"n_estimators": given["n_estimators"]})
         outcome = Outcome.of_one_class()
         if not task.is_constant:
             loss = self._loss(params, task)
             if old is not None:
-                previous.check_continues(old, task.kind, params, loss.link, loss.n_outputs)
+                self._check_continues(old, task, params, loss)
             recipe = self._recipe(params, loss, rows.schema)
             train, validation = self._parts(params, rows, held_out, task, loss, old)
             search: tuple[Split, ...] = ()
@@ -155,6 +130,7 @@ class TreeEnsemble(BaseEstimator):
             outcome = run(
                 Job(
                     recipe=recipe,
+                    rounds=self._rounds(old),
                     params=params,
                     record=recorded,
                     train=train,
@@ -165,7 +141,7 @@ class TreeEnsemble(BaseEstimator):
                     checkpoint=checkpoint,
                 )
             )
-        self._keep(outcome, rows.schema, task, recorded)
+        self._keep(outcome, rows.schema, task, recorded, init_model)
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -208,8 +184,8 @@ class TreeEnsemble(BaseEstimator):
         return Reading(params["categorical_features"], params["missing"])
 
     def _record(self, params: dict[str, Any]) -> dict[str, Any]:
-        kept = {name: value for name, value in params.items() if name not in _NOT_IN_MODEL}
-        return record(kept, self._TABLE)
+        names = [name for name in params if name in self._TABLE and name not in _NOT_IN_MODEL]
+        return record({name: params[name] for name in names}, self._TABLE)
 
     def _parts(
         self,
@@ -224,17 +200,38 @@ class TreeEnsemble(BaseEstimator):
         loss.check_target(task.y)
         factors = self._factors(params, task, rows.weight)
         n_threads = threads(params["n_jobs"])
-        train = _part(rows, task.y, factors, old, n_threads)
+        train = self._part(rows, task.y, factors, old, n_threads)
         if held_out is None:
             return train, None
         y_val = self._same_task(task, held_out.y)
         # Some losses ask for a value above 0, which may well be missing among few validation rows.
         loss.check_target(np.append(y_val, task.y.max()))
-        return train, _part(held_out, y_val, factors, old, n_threads)
+        return train, self._part(held_out, y_val, factors, old, n_threads)
 
-    def _keep(self, outcome: Outcome, schema: Schema, task: Task, recorded: dict[str, Any]) -> None:
+    def _part(
+        self,
+        rows: Rows,
+        y: NDArray[np.float64],
+        factors: NDArray[np.float64] | None,
+        old: Model | None,
+        n_threads: int,
+    ) -> Part:
+        start = None
+        if old is not None and isinstance(rows.source, Table):  # a Dataset was refused before
+            start = self._start(old, rows.source, n_threads)
+            start = start if rows.kept is None else start[rows.kept]
+        return Part(rows.source, rows.kept, weighted_target(y, rows.weight, factors), start)
+
+    def _keep(
+        self,
+        outcome: Outcome,
+        schema: Schema,
+        task: Task,
+        recorded: dict[str, Any],
+        init_model: object = None,
+    ) -> None:
         """Set the fitted attributes; nothing before this has changed the estimator."""
-        self.model_ = Predictor(
+        self.model_ = outcome.model or Predictor(
             forest=outcome.forest,
             schema=schema,
             base_score=outcome.base_score,
@@ -257,6 +254,29 @@ class TreeEnsemble(BaseEstimator):
         if task.classes is not None:
             self.classes_ = self.model_.classes
 
+    def _resolve(
+        self,
+        params: dict[str, Any],
+        n_rows: int,
+        *,
+        has_validation: bool,
+        old: Model | None = None,
+    ) -> dict[str, Any]:
+        """Return the parameters of a fit to so many rows, without the word "auto"."""
+        return automatic.resolve(params, n_rows, has_validation=has_validation)
+
+    def _rounds(self, old: Model | None) -> Callable[..., Rounds]:
+        """Return what starts a fit by the recipe, or goes on from an old model."""
+        return Training
+
+    def _check_continues(self, old: Model, task: Task, params: dict[str, Any], loss: Loss) -> None:
+        """Raise ValueError unless this fit can go on from the old model."""
+        previous.check_continues(old, task.kind, params, loss.link, loss.n_outputs)
+
+    def _start(self, old: Model, table: Table, n_threads: int) -> NDArray[np.float64]:
+        """Return the scores that the old model leaves to start at."""
+        return table_scores(old, table, n_threads=n_threads)
+
     def _check_together(self, params: dict[str, Any]) -> None:
         raise NotImplementedError
 
@@ -274,7 +294,7 @@ class TreeEnsemble(BaseEstimator):
     def _loss(self, params: dict[str, Any], task: Task) -> Loss:
         raise NotImplementedError
 
-    def _recipe(self, params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe:
+    def _recipe(self, params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe | WeightRecipe:
         raise NotImplementedError
 
     def _fitted_model(self) -> Predictor:
@@ -367,20 +387,6 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
     ) -> NDArray[np.float64] | None:
         assert task.classes is not None
         return class_factors(params, task.classes, task.y, weight)
-
-
-def _part(
-    rows: Rows,
-    y: NDArray[np.float64],
-    factors: NDArray[np.float64] | None,
-    old: Model | None,
-    n_threads: int,
-) -> Part:
-    start = None
-    if old is not None and isinstance(rows.source, Table):  # a Dataset was refused before
-        start = table_scores(old, rows.source, n_threads=n_threads)
-        start = start if rows.kept is None else start[rows.kept]
-    return Part(rows.source, rows.kept, weighted_target(y, rows.weight, factors), start)
 
 
 def _decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from arboost.model import Model
 
-__all__ = ["IMPORTANCE_KINDS", "importances"]
+__all__ = ["IMPORTANCE_KINDS", "importances", "tree_importances"]
 
 IMPORTANCE_KINDS = ("gain", "cover", "split")
 
@@ -36,3 +36,19 @@ def importances(model: Model, kind: str = "gain") -> NDArray[np.float64]:
     weights = None if kind == "split" else getattr(forest, kind)[split]
     total = np.bincount(forest.feature[split], weights, minlength=model.schema.n_features)
     return total.astype(np.float64)
+
+
+def tree_importances(model: Model) -> NDArray[np.float64]:
+    """Return the share of each feature in the gains of each tree, shape (n_trees, n_features).
+
+    All 0 for trees that split nothing.
+    """
+    forest, n_features = model.forest, model.schema.n_features
+    split = forest.is_split
+    tree = np.repeat(np.arange(model.n_trees), np.diff(forest.tree_start))
+    place = tree[split] * n_features + forest.feature[split]
+    total_gain = np.bincount(place, forest.gain[split], minlength=model.n_trees * n_features)
+    gain = total_gain.astype(np.float64).reshape(model.n_trees, n_features)
+    total = gain.sum(axis=1, keepdims=True)
+    shares: NDArray[np.float64] = np.divide(gain, total, out=np.zeros_like(gain), where=total > 0)
+    return shares

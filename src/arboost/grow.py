@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from arboost.model import Forest
 if TYPE_CHECKING:
     from arboost.binning import Binned
 
-__all__ = ["TreeParams", "grown_forest", "make_grower", "thresholds"]
+__all__ = ["TreeParams", "grown_forest", "make_grower", "restore_trees", "thresholds"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,9 +82,7 @@ def make_grower(
     return core.Grower(binned.codes, width, core_params, rows, workspace)
 
 
-def grown_forest(
-    grower: core.Grower, binned: Binned, outputs: Sequence[int], width: int
-) -> Forest:
+def grown_forest(grower: core.Grower, binned: Binned, outputs: Sequence[int], width: int) -> Forest:
     """Return the grower's trees, with the values that splits compare with instead of bins.
 
     Parameters
@@ -112,6 +110,14 @@ def grown_forest(
         level_set=trees["set"],
         level_sets=trees["sets"],
     )
+
+
+def restore_trees(grower: core.Grower, binned: Binned, trees: Mapping[str, NDArray[Any]]) -> None:
+    """Give a grower trees back that it once gave; raise ValueError where they are of other bins."""
+    n_bins = np.array([len(edges) + 1 for edges in binned.edges])
+    if (trees["bin"] >= n_bins[trees["feature"]]).any():
+        raise ValueError("a split after an unknown bin")
+    grower.restore(dict(trees))
 
 
 def thresholds(

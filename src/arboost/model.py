@@ -20,9 +20,18 @@ from numpy.typing import DTypeLike, NDArray
 from arboost.ingest import Schema
 from arboost.links import LINKS
 
-__all__ = ["ALL_DTYPES", "CLASS_LINKS", "FOREST_DTYPES", "SET_DTYPES", "Forest", "Model"]
+__all__ = [
+    "ALL_DTYPES",
+    "CLASS_LINKS",
+    "COMBINATIONS",
+    "FOREST_DTYPES",
+    "SET_DTYPES",
+    "Forest",
+    "Model",
+]
 
 CLASS_LINKS = ("logistic", "logistic_of_double", "softmax")  # those that give probabilities
+COMBINATIONS = ("sum", "median")
 
 FOREST_DTYPES: Mapping[str, np.dtype[Any]] = {
     "tree_start": np.dtype(np.int64),
@@ -146,6 +155,19 @@ class Forest:
         }
         return type(self)(**{name: getattr(self, name)[:end] for name, end in ends.items()})
 
+    def only(self, tree: int) -> Self:
+        """Return a forest of one of the trees."""
+        ends = self.tree_start[tree : tree + 2]
+        of_tree = slice(*ends)
+        arrays = {name: getattr(self, name)[of_tree] for name in ALL_DTYPES}
+        sets = self.level_set[of_tree]
+        first = int(sets[sets >= 0].min(initial=len(self.level_sets)))
+        arrays["tree_start"] = ends - ends[0]
+        arrays["output"] = self.output[tree : tree + 1]
+        arrays["level_set"] = np.where(sets >= 0, sets - first, -1)
+        arrays["level_sets"] = self.level_sets[first : first + np.count_nonzero(sets >= 0)]
+        return type(self)(**arrays)
+
     def joined(self, other: Forest) -> Self:
         """Return a forest of these trees and then those of another with leaves as wide."""
         arrays = {
@@ -219,7 +241,7 @@ class Forest:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Model:
-    """A fitted ensemble: raw score = base_score + sum of the trees, then a link.
+    """A fitted ensemble: raw score = base_score + sum or median of the trees, then a link.
 
     Attributes
     ----------
@@ -236,6 +258,12 @@ class Model:
         Parameters of the fit that can change the model. A custom loss or metric is there by its
         name alone, as ``{"custom": name}``.
     kind : {"regressor", "classifier"}
+    combine : {"sum", "median"}
+        With "median" the trees of a regressor of one output vote with weights: the score is the
+        smallest of their values at which the weights, cumulated in the order of the values, reach
+        half of their total.
+    tree_weights : float64 array of shape (n_trees,)
+        Weights of the trees in the median; empty for a sum.
     """
 
     forest: Forest
@@ -246,9 +274,12 @@ class Model:
     trees_per_round: int
     params: dict[str, Any]
     kind: str
+    combine: str = "sum"
+    tree_weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "base_score", _frozen(self.base_score, np.float64))
+        for name in ("base_score", "tree_weights"):
+            object.__setattr__(self, name, _frozen(getattr(self, name), np.float64))
         if self.classes is not None:
             object.__setattr__(self, "classes", _frozen(self.classes, self.classes.dtype))
 
@@ -282,7 +313,9 @@ class Model:
                 f"rounds={rounds} is not allowed: the model has {self.n_rounds} rounds. "
                 f"Use a number from 0 to {self.n_rounds}."
             )
-        return replace(self, forest=self.forest.first(rounds * self.trees_per_round))
+        n_trees = rounds * self.trees_per_round
+        weights = self.tree_weights[:n_trees]  # of a sum there are none
+        return replace(self, forest=self.forest.first(n_trees), tree_weights=weights)
 
     def fields(self) -> dict[str, Any]:
         """Return the fields by name, as the constructor takes them."""
@@ -303,6 +336,7 @@ class Model:
             _require(len(names) == self.schema.n_features, f"{len(names)} feature names")
             _require(len(set(names)) == len(names), "two features of one name")
         self._validate_answer()
+        self._validate_combination()
 
     def _validate_answer(self) -> None:
         _require(self.link in LINKS, f"the link {self.link!r}")
@@ -313,3 +347,17 @@ class Model:
             columns = self.n_outputs if self.link == "softmax" else 2
             _require(self.classes.shape == (columns,), f"{len(self.classes)} classes")
             _require(self.link == "softmax" or self.n_outputs == 1, "link and outputs")
+
+    def _validate_combination(self) -> None:
+        _require(self.combine in COMBINATIONS, f"the combination {self.combine!r}")
+        weights = self.tree_weights
+        expected = self.n_trees if self.combine == "median" else 0
+        _require(weights.shape == (expected,), f"tree weights of shape {weights.shape}")
+        if self.combine == "median":
+            _require(self.link == "identity", f"a median with the link {self.link!r}")
+            _require(self.n_outputs == 1, f"a median of {self.n_outputs} outputs")
+            _require(self.trees_per_round == 1, "a median with several trees per round")
+            _require(np.all(np.isfinite(weights)), "a tree weight that is not finite")
+            _require(np.all(weights >= 0), "a negative tree weight")
+            # Then every truncated model has a tree with a vote, too.
+            _require(np.all(weights[:1] > 0), "a first tree without weight")

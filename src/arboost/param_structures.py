@@ -17,6 +17,7 @@ __all__ = [
     "CategoricalFeatures",
     "ClassWeight",
     "InteractionConstraints",
+    "Learner",
     "LossChoice",
     "Metrics",
     "Missing",
@@ -47,6 +48,26 @@ class LossChoice(Choice):
     def record(self, value: Any) -> Any:
         """Return the word, or the name of a custom loss in a form that no word has."""
         return value if isinstance(value, str) else {"custom": str(value.name)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learner(Param):
+    """An estimator of scikit-learn's kind, or None; model files keep the name of its class."""
+
+    type_name: ClassVar[str] = "estimator or None"
+    annotation: ClassVar[str] = "Any"
+    allowed: ClassVar[str] = "an estimator with the methods fit and predict, or None"
+
+    def check(self, value: object) -> Any:
+        """Return the estimator, which nothing here changes."""
+        methods = [callable(getattr(value, name, None)) for name in ("fit", "predict")]
+        if value is not None and (isinstance(value, type) or not all(methods)):
+            raise TypeError(self.message(value))
+        return value
+
+    def record(self, value: Any) -> Any:
+        """Return the name of its class, in a form that no word has."""
+        return None if value is None else {"custom": type(value).__name__}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,14 @@
 """Model + table -> raw scores -> link -> answer.
 
 Raw scores are float64 of shape (n_rows, n_outputs): the base score plus the trees in their order,
-so they depend neither on the number of threads nor on which rows are predicted together.
+or plus their weighted median. They depend neither on the number of threads nor on which rows are
+predicted together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +27,7 @@ __all__ = [
     "raw_scores",
     "staged_raw_scores",
     "table_scores",
+    "tree_values",
 ]
 
 
@@ -59,14 +62,35 @@ def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64
 
 def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
     """Return the raw scores of the rows of a table that has the columns of the model's schema."""
+    if model.combine == "median":
+        return _median_scores(model, table, model.n_trees, n_threads)
     scores = _start(model, table)
     _add_trees(model, table, scores, range(model.n_trees), n_threads)
     return scores
 
 
+def tree_values(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
+    """Return what each tree says of the rows of a table, shape (n_rows, n_trees)."""
+    values = np.zeros((table.n_rows, model.n_trees))
+    forest = replace(model.forest, output=np.arange(model.n_trees, dtype=np.int32))
+    core.traverse(
+        columns=table.columns,
+        forest=forest,
+        out=values,
+        tree_begin=0,
+        tree_end=model.n_trees,
+        n_threads=n_threads,
+    )
+    return values
+
+
 def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[NDArray[np.float64]]:
     """Yield the raw scores after each round, each in an array of its own."""
     table = _read(model, X)
+    if model.combine == "median":
+        for n_trees in range(1, model.n_trees + 1):
+            yield _median_scores(model, table, n_trees, n_threads)
+        return
     scores = _start(model, table)
     for first in range(0, model.n_trees, model.trees_per_round):
         _add_trees(model, table, scores, range(first, first + model.trees_per_round), n_threads)
@@ -119,3 +143,17 @@ def _add_trees(
         tree_end=trees.stop,
         n_threads=n_threads,
     )
+
+
+def _median_scores(model: Model, table: Table, n_trees: int, n_threads: int) -> NDArray[np.float64]:
+    scores = _start(model, table)
+    if n_trees:
+        core.traverse_median(
+            columns=table.columns,
+            forest=model.forest,
+            weights=model.tree_weights,
+            out=scores,
+            tree_end=n_trees,
+            n_threads=n_threads,
+        )
+    return scores

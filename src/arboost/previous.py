@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from arboost.model import Model
 from arboost.serve import load
 
-__all__ = ["check_continues", "continued_seed", "previous_model"]
+__all__ = ["check_continues", "previous_model"]
 
 
 def previous_model(init_model: object) -> Model:
@@ -59,17 +57,6 @@ def check_continues(
                 f"{name}={params[name]!r} is not allowed: init_model was fitted with "
                 f"{name}={was!r}, and all rounds of a model must be alike. Make the two equal."
             )
-
-
-def continued_seed(seed: int, n_rounds: int) -> int:
-    """Return a seed for further rounds, so that they do not repeat the choices of the first.
-
-    Examples
-    --------
-    >>> continued_seed(7, 0) == continued_seed(7, 10)
-    False
-    """
-    return int(np.random.SeedSequence([seed, n_rounds]).generate_state(1)[0])
 
 
 def _check_loss(model: Model, loss: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from arboost.dropout import Dropout
 from arboost.grow import TreeParams
 from arboost.losses import Loss, Target
 from arboost.metrics import Metric
-from arboost.model import Forest
 from arboost.monitor import Results
 from arboost.resume import Resumable
 from arboost.sampling import RowSampling
@@ -25,6 +24,7 @@ __all__ = [
     "EvaluationSet",
     "Fitted",
     "Measured",
+    "OutOfBag",
     "Recipe",
     "Rounds",
     "Scores",
@@ -126,34 +126,57 @@ class EvaluationSet:
 
 
 @dataclass(frozen=True)
+class OutOfBag:
+    """What learners say of the rows that they did not draw.
+
+    Attributes
+    ----------
+    scores : float64 array of shape (n_rows, n_outputs)
+        Of each row by those learners alone; NaN where all have drawn it.
+    score : float
+        How good they are, over the rows that have some: accuracy, or R^2.
+    """
+
+    scores: Scores
+    score: float
+
+
+@dataclass(frozen=True)
 class Fitted:
     """What a fit leaves.
 
     Attributes
     ----------
-    forest : Forest
-        The trees.
+    forest : Forest, or tuple of estimators
+        The trees; or the members of an ensemble of other learners.
     base_score : float64 array of shape (n_outputs,)
         The scores that they add to.
     tree_weights : float64 array of shape (n_trees,), or None
         Where the trees' weighted median is the answer: their weights.
-    facts : mapping of str to array
+    facts : mapping of str to float64 array of shape (n_rounds,)
         What is known of each round, by name, for algorithms that tell.
+    out_of_bag : OutOfBag or None
     """
 
-    forest: Forest
+    forest: Any
     base_score: Scores
     tree_weights: NDArray[np.float64] | None = None
     facts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    out_of_bag: OutOfBag | None = None
 
 
 class Measured(Protocol):
     """Rows with a name and a target, such as an `EvaluationSet`."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What results call it."""
+        ...
+
     @property
-    def target(self) -> Target: ...
+    def target(self) -> Target:
+        """What is to be predicted."""
+        ...
 
 
 class Rounds(Resumable, Protocol):
@@ -167,10 +190,21 @@ class Rounds(Resumable, Protocol):
 
     ended: str | None
 
-    def run_round(self) -> None: ...
-    def results(self, metrics: Sequence[Metric]) -> Results: ...
-    def fitted(self, weights: NDArray[np.float64]) -> Fitted: ...
-    def digests(self) -> dict[str, str]: ...
+    def run_round(self) -> None:
+        """Make one more round, or find that none can be made."""
+        ...
+
+    def results(self, metrics: Sequence[Metric]) -> Results:
+        """Return the metrics of every evaluation set after the rounds so far."""
+        ...
+
+    def fitted(self, weights: NDArray[np.float64]) -> Fitted:
+        """Return the first rounds, each times its weight."""
+        ...
+
+    def digests(self) -> dict[str, str]:
+        """Return fingerprints of the data that the fit was given, by what they are of."""
+        ...
 
 
 def results_of(

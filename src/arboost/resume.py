@@ -35,14 +35,22 @@ _FREE = ("n_estimators", "max_time", "n_jobs", "verbose")
 
 
 class Resumable(Protocol):
-    """What is kept: a fit between two rounds."""
+    """What is kept: a fit between two rounds, of which it has made `n_rounds`."""
 
     n_rounds: int
 
     @property
-    def weights(self) -> Weights: ...
-    def state(self) -> dict[str, NDArray[Any]]: ...
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None: ...
+    def weights(self) -> Weights:
+        """What each round is multiplied by."""
+        ...
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that the next round depends on, apart from what the fit was given."""
+        ...
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go back to a state; the next round is then what it would have been."""
+        ...
 
 
 class Keeper:

@@ -25,13 +25,14 @@ __all__ = ["FORMAT", "from_bytes", "read_model", "to_bytes", "write_model"]
 FORMAT = Format(
     what="model",
     magic=b"\x91ARB\r\n\x1a\n",
-    version=2,
-    oldest_reader=2,
+    version=3,
+    oldest_reader=3,
     source="Give the path of a file that `save` wrote.",
     remedy="Save or copy it again.",
 )
-# Version 2 added sets of levels, and what a schema says of columns beside their names. A model
-# without any of it is as it was, and readable by all.
+# Version 2 added sets of levels, and what a schema says of columns beside their names; version 3
+# medians. A model has the lowest version that has all it needs, and is readable since then.
+_OF_COLUMNS = replace(FORMAT, version=2, oldest_reader=2)
 _PLAIN = replace(FORMAT, version=1, oldest_reader=1)
 _PLAIN_SCHEMA = {"names", "n_features"}
 
@@ -47,8 +48,12 @@ def to_bytes(model: Model) -> bytes:
     header = {name: getattr(model, name) for name in _MODEL_FIELDS}
     header["schema"] = _describe_schema(model.schema, arrays)
     header["classes"] = _describe_classes(model.classes, arrays)
+    if model.combine != "sum":
+        header["combine"] = model.combine
+        arrays["tree_weights"] = model.tree_weights
+        return pack(FORMAT, header, arrays)
     is_plain = not model.forest.has_sets and header["schema"].keys() == _PLAIN_SCHEMA
-    return pack(_PLAIN if is_plain else FORMAT, header, arrays)
+    return pack(_PLAIN if is_plain else _OF_COLUMNS, header, arrays)
 
 
 def from_bytes(data: bytes, name: str = "the data") -> Model:
@@ -93,22 +98,26 @@ def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Mod
     for name, dtype in dtypes.items():
         if arrays[name].dtype != dtype:
             raise ValueError(f"{name} of type {arrays[name].dtype}")
-    if arrays["base_score"].dtype != np.float64:
-        raise ValueError(f"base_score of type {arrays['base_score'].dtype}")
     values = {name: header[name] for name in _MODEL_FIELDS}
+    values["combine"] = header.get("combine", "sum")
+    scores = ["base_score"] if values["combine"] == "sum" else ["base_score", "tree_weights"]
+    for name in scores:
+        if arrays[name].dtype != np.float64:
+            raise ValueError(f"{name} of type {arrays[name].dtype}")
     for name, expected in (
         ("kind", str),
         ("link", str),
         ("trees_per_round", int),
         ("params", dict),
+        ("combine", str),
     ):
         if type(values[name]) is not expected:
             raise TypeError(f"{name}={values[name]!r}")
     return Model(
         forest=Forest(**{name: arrays[name] for name in dtypes}),
         schema=_read_schema(header["schema"], arrays),
-        base_score=arrays["base_score"],
         classes=_read_classes(header["classes"], arrays),
+        **{name: arrays[name] for name in scores},
         **values,
     )
 

@@ -89,7 +89,10 @@ class Predictor(Model):
     def __repr__(self) -> str:
         columns = self.schema.n_features
         plural = "" if columns == 1 else "s"
-        return f"Predictor({self.kind}, {columns} feature{plural}, {self.n_trees} trees)"
+        trees = (
+            f"{self.n_trees} trees" if self.combine == "sum" else f"median of {self.n_trees} trees"
+        )
+        return f"Predictor({self.kind}, {columns} feature{plural}, {trees})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The bytes of the model file are checked when they are read, unlike pickled arrays.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -22,10 +22,10 @@ from arboost.losses.custom import FromFunctions
 from arboost.metrics import Metric, find_all
 from arboost.model import Forest, Model
 from arboost.monitor import Monitor, Round, check_callbacks
-from arboost.previous import continued_seed
 from arboost.progress import Bar
-from arboost.recipe import EvaluationSet, Fitted, Recipe, TrainingSet
+from arboost.recipe import EvaluationSet, Fitted, OutOfBag, Recipe, Rounds, TrainingSet
 from arboost.resume import Keeper, fingerprint
+from arboost.reweighting import WeightRecipe
 from arboost.validation import Split, folds, split
 
 __all__ = [
@@ -48,7 +48,9 @@ class Job:
 
     Attributes
     ----------
-    recipe : Recipe
+    recipe : Recipe or WeightRecipe
+    rounds : callable
+        Starts a fit by the recipe, as the class `Training` does.
     params : dict
         Checked parameters.
     record : dict
@@ -64,10 +66,11 @@ class Job:
     checkpoint : path, Checkpoint or None
     """
 
-    recipe: Recipe
+    recipe: Recipe | WeightRecipe
     params: dict[str, Any]
     record: dict[str, Any]
     train: Part
+    rounds: Callable[..., Rounds] = Training
     validation: Part | None = None
     search: tuple[Split, ...] = ()
     old: Model | None = None
@@ -77,7 +80,11 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a fit leaves: the trees with what they need to answer, and what was seen on the way."""
+    """What a fit leaves: the trees with what they need to answer, and what was seen on the way.
+
+    The fields that `Fitted` has, too, are as there. Where learners are no trees, ``model`` is the
+    whole of what answers.
+    """
 
     forest: Forest
     base_score: NDArray[np.float64]
@@ -87,6 +94,10 @@ class Outcome:
     best_score: float | None = None
     history: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     stop_reason: str | None = None
+    tree_weights: NDArray[np.float64] | None = None
+    facts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    out_of_bag: OutOfBag | None = None
+    model: Any = None
 
     @classmethod
     def of_one_class(cls) -> Self:
@@ -164,9 +175,7 @@ class _Fit:
         metrics: tuple[Metric, ...] = ()
         if sets[0][1]:
             metrics = find_metrics(params["eval_metric"], recipe.loss, n_threads)
-        seed = params["random_state"]
         if old is not None:
-            seed = continued_seed(seed, old.n_rounds)
             sets = [(replace(data, first_round=old.n_rounds), others) for data, others in sets]
         with Bar(recipe.n_estimators, label, visible=params["verbose"] > 0) as bar:
             monitor = Monitor(
@@ -180,7 +189,13 @@ class _Fit:
             )
             workspace = core.Workspace() if len(sets) > 1 else None
             trainings = [
-                Training(recipe, *one, n_threads=n_threads, seed=seed, workspace=workspace)
+                self.job.rounds(
+                    recipe,
+                    *one,
+                    n_threads=n_threads,
+                    seed=params["random_state"],
+                    workspace=workspace,
+                )
                 for one in sets
             ]
             describe = lambda: fingerprint(self.job.record, trainings[0].digests())  # noqa: E731
@@ -298,8 +313,11 @@ def _check_dataset(data: Dataset, params: dict[str, Any]) -> None:
 
 def _outcome(job: Job, fitted: Fitted, monitor: Monitor) -> Outcome:
     forest, base_score, best = fitted.forest, fitted.base_score, monitor.best_index
+    tree_weights = fitted.tree_weights
     if job.old is not None:
         forest, base_score = job.old.forest.joined(forest), job.old.base_score
+        if tree_weights is not None:
+            tree_weights = np.append(job.old.tree_weights, tree_weights)
         best = None if best is None else job.old.n_rounds + best
     return Outcome(
         forest=forest,
@@ -310,4 +328,16 @@ def _outcome(job: Job, fitted: Fitted, monitor: Monitor) -> Outcome:
         best_score=monitor.best_score,
         history=monitor.history,
         stop_reason=monitor.stop_reason,
+        tree_weights=tree_weights,
+        facts=fitted.facts,
+        out_of_bag=None if fitted.out_of_bag is None else spread(fitted.out_of_bag, job.train),
     )
+
+
+def spread(found: OutOfBag, part: Part) -> OutOfBag:
+    """Return scores out of bag for all rows that fit was given; NaN for those it left out."""
+    if part.rows is None:
+        return found
+    scores = np.full((part.source.n_rows, found.scores.shape[1]), np.nan)
+    scores[part.rows] = found.scores
+    return replace(found, scores=scores)

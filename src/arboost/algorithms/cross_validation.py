@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from arboost import automatic, validation
+from arboost import validation
 from arboost.backend import core, threads
 from arboost.binning import Binned
-from arboost.ensemble import Training, mean_of_fits, train_together
-from arboost.estimator import Task, TreeEnsemble
+from arboost.ensemble import mean_of_fits, train_together
+from arboost.estimator import TreeEnsemble
 from arboost.inputs import (
     VALIDATION,
     Part,
@@ -36,7 +36,9 @@ from arboost.inputs import (
 from arboost.metrics import Metric
 from arboost.monitor import Monitor, Results, Round
 from arboost.progress import Bar
-from arboost.recipe import Fitted, Recipe
+from arboost.recipe import Fitted, Recipe, Rounds
+from arboost.reweighting import WeightRecipe
+from arboost.task import Task
 from arboost.trainer import Outcome, bin_part, find_metrics, groups_of, watchers
 from arboost.validation import Split
 
@@ -199,13 +201,13 @@ class _Plan:
     params: dict[str, Any]
     rows: Rows
     task: Task
-    recipe: Recipe
+    recipe: Recipe | WeightRecipe
     metrics: tuple[Metric, ...]
     n_threads: int
 
 
 def _plan(estimator: TreeEnsemble, params: dict[str, Any], rows: Rows, metrics: object) -> _Plan:
-    params = automatic.resolve(params, len(rows.y), has_validation=True)
+    params = estimator._resolve(params, len(rows.y), has_validation=True)
     n_threads = threads(params["n_jobs"])
     task = estimator._task(rows.y, None)
     if task.is_constant:
@@ -249,7 +251,7 @@ def _bins(plan: _Plan) -> Binned:
     return bin_part(Part(plan.rows.source, plan.rows.kept, target), plan.params, plan.n_threads)
 
 
-def _training(plan: _Plan, binned: Binned, split: Split, workspace: core.Workspace) -> Training:
+def _training(plan: _Plan, binned: Binned, split: Split, workspace: core.Workspace) -> Rounds:
     """Return the fit of one fold, on its rows of the codes that all folds share."""
     train, _ = split
     y, weight = plan.task.y, plan.rows.weight
@@ -263,7 +265,8 @@ def _training(plan: _Plan, binned: Binned, split: Split, workspace: core.Workspa
     factors = plan.estimator._factors(plan.params, replace(plan.task, y=y[train]), weight_of(train))
     whole = Part(plan.rows.source, None, weighted_target(y, weight, factors))
     data, evaluations = fold_sets(whole, binned, split, plan.n_threads)
-    return Training(
+    start = plan.estimator._rounds(None)
+    return start(
         plan.recipe,
         data,
         evaluations,
@@ -300,6 +303,9 @@ def _model(
         best_score=curves[plan.metrics[0].name][monitor.best_index],
         history={VALIDATION: curves},
         stop_reason=monitor.stop_reason,
+        tree_weights=fitted.tree_weights,
+        facts=fitted.facts,
+        out_of_bag=fitted.out_of_bag,
     )
     model._keep(outcome, plan.rows.schema, plan.task, model._record(plan.params))
     return model

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arboost.backend import core
 from arboost.losses.base import Floats, Loss, Target, limited
 
-__all__ = ["Exponential", "Logistic", "Softmax"]
+__all__ = ["ClassExponential", "Exponential", "Logistic", "Softmax"]
 
 # Log-odds of a class that no row, or every row, belongs to would be infinite; this far out a
 # probability differs from 0 or 1 by less than a double can show.
@@ -82,6 +83,31 @@ class Exponential(Loss):
         class. The Newton step is its tangent, tanh of it, and never longer than 1.
         """
         return _newton(sums_g, sums_h)
+
+
+@dataclass(frozen=True)
+class ClassExponential(Loss):
+    """e^(-F_y) for y in {0 .. K-1} and scores whose sum is 0: SAMME's loss.
+
+    It rates scores; no gradient boosting follows it, so it has neither gradients nor start.
+    """
+
+    n_classes: int
+
+    name = "exponential"
+    link = "softmax"
+
+    @property
+    def n_outputs(self) -> int:
+        """One for each class."""
+        return self.n_classes
+
+    def value(self, target: Target, scores: Floats, n_threads: int) -> float:
+        """The weighted mean loss. It does not depend on the number of threads."""
+        unused = np.empty(len(target.y))
+        log_loss, _ = core.class_distribution(target.y, target.weight, scores, unused, n_threads)
+        with np.errstate(over="ignore"):
+            return float(np.exp(log_loss))
 
 
 def _log_odds(target: Target) -> float:

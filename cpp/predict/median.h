@@ -1,0 +1,34 @@
+// Values and weights -> weighted median of each row; trees, weights and a table -> the same.
+//
+// The weighted median of a row is its smallest value at which the weights, cumulated in the order
+// of the values (of equal ones the first comes first), reach half of their total. Values that are
+// not numbers are left out; a row without any has the median NaN.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "parallel.h"
+#include "predict/traverse.h"  // Forest
+#include "table.h"
+
+namespace arboost {
+
+// Values of row i at data + i * row_stride, one every column_stride.
+struct ValueRows {
+  const double* data;
+  std::size_t n_rows;
+  std::ptrdiff_t row_stride, column_stride;
+};
+
+// out[row] = the median of as many values as there are weights.
+// Throws std::invalid_argument where there is no weight, or one that is negative or not finite.
+void weighted_median(const ValueRows& values, std::span<const double> weights, Team& team,
+                     double* out);
+
+// scores[row] += the median of what the first trees say, as many as there are weights. Memory is
+// needed for the values of a few rows at a time. Throws as `weighted_median` and `traverse` do.
+void traverse_median(const Columns& table, const Forest& forest, std::span<const double> weights,
+                     Team& team, double* scores);
+
+}  // namespace arboost

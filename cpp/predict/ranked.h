@@ -1,0 +1,16 @@
+// Medians of trees for many rows: leaves are ranked once, and rows are sorted by ranks.
+#pragma once
+
+#include <span>
+
+#include "parallel.h"
+#include "predict/traverse.h"  // Forest
+#include "table.h"
+
+namespace arboost {
+
+// As `traverse_median`, whose checks of the weights and of the width it leaves to its caller.
+void ranked_median(const Columns& table, const Forest& forest, std::span<const double> weights,
+                   Team& team, double* scores);
+
+}  // namespace arboost

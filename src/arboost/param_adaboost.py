@@ -1,0 +1,143 @@
+"""The parameters of AdaBoost; those that it shares with other ensembles come from params.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from arboost.param_kinds import Choice, Flag, Integer, Param, Real, by_name
+from arboost.param_structures import Learner
+from arboost.params import BOOSTED_CLASSIFIER, PARAMS
+
+__all__ = ["ADABOOST_CLASSIFIER", "ADABOOST_REGRESSOR", "ENGINE_ONLY"]
+
+# They say how trees of the engine are grown, and have no meaning for other learners.
+ENGINE_ONLY = (
+    "max_depth",
+    "max_leaves",
+    "min_samples_leaf",
+    "tree_method",
+    "max_bins",
+    "bundling",
+    "categorical_features",
+    "missing",
+)
+
+_SHARED = (
+    "max_leaves",
+    "min_samples_leaf",
+    "max_bins",
+    "bundling",
+    "categorical_features",
+    "missing",
+    "n_iter_no_change",
+    "tol",
+    "validation_fraction",
+    "validation_split",
+    "max_time",
+    "n_jobs",
+    "random_state",
+    "verbose",
+)
+
+
+def _table(max_depth: int, metric: str, resampled: str, *own: Param) -> dict[str, Param]:
+    return {name: PARAMS[name] for name in _SHARED} | by_name(
+        Learner(
+            name="estimator",
+            default=None,
+            text="What learns in each round: None for the engine's own trees, or any estimator of "
+            "scikit-learn's kind, which is cloned.",
+            advice="Use estimator=None for trees of the engine.",
+        ),
+        Integer(
+            name="n_estimators",
+            default=50,
+            low=1,
+            text="Number of learners; fewer where learning ends by itself or early stopping does.",
+        ),
+        Real(
+            name="learning_rate",
+            default=1.0,
+            low=0.0,
+            low_open=True,
+            text="Factor on the weight of every learner: smaller needs more of them.",
+            advice="Use learning_rate=1.0 for steps in full.",
+        ),
+        Integer(
+            name="max_depth",
+            default=max_depth,
+            low=1,
+            optional=True,
+            text="Largest number of splits between the root of a tree and a leaf; None sets no "
+            "limit. 1 is a stump.",
+            advice="Use max_depth=None for no limit.",
+        ),
+        Choice(
+            name="tree_method",
+            default="hist",
+            options=("hist", "exact"),
+            text="Where splits are looked for: between the bins of a histogram, or between all "
+            "distinct values.",
+        ),
+        Flag(
+            name="resample",
+            default=False,
+            text="Whether each learner gets rows that are drawn by their weights, with "
+            f"replacement, instead of the weights themselves; {resampled}.",
+        ),
+        Integer(
+            name="max_restarts",
+            default=10,
+            low=0,
+            text="With resample=True: how often the rows of a round are drawn again after a "
+            "learner that is no better than chance.",
+        ),
+        Flag(
+            name="oob_score",
+            default=False,
+            text="Whether training rows are scored by the learners that did not draw them; needs "
+            "resample=True.",
+        ),
+        Flag(
+            name="warm_start",
+            default=False,
+            text="Whether a second call of fit keeps the learners of the first and adds those that "
+            "n_estimators asks for beyond them.",
+        ),
+        replace(
+            PARAMS["eval_metric"],
+            text="What is measured on the validation data after each round, the first of several "
+            f"for early stopping; None is {metric}.",
+            advice=f"Use eval_metric=None for {metric}.",
+        ),
+        *own,
+    )
+
+
+ADABOOST_CLASSIFIER: dict[str, Any] = _table(
+    1,
+    "error",
+    "for learners that take no weights",
+    Choice(
+        name="algorithm",
+        default="discrete",
+        options=("discrete", "real", "gentle"),
+        text="What a learner adds to the scores: its vote, weighed by its error (SAMME for more "
+        "than two classes); half the log-odds of its class probabilities; or their difference.",
+    ),
+    BOOSTED_CLASSIFIER["class_weight"],
+)
+
+ADABOOST_REGRESSOR: dict[str, Any] = _table(
+    3,
+    "squared_error",
+    "for learners that take no weights, and as Drucker published it",
+    Choice(
+        name="loss",
+        default="linear",
+        options=("linear", "square", "exponential"),
+        text="Loss of a row from its error d, a share of the largest error of all rows: d, d^2, or "
+        "1 - exp(-d).",
+    ),
+)

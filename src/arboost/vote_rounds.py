@@ -1,0 +1,141 @@
+"""AdaBoost of classes, round by round: learners vote, and votes make scores.
+
+The distribution of the rows is a function of the scores (lemma 1 of every proof: D ~ exp(-m)), so
+scores are all there is to keep, and nothing drifts from round to round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.learners import Learners
+from arboost.losses.base import Floats
+from arboost.metrics import Metric
+from arboost.monitor import Results
+from arboost.recipe import Scores, results_of
+from arboost.reweighting import Reweighting, Started, Watched, WeightRecipe
+from arboost.schemes import Votes
+
+__all__ = ["VoteRounds"]
+
+
+class VoteRounds(Reweighting):
+    """A fit of `Votes` between two rounds."""
+
+    fact_names = ("error", "weight", "normalizer", "loss", "training_error", "vote_range")
+
+    def __init__(
+        self,
+        recipe: WeightRecipe,
+        learners: Learners,
+        data: Started,
+        evaluations: Sequence[Watched] = (),
+        *,
+        first_round: int = 0,
+        n_threads: int,
+        seed: int,
+    ) -> None:
+        super().__init__(
+            recipe,
+            learners,
+            data,
+            evaluations,
+            first_round=first_round,
+            n_threads=n_threads,
+            seed=seed,
+        )
+        assert isinstance(recipe.scheme, Votes)
+        self.scheme = recipe.scheme
+        self.scores = self._start(data)
+        self.evaluation_scores = [self._start(part) for part in evaluations]
+        self._log_loss, _ = self._weigh()
+
+    def run_round(self) -> None:
+        """Make one more learner, or find that there is none."""
+        super().run_round()
+        if self.ended is not None and self.first_round + self.n_rounds == 0:
+            raise ValueError(
+                "the first learner is worse than random, or no better: it is wrong on "
+                f"{1 - 1 / self.scheme.n_classes:.0%} of the rows' weight or more, so that there "
+                "is nothing to boost. Use a stronger learner (a larger max_depth), other features, "
+                "or resample=True."
+            )
+
+    def results(self, metrics: Sequence[Metric]) -> Results:
+        """Return the metrics of every evaluation set at the scores so far."""
+        return results_of(self.evaluations, self.evaluation_scores, metrics)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that the next round depends on, apart from what the fit was given."""
+        scores = {f"scores_{i}": one for i, one in enumerate(self._all_scores())}
+        return super().state() | scores
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go back to a state; the next round is then what it would have been."""
+        super().restore(state)
+        for i, scores in enumerate(self._all_scores()):
+            scores[:] = state[f"scores_{i}"]
+        self._log_loss, _ = self._weigh()
+
+    def _all_scores(self) -> list[Scores]:
+        return [self.scores, *self.evaluation_scores]
+
+    def _start(self, part: Started) -> Scores:
+        if part.start is not None:
+            return part.start.copy()
+        return np.zeros((len(part.target.y), self.scheme.loss.n_outputs))
+
+    def _weigh(self) -> tuple[float, float]:
+        """Take the distribution of the rows from their scores; return log loss and error."""
+        y, weight = self.target.y, self.target.weight
+        log_loss, error = core.class_distribution(
+            y, weight, self.scores, self.distribution, self.n_threads
+        )
+        return log_loss, error
+
+    def _row_weights(self) -> Floats:
+        return self.distribution  # its mean is 1
+
+    def _error(self, votes: Floats) -> float:
+        return core.weighted_error(self.target.y, self.distribution, votes, self.n_threads)
+
+    def _keep(self, error: float, votes: Floats) -> None:
+        factor = self.scheme.weight(error, len(self.target.y))
+        self.learners.keep(factor)
+        self.scores += factor * votes
+        for part in range(len(self.evaluations)):
+            self.evaluation_scores[part] += factor * self.learners.votes(part)
+        before = self._log_loss
+        self._log_loss, training_error = self._weigh()
+        self._note(
+            error=error,
+            weight=factor,
+            normalizer=float(np.exp(self._log_loss - before)),
+            loss=float(np.exp(self._log_loss)),
+            training_error=training_error,
+            vote_range=factor * self.scheme.vote_range(votes),
+        )
+
+    def _median_weights(self, n_rounds: int) -> Floats | None:
+        return None
+
+    def _out_of_bag(self, n_rounds: int) -> Scores:
+        scores = np.full_like(self.scores, np.nan)
+        for rows, drawn in self._blocks(n_rounds):
+            of_block = np.zeros((len(rows), scores.shape[1]))
+            for index in range(n_rounds):
+                out = ~drawn[index]
+                if out.any():
+                    of_block[out] += self.learners.kept_votes(index, rows[out])
+            heard = ~drawn.all(axis=0)
+            scores[rows[heard]] = of_block[heard]
+        return scores
+
+    def _score(self, y: Floats, scores: Scores, weight: Floats | None) -> float:
+        weight = np.ones(len(y)) if weight is None else weight
+        return 1.0 - core.weighted_error(y, weight, scores, self.n_threads)
