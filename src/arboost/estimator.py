@@ -240,6 +240,7 @@ class TreeEnsemble(BaseEstimator):
             trees_per_round=outcome.trees_per_round,
             params=recorded,
             kind=task.kind,
+            **outcome.combination,
         )
         self.n_iter_ = self.model_.n_rounds
         self.best_iteration_ = outcome.best_index

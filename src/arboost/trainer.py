@@ -99,6 +99,13 @@ class Outcome:
     out_of_bag: OutOfBag | None = None
     model: Any = None
 
+    @property
+    def combination(self) -> dict[str, Any]:
+        """How the trees make one answer, in the fields of a model."""
+        if self.tree_weights is None:
+            return {}
+        return {"combine": "median", "tree_weights": self.tree_weights}
+
     @classmethod
     def of_one_class(cls) -> Self:
         """The model of a single class: a softmax over one score is a probability of exactly 1."""
