@@ -72,6 +72,13 @@ def generate(folder: Path, rows: int, features: int, test_rows: int = 100_000) -
     return _write(folder, X, y, rows)
 
 
+def numbers(folder: Path, rows: int, features: int, test_rows: int = 100_000) -> Path:
+    """Write a problem of regression: the same columns, and their log odds with noise of 1."""
+    X, _ = higgs_like(rows + test_rows, features)
+    noise = np.random.default_rng(SEED + 1).normal(size=len(X))
+    return _write(folder, X, _score(X) + noise, rows)
+
+
 def one_hot(
     folder: Path, rows: int, columns: int = 50, levels: int = 100, test_rows: int = 100_000
 ) -> Path:

@@ -24,6 +24,7 @@ FULL: dict[str, list[str]] = {
     "bench_sparse.py": [],
     "bench_custom_loss.py": [],
     "bench_cv.py": [],
+    "bench_adaboost.py": [],
     "bench_import.py": ["--build"],
     "bench_binning.py": [],
     "bench_kernels.py": [],
@@ -39,6 +40,7 @@ QUICK: dict[str, list[str]] = {
     "bench_sparse.py": TINY,
     "bench_custom_loss.py": TINY,
     "bench_cv.py": TINY,
+    "bench_adaboost.py": ["--rows", "4000", "--rounds", "10", "--few", "2", "--repeats", "1"],
     "bench_threads.py": TINY,
     "bench_import.py": ["--repeats", "2"],
 }

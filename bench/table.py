@@ -215,6 +215,18 @@ def _real_bars(figures: dict[str, Any]) -> Iterator[Bar]:
         yield Bar("real tables, faster than the fastest good peer", faster, 2.0, 4.0)
 
 
+def _adaboost_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    asked = {"stumps": (100.0, 300.0), "trees": (50.0, 150.0), "numbers": (30.0, 100.0)}
+    for name, (bar, moonshot) in asked.items():
+        fits = figures["contests"].get(name, {}).get("fits", {})
+        ours, theirs = fits.get("arboost"), fits.get("scikit-learn")
+        if ours is not None and theirs is not None:
+            faster = theirs["round_seconds"] / ours["round_seconds"]
+            predicts = theirs["predict_seconds"] / ours["predict_seconds"]
+            yield Bar(f"AdaBoost, {name}, a round faster than scikit-learn", faster, bar, moonshot)
+            yield Bar("its prediction", predicts, 5.0, 15.0)
+
+
 def _size_bars(figures: dict[str, Any]) -> Iterator[Bar]:
     if "arboost" in figures["import"]:
         seconds = figures["import"]["arboost"]["median"]
@@ -236,6 +248,7 @@ BARS = {
     "import": _size_bars,
     "sparse": _sparse_bars,
     "real": _real_bars,
+    "adaboost": _adaboost_bars,
 }
 
 

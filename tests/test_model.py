@@ -51,6 +51,9 @@ def model(**changes):
     return Model(**(fields | changes))
 
 
+MEDIAN = {"combine": "median", "tree_weights": np.array([2.0, 0.0, 1.5])}
+
+
 def changed(name, position, value):
     """The trees with one number replaced."""
     values = np.array((TREES | SETS)[name], dtype=ALL_DTYPES[name])
@@ -67,14 +70,15 @@ def test_valid():
 
 
 def test_frozen():
-    subject = model()
+    subject = model(**MEDIAN)
     with pytest.raises(dataclasses.FrozenInstanceError):
         subject.link = "softmax"
     for name in FOREST_DTYPES:  # there are no sets to write to
         with pytest.raises(ValueError, match="read-only"):
             getattr(subject.forest, name)[0] = 0
-    with pytest.raises(ValueError, match="read-only"):
-        subject.base_score[0] = 0
+    for scores in (subject.base_score, subject.tree_weights):
+        with pytest.raises(ValueError, match="read-only"):
+            scores[0] = 0
 
 
 def test_freezing_leaves_the_callers_arrays_alone():
@@ -159,6 +163,20 @@ def test_joined():
 )
 def test_links(changes):
     model(**changes).validate()
+
+
+def test_medians():
+    subject = model(**MEDIAN)
+    subject.validate()
+    assert model().combine == "sum"
+    assert model().tree_weights.shape == (0,)
+    for rounds in range(4):
+        shorter = subject.truncated(rounds)
+        shorter.validate()
+        assert (shorter.combine, shorter.n_trees) == ("median", rounds)
+        assert shorter.tree_weights.tolist() == [2.0, 0.0, 1.5][:rounds]
+    assert model().truncated(2).tree_weights.shape == (0,)
+    assert subject.fields().keys() >= MEDIAN.keys()
 
 
 @pytest.mark.parametrize("rounds", [-1, 4])
@@ -265,6 +283,19 @@ BROKEN_MODELS = {
     "unfinished": ({"trees_per_round": 2}, "an unfinished round"),
     "names": ({"schema": Schema(names=("a",), n_features=3)}, "1 feature names"),
     "equal": ({"schema": Schema(names=("a", "b", "a"), n_features=3)}, "two features of one name"),
+    "combination": ({"combine": "mean"}, "the combination 'mean'"),
+    "weighted sum": ({"tree_weights": np.ones(3)}, r"tree weights of shape \(3,\)"),
+    "no weights": ({"combine": "median"}, r"tree weights of shape \(0,\)"),
+    "a weight missing": (MEDIAN | {"tree_weights": np.ones(2)}, "tree weights of shape"),
+    "weights as a table": (MEDIAN | {"tree_weights": np.ones((3, 1))}, "tree weights of shape"),
+    "negative weight": (MEDIAN | {"tree_weights": np.array([1, -1, 1])}, "a negative tree weight"),
+    "endless weight": (MEDIAN | {"tree_weights": np.array([1, np.inf, 1])}, "weight .* not finite"),
+    "lost weight": (MEDIAN | {"tree_weights": np.array([1, 1, np.nan])}, "weight .* not finite"),
+    "no first weight": (MEDIAN | {"tree_weights": np.array([0, 1, 1])}, "first tree without"),
+    "link of a median": (MEDIAN | {"link": "exp"}, "a median with the link 'exp'"),
+    "outputs of a median": (MEDIAN | {"base_score": np.zeros(2)}, "a median of 2 outputs"),
+    "rounds of a median": (MEDIAN | {"trees_per_round": 3}, "several trees per round"),
+    "classes of a median": (MEDIAN | LOGISTIC | {"classes": np.arange(2)}, "the link 'logistic'"),
 }
 
 

@@ -185,6 +185,13 @@ def test_other_models_are_refused():
         plots.plot_margins(tree, X, Y)
 
 
+def test_a_model_without_rounds():
+    none = voter(vote_range_=np.empty(0))
+    for draw in (lambda: plots.plot_bound(none), lambda: plots.plot_margins(none, X, Y)):
+        with pytest.raises(ValueError, match="nothing to draw: the model has no rounds"):
+            draw()
+
+
 def test_without_matplotlib():
     program = """
 import sys
@@ -193,7 +200,7 @@ import numpy as np
 from types import SimpleNamespace
 import arboost
 assert "matplotlib" not in [name for name, module in sys.modules.items() if module]
-model = SimpleNamespace(training_error_bound_=np.ones(1))
+model = SimpleNamespace(training_error_bound_=np.ones(1), vote_range_=np.ones(1))
 try:
     arboost.plots.plot_bound(model)
 except ImportError as error:

@@ -12,10 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arboost import _core
-from leveled import table_of
-from reference import Settings
-from test_grow import TREE_ARRAYS, core_params, encode, wide_problem
-from test_sampling import gradients_of
 
 SIZES = [1, 2, 255, 256, 257, 8192, 8193, 30_000]
 
@@ -168,14 +164,155 @@ def test_sizes_that_do_not_fit_are_refused():
         _core.class_distribution(y[:0], None, scores[:0], out[:0], 1)
     with pytest.raises(ValueError, match="the scores have no column"):
         _core.class_distribution(y, None, np.zeros((10, 0)), out, 1)
-    with pytest.raises(ValueError, match="`out` is one of the arrays"):
+    with pytest.raises(ValueError, match="to be written is one of those"):
         _core.class_distribution(y, weight, scores, weight, 1)
     with pytest.raises(ValueError, match="scores has length 9, expected 10"):
         _core.weighted_error(y, weight, scores[:9], 1)
 
 
+KINDS = {
+    "linear": lambda d: d,
+    "square": np.square,
+    "exponential": lambda d: 1 - np.exp(-d),
+}
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def predicted(n, seed=0):
+    """A target, predictions, and a distribution some of which is 0: also where errors are large."""
+    rng = np.random.default_rng(seed)
+    y, prediction = rng.normal(size=n) * 5, rng.normal(size=n)
+    d = rng.exponential(size=n) * (np.abs(y - prediction) < 12) * (rng.random(n) < 0.9)
+    d[0] = 1
+    return y, prediction, d / d.sum()
+
+
+def losses_of(y, prediction, d, kind, n_threads=1):
+    out = np.full(len(y), np.nan)
+    return out, _core.r2_losses(y, prediction, d, kind, out, n_threads)
+
+
+@each_kind
+@pytest.mark.parametrize("n", SIZES)
+def test_losses_of_r2_are_shares_of_the_largest_error(n, kind):
+    y, prediction, d = predicted(n)
+    found, mean = losses_of(y, prediction, d, kind)
+    error = np.abs(y - prediction)
+    expected = KINDS[kind](np.minimum(error / error[d > 0].max(), 1))
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
+    assert mean == pytest.approx(d @ expected, rel=1e-12)
+    assert losses_of(y, prediction, 7 * d, kind)[1] == pytest.approx(mean, rel=1e-12)
+    assert found[d > 0].max() == pytest.approx(KINDS[kind](1.0))
+
+
+@each_kind
+def test_perfect_predictions_have_no_loss(kind):
+    y, _, d = predicted(300)
+    found, mean = losses_of(y, y, d, kind)
+    assert mean == 0
+    assert (found == 0).all()
+    prediction = np.where(d == 0, y + 9, y)  # an error that nobody counts
+    found, mean = losses_of(y, prediction, d, kind)
+    assert mean == 0
+    assert (found[d > 0] == 0).all()
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("log_beta", [0.0, -0.5, -40.0, 3.0])
+def test_rows_of_little_loss_lose_their_share(n, log_beta):
+    y, prediction, d = predicted(n)
+    losses, _ = losses_of(y, prediction, d, "linear")
+    expected = d * np.exp(log_beta * (1 - losses))
+    _core.r2_reweight(losses, log_beta, d, 1)
+    np.testing.assert_allclose(d, expected / expected.sum(), rtol=1e-12)
+    assert d.sum() == pytest.approx(1, rel=1e-12)
+
+
+def test_a_distribution_is_never_used_up():
+    """e^-300 of each row, again and again: what is left is shared out anew."""
+    d = np.full(20_000, 1 / 20_000)
+    for _ in range(10):
+        _core.r2_reweight(np.zeros(20_000), -300.0, d, 2)
+    np.testing.assert_allclose(d, 1 / 20_000, rtol=1e-12)
+    losses = np.zeros(20_000)
+    losses[15_000] = 1
+    for _ in range(10):
+        _core.r2_reweight(losses, -300.0, d, 2)
+    assert d[15_000] == 1
+    assert d.sum() == 1
+    _core.r2_reweight(1 - losses, -300.0, d, 2)  # the others are 0 by now and stay it
+    assert d[15_000] == 1
+    assert (np.delete(d, 15_000) == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "match"),
+    [
+        ("y", np.nan, "error of row 3 is .*nan, but it must be finite"),
+        ("prediction", np.inf, "error of row 3 is inf, but it must be finite"),
+        ("distribution", -1e-9, "weight of row 3 is -0.*from 0 on"),
+        ("distribution", np.nan, "weight of row 3 is .*nan"),
+        ("distribution", np.inf, "weight of row 3 is inf"),
+        ("distribution", 0.0, "no row has a weight above 0"),
+    ],
+)
+def test_errors_that_mean_nothing_are_refused(name, value, match):
+    arrays = {"y": np.arange(5.0), "prediction": np.zeros(5), "distribution": np.ones(5) / 5}
+    arrays[name][slice(None) if value == 0 else 3] = value
+    for kind in KINDS:
+        with pytest.raises(ValueError, match=match):
+            losses_of(*arrays.values(), kind)
+
+
+@pytest.mark.parametrize(
+    ("losses", "log_beta", "d", "match"),
+    [
+        ([0, 1.5], -1, [0.5, 0.5], "loss of row 1 is 1.5.* from 0 to 1"),
+        ([0, -0.5], -1, [0.5, 0.5], "loss of row 1 is -0.5.* from 0 to 1"),
+        ([np.nan, 0], -1, [0.5, 0.5], "loss of row 0 is .*nan"),
+        ([0, 0], np.nan, [0.5, 0.5], "is .*nan.* from -300 to 300"),
+        ([0, 0], -301, [0.5, 0.5], "is -301.* from -300 to 300: use a smaller learning_rate"),
+        ([0, 0], -1, [0.5, -0.5], "weight of row 1 is -0.5"),
+        ([0, 0], -1, [0.5, np.nan], "weight of row 1 is .*nan"),
+        ([0, 0], -1, [0, 0], "no row has a weight above 0"),
+        ([0, 0], -1, [1e-200, 0], "sum of the weights is too large or too small"),
+        ([0], -1, [0.5, 0.5], "distribution has length 2, expected 1"),
+        ([], -1, [], "there is no row"),
+    ],
+)
+def test_a_refused_step_leaves_the_distribution_alone(losses, log_beta, d, match):
+    before = np.asarray(d, float)
+    after = before.copy()
+    with pytest.raises(ValueError, match=match):
+        _core.r2_reweight(np.asarray(losses, float), log_beta, after, 1)
+    np.testing.assert_array_equal(before, after)
+
+
+def test_sizes_and_kinds_of_r2_that_do_not_fit_are_refused():
+    y, prediction, d = predicted(10)
+    out = np.zeros(10)
+    with pytest.raises(ValueError, match="kind is 'huber', not 'linear', 'square' or"):
+        _core.r2_losses(y, prediction, d, "huber", out, 1)
+    with pytest.raises(ValueError, match="prediction has length 9, expected 10"):
+        _core.r2_losses(y, prediction[:9], d, "linear", out, 1)
+    with pytest.raises(ValueError, match="distribution has length 9, expected 10"):
+        _core.r2_losses(y, prediction, d[:9], "linear", out, 1)
+    with pytest.raises(ValueError, match="out has length 9, expected 10"):
+        _core.r2_losses(y, prediction, d, "linear", out[:9], 1)
+    with pytest.raises(ValueError, match="to be written is one of those"):
+        _core.r2_losses(y, prediction, d, "linear", prediction, 1)
+    with pytest.raises(ValueError, match="there is no row"):
+        _core.r2_losses(y[:0], prediction[:0], d[:0], "linear", out[:0], 1)
+
+
 def results(n_threads):
-    """Bytes of everything this file is about."""
+    """Bytes of everything this file is about, and of gradients without scores."""
+    y, weight, scores = problem(50_000, 5)
+    for loss, outputs in (("one_hot", 5), ("squared_error", 1)):
+        for given_scores in (None, scores[:, :outputs].copy()):
+            out = _core.Gradients(50_000, outputs, by_row=True)
+            _core.apply_loss(loss, y, weight, given_scores, out, n_threads)
+            yield out.to_numpy().tobytes()
     for n_classes in (2, 5):
         y, weight, scores = problem(50_000, n_classes)
         for s in (None, weight):
@@ -183,6 +320,13 @@ def results(n_threads):
             yield found.tobytes()
             yield np.array(numbers).tobytes()
         yield np.float64(_core.weighted_error(y, weight, scores, n_threads)).tobytes()
+    y, prediction, d = predicted(50_000)
+    for kind in KINDS:
+        losses, mean = losses_of(y, prediction, d, kind, n_threads)
+        yield losses.tobytes()
+        yield np.float64(mean).tobytes()
+        _core.r2_reweight(losses, -1.7, d, n_threads)
+        yield d.tobytes()
 
 
 @pytest.mark.parametrize("n_threads", [2, 3, 5])
@@ -214,111 +358,3 @@ def test_instruction_sets_do_not_matter():
     found = dict(run(wish) for wish in ("baseline", "avx2", None))
     assert "baseline" in found
     assert len(set(found.values())) == 1, found
-
-
-def real_gradients(loss, y, weight, scores, n_outputs, *, by_row=False, n_threads=1):
-    out = _core.Gradients(len(y), n_outputs, by_row=by_row)
-    _core.apply_loss(loss, y, weight, scores, out, n_threads)
-    fixed = out.to_numpy().astype(float)
-    return fixed[..., 0] * 2.0**-out.g_exponent, fixed[..., 1] * 2.0**-out.h_exponent
-
-
-@pytest.mark.parametrize("by_row", [False, True])
-@pytest.mark.parametrize("scored", [False, True])
-def test_one_hot_is_squared_error_of_each_class(by_row, scored):
-    y, weight, scores = problem(10_000, 4)
-    given_scores = scores if scored else None
-    for s in (None, weight):
-        found = real_gradients("one_hot", y, s, given_scores, 4, by_row=by_row, n_threads=3)
-        for k in range(4):
-            column = None if given_scores is None else scores[:, [k]].copy()
-            own = real_gradients("squared_error", (y == k).astype(float), s, column, 1)
-            np.testing.assert_allclose(found[0][:, [k]], own[0], atol=1e-7)
-            np.testing.assert_allclose(found[1][:, [k]], own[1], atol=1e-7)
-    value = _core.loss_value("one_hot", y, weight, scores, 2)
-    squares = ((np.eye(4)[y.astype(int)] - scores) ** 2).sum(axis=1) / 2
-    assert value == pytest.approx(np.average(squares, weights=weight), rel=1e-12)
-
-
-@pytest.mark.parametrize("loss", ["squared_error", "one_hot"])
-def test_no_scores_are_scores_of_0(loss):
-    y, weight, _ = problem(10_000, 3)
-    outputs = 1 if loss == "squared_error" else 3
-    for s in (None, weight):
-        zeros = np.zeros((len(y), outputs))
-        g, h = real_gradients(loss, y, s, None, outputs)
-        expected_g, expected_h = real_gradients(loss, y, s, zeros, outputs)
-        np.testing.assert_allclose(g, expected_g, atol=1e-8)
-        np.testing.assert_allclose(h, expected_h, atol=1e-8)
-
-
-def test_other_losses_need_scores():
-    out = _core.Gradients(5, 1, by_row=False)
-    with pytest.raises(ValueError, match="only squared_error and one_hot"):
-        _core.apply_loss("logistic", np.zeros(5), None, None, out, 1)
-    with pytest.raises(ValueError, match="y has length 4, expected 5"):
-        _core.apply_loss("squared_error", np.zeros(4), None, None, out, 1)
-    with pytest.raises(ValueError, match="weight has length 4, expected 5"):
-        _core.apply_loss("squared_error", np.zeros(5), np.ones(4), None, out, 1)
-
-
-def grower_of(n_trees, outputs=1):
-    codes, n_bins, g, h = wide_problem(n=2000, outputs=outputs)
-    grower = _core.Grower(encode(codes, n_bins), outputs, core_params(Settings(max_depth=4)))
-    for tree in range(n_trees):
-        gradients = gradients_of(g * (tree + 1) + tree, h)
-        grower.grow(gradients, 0, seed=0, tree=tree, rate=1.0, n_threads=1)
-    return grower
-
-
-@pytest.mark.parametrize("outputs", [1, 3])
-def test_the_last_tree_is_the_end_of_all_trees(outputs):
-    grower = grower_of(3, outputs)
-    everything, last = grower.trees(), grower.last_tree()
-    n = grower.n_nodes
-    assert last["value"].shape == (n, outputs)
-    np.testing.assert_array_equal(last["value"].ravel(), everything["value"][-n * outputs :])
-    np.testing.assert_array_equal(last["cover"], everything["cover"][-n:])
-    np.testing.assert_array_equal(last["left"], everything["left"][-n:])
-
-
-@pytest.mark.parametrize("outputs", [1, 3])
-def test_a_dropped_tree_leaves_no_trace(outputs):
-    dropped, never = grower_of(3, outputs), grower_of(2, outputs)
-    dropped.drop_last()
-    assert dropped.n_trees == 2
-    for name in (*TREE_ARRAYS, "tree_start", "set"):
-        assert dropped.trees()[name].tobytes() == never.trees()[name].tobytes()
-
-
-def test_sets_of_levels_are_dropped_with_their_tree():
-    rng = np.random.default_rng(0)
-    codes = table_of(rng.integers(0, 9, (500, 2)).astype(float), [9, 0])
-    grower = _core.Grower(codes, 1, core_params(Settings(max_depth=3, min_child_weight=0)))
-    before = []
-    for tree in range(3):
-        before.append(grower.trees())
-        gradients = gradients_of(rng.normal(size=(500, 1)), np.ones((500, 1)))
-        grower.grow(gradients, 0, seed=0, tree=tree, rate=1.0, n_threads=1)
-    assert len(grower.trees()["sets"]) > len(before[2]["sets"]) > len(before[1]["sets"]) > 0
-    for expected in reversed(before):
-        grower.drop_last()
-        found = grower.trees()
-        for name in expected:
-            np.testing.assert_array_equal(found[name], expected[name])
-        grower.restore(found)  # which checks that sets belong to splits
-
-
-def test_the_leaves_of_a_dropped_tree_are_not_taken_for_those_of_another():
-    grower = grower_of(2)
-    grower.drop_last()
-    scores = np.zeros((2000, 1))
-    with pytest.raises(ValueError, match="rows are not known"):
-        grower.add_leaves(scores, 0, 1)
-    with pytest.raises(ValueError, match="rows are not known"):
-        grower.leaf_of_row()
-    grower.drop_last()
-    with pytest.raises(ValueError, match="no tree has been grown"):
-        grower.drop_last()
-    with pytest.raises(ValueError, match="no tree has been grown"):
-        grower.last_tree()

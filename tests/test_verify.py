@@ -266,3 +266,55 @@ def test_leaves_of_every_kind_keep_to_constraints(loss, boosting):
     assert not all(proof.holds for proof in free.fit(X, y).verify_monotone({0: 1, 1: -1}))
     assert all(proof.holds for proof in bound.fit(X, y).verify_monotone())
     assert bound.score(X, y) > 0.1  # and they still learn
+
+
+def median_of(trees, n_features, weights=None, **changes):
+    weights = np.ones(len(trees)) if weights is None else np.array(weights)
+    return model(trees, n_features, combine="median", tree_weights=weights, **changes)
+
+
+@settings(max_examples=300)
+@given(
+    trees=st.lists(trees_of(3, LEAF, category=1), min_size=1, max_size=5),
+    direction=st.sampled_from([-1, 1]),
+    data=st.data(),
+)
+def test_medians_against_all_rows(trees, direction, data):
+    weights = data.draw(st.lists(st.integers(0, 3), min_size=len(trees), max_size=len(trees)))
+    subject = median_of(trees, 3, [1 + weights[0], *weights[1:]], category=1)
+    for feature in (0, 2):
+        try:
+            (proof,) = subject.verify_monotone({feature: direction})
+        except ValueError:  # cannot decide; but then there is something to decide
+            assert not all(
+                median_of([tree], 3, category=1).verify_monotone({feature: direction})[0].holds
+                for tree, weight in zip(trees, [1, *weights[1:]], strict=True)
+                if weight
+            )
+        else:
+            assert_right(subject, proof, feature)
+
+
+RISES, FALLS = (0, 0.0, True, 0.0, 1.0), (0, 0.0, True, 1.0, 0.0)
+
+
+def test_median_of_monotone_trees():
+    """The last has no vote, so its fall does not count."""
+    subject = median_of([RISES, RISES, FALLS], 1, [1.0, 0.5, 0.0])
+    assert subject.verify_monotone({0: 1})[0].holds
+    assert not subject.verify_monotone({0: -1})[0].holds
+
+
+def test_median_that_falls_only_beside_another_feature():
+    """Feature 1 decides between trees that rise and trees that fall, and is missing at first."""
+    mixed = (1, 0.0, False, RISES, (1, 1.0, True, FALLS, RISES))
+    subject = median_of([mixed, mixed, RISES], 2)
+    (proof,) = subject.verify_monotone({0: 1})
+    assert_right(subject, proof, 0)
+    assert not proof.holds
+
+
+def test_median_that_stays_open():
+    subject = median_of([RISES, RISES, FALLS], 1)
+    with pytest.raises(ValueError, match=r"cannot decide .* 0: .*3 trees, and 1 .*\(number 2 is"):
+        subject.verify_monotone({0: 1})

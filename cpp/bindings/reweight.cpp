@@ -3,7 +3,9 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 
+#include <initializer_list>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -23,10 +25,20 @@ void check_length(std::size_t given, std::size_t wanted, const char* what) {
                                 ", expected " + std::to_string(wanted));
 }
 
+void require_rows(std::size_t n_rows) {
+  if (n_rows == 0) throw std::invalid_argument("there is no row");
+}
+
+void require_apart(const double* out, std::initializer_list<const double*> read) {
+  for (const double* array : read)
+    if (array == out)
+      throw std::invalid_argument("the array to be written is one of those that are read");
+}
+
 LossRows rows_of(const Vector<double>& y, const std::optional<Vector<double>>& weight,
                  const Scores& scores) {
   const std::size_t n_rows = y.shape(0);
-  if (n_rows == 0) throw std::invalid_argument("there is no row");
+  require_rows(n_rows);
   if (scores.shape(1) == 0) throw std::invalid_argument("the scores have no column");
   if (weight) check_length(weight->shape(0), n_rows, "weight");
   check_length(scores.shape(0), n_rows, "scores");
@@ -38,8 +50,7 @@ std::pair<double, double> distribution(const Vector<double>& y,
                                        const Scores& scores, Out out, int n_threads) {
   const LossRows rows = rows_of(y, weight, scores);
   check_length(out.shape(0), rows.n_rows, "out");
-  for (const double* read : {rows.y, rows.weight, rows.scores})
-    if (read == out.data()) throw std::invalid_argument("`out` is one of the arrays that are read");
+  require_apart(out.data(), {rows.y, rows.weight, rows.scores});
   nb::gil_scoped_release release;
   Team team(threads_for(8 * rows.n_rows * rows.outputs, n_threads), python_poll());
   const ScoresOfClasses found = class_distribution(rows, out.data(), team);
@@ -54,6 +65,40 @@ double error_of(const Vector<double>& y, const Vector<double>& distribution, con
   return weighted_error(rows, team);
 }
 
+R2Loss r2_loss_named(const std::string& kind) {
+  if (kind == "linear") return R2Loss::linear;
+  if (kind == "square") return R2Loss::square;
+  if (kind == "exponential") return R2Loss::exponential;
+  throw std::invalid_argument("kind is '" + kind + "', not 'linear', 'square' or 'exponential'");
+}
+
+double losses_of(const Vector<double>& y, const Vector<double>& prediction,
+                 const Vector<double>& distribution, const std::string& kind, Out out,
+                 int n_threads) {
+  const std::size_t n_rows = y.shape(0);
+  require_rows(n_rows);
+  check_length(prediction.shape(0), n_rows, "prediction");
+  check_length(distribution.shape(0), n_rows, "distribution");
+  check_length(out.shape(0), n_rows, "out");
+  require_apart(out.data(), {y.data(), prediction.data(), distribution.data()});
+  const R2Loss loss = r2_loss_named(kind);
+  nb::gil_scoped_release release;
+  Team team(threads_for(8 * n_rows, n_threads), python_poll());
+  return r2_losses({y.data(), prediction.data(), {distribution.data(), n_rows}}, loss, out.data(),
+                   team);
+}
+
+void reweight(const Vector<double>& losses, double log_beta_times_rate, Out distribution,
+              int n_threads) {
+  const std::size_t n_rows = losses.shape(0);
+  require_rows(n_rows);
+  check_length(distribution.shape(0), n_rows, "distribution");
+  require_apart(distribution.data(), {losses.data()});
+  nb::gil_scoped_release release;
+  Team team(threads_for(8 * n_rows, n_threads), python_poll());
+  r2_reweight(losses.data(), log_beta_times_rate, {distribution.data(), n_rows}, team);
+}
+
 }  // namespace
 
 void bind_reweight(nb::module_& m) {
@@ -66,6 +111,15 @@ void bind_reweight(nb::module_& m) {
         nb::arg("n_threads"),
         "The share of the distribution on rows whose class the votes miss: one column, above 0 "
         "for class 1, or one for each class.");
+  m.def("r2_losses", &losses_of, nb::arg("y"), nb::arg("prediction"), nb::arg("distribution"),
+        nb::arg("kind"), nb::arg("out").noconvert(), nb::arg("n_threads"),
+        "Fills `out` with the losses of AdaBoost.R2: of d = |y - prediction| / the largest of the "
+        "rows that weigh something, d (linear), d^2 (square) or 1 - exp(-d) (exponential). "
+        "Returns their mean under the distribution, whatever its sum.");
+  m.def("r2_reweight", &reweight, nb::arg("losses"), nb::arg("log_beta_times_rate"),
+        nb::arg("distribution").noconvert(), nb::arg("n_threads"),
+        "Multiplies the distribution by exp(log_beta_times_rate * (1 - losses)), in place, and "
+        "scales it to sum 1.");
 }
 
 }  // namespace arboost::bindings

@@ -8,7 +8,7 @@
 //                                            part is counted by itself, in the cache
 //
 // All places are integers and all draws hashes, so the sample does not depend on the threads.
-// Linear in rows and draws, about 15 ns each.
+// Linear in rows and draws, 10 to 20 ns for both.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -109,7 +109,8 @@ class StretchesOfRows {
     };
     first_ = at(begin);
     last_ = at(end - 1);
-    // As many steps as draws: however the rows lie, all draws together pass each row about once.
+    // Two to four steps a draw: however the rows lie, all draws together pass fewer rows than there
+    // are.
     shift_ = std::max(0, bits_of(end - begin - 1) - bits_of(n_draws) - 1);
     const std::size_t n_steps = static_cast<std::size_t>((end - begin - 1) >> shift_) + 1;
     guide_.assign(n_steps + 1, 0);

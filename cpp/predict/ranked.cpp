@@ -24,7 +24,8 @@ namespace {
 // Rows that are sorted together. GCC unrolls loops over fewer before it can make vectors of them.
 constexpr std::size_t lanes = 32;
 
-// Leaves in the order of their values; of equal ones those of earlier trees come first.
+// Leaves in the order of their values; of equal ones those of earlier trees come first. Those that
+// are no numbers are left out of medians: they come last, without weight.
 struct Ranking {
   std::vector<std::int32_t> rank;     // of each node that is a leaf
   std::vector<double> value, weight;  // of each rank
@@ -32,8 +33,8 @@ struct Ranking {
 
 Ranking rank_leaves(const Forest& forest, std::span<const double> weights) {
   struct Leaf {
-    double value;
-    std::size_t node, tree;
+    double value, weight;
+    std::size_t node;
   };
   const std::size_t n_nodes = forest.left.size();
   std::vector<Leaf> leaves;
@@ -44,20 +45,21 @@ Ranking rank_leaves(const Forest& forest, std::span<const double> weights) {
     if (first > last || last > n_nodes) throw std::invalid_argument("trees outside the nodes");
     for (std::size_t node = first; node < last; ++node) {
       if (forest.left[node] != 0) continue;
-      if (std::isnan(forest.value[node])) throw std::invalid_argument("a leaf that is NaN");
-      leaves.push_back({forest.value[node], node, t});
+      const double value = forest.value[node];
+      leaves.push_back({value, std::isnan(value) ? 0.0 : weights[t], node});
     }
   }
   if (leaves.size() > std::numeric_limits<std::int32_t>::max())
     throw std::invalid_argument("more leaves than ranks");
   std::sort(leaves.begin(), leaves.end(), [](const Leaf& a, const Leaf& b) {
-    return a.value != b.value ? a.value < b.value : a.node < b.node;
+    if (std::isnan(a.value) != std::isnan(b.value)) return std::isnan(b.value);
+    return a.value < b.value || (!(b.value < a.value) && a.node < b.node);
   });
   Ranking ranking{std::vector<std::int32_t>(n_nodes), {}, {}};
   for (const Leaf& leaf : leaves) {
     ranking.rank[leaf.node] = static_cast<std::int32_t>(ranking.value.size());
     ranking.value.push_back(leaf.value);
-    ranking.weight.push_back(weights[leaf.tree]);
+    ranking.weight.push_back(leaf.weight);
   }
   return ranking;
 }

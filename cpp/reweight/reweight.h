@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "loss/losses.h"
 #include "parallel.h"
@@ -33,5 +34,33 @@ ScoresOfClasses class_distribution(const LossRows& rows, double* out, Team& team
 
 // The share of the distribution, rows.weight, on rows whose class the votes, rows.scores, miss.
 double weighted_error(const LossRows& rows, Team& team);
+
+// Targets and what one learner says of them, under a distribution of any sum.
+struct PredictedRows {
+  const double* y;
+  const double* prediction;
+  std::span<const double> distribution;
+
+  std::size_t n_rows() const { return distribution.size(); }
+};
+
+// Losses in [0, 1] of d = |y - prediction| / the largest of these (Drucker 1997, "Improving
+// regressors using boosting techniques").
+enum class R2Loss {
+  linear,       // d
+  square,       // d^2
+  exponential,  // 1 - e^-d
+};
+
+// out = the losses; returns their mean under the distribution. Rows of which it has nothing do not
+// count for the largest error, and have a d of at most 1. Where all errors are 0, so are the
+// losses. Throws std::invalid_argument for errors or distributions that are not finite.
+double r2_losses(const PredictedRows& rows, R2Loss loss, double* out, Team& team);
+
+// distribution *= e^(log_factor (1 - loss)), then scaled to sum 1: with log_factor = rate * log
+// beta, Drucker's step for losses from 0 to 1. Throws std::invalid_argument, and leaves the
+// distribution alone, where log_factor is beyond +-300 or a number is not allowed.
+void r2_reweight(const double* losses, double log_factor, std::span<double> distribution,
+                 Team& team);
 
 }  // namespace arboost

@@ -240,6 +240,11 @@ def _check_model(model: Any, name: str) -> None:
             f"{name} draws a fitted AdaBoostClassifier, but model is a {type(model).__name__}, "
             "which keeps neither bounds nor votes. Pass the classifier itself."
         )
+    if not len(model.vote_range_):
+        raise ValueError(
+            f"{name} has nothing to draw: the model has no rounds, as it was fitted on rows of "
+            "one class. Fit it on two or more."
+        )
 
 
 def _matplotlib() -> ModuleType:
@@ -274,5 +279,6 @@ def _finish(axes: Axes, title: str | None = None) -> Axes:
     """Take away what says nothing, and add the legend."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(which="both", color=_GREY)
-    axes.legend(frameon=False, fontsize="small", title=title, title_fontsize="small")
+    words: dict[str, Any] = {"fontsize": "small", "title": title, "title_fontsize": "small"}
+    axes.legend(frameon=False, alignment="left", **words)
     return axes

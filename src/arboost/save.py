@@ -100,7 +100,7 @@ def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Mod
             raise ValueError(f"{name} of type {arrays[name].dtype}")
     values = {name: header[name] for name in _MODEL_FIELDS}
     values["combine"] = header.get("combine", "sum")
-    scores = ["base_score"] if values["combine"] == "sum" else ["base_score", "tree_weights"]
+    scores = ["base_score", *(["tree_weights"] if "tree_weights" in arrays else [])]
     for name in scores:
         if arrays[name].dtype != np.float64:
             raise ValueError(f"{name} of type {arrays[name].dtype}")
@@ -113,11 +113,11 @@ def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Mod
     ):
         if type(values[name]) is not expected:
             raise TypeError(f"{name}={values[name]!r}")
+    values |= {name: arrays[name] for name in scores}
     return Model(
         forest=Forest(**{name: arrays[name] for name in dtypes}),
         schema=_read_schema(header["schema"], arrays),
         classes=_read_classes(header["classes"], arrays),
-        **{name: arrays[name] for name in scores},
         **values,
     )
 

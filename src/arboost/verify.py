@@ -5,10 +5,12 @@ cells, and leaves by boxes of them (see ``cells.py``).
 
 1. Each tree alone. Two leaves whose boxes meet in all other features, one below the other in this
    feature, must hold values in order. If every tree is monotone so is the model, to the last bit:
-   rounding keeps the order of sums.
+   rounding keeps the order of sums. The median of monotone trees is monotone, too.
 2. Otherwise each step from cell k to k + 1 alone. Only trees with a split at t_k change there; each
    cuts the space of the other features into boxes with one change in each. Branch and bound looks
    for the point with the lowest sum of changes, in integers, so that no rounding can mislead it.
+   Of a median only rows where single trees fall are tried: either they show a fall of the median,
+   or the question stays open.
 
 Missing values of the other features are a value like any other; the feature itself is compared over
 its present values.
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +33,8 @@ from arboost.params import PARAMS
 from arboost.predict import table_scores
 
 __all__ = ["CounterExample", "MonotoneProof", "verify_monotone"]
+
+_MOST_TRIES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +68,8 @@ class MonotoneProof:
         Column of the raw scores.
     holds : bool
         True is a proof: no row breaks the order. (Where single trees are not monotone and only
-        their sum is, changes that are lost in the rounding of the sum do not count.)
+        their sum is, changes that are lost in the rounding of the sum do not count; nor does in a
+        median which side of the half a sum of weights is rounded to.)
     counter_example : CounterExample or None
         Where it does not hold, two rows that show it.
     """
@@ -92,6 +98,12 @@ def verify_monotone(
     -------
     tuple of MonotoneProof
         One for each constrained feature and output.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to prove, or it can neither be proved nor disproved: the model is a median,
+        some of its trees are not monotone, and no rows were found for which the median is not.
     """
     directions = _directions(model, features)
     cells = Cells(model)
@@ -139,13 +151,26 @@ class _Search:
         self._tree_of = np.searchsorted(forest.tree_start, nodes, side="right") - 1
         self._rank_of = cells.rank[nodes]
         uses[self._tree_of] = True
+        if model.combine == "median":
+            uses &= model.tree_weights > 0
         self._trees = np.flatnonzero(uses & (forest.output == output) if scalar else uses)
 
     def proof(self) -> MonotoneProof:
         """Return the proof, or the counter-example."""
-        suspects = [tree for tree in self._trees.tolist() if not self._tree_is_monotone(tree)]
-        found = self._find_fall(suspects) if suspects else None
+        suspects = [tree for tree in self._trees.tolist() if next(self._falls(tree), None)]
         label = feature_label(self._feature, self._model.schema)
+        found = None
+        if suspects and self._model.combine == "median":
+            found = self._try_falls(suspects)
+            if found is None:
+                raise ValueError(
+                    f"verify_monotone cannot decide about the feature {label!r}: the model is the "
+                    f"median of {self._model.n_trees} trees, and {len(suspects)} of them are not "
+                    f"monotone (number {suspects[0]} is the first), but no rows were found that "
+                    "show it of the median. Fit with monotone_constraints to have a proof."
+                )
+        elif suspects:
+            found = self._find_fall(suspects)
         return MonotoneProof(label, self._direction, self._output, found is None, found)
 
     def _split_leaves(self, tree: int) -> tuple[Leaves, NDArray[np.int64], NDArray[np.int64]]:
@@ -159,14 +184,43 @@ class _Search:
         rest = Leaves(leaves.features[others], boxes, leaves.nodes[kept])
         return rest, low[kept], high[kept]
 
-    def _tree_is_monotone(self, tree: int) -> bool:
+    def _falls(self, tree: int) -> Iterator[_Fall]:
+        """Yield where the tree alone is not monotone."""
         leaves, low, high = self._split_leaves(tree)
         value = self._values[leaves.nodes]
         for before in range(len(value)):
             after = np.flatnonzero((high[before] < low) & (value[before] > value))
-            if len(after) and leaves.boxes[before].meet(leaves.boxes[after]).occupied().any():
-                return False
-        return True
+            if len(after):
+                boxes = leaves.boxes[before].meet(leaves.boxes[after])
+                for i in np.flatnonzero(boxes.occupied()).tolist():
+                    ends = int(high[before]), int(low[after[i]])
+                    yield _Fall(leaves.features, boxes[i], ends)
+
+    def _try_falls(self, suspects: list[int]) -> CounterExample | None:
+        """Return two rows for which the median falls, looked for where single trees do.
+
+        Other features are as close to the middle of their cells as a fall allows: there most trees
+        have an answer between extremes, and a single one can decide the median.
+        """
+        cells = self._cells
+        features = np.arange(len(cells.last))
+        middle = cells.last // 2
+        row = np.array(cells.point_in(features, replace(cells.whole(features), low=middle)))
+        each = 1 + _MOST_TRIES // len(suspects)
+        pairs = []
+        for fall in (fall for tree in suspects for fall in islice(self._falls(tree), each)):
+            box = fall.box
+            near = np.clip(middle[fall.features], box.low, box.high)
+            box = replace(box, low=np.where(box.low <= box.high, near, box.low))
+            here = row.copy()
+            here[fall.features] = cells.point_in(fall.features, box)
+            pairs.append(self._on_both_sides(here, fall.ends))
+        rows = np.concatenate(pairs)
+        scores = self._scores(rows)
+        change = self._direction * (scores[1::2] - scores[::2])
+        lowest = int(np.argmin(change))
+        pair = slice(2 * lowest, 2 * lowest + 2)
+        return CounterExample(rows[pair], scores[pair]) if change[lowest] < 0 else None
 
     def _find_fall(self, suspects: list[int]) -> CounterExample | None:
         """Search the steps at which a tree falls, those with the lowest bounds first."""
@@ -209,12 +263,31 @@ class _Search:
         features = np.arange(len(cells.last))
         row = np.array(cells.point_in(features, cells.whole(features)))
         row[step.features] = cells.point_in(step.features, box)
-        rows = np.array([row, row])
-        rows[:, self._feature] = [cells.value_in(self._feature, cell + i) for i in range(2)]
-        table = ingest(rows, Schema(names=None, n_features=rows.shape[1]))
-        scores = table_scores(self._model, table, n_threads=self._n_threads)[:, self._output]
+        rows = self._on_both_sides(row, (cell, cell + 1))
+        scores = self._scores(rows)
         falls = self._direction * scores[0] > self._direction * scores[1]
         return CounterExample(rows, scores) if falls else None
+
+    def _on_both_sides(
+        self, row: NDArray[np.float64], ends: tuple[int, int]
+    ) -> NDArray[np.float64]:
+        """Return the row twice, with values of the feature in the two cells."""
+        rows = np.array([row, row])
+        rows[:, self._feature] = [self._cells.value_in(self._feature, cell) for cell in ends]
+        return rows
+
+    def _scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        table = ingest(rows, Schema(names=None, n_features=rows.shape[1]))
+        return table_scores(self._model, table, n_threads=self._n_threads)[:, self._output]
+
+
+@dataclass(frozen=True)
+class _Fall:
+    """Two leaves of a tree in the wrong order: where they meet, and the cells between them."""
+
+    features: NDArray[np.int64]  # the other features of the tree
+    box: Boxes
+    ends: tuple[int, int]
 
 
 class _Step:

@@ -1,0 +1,95 @@
+"""Model files with medians: nothing is lost, and nothing hostile is believed."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+import arboost
+from arboost import ModelFileError, save
+from arboost.model import Forest
+from arboost.serve import Predictor
+from test_save import DIGEST, assert_same, sealed, set_section, small_model, with_header
+from test_save_sets import model_with_sets, rename_section
+
+WEIGHTS = np.array([1 / 3, 5e-324])
+
+
+def median_of(model, weights=WEIGHTS):
+    return Predictor(**(model.fields() | {"combine": "median", "tree_weights": weights}))
+
+
+@pytest.mark.parametrize("model", [small_model(), model_with_sets()], ids=["plain", "sets"])
+def test_round_trip(model, tmp_path):
+    model = median_of(model)
+    data = save.to_bytes(model)
+    assert struct.unpack_from("<II", data, 8) == (3, 3)
+    again = save.from_bytes(data)
+    assert_same(model, again)
+    assert again.combine == "median"
+    assert again.tree_weights.tobytes() == WEIGHTS.tobytes()
+    assert save.to_bytes(again) == data
+    model.save(tmp_path / "model.arb")
+    assert repr(arboost.load(tmp_path / "model.arb")) == repr(model)
+
+
+def test_truncated_round_trip():
+    for rounds in range(3):
+        model = median_of(small_model()).truncated(rounds)
+        assert save.from_bytes(save.to_bytes(model)).tree_weights.tolist() == [*WEIGHTS[:rounds]]
+    empty = median_of(small_model(forest=Forest.empty()), np.empty(0))
+    assert_same(empty, save.from_bytes(save.to_bytes(empty)))
+
+
+def test_sums_know_nothing_of_medians():
+    """Their files are what they were before there were medians."""
+    for model in (small_model(), model_with_sets()):
+        data = save.to_bytes(model)
+        assert struct.unpack_from("<II", data, 8) < (3, 3)
+        assert b"combine" not in data
+        assert b"tree_weights" not in data
+
+
+HOSTILE = {
+    "combination": lambda header: header.update(combine="mean"),
+    "sum with weights": lambda header: header.update(combine="sum"),
+    "sum by default": lambda header: header.pop("combine"),
+    "combination as list": lambda header: header.update(combine=["median"]),
+    "no combination": lambda header: header.update(combine=None),
+    "no weights": rename_section("tree_weights", "other"),
+    "whole weights": set_section("tree_weights", dtype="<i8"),
+    "short weights": set_section("tree_weights", shape=[1]),
+    "weights as a table": set_section("tree_weights", shape=[2, 1]),
+    "link": lambda header: header.update(link="exp"),
+    "rounds": lambda header: header.update(trees_per_round=2),
+}
+
+
+@pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_headers(change):
+    data = with_header(save.to_bytes(median_of(small_model())), change)
+    with pytest.raises(ModelFileError, match=r"^cannot read it: "):
+        save.from_bytes(data, "it")
+
+
+@pytest.mark.parametrize("weights", [[0, 1], [1, -1], [1, np.nan], [np.inf, 1], [0, 0], [1]])
+def test_hostile_weights(weights):
+    data = save.to_bytes(median_of(small_model(), np.array(weights, float)))
+    with pytest.raises(ModelFileError, match=r"^cannot read it: .*(weight)"):
+        save.from_bytes(data, "it")
+
+
+def test_flipped_bytes_under_a_right_checksum():
+    data = save.to_bytes(median_of(small_model(names=None)))
+    for position in range(len(data) - DIGEST):
+        for mask in (0x01, 0x20, 0x80, 0xFF):
+            damaged = bytearray(data)
+            damaged[position] ^= mask
+            try:
+                model = save.from_bytes(sealed(bytes(damaged)))
+            except ModelFileError:
+                continue
+            X = np.full((2, model.schema.n_features), np.nan)
+            assert Predictor(**model.fields()).predict_raw(X).shape == (2, 1)
