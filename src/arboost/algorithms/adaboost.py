@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.estimator import TreeEnsemble
@@ -252,6 +253,12 @@ class AdaBoost(TreeEnsemble):
             self.oob_score_ = outcome.out_of_bag.score
             scores = outcome.out_of_bag.scores
             setattr(self, self._OUT_OF_BAG, scores[:, 0] if scores.shape[1] == 1 else scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None:
+            tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
 
     def _fit_members(self, X: object, y: object, sample_weight: object, **rest: Any) -> Self:
         from arboost.member_fit import fit_members
