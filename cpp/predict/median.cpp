@@ -2,7 +2,7 @@
 // that ranking costs more.
 //
 // Other medians are found by partitions around pivots, of which only the side that holds it goes
-// on. Cost: 3 to 5 ns a value. Rows run in parallel.
+// on. Cost: about 10 ns a value, five times that where rows are sorted. Rows run in parallel.
 //
 // Weights that are added in another order than the sorted one give a sum that differs by rounding.
 // So sums decide only where they are clearly apart from half of the total; where they are not, the
