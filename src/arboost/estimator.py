@@ -231,7 +231,7 @@ class TreeEnsemble(BaseEstimator):
         init_model: object = None,
     ) -> None:
         """Set the fitted attributes; nothing before this has changed the estimator."""
-        self.model_ = Predictor(
+        self.model_ = outcome.model or Predictor(
             forest=outcome.forest,
             schema=schema,
             base_score=outcome.base_score,

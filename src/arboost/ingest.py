@@ -31,7 +31,7 @@ from arboost.levels import Levels
 from arboost.schema import Schema
 from arboost.sparse import from_scipy, is_sparse
 
-__all__ = ["MAX_LEVELS", "Reading", "Schema", "Table", "ingest", "level_column"]
+__all__ = ["MAX_LEVELS", "Reading", "Schema", "Table", "as_array", "ingest", "level_column"]
 
 # Categories of up to so many levels are split by sets of them; with more, numbers take their place.
 # (Sets could have 255, but on tables of airports and airplanes numbers win from about here on.)
@@ -177,10 +177,11 @@ def _read(X: object) -> Raw:
             raise ValueError(errors.series_message(X))
     if hasattr(X, "__arrow_c_stream__"):
         return from_arrow(X)
-    return from_numpy(_as_array(X))
+    return from_numpy(as_array(X))
 
 
-def _as_array(X: Any) -> NDArray[Any]:
+def as_array(X: Any) -> NDArray[Any]:
+    """Return what has no columns of its own, such as a list of lists, as an array."""
     try:
         array = np.asarray(X)
         # NumPy would write the numbers beside strings as strings.

@@ -26,7 +26,9 @@ __all__ = [
     "Rows",
     "build_sets",
     "fold_sets",
+    "has_validation",
     "number_levels",
+    "table_rows",
     "training_rows",
     "validation_rows",
     "weighted_target",
@@ -128,7 +130,7 @@ def training_rows(
         table = ingest(X, None if schema is None else coded(schema), reading=reading)
         if table.n_rows == 0:  # without a schema, ingest says so itself
             raise ValueError("X has no rows. Pass at least one row to train on.")
-        return _table_rows(table, y, sample_weight)
+        return table_rows(table, y, sample_weight)
     if schema is not None:
         raise ValueError(
             "X is a Dataset, which holds bins instead of values, but init_model must score the "
@@ -174,16 +176,8 @@ def validation_rows(
     X_val: object, y_val: object, sample_weight_val: object, schema: Schema
 ) -> Rows | None:
     """Check what is to be validated on; None where nothing was given."""
-    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
-    names = [name for name, value in given.items() if value is not None]
-    if not names:
+    if not has_validation(X_val, y_val, sample_weight_val):
         return None
-    if X_val is None or y_val is None:
-        missing = "X_val" if X_val is None else "y_val"
-        raise ValueError(
-            f"{' and '.join(names)} came without {missing}: validation needs both X_val and y_val. "
-            f"Pass {missing} too, or none of them."
-        )
     if isinstance(X_val, Dataset):
         raise TypeError(
             "X_val is a Dataset, which holds bins of its own instead of values. Pass the table it "
@@ -192,7 +186,20 @@ def validation_rows(
     table = ingest(X_val, schema, caller="X_val")
     if table.n_rows == 0:
         raise ValueError("X_val has no rows. Pass rows to validate on, or leave out X_val.")
-    return _table_rows(table, y_val, sample_weight_val, suffix="_val")
+    return table_rows(table, y_val, sample_weight_val, suffix="_val")
+
+
+def has_validation(X_val: object, y_val: object, sample_weight_val: object) -> bool:
+    """Whether something is to be validated on; raise ValueError where half of it is missing."""
+    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    names = [name for name, value in given.items() if value is not None]
+    if names and (X_val is None or y_val is None):
+        missing = "X_val" if X_val is None else "y_val"
+        raise ValueError(
+            f"{' and '.join(names)} came without {missing}: validation needs both X_val and y_val. "
+            f"Pass {missing} too, or none of them."
+        )
+    return bool(names)
 
 
 def build_sets(
@@ -317,7 +324,11 @@ def _check_numbers(data: Dataset, y: NDArray[Any], n_classes: int | None) -> Non
         )
 
 
-def _table_rows(table: Table, y: object, sample_weight: object, suffix: str = "") -> Rows:
+def table_rows(table: Table, y: object, sample_weight: object, suffix: str = "") -> Rows:
+    """Return the rows of a table that count, with y and weights checked.
+
+    The arguments of `fit` are called X, y and sample_weight in messages, each with the suffix.
+    """
     try:
         labels = target(y, table.n_rows)
         weight = _summable(weights(sample_weight, table.n_rows))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from arboost.links import LINKS
 from arboost.model import Model
 
 __all__ = [
+    "Answering",
     "answer",
     "probabilities",
     "raw_scores",
@@ -28,6 +29,30 @@ __all__ = [
     "table_scores",
     "tree_values",
 ]
+
+
+class Answering(Protocol):
+    """What is known of a model whose raw scores are to become answers."""
+
+    @property
+    def kind(self) -> str:
+        """A regressor or a classifier, in one word."""
+        ...
+
+    @property
+    def link(self) -> str:
+        """By its name in `arboost.links`."""
+        ...
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """Labels; None for regression."""
+        ...
+
+    @property
+    def n_outputs(self) -> int:
+        """Raw scores of a row."""
+        ...
 
 
 def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64]:
@@ -72,7 +97,7 @@ def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[ND
         yield scores.copy()
 
 
-def probabilities(model: Model, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+def probabilities(model: Answering, raw: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the probabilities, shape (n_rows, n_classes), that the raw scores mean."""
     if model.kind != "classifier":
         raise TypeError(
@@ -82,7 +107,7 @@ def probabilities(model: Model, raw: NDArray[np.float64]) -> NDArray[np.float64]
     return LINKS[model.link](raw)
 
 
-def answer(model: Model, raw: NDArray[np.float64]) -> NDArray[Any]:
+def answer(model: Answering, raw: NDArray[np.float64]) -> NDArray[Any]:
     """Return the values (regression) or the most likely labels that the raw scores mean."""
     if model.classes is None:
         values = LINKS[model.link](raw)

@@ -82,7 +82,8 @@ class Job:
 class Outcome:
     """What a fit leaves: the trees with what they need to answer, and what was seen on the way.
 
-    The fields that `Fitted` has, too, are as there.
+    The fields that `Fitted` has, too, are as there. Where learners are no trees, ``model`` is the
+    whole of what answers.
     """
 
     forest: Forest
@@ -96,6 +97,7 @@ class Outcome:
     tree_weights: NDArray[np.float64] | None = None
     facts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     out_of_bag: OutOfBag | None = None
+    model: Any = None
 
     @property
     def combination(self) -> dict[str, Any]:

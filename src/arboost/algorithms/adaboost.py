@@ -138,7 +138,8 @@ class AdaBoost(TreeEnsemble):
     def _n_left(self, params: dict[str, Any], old: Model | None) -> int:
         """Return how many learners are to be added."""
         wanted: int = params["n_estimators"]
-        if old is None or not self.warm_start or old is not vars(self).get("model_"):
+        is_own = old is vars(self).get("model_")
+        if old is None or not self.warm_start or not is_own:
             return wanted
         if wanted < old.n_rounds:
             raise ValueError(

@@ -1,0 +1,383 @@
+"""A fitted ensemble whose members are estimators of scikit-learn's kind, and how it asks them.
+
+X stays as the user gave it all the way to the members, so that one may be a pipeline that looks for
+columns by their names. Only what no estimator takes is changed: lists, and rare sparse formats.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _get_feature_names
+
+from arboost import errors
+from arboost.backend import core, threads
+from arboost.binning import Dataset
+from arboost.columns import unique_names
+from arboost.errors import DataWarning, SchemaError
+from arboost.ingest import as_array
+from arboost.losses.base import Floats
+from arboost.params import check
+from arboost.predict import answer, probabilities
+from arboost.schema import Schema
+from arboost.schemes import Amounts, Votes
+from arboost.sparse import is_sparse
+
+__all__ = ["Ballot", "MemberModel", "member_name", "member_table"]
+
+_TWO_CLASSES = 2
+_TABLE_DIMENSIONS = 2
+_NO_PROBABILITY = 1e-3  # by so much probabilities may miss 0, 1, and their sum of 1
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """How the answers of a member become votes.
+
+    Attributes
+    ----------
+    scheme : Votes or Amounts
+    classes : array of shape (n_classes,), or None for numbers
+        Labels, sorted, which members know by themselves and not by number.
+    """
+
+    scheme: Votes | Amounts
+    classes: NDArray[Any] | None = None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The classes; only classifiers ask."""
+        assert self.classes is not None
+        return self.classes
+
+    @property
+    def asks_probabilities(self) -> bool:
+        """Whether votes come from class probabilities."""
+        return isinstance(self.scheme, Votes) and self.scheme.algorithm != "discrete"
+
+    def votes(self, member: Any, X: Any, cover: float) -> Floats:
+        """Return what a member says of rows: votes before its weight, or predicted numbers.
+
+        Parameters
+        ----------
+        member : fitted estimator
+        X : table of shape (n_rows, ...)
+        cover : float
+            Weight of all rows that it learnt from, where a row weighs 1.
+
+        Returns
+        -------
+        float64 array of shape (n_rows, n_outputs)
+        """
+        if not isinstance(self.scheme, Votes):
+            return _predicted_numbers(member, X)
+        outputs = self._shares(member, X) if self.asks_probabilities else self._choice(member, X)
+        if len(self.labels) == _TWO_CLASSES:
+            outputs = outputs[:, 1:] - outputs[:, :1]
+        return self.scheme.unit(outputs, np.full(len(outputs), cover))
+
+    def _choice(self, member: Any, X: Any) -> Floats:
+        """Return 1 for the class that a member predicts, and 0 for all others."""
+        predicted = np.asarray(member.predict(X))
+        _check_shape(member, "predict", predicted, X)
+        chosen = np.zeros((len(predicted), len(self.labels)))
+        chosen[np.arange(len(predicted)), self._places(member, predicted.ravel())] = 1.0
+        return chosen
+
+    def _shares(self, member: Any, X: Any) -> Floats:
+        """Return the probabilities of all classes; 0 for those that a member has not seen."""
+        given = np.asarray(member.predict_proba(X), np.float64)
+        known = np.asarray(getattr(member, "classes_", self.labels))
+        if given.shape != (X.shape[0], len(known)):
+            raise ValueError(
+                f"{member_name(member)}.predict_proba returned an array of shape {given.shape} for "
+                f"{X.shape[0]} rows and {len(known)} classes. It must have a row for each row of "
+                "X, and a column for each of classes_."
+            )
+        # NaN is in no range.
+        in_range = (given >= -_NO_PROBABILITY) & (given <= 1.0 + _NO_PROBABILITY)
+        if not in_range.all() or (np.abs(given.sum(axis=1) - 1.0) > _NO_PROBABILITY).any():
+            raise ValueError(
+                f"{member_name(member)}.predict_proba returned rows that are no probabilities: "
+                "each must be from 0 to 1, and their sum 1. Use a learner with probabilities, or "
+                'algorithm="discrete".'
+            )
+        shares = np.zeros((len(given), len(self.labels)))
+        shares[:, self._places(member, known)] = given.clip(0.0, 1.0)
+        return shares
+
+    def _places(self, member: Any, labels: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the numbers of classes by their labels."""
+        places = np.searchsorted(self.labels, labels).clip(max=len(self.labels) - 1)
+        strange = labels[self.labels[places] != labels]
+        if len(strange):
+            raise ValueError(
+                f"{member_name(member)} answers with the label {strange[0]!r}, which y does not "
+                "have. A learner must predict labels that it was trained on."
+            )
+        return places
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class MemberModel:
+    """A fitted ensemble of estimators; `n_jobs` is for what they leave to do, and they have theirs.
+
+    It pickles as well as its members do; `arboost.load` knows trees only.
+
+    Attributes
+    ----------
+    members : tuple of estimators
+    weights : float64 array of shape (n_members,)
+        What each counts.
+    covers : float64 array of shape (n_members,)
+        Rows that each was trained on.
+    ballot : Ballot
+    schema : Schema
+        Names and number of the columns.
+    link : str
+        One of those in ``links.py``.
+    params : dict
+        Parameters of the fit that can change the model.
+    combine : {"sum", "median"}
+        Whether raw scores are the sum of weighted votes, or the weighted median of predictions.
+    """
+
+    members: tuple[Any, ...]
+    weights: Floats
+    covers: Floats
+    ballot: Ballot
+    schema: Schema
+    link: str
+    params: dict[str, Any]
+    combine: str = "sum"
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """Labels in the order of the probabilities; None for regression."""
+        return self.ballot.classes
+
+    @property
+    def kind(self) -> str:
+        """What it predicts: "classifier" or "regressor"."""
+        return "regressor" if self.classes is None else "classifier"
+
+    @property
+    def n_outputs(self) -> int:
+        """Raw scores of a row."""
+        several = self.classes is not None and len(self.classes) > _TWO_CLASSES
+        return len(self.ballot.labels) if several else 1
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of boosting rounds."""
+        return len(self.members)
+
+    def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
+        """Return the values or labels of the rows of X, shape (n_rows,)."""
+        return answer(self, self.predict_raw(X, n_jobs=n_jobs))
+
+    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Floats:
+        """Return the probabilities of the classes, shape (n_rows, n_classes)."""
+        return probabilities(self, self.predict_raw(X, n_jobs=n_jobs))
+
+    def predict_raw(self, X: object, *, n_jobs: int | None = None) -> Floats:
+        """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
+        n_threads = _threads(n_jobs)
+        table = member_table(X, self.schema).X
+        if self.combine == "median":
+            return _median(self.columns(table), self.weights, n_threads)
+        scores = np.zeros((table.shape[0], self.n_outputs))
+        for votes in self._weighted_votes(table):
+            scores += votes
+        return scores
+
+    def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[Floats]:
+        """Yield the raw scores after each round, each in an array of its own."""
+        n_threads = _threads(n_jobs)
+        table = member_table(X, self.schema).X
+        if self.combine == "median":
+            columns = self.columns(table)
+            for rounds in range(1, self.n_rounds + 1):
+                yield _median(columns[:, :rounds], self.weights[:rounds], n_threads)
+            return
+        scores = np.zeros((table.shape[0], self.n_outputs))
+        for votes in self._weighted_votes(table):
+            scores += votes
+            yield scores.copy()
+
+    def columns(self, table: Any) -> Floats:
+        """Return what each member of a median predicts, shape (n_rows, n_members).
+
+        `table` is one that `member_table` returned.
+        """
+        values = np.empty((table.shape[0], self.n_rounds))
+        for i, (member, cover) in enumerate(zip(self.members, self.covers, strict=True)):
+            values[:, i] = self.ballot.votes(member, table, cover)[:, 0]
+        return values
+
+    def truncated(self, rounds: int) -> Self:
+        """Return the model as it was after some rounds."""
+        if not 0 <= rounds <= self.n_rounds:
+            raise ValueError(
+                f"rounds={rounds} is not allowed: the model has {self.n_rounds} rounds. "
+                f"Use a number from 0 to {self.n_rounds}."
+            )
+        return replace(
+            self,
+            members=self.members[:rounds],
+            weights=self.weights[:rounds],
+            covers=self.covers[:rounds],
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> NoReturn:
+        """Raise TypeError: a model file holds trees, and the members are Python objects."""
+        raise TypeError(
+            f"{os.fspath(path)!r} was not written: model files hold trees of the engine, but the "
+            f"learners of this model are Python objects ({self._member_names()}). Use joblib.dump, "
+            "or train with estimator=None."
+        )
+
+    def verify_monotone(self, features: object = None, *, n_jobs: int | None = None) -> NoReturn:
+        """Raise TypeError: what estimators do inside is not known."""
+        raise TypeError(
+            "verify_monotone reads trees of the engine, but the learners of this model are Python "
+            f"objects ({self._member_names()}). Train with estimator=None."
+        )
+
+    def __repr__(self) -> str:
+        columns = self.schema.n_features
+        plural = "" if columns == 1 else "s"
+        return (
+            f"MemberModel({self.kind}, {columns} feature{plural}, "
+            f"{self.n_rounds} x {self._member_names()})"
+        )
+
+    def _weighted_votes(self, table: Any) -> Iterator[Floats]:
+        for member, weight, cover in zip(self.members, self.weights, self.covers, strict=True):
+            yield weight * self.ballot.votes(member, table, cover)
+
+    def _member_names(self) -> str:
+        return errors.listing(dict.fromkeys(map(member_name, self.members))) or "no learner"
+
+
+@dataclass(frozen=True)
+class MemberTable:
+    """X as members get it, and what is known of its columns."""
+
+    X: Any
+    schema: Schema
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    def take(self, rows: NDArray[Any]) -> MemberTable:
+        """Return some of the rows."""
+        return MemberTable(_safe_indexing(self.X, rows.astype(np.intp)), self.schema)
+
+
+def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model") -> MemberTable:
+    """Return X as members get it; with a schema, with its columns in its order.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features, ...)
+        Whatever the members take, of two or more dimensions.
+    schema : Schema, optional
+        What the model was fitted on. Columns with names are matched by name, others by position.
+    caller : str
+        Who the messages say expects the features of the schema.
+    """
+    if isinstance(X, Dataset):
+        raise TypeError(
+            "X is a Dataset, which holds bins instead of values, but estimators need the values. "
+            "Pass the table it was made from, or train with estimator=None."
+        )
+    if is_sparse(X):
+        X = X if X.format in ("csr", "csc") else X.tocsr()
+    elif not hasattr(X, "shape"):
+        X = as_array(X)
+    if len(X.shape) < _TABLE_DIMENSIONS:
+        if hasattr(X, "to_frame"):
+            raise ValueError(errors.series_message(X))
+        raise ValueError(errors.dimensions_message(X))
+    n_rows, n_features = X.shape[:2]
+    for count, what in ((n_rows, "sample"), (n_features, "feature")):
+        if count == 0 and (schema is None or what == "feature"):
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={tuple(X.shape)}) while a minimum of 1 is "
+                "required."
+            )
+    names = _names(X)
+    if schema is None:
+        return MemberTable(X, Schema(names, int(n_features)))
+    return MemberTable(_matched(X, names, schema, caller), schema)
+
+
+def _names(X: Any) -> tuple[str, ...] | None:
+    given = X.columns if hasattr(X, "iloc") else _get_feature_names(X)
+    return None if given is None else unique_names(list(given))
+
+
+def _matched(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str) -> Any:
+    """Return X with its columns in the order of the schema."""
+    if names is not None and schema.names is not None:
+        if names == schema.names:
+            return X
+        if set(names) != set(schema.names):
+            raise SchemaError(errors.names_message(names, schema.names))
+        return _safe_indexing(X, list(schema.names), axis=1)
+    if X.shape[1] != schema.n_features:
+        raise SchemaError(
+            f"X has {X.shape[1]} features, but {caller} is expecting {schema.n_features} features "
+            "as input. Pass a table with the columns of fit."
+        )
+    if schema.names is not None:
+        message = f"X does not have valid feature names, but {caller} was fitted with feature names"
+        warnings.warn(message, DataWarning, stacklevel=4)
+    elif names is not None:
+        message = f"X has feature names, but {caller} was fitted without feature names"
+        warnings.warn(message, DataWarning, stacklevel=4)
+    return X
+
+
+def member_name(member: Any) -> str:
+    """Return what messages call an estimator."""
+    return type(member).__name__
+
+
+def _median(columns: Floats, weights: Floats, n_threads: int) -> Floats:
+    values = np.ascontiguousarray(columns)
+    median: Floats = core.weighted_median(values, weights, n_threads)
+    return median[:, np.newaxis]
+
+
+def _threads(n_jobs: object) -> int:
+    return threads(check({"n_jobs": n_jobs})["n_jobs"])
+
+
+def _predicted_numbers(member: Any, X: Any) -> Floats:
+    predicted = np.asarray(member.predict(X), np.float64)
+    _check_shape(member, "predict", predicted, X)
+    if not np.isfinite(predicted).all():
+        raise ValueError(
+            f"{member_name(member)} predicts {predicted[~np.isfinite(predicted)][0]} for some "
+            "rows, but the median needs finite numbers. Use another learner, or look at X and y."
+        )
+    return predicted.reshape(-1, 1)
+
+
+def _check_shape(member: Any, method: str, given: NDArray[Any], X: Any) -> None:
+    if given.shape not in ((X.shape[0],), (X.shape[0], 1)):
+        raise ValueError(
+            f"{member_name(member)}.{method} returned an array of shape {given.shape} for "
+            f"{X.shape[0]} rows. It must return one answer for each row."
+        )
