@@ -122,7 +122,8 @@ class Votes:
             return np.full(len(errors), np.nan)
         # A perfect learner's error counts as 0 here: it is right on every row.
         factors = (1.0 - errors) * np.exp(-weights / 2) + errors * np.exp(weights / 2)
-        return np.cumprod(factors, dtype=np.float64)
+        with np.errstate(over="ignore"):  # a bound may say nothing at all
+            return np.cumprod(factors, dtype=np.float64)
 
     def edge_bounds(self, errors: Floats) -> Floats:
         """Return the bound that follows from the edges alone; NaN where there is none.

@@ -6,6 +6,7 @@ scores are all there is to keep, and nothing drifts from round to round.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -111,8 +112,8 @@ class VoteRounds(Reweighting):
         self._note(
             error=error,
             weight=factor,
-            normalizer=float(np.exp(self._log_loss - before)),
-            loss=float(np.exp(self._log_loss)),
+            normalizer=math.exp(self._log_loss - before),
+            loss=math.exp(self._log_loss),
             training_error=training_error,
             vote_range=factor * self.scheme.vote_range(votes),
         )
