@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from arboost.backend import core
 from arboost.losses import Target
-from arboost.member_learners import MemberSet, check_learner
+from arboost.member_learners import MemberLearners, MemberSet, check_learner
 from member_cases import (
     ALGORITHMS,
     CLASSES,
@@ -143,6 +143,16 @@ class Recorder(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.repeat(self.classes_[:1], len(X))
+
+
+def test_the_first_learner_sees_the_users_weights():
+    X, y = classes_data(2, 30)
+    weight = np.linspace(1.0, 9.0, 30)
+    data = MemberSet("training", X, Target(y, weight))
+    learners = MemberLearners(Recorder(), data, (), ballot_of(2), seed=0)
+    learners.learn(weight / weight.mean(), None, 0)
+    learners.keep(1.0)
+    np.testing.assert_allclose(learners.fitted(1)[0].weight_, weight)
 
 
 def test_weights_are_copied_and_labels_are_the_users():

@@ -83,6 +83,10 @@ class MemberLearners:
         y = data.target.y
         self._y = y if ballot.classes is None else ballot.labels[y.astype(np.intp)]
         self._weight_name = _weight_name(estimator)
+        # A learner with penalties tells weights from their multiples: the first one is to see
+        # exactly the weights that the user gave.
+        weight = data.target.weight
+        self._scale = 1.0 if weight is None else float(weight.mean())
         self._last: Any = None
         self._kept: list[tuple[Any, float]] = []
 
@@ -95,8 +99,8 @@ class MemberLearners:
         elif weight is None:
             self._last.fit(self._data.X, self._y)
         else:
-            # A copy: the weights change from round to round, and a learner may keep what it gets.
-            weights = {str(self._weight_name): weight.copy()}
+            # A new array: weights change from round to round, and a learner may keep what it gets.
+            weights = {str(self._weight_name): weight * self._scale}
             self._last.fit(self._data.X, self._y, **weights)
 
     def votes(self, part: int | None = None) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from arboost.param_kinds import Choice, Flag, Integer, Param, Real, by_name
 from arboost.param_structures import Learner
@@ -41,84 +40,93 @@ _SHARED = (
 )
 
 
-def _table(max_depth: int, metric: str, resampled: str, *own: Param) -> dict[str, Param]:
-    return {name: PARAMS[name] for name in _SHARED} | by_name(
-        Learner(
-            name="estimator",
-            default=None,
-            text="What learns in each round: None for the engine's own trees, or any estimator of "
-            "scikit-learn's kind, which is cloned.",
-            advice="Use estimator=None for trees of the engine.",
-        ),
-        Integer(
-            name="n_estimators",
-            default=50,
-            low=1,
-            text="Number of learners; fewer where learning ends by itself or early stopping does.",
-        ),
-        Real(
-            name="learning_rate",
-            default=1.0,
-            low=0.0,
-            low_open=True,
-            text="Factor on the weight of every learner: smaller needs more of them.",
-            advice="Use learning_rate=1.0 for steps in full.",
-        ),
-        Integer(
-            name="max_depth",
-            default=max_depth,
-            low=1,
-            optional=True,
-            text="Largest number of splits between the root of a tree and a leaf; None sets no "
-            "limit. 1 is a stump.",
-            advice="Use max_depth=None for no limit.",
-        ),
-        Choice(
-            name="tree_method",
-            default="hist",
-            options=("hist", "exact"),
-            text="Where splits are looked for: between the bins of a histogram, or between all "
-            "distinct values.",
-        ),
-        Flag(
-            name="resample",
-            default=False,
-            text="Whether each learner gets rows that are drawn by their weights, with "
-            f"replacement, instead of the weights themselves; {resampled}.",
-        ),
-        Integer(
-            name="max_restarts",
-            default=10,
-            low=0,
-            text="With resample=True: how often the rows of a round are drawn again after a "
-            "learner that is no better than chance.",
-        ),
-        Flag(
-            name="oob_score",
-            default=False,
-            text="Whether training rows are scored by the learners that did not draw them; needs "
-            "resample=True.",
-        ),
-        Flag(
-            name="warm_start",
-            default=False,
-            text="Whether a second call of fit keeps the learners of the first and adds those that "
-            "n_estimators asks for beyond them.",
-        ),
-        replace(
-            PARAMS["eval_metric"],
-            text="What is measured on the validation data after each round, the first of several "
-            f"for early stopping; None is {metric}.",
-            advice=f"Use eval_metric=None for {metric}.",
-        ),
-        *own,
+_COMMON = by_name(
+    Learner(
+        name="estimator",
+        default=None,
+        text="What learns in each round: None for the engine's own trees, or any estimator of "
+        "scikit-learn's kind, which is cloned.",
+        advice="Use estimator=None for trees of the engine.",
+    ),
+    Integer(
+        name="n_estimators",
+        default=50,
+        low=1,
+        text="Number of learners; fewer where learning ends by itself or early stopping does.",
+    ),
+    Real(
+        name="learning_rate",
+        default=1.0,
+        low=0.0,
+        low_open=True,
+        text="Factor on the weight of every learner: smaller needs more of them.",
+        advice="Use learning_rate=1.0 for steps in full.",
+    ),
+    Choice(
+        name="tree_method",
+        default="hist",
+        options=("hist", "exact"),
+        text="Where splits are looked for: between the bins of a histogram, or between all "
+        "distinct values.",
+    ),
+    Integer(
+        name="max_restarts",
+        default=10,
+        low=0,
+        text="With resample=True: how often the rows of a round are drawn again after a learner "
+        "that is no better than chance.",
+    ),
+    Flag(
+        name="oob_score",
+        default=False,
+        text="Whether training rows are scored by the learners that did not draw them; needs "
+        "resample=True.",
+    ),
+    Flag(
+        name="warm_start",
+        default=False,
+        text="Whether a second call of fit keeps the learners of the first and adds those that "
+        "n_estimators asks for beyond them.",
+    ),
+)
+
+
+def _depth(default: int) -> Integer:
+    return Integer(
+        name="max_depth",
+        default=default,
+        low=1,
+        optional=True,
+        text="Largest number of splits between the root of a tree and a leaf; None sets no limit. "
+        "1 is a stump.",
+        advice="Use max_depth=None for no limit.",
     )
 
 
-ADABOOST_CLASSIFIER: dict[str, Any] = _table(
-    1,
-    "error",
-    "for learners that take no weights",
+def _resample(purpose: str) -> Flag:
+    return Flag(
+        name="resample",
+        default=False,
+        text="Whether each learner gets rows that are drawn by their weights, with replacement, "
+        f"instead of the weights themselves; {purpose}.",
+    )
+
+
+def _metric(usual: str) -> Param:
+    return replace(
+        PARAMS["eval_metric"],
+        text="What is measured on the validation data after each round, the first of several for "
+        f"early stopping; None is {usual}.",
+        advice=f"Use eval_metric=None for {usual}.",
+    )
+
+
+_ALL = {name: PARAMS[name] for name in _SHARED} | _COMMON
+
+ADABOOST_CLASSIFIER: dict[str, Param] = _ALL | by_name(
+    _depth(1),
+    _resample("for learners that take no weights"),
+    _metric("error"),
     Choice(
         name="algorithm",
         default="discrete",
@@ -129,10 +137,10 @@ ADABOOST_CLASSIFIER: dict[str, Any] = _table(
     BOOSTED_CLASSIFIER["class_weight"],
 )
 
-ADABOOST_REGRESSOR: dict[str, Any] = _table(
-    3,
-    "squared_error",
-    "for learners that take no weights, and as Drucker published it",
+ADABOOST_REGRESSOR: dict[str, Param] = _ALL | by_name(
+    _depth(3),
+    _resample("for learners that take no weights, and as Drucker published it"),
+    _metric("squared_error"),
     Choice(
         name="loss",
         default="linear",

@@ -21,10 +21,8 @@ from arboost.losses.base import Floats
 from arboost.losses.classification import ClassExponential, Exponential
 from arboost.losses.regression import SquaredError
 
-__all__ = ["ALGORITHMS", "ERRORS", "Amounts", "Votes"]
+__all__ = ["Amounts", "Votes"]
 
-ALGORITHMS = ("discrete", "real", "gentle")
-ERRORS = ("linear", "square", "exponential")
 
 _TWO_CLASSES = 2
 # Sums of doubles tell no smaller edge from none.

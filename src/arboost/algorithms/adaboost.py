@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.estimator import TreeEnsemble
@@ -84,7 +85,7 @@ class AdaBoost(TreeEnsemble):
         self
         """
         old = self._old(init_model)
-        if old is self and self._n_left(self._params(), self.model_) == 0:
+        if old is self and (self._n_left(self._params(), self.model_) == 0 or self._is_done):
             return self
         fit = super().fit if self.estimator is None else self._fit_members
         return fit(
@@ -99,6 +100,11 @@ class AdaBoost(TreeEnsemble):
             callbacks=callbacks,
             checkpoint=checkpoint,
         )
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether the last learner was perfect, so that no row is left to learn from."""
+        return bool(len(self.estimator_errors_)) and self.estimator_errors_[-1] == 0.0
 
     @property
     def estimators_(self) -> list[Any]:
@@ -138,7 +144,8 @@ class AdaBoost(TreeEnsemble):
     def _n_left(self, params: dict[str, Any], old: Model | None) -> int:
         """Return how many learners are to be added."""
         wanted: int = params["n_estimators"]
-        if old is None or not self.warm_start or old is not vars(self).get("model_"):
+        is_own = old is vars(self).get("model_")
+        if old is None or not self.warm_start or not is_own:
             return wanted
         if wanted < old.n_rounds:
             raise ValueError(
@@ -246,6 +253,12 @@ class AdaBoost(TreeEnsemble):
             self.oob_score_ = outcome.out_of_bag.score
             scores = outcome.out_of_bag.scores
             setattr(self, self._OUT_OF_BAG, scores[:, 0] if scores.shape[1] == 1 else scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None:
+            tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
 
     def _fit_members(self, X: object, y: object, sample_weight: object, **rest: Any) -> Self:
         from arboost.member_fit import fit_members
