@@ -2,7 +2,7 @@
 // that ranking costs more.
 //
 // Other medians are found by partitions around pivots, of which only the side that holds it goes
-// on. Cost: 3 to 5 ns a value. Rows run in parallel.
+// on. Cost: about 10 ns a value, five times that where rows are sorted. Rows run in parallel.
 //
 // Weights that are added in another order than the sorted one give a sum that differs by rounding.
 // So sums decide only where they are clearly apart from half of the total; where they are not, the
@@ -89,7 +89,7 @@ class Medians {
         4 * static_cast<double>(n) * std::numeric_limits<double>::epsilon() * total;
     const double surely_less = 0.5 * total - slack, surely_more = 0.5 * total + slack;
     double before = 0;  // weight of the values below those that are left
-    for (int passes = 4 * std::bit_width(n); passes > 0; --passes) {
+    for (int passes = 4 * static_cast<int>(std::bit_width(n)); passes > 0; --passes) {
       const double pivot = middle(votes_[0].value, votes_[n / 2].value, votes_[n - 1].value);
       const Parts parts = split(n, pivot);
       if (before + parts.below > surely_more) {

@@ -87,12 +87,12 @@ class Predictor(Model):
         write_model(self, path)
 
     def __repr__(self) -> str:
-        columns = self.schema.n_features
-        plural = "" if columns == 1 else "s"
-        trees = (
-            f"{self.n_trees} trees" if self.combine == "sum" else f"median of {self.n_trees} trees"
+        features, trees = (
+            _counted(self.schema.n_features, "feature"),
+            _counted(self.n_trees, "tree"),
         )
-        return f"Predictor({self.kind}, {columns} feature{plural}, {trees})"
+        how = "" if self.combine == "sum" else "median of "
+        return f"Predictor({self.kind}, {features}, {how}{trees})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The bytes of the model file are checked when they are read, unlike pickled arrays.
@@ -127,6 +127,10 @@ def load(path: str | os.PathLike[str]) -> Predictor:
 
 def _from_bytes(data: bytes) -> Predictor:
     return Predictor(**from_bytes(data, "the pickled model").fields())
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
 def _threads(n_jobs: object) -> int:

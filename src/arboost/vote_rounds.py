@@ -58,13 +58,9 @@ class VoteRounds(Reweighting):
     def run_round(self) -> None:
         """Make one more learner, or find that there is none."""
         super().run_round()
-        if self.ended is not None and self.first_round + self.n_rounds == 0:
-            raise ValueError(
-                "the first learner is worse than random, or no better: it is wrong on "
-                f"{1 - 1 / self.scheme.n_classes:.0%} of the rows' weight or more, so that there "
-                "is nothing to boost. Use a stronger learner (a larger max_depth), other features, "
-                "or resample=True."
-            )
+        if self.ended is None or self.first_round + self.n_rounds > 0:
+            return
+        raise ValueError(_useless(self.recipe, self.scheme.n_classes))
 
     def results(self, metrics: Sequence[Metric]) -> Results:
         """Return the metrics of every evaluation set at the scores so far."""
@@ -139,3 +135,16 @@ class VoteRounds(Reweighting):
     def _score(self, y: Floats, scores: Scores, weight: Floats | None) -> float:
         weight = np.ones(len(y)) if weight is None else weight
         return 1.0 - core.weighted_error(y, weight, scores, self.n_threads)
+
+
+def _useless(recipe: WeightRecipe, n_classes: int) -> str:
+    """Say that there was not even a first learner."""
+    tried, instead = "the first learner is", "resample=True"
+    if recipe.resample:
+        tried = f"{1 + recipe.max_restarts} first learners, each on another draw of rows, are"
+        instead = "a larger max_restarts"
+    return (
+        f"{tried} worse than random, or no better: wrong on {1 - 1 / n_classes:.0%} of the rows' "
+        "weight or more, so that there is nothing to boost. Use a stronger learner (a larger "
+        f"max_depth), other features, or {instead}."
+    )

@@ -85,7 +85,7 @@ class AdaBoost(TreeEnsemble):
         self
         """
         old = self._old(init_model)
-        if old is self and self._n_left(self._params(), self.model_) == 0:
+        if old is self and (self._n_left(self._params(), self.model_) == 0 or self._is_done):
             return self
         fit = super().fit if self.estimator is None else self._fit_members
         return fit(
@@ -100,6 +100,11 @@ class AdaBoost(TreeEnsemble):
             callbacks=callbacks,
             checkpoint=checkpoint,
         )
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether the last learner was perfect, so that no row is left to learn from."""
+        return bool(len(self.estimator_errors_)) and self.estimator_errors_[-1] == 0.0
 
     @property
     def estimators_(self) -> list[Any]:
