@@ -22,7 +22,8 @@ from arboost.inputs import VALIDATION, Part, Rows, has_validation, table_rows, w
 from arboost.losses import Loss
 from arboost.losses.base import Floats
 from arboost.member_learners import MemberLearners, MemberSet, check_learner
-from arboost.members import Ballot, MemberModel, MemberTable, member_name, member_table
+from arboost.member_tables import MemberTable, member_table
+from arboost.members import Ballot, MemberModel, member_name
 from arboost.metrics import Metric
 from arboost.model import Forest
 from arboost.monitor import Monitor, Round, check_callbacks
