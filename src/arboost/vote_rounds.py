@@ -102,7 +102,7 @@ class VoteRounds(Reweighting):
         return core.weighted_error(self.target.y, self.distribution, votes, self.n_threads)
 
     def _keep(self, error: float, votes: Floats) -> None:
-        factor = self.scheme.weight(error, len(self.target.y))
+        factor = self.scheme.weight(error)
         self.learners.keep(factor)
         self.scores += factor * votes
         for part in range(len(self.evaluations)):
