@@ -187,6 +187,8 @@ def growth(found: list[dict[str, Any]], name: str, size: str) -> float:
     common = max({one[other] for one in found}, key=[one[other] for one in found].count)
     chosen = [one for one in found if one[other] == common]
     seconds = [one[name]["round_seconds"] for one in chosen]
+    if min(seconds) <= 0:  # too small to be measured
+        return float("nan")
     return float(np.polyfit(np.log([one[size] for one in chosen]), np.log(seconds), 1)[0])
 
 

@@ -7,7 +7,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from arboost.losses import Target
 from arboost.member_learners import MemberLearners, MemberSet
-from arboost.members import Ballot, MemberModel, member_table
+from arboost.member_tables import member_table
+from arboost.members import Ballot, MemberModel
 from arboost.schemes import Amounts, Votes
 
 ALGORITHMS = ("discrete", "real", "gentle")

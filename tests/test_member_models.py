@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import arboost
 from arboost.errors import DataWarning, SchemaError
-from arboost.members import member_table
+from arboost.member_tables import member_table
 from member_cases import CLASSES, NUMBERS, boosted, classes_data, learners_of, model_of
 
 # ---- tables ----

@@ -79,7 +79,7 @@ def test_members_boost_as_by_hand(n_classes, algorithm):
         learners.learn(weight, None, number)
         votes = learners.votes()
         errors.append(core.weighted_error(y, weight, votes, 1))
-        weights.append(ballot.scheme.weight(errors[-1], len(y)))
+        weights.append(ballot.scheme.weight(errors[-1]))
         learners.keep(weights[-1])
         scores += weights[-1] * votes
     np.testing.assert_allclose(errors, expected_errors, rtol=1e-10)

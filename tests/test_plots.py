@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
 
-from arboost import plots
+from arboost import AdaBoostClassifier, AdaBoostRegressor, plots
+from arboost.margins import margin_distribution
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 X = [[0.0], [1.0], [2.0], [3.0]]
 Y = ["no", "yes", "yes", "no"]
 
@@ -179,7 +184,7 @@ def test_other_models_are_refused():
     with pytest.raises(NotFittedError):
         plots.plot_bound(tree)
     tree.fit(X, Y)
-    with pytest.raises(TypeError, match="but model is a DecisionTreeClassifier"):
+    with pytest.raises(TypeError, match="but model is of type DecisionTreeClassifier"):
         plots.plot_bound(tree)
     with pytest.raises(TypeError, match="plot_margins draws a fitted AdaBoostClassifier"):
         plots.plot_margins(tree, X, Y)
@@ -220,3 +225,48 @@ def test_import_is_light():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("algorithm", ["discrete", "real", "gentle"])
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
+def test_fitted_classifiers(load, algorithm):
+    table, labels = load(return_X_y=True)
+    model = AdaBoostClassifier(n_estimators=12, algorithm=algorithm)
+    model.fit(table[::2], labels[::2], X_val=table[1::2], y_val=labels[1::2])
+    found = lines(plots.plot_bound(model, scale="linear"))
+    drawn = {name.partition(" (")[0]: line.get_ydata() for name, line in found.items()}
+    assert drawn["training error"].tolist() == model.training_error_.tolist()
+    assert drawn["validation error"].tolist() == model.evals_result_["validation"]["error"]
+    if load is load_breast_cancer:
+        assert drawn["bound = exponential loss"].tolist() == model.exponential_loss_.tolist()
+    assert ("bound by the edges" in drawn) == np.isfinite(model.edge_bound_).all()
+    last = lines(plots.plot_margins(model, table, labels))["12 rounds"]
+    place, share = margin_distribution(model.margins(table, labels))
+    # One stage after the other is added up as the whole model is, up to the order of sums.
+    np.testing.assert_allclose(
+        np.interp(0.05, last.get_xdata(), last.get_ydata()),
+        np.interp(0.05, [-1.0, *place, 1.0], [0.0, *share, 1.0]),
+        atol=1e-9,
+    )
+    error = 1.0 - model.score(table, labels)
+    below = last.get_xdata() < -1e-9
+    assert last.get_ydata()[below].max() == pytest.approx(error)
+
+
+def test_regressors_are_refused():
+    model = AdaBoostRegressor(n_estimators=2).fit(X, [0.0, 1.0, 2.0, 3.0])
+    with pytest.raises(TypeError, match="but model is of type AdaBoostRegressor"):
+        plots.plot_bound(model)
+
+
+def test_pictures_of_the_page(tmp_path, capsys):
+    spec = importlib.util.spec_from_file_location("make_adaboost", IMAGES / "make_adaboost.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    script.main(tmp_path)
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == sorted(path.name for path in IMAGES.glob("adaboost_*.svg"))
+    assert len(capsys.readouterr().out.splitlines()) == len(written)
+    # Bytes differ between versions of matplotlib; that there is much to see does not.
+    for name in written:
+        assert (tmp_path / name).read_text("utf-8").count("<path") > 10

@@ -123,9 +123,10 @@ PICTURES: dict[str, Callable[[], Any]] = {
 def main(folder: Path) -> None:
     """Write all pictures."""
     mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "arboost"  # names inside the files are hashes with this salt
     for name, draw in PICTURES.items():
-        draw().savefig(folder / name, metadata={"Date": None})
+        # Names inside the files are hashes with this salt.
+        with mpl.rc_context({"svg.hashsalt": "arboost"}):
+            draw().savefig(folder / name, metadata={"Date": None})
         print(folder / name)
 
 

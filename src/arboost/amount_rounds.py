@@ -118,7 +118,7 @@ class AmountRounds(Reweighting):
         self.learners.keep(1.0)
         for part, columns in enumerate(self._predictions):
             columns.append(self.learners.votes(part)[:, 0])
-        weight = 1.0 if is_weak else -self.scheme.rate * self._log_beta(error)
+        weight = 1.0 if is_weak else -self.scheme.rate * self.scheme.log_beta(error)
         self._note(error=error, weight=weight)
         if is_weak:
             self.end_as_weak()
@@ -126,11 +126,8 @@ class AmountRounds(Reweighting):
             self._reweigh(error)
 
     def _reweigh(self, error: float) -> None:
-        exponent = self.scheme.rate * self._log_beta(error)
+        exponent = self.scheme.rate * self.scheme.log_beta(error)
         core.r2_reweight(self._losses, exponent, self.distribution, self.n_threads)
-
-    def _log_beta(self, error: float) -> float:
-        return self.scheme.log_beta(error, len(self.target.y))
 
     def _median_weights(self, n_rounds: int) -> Floats | None:
         return np.array(self.facts["weight"][:n_rounds])

@@ -22,7 +22,8 @@ from arboost.inputs import VALIDATION, Part, Rows, has_validation, table_rows, w
 from arboost.losses import Loss
 from arboost.losses.base import Floats
 from arboost.member_learners import MemberLearners, MemberSet, check_learner
-from arboost.members import Ballot, MemberModel, MemberTable, member_name, member_table
+from arboost.member_tables import MemberTable, member_table
+from arboost.members import Ballot, MemberModel, member_name
 from arboost.metrics import Metric
 from arboost.model import Forest
 from arboost.monitor import Monitor, Round, check_callbacks
@@ -35,9 +36,9 @@ from arboost.trainer import (
     Outcome,
     check_validation,
     find_metrics,
+    make_monitor,
     split_rows,
     spread,
-    watchers,
 )
 from arboost.vote_rounds import VoteRounds
 
@@ -177,15 +178,7 @@ class _Fit:
         if validation is not None:
             metrics = find_metrics(params["eval_metric"], recipe.loss, n_threads)
         with Bar(recipe.n_estimators, "fitting", visible=params["verbose"] > 0) as bar:
-            monitor = Monitor(
-                recipe.n_estimators,
-                metrics=metrics,
-                n_iter_no_change=params["n_iter_no_change"],
-                tol=params["tol"],
-                max_time=params["max_time"],
-                callbacks=(*watchers(bar), *self.callbacks),
-                started=self.started,
-            )
+            monitor = make_monitor(bar, params, metrics, self.callbacks, self.started)
             fitted = train(self._rounds(training, validation, n_threads), monitor, metrics)
         return self._outcome(fitted, monitor, training)
 

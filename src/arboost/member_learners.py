@@ -16,11 +16,11 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from arboost.backend import core
 from arboost.losses.base import Floats, Target
+from arboost.member_tables import take_rows
 from arboost.members import Ballot, member_name
 from arboost.schemes import Votes
 
@@ -119,7 +119,7 @@ class MemberLearners:
     def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
         """Return what a clone that was kept adds to the scores of some training rows."""
         member, factor = self._kept[index]
-        X = _safe_indexing(self._data.X, rows.astype(np.intp))
+        X = take_rows(self._data.X, rows)
         return factor * self._ballot.votes(member, X, self.n_rows)
 
     def fitted(self, n_learners: int) -> tuple[Any, ...]:
@@ -147,7 +147,7 @@ class MemberLearners:
         if self._ballot.classes is not None and (y == y[0]).all():
             # Trees learn a constant from rows of one class; many other classifiers refuse them.
             self._last = DummyClassifier(strategy="most_frequent")
-        self._last.fit(_safe_indexing(self._data.X, rows), y)
+        self._last.fit(take_rows(self._data.X, rows), y)
 
 
 _STATE_MESSAGE = (

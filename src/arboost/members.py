@@ -1,39 +1,27 @@
-"""A fitted ensemble whose members are estimators of scikit-learn's kind, and how it asks them.
-
-X stays as the user gave it all the way to the members, so that one may be a pipeline that looks for
-columns by their names. Only what no estimator takes is changed: lists, and rare sparse formats.
-"""
+"""A fitted ensemble whose members are estimators of scikit-learn's kind, and how it asks them."""
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _get_feature_names
 
 from arboost import errors
 from arboost.backend import core, threads
-from arboost.binning import Dataset
-from arboost.columns import unique_names
-from arboost.errors import DataWarning, SchemaError
-from arboost.ingest import as_array
 from arboost.losses.base import Floats
+from arboost.member_tables import member_table
 from arboost.params import check
 from arboost.predict import answer, probabilities
 from arboost.schema import Schema
 from arboost.schemes import Amounts, Votes
-from arboost.sparse import is_sparse
 
-__all__ = ["Ballot", "MemberModel", "member_name", "member_table"]
+__all__ = ["Ballot", "MemberModel", "member_name"]
 
 _TWO_CLASSES = 2
-_TABLE_DIMENSIONS = 2
 _NO_PROBABILITY = 1e-3  # by so much probabilities may miss 0, 1, and their sum of 1
 
 
@@ -265,88 +253,6 @@ class MemberModel:
 
     def _member_names(self) -> str:
         return errors.listing(dict.fromkeys(map(member_name, self.members))) or "no learner"
-
-
-@dataclass(frozen=True)
-class MemberTable:
-    """X as members get it, and what is known of its columns."""
-
-    X: Any
-    schema: Schema
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0])
-
-    def take(self, rows: NDArray[Any]) -> MemberTable:
-        """Return some of the rows."""
-        return MemberTable(_safe_indexing(self.X, rows.astype(np.intp)), self.schema)
-
-
-def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model") -> MemberTable:
-    """Return X as members get it; with a schema, with its columns in its order.
-
-    Parameters
-    ----------
-    X : table of shape (n_rows, n_features, ...)
-        Whatever the members take, of two or more dimensions.
-    schema : Schema, optional
-        What the model was fitted on. Columns with names are matched by name, others by position.
-    caller : str
-        Who the messages say expects the features of the schema.
-    """
-    if isinstance(X, Dataset):
-        raise TypeError(
-            "X is a Dataset, which holds bins instead of values, but estimators need the values. "
-            "Pass the table it was made from, or train with estimator=None."
-        )
-    if is_sparse(X):
-        X = X if X.format in ("csr", "csc") else X.tocsr()
-    elif not hasattr(X, "shape"):
-        X = as_array(X)
-    if len(X.shape) < _TABLE_DIMENSIONS:
-        if hasattr(X, "to_frame"):
-            raise ValueError(errors.series_message(X))
-        raise ValueError(errors.dimensions_message(X))
-    n_rows, n_features = X.shape[:2]
-    for count, what in ((n_rows, "sample"), (n_features, "feature")):
-        if count == 0 and (schema is None or what == "feature"):
-            raise ValueError(
-                f"Found array with 0 {what}(s) (shape={tuple(X.shape)}) while a minimum of 1 is "
-                "required."
-            )
-    names = _names(X)
-    if schema is None:
-        return MemberTable(X, Schema(names, int(n_features)))
-    return MemberTable(_matched(X, names, schema, caller), schema)
-
-
-def _names(X: Any) -> tuple[str, ...] | None:
-    given = X.columns if hasattr(X, "iloc") else _get_feature_names(X)
-    return None if given is None else unique_names(list(given))
-
-
-def _matched(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str) -> Any:
-    """Return X with its columns in the order of the schema."""
-    if names is not None and schema.names is not None:
-        if names == schema.names:
-            return X
-        if set(names) != set(schema.names):
-            raise SchemaError(errors.names_message(names, schema.names))
-        return _safe_indexing(X, list(schema.names), axis=1)
-    if X.shape[1] != schema.n_features:
-        raise SchemaError(
-            f"X has {X.shape[1]} features, but {caller} is expecting {schema.n_features} features "
-            "as input. Pass a table with the columns of fit."
-        )
-    if schema.names is not None:
-        message = f"X does not have valid feature names, but {caller} was fitted with feature names"
-        warnings.warn(message, DataWarning, stacklevel=4)
-    elif names is not None:
-        message = f"X has feature names, but {caller} was fitted without feature names"
-        warnings.warn(message, DataWarning, stacklevel=4)
-    return X
 
 
 def member_name(member: Any) -> str:

@@ -54,14 +54,6 @@ _COMMON = by_name(
         low=1,
         text="Number of learners; fewer where learning ends by itself or early stopping does.",
     ),
-    Real(
-        name="learning_rate",
-        default=1.0,
-        low=0.0,
-        low_open=True,
-        text="Factor on the weight of every learner: smaller needs more of them.",
-        advice="Use learning_rate=1.0 for steps in full.",
-    ),
     Choice(
         name="tree_method",
         default="hist",
@@ -103,6 +95,19 @@ def _depth(default: int) -> Integer:
     )
 
 
+def _rate(high: float, limit: str) -> Real:
+    return Real(
+        name="learning_rate",
+        default=1.0,
+        low=0.0,
+        high=high,
+        low_open=True,
+        high_open=True,
+        text=f"Factor on the weight of every learner: smaller needs more of them{limit}.",
+        advice="Use learning_rate=1.0 for steps in full.",
+    )
+
+
 def _resample(purpose: str) -> Flag:
     return Flag(
         name="resample",
@@ -124,6 +129,8 @@ def _metric(usual: str) -> Param:
 _ALL = {name: PARAMS[name] for name in _SHARED} | _COMMON
 
 ADABOOST_CLASSIFIER: dict[str, Param] = _ALL | by_name(
+    # (1 - e) exp(-alpha) + e exp(alpha) is 1 again at twice the best alpha.
+    _rate(2.0, "; from 2 on steps would undo themselves"),
     _depth(1),
     _resample("for learners that take no weights"),
     _metric("error"),
@@ -138,6 +145,7 @@ ADABOOST_CLASSIFIER: dict[str, Param] = _ALL | by_name(
 )
 
 ADABOOST_REGRESSOR: dict[str, Param] = _ALL | by_name(
+    _rate(10.0, ""),
     _depth(3),
     _resample("for learners that take no weights, and as Drucker published it"),
     _metric("squared_error"),

@@ -237,8 +237,8 @@ def _check_model(model: Any, name: str) -> None:
 
         check_is_fitted(model)
         raise TypeError(
-            f"{name} draws a fitted AdaBoostClassifier, but model is a {type(model).__name__}, "
-            "which keeps neither bounds nor votes. Pass the classifier itself."
+            f"{name} draws a fitted AdaBoostClassifier, but model is of type "
+            f"{type(model).__name__}, which keeps neither bounds nor votes. Pass the classifier."
         )
     if not len(model.vote_range_):
         raise ValueError(

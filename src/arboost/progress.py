@@ -55,7 +55,7 @@ class Bar:
         visible: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._total = total
+        self.total = total
         self._label = label
         self._clock = clock
         self._screen = _find_screen() if visible else None
@@ -109,13 +109,13 @@ class Bar:
         self, done: int, results: Mapping[str, Mapping[str, float]] | None, *, ended: bool
     ) -> None:
         elapsed = self._clock() - self._start
-        filled = _WIDTH * done // self._total
+        filled = _WIDTH * done // self.total
         line = (
-            f"{self._label} [{'#' * filled:.<{_WIDTH}}] {done}/{self._total}  {_duration(elapsed)}"
+            f"{self._label} [{'#' * filled:.<{_WIDTH}}] {done}/{self.total}  {_duration(elapsed)}"
         )
         own = done - (self._already or 0)
         if not ended and own > 0:
-            line += f", {_duration(elapsed / own * (self._total - done))} left"
+            line += f", {_duration(elapsed / own * (self.total - done))} left"
         for name, values in (results or {}).items():
             shown = "  ".join(f"{metric} {value:.5g}" for metric, value in values.items())
             line += f"  {name}: {shown}"

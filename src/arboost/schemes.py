@@ -27,6 +27,8 @@ __all__ = ["Amounts", "Votes"]
 _TWO_CLASSES = 2
 # Sums of doubles tell no smaller edge from none.
 _LEAST_EDGE = 1e-10
+# What the error of a perfect learner counts as: it outvotes the others, with a finite weight.
+_PERFECT_ERROR = 1e-10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,16 +97,15 @@ class Votes:
         centred: Floats = logs - logs.mean(axis=1, keepdims=True)
         return centred
 
-    def weight(self, error: float, n_rows: int) -> float:
+    def weight(self, error: float) -> float:
         """Return the factor on the votes of a learner with this error.
 
-        The seeds' alpha for two classes, 1/2 ln((1 - e) / e), and that of SAMME for more. A perfect
-        learner counts as wrong on half a row.
+        Freund and Schapire's alpha for two classes, 1/2 ln((1 - e) / e), and that of SAMME for
+        more.
         """
         if self.algorithm != "discrete":
             return self.rate
-        e = max(error, 0.5 / n_rows)
-        odds = math.log((1.0 - e) / e)
+        odds = -_log_odds(error)
         if self.n_classes == _TWO_CLASSES:
             return self.rate * 0.5 * odds
         return self.rate * (odds + math.log(self.n_classes - 1.0))
@@ -122,7 +123,8 @@ class Votes:
             return np.full(len(errors), np.nan)
         # A perfect learner's error counts as 0 here: it is right on every row.
         factors = (1.0 - errors) * np.exp(-weights / 2) + errors * np.exp(weights / 2)
-        return np.cumprod(factors, dtype=np.float64)
+        with np.errstate(over="ignore"):  # a bound may say nothing at all
+            return np.cumprod(factors, dtype=np.float64)
 
     def edge_bounds(self, errors: Floats) -> Floats:
         """Return the bound that follows from the edges alone; NaN where there is none.
@@ -169,10 +171,9 @@ class Amounts:
         """What evaluation measures; R2 itself has no loss that its rounds make small."""
         return SquaredError()
 
-    def log_beta(self, mean_loss: float, n_rows: int) -> float:
-        """Return the logarithm of beta = eps / (1 - eps); a perfect learner counts as above."""
-        e = max(mean_loss, 0.5 / n_rows)
-        return math.log(e / (1.0 - e))
+    def log_beta(self, mean_loss: float) -> float:
+        """Return the logarithm of beta = eps / (1 - eps)."""
+        return _log_odds(mean_loss)
 
     def tree_target(self, y: Floats) -> Floats:
         """Return what the trees fit."""
@@ -181,3 +182,8 @@ class Amounts:
     def unit(self, outputs: Floats, cover: Floats) -> Floats:
         """Return what the trees predict."""
         return outputs + self.middle
+
+
+def _log_odds(error: float) -> float:
+    e = error if error > 0.0 else _PERFECT_ERROR
+    return math.log(e / (1.0 - e))

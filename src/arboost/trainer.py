@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -35,10 +35,10 @@ __all__ = [
     "check_validation",
     "find_metrics",
     "groups_of",
+    "make_monitor",
     "run",
     "search_splits",
     "split_rows",
-    "watchers",
 ]
 
 
@@ -185,15 +185,8 @@ class _Fit:
         if old is not None:
             sets = [(replace(data, first_round=old.n_rounds), others) for data, others in sets]
         with Bar(recipe.n_estimators, label, visible=params["verbose"] > 0) as bar:
-            monitor = Monitor(
-                recipe.n_estimators,
-                metrics=metrics,
-                n_iter_no_change=params["n_iter_no_change"],
-                tol=params["tol"],
-                max_time=self.max_time,
-                callbacks=(*watchers(bar), *self.job.callbacks),
-                started=self.started,
-            )
+            watching = params | {"max_time": self.max_time}
+            monitor = make_monitor(bar, watching, metrics, self.job.callbacks, self.started)
             workspace = core.Workspace() if len(sets) > 1 else None
             trainings = [
                 self.job.rounds(
@@ -211,9 +204,24 @@ class _Fit:
         return fitted[0], monitor
 
 
-def watchers(bar: Bar) -> tuple[Callable[[Round], object], ...]:
-    """Return the callback that draws the bar, or none where nobody would see it."""
-    return (lambda done: bar.show(done.index + 1, done.results),) if bar.is_visible else ()
+def make_monitor(
+    bar: Bar,
+    params: dict[str, Any],
+    metrics: tuple[Metric, ...],
+    callbacks: Iterable[Callable[[Round], object]],
+    started: float,
+) -> Monitor:
+    """Return what watches a fit by its parameters, and draws the bar where somebody sees it."""
+    own = [lambda done: bar.show(done.index + 1, done.results)] if bar.is_visible else []
+    return Monitor(
+        bar.total,
+        metrics=metrics,
+        n_iter_no_change=params["n_iter_no_change"],
+        tol=params["tol"],
+        max_time=params["max_time"],
+        callbacks=(*own, *callbacks),
+        started=started,
+    )
 
 
 def bin_part(part: Part, params: dict[str, Any], n_threads: int) -> Binned:

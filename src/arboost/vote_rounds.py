@@ -6,6 +6,7 @@ scores are all there is to keep, and nothing drifts from round to round.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -101,7 +102,7 @@ class VoteRounds(Reweighting):
         return core.weighted_error(self.target.y, self.distribution, votes, self.n_threads)
 
     def _keep(self, error: float, votes: Floats) -> None:
-        factor = self.scheme.weight(error, len(self.target.y))
+        factor = self.scheme.weight(error)
         self.learners.keep(factor)
         self.scores += factor * votes
         for part in range(len(self.evaluations)):
@@ -111,8 +112,8 @@ class VoteRounds(Reweighting):
         self._note(
             error=error,
             weight=factor,
-            normalizer=float(np.exp(self._log_loss - before)),
-            loss=float(np.exp(self._log_loss)),
+            normalizer=math.exp(self._log_loss - before),
+            loss=math.exp(self._log_loss),
             training_error=training_error,
             vote_range=factor * self.scheme.vote_range(votes),
         )

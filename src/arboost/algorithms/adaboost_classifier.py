@@ -38,7 +38,8 @@ class AdaBoostClassifier(AdaBoost, TreeClassifier):
     n_estimators : int, default=50
         Number of learners; fewer where learning ends by itself or early stopping does.
     learning_rate : float, default=1.0
-        Factor on the weight of every learner: smaller needs more of them.
+        Factor on the weight of every learner: smaller needs more of them; from 2 on steps would
+        undo themselves.
     algorithm : {"discrete", "real", "gentle"}, default="discrete"
         What a learner adds to the scores: its vote, weighed by its error (SAMME for more than two
         classes); half the log-odds of its class probabilities; or their difference.

@@ -39,7 +39,7 @@ from arboost.progress import Bar
 from arboost.recipe import Fitted, Recipe, Rounds
 from arboost.reweighting import WeightRecipe
 from arboost.task import Task
-from arboost.trainer import Outcome, bin_part, find_metrics, groups_of, watchers
+from arboost.trainer import Outcome, bin_part, find_metrics, groups_of, make_monitor
 from arboost.validation import Split
 
 __all__ = ["CrossValidation", "cv"]
@@ -156,15 +156,7 @@ def cv(
     splits = _split(plan, folds, groups)
     params, total = plan.params, plan.recipe.n_estimators
     with Bar(total, "cross-validating", visible=params["verbose"] > 0) as bar:
-        monitor = Monitor(
-            total,
-            metrics=plan.metrics,
-            n_iter_no_change=params["n_iter_no_change"],
-            tol=params["tol"],
-            max_time=params["max_time"],
-            callbacks=(*watchers(bar), *callbacks),
-            started=started,
-        )
+        monitor = make_monitor(bar, params, plan.metrics, callbacks, started)
         binned = _bins(plan)
         workspace = core.Workspace()
         trainings = [_training(plan, binned, split, workspace) for split in splits]

@@ -1,0 +1,124 @@
+"""Tables for estimators: X stays as the user gave it, all the way to the members of an ensemble.
+
+So a member may be a pipeline that looks for columns by their names. Only what no estimator takes is
+changed: lists, and rare sparse formats. What is known of the columns is a `Schema`, as for trees.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from arboost import errors
+from arboost.binning import Dataset
+from arboost.columns import unique_names
+from arboost.errors import DataWarning, SchemaError
+from arboost.ingest import as_array
+from arboost.schema import Schema
+from arboost.sparse import is_sparse
+
+__all__ = ["MemberTable", "member_table", "take_rows"]
+
+_TABLE_DIMENSIONS = 2
+
+
+@dataclass(frozen=True)
+class MemberTable:
+    """X as members get it, and what is known of its columns."""
+
+    X: Any
+    schema: Schema
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    def take(self, rows: NDArray[Any]) -> MemberTable:
+        """Return some of the rows."""
+        return MemberTable(take_rows(self.X, rows), self.schema)
+
+
+def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model") -> MemberTable:
+    """Return X as members get it; with a schema, with its columns in its order.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features, ...)
+        Whatever the members take, of two or more dimensions.
+    schema : Schema, optional
+        What the model was fitted on. Columns with names are matched by name, others by position.
+    caller : str
+        Who the messages say expects the features of the schema.
+    """
+    if isinstance(X, Dataset):
+        raise TypeError(
+            "X is a Dataset, which holds bins instead of values, but estimators need the values. "
+            "Pass the table it was made from, or train with estimator=None."
+        )
+    if is_sparse(X):
+        X = X if X.format in ("csr", "csc") else X.tocsr()
+    elif not hasattr(X, "shape"):
+        X = as_array(X)
+    if len(X.shape) < _TABLE_DIMENSIONS:
+        if hasattr(X, "to_frame"):
+            raise ValueError(errors.series_message(X))
+        raise ValueError(errors.dimensions_message(X))
+    n_rows, n_features = X.shape[:2]
+    for count, what in ((n_rows, "sample"), (n_features, "feature")):
+        if count == 0 and (schema is None or what == "feature"):
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={tuple(X.shape)}) while a minimum of 1 is "
+                "required."
+            )
+    names = _names(X)
+    if schema is None:
+        return MemberTable(X, Schema(names, int(n_features)))
+    return MemberTable(_matched(X, names, schema, caller), schema)
+
+
+def take_rows(X: Any, rows: NDArray[Any]) -> Any:
+    """Return some of the rows of a table, of its own type."""
+    places = rows.astype(np.intp)
+    if _is_arrow(X):  # which not every scikit-learn can take rows of
+        return X.take(places) if hasattr(X, "take") else X[places]
+    return _safe_indexing(X, places)
+
+
+def _is_arrow(X: Any) -> bool:
+    """Whether X is a table of PyArrow or Polars; those of pandas stream columns as well."""
+    return hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc")
+
+
+def _names(X: Any) -> tuple[str, ...] | None:
+    if _is_arrow(X):
+        return unique_names(list(X.column_names if hasattr(X, "column_names") else X.columns))
+    return unique_names(list(X.columns)) if hasattr(X, "iloc") else None
+
+
+def _matched(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str) -> Any:
+    """Return X with its columns in the order of the schema."""
+    if names is not None and schema.names is not None:
+        if names == schema.names:
+            return X
+        if set(names) != set(schema.names):
+            raise SchemaError(errors.names_message(names, schema.names))
+        order = list(schema.names)
+        return X.select(order) if _is_arrow(X) else X[order]
+    if X.shape[1] != schema.n_features:
+        raise SchemaError(
+            f"X has {X.shape[1]} features, but {caller} is expecting {schema.n_features} features "
+            "as input. Pass a table with the columns of fit."
+        )
+    if schema.names is not None:
+        message = f"X does not have valid feature names, but {caller} was fitted with feature names"
+        warnings.warn(message, DataWarning, stacklevel=4)
+    elif names is not None:
+        message = f"X has feature names, but {caller} was fitted without feature names"
+        warnings.warn(message, DataWarning, stacklevel=4)
+    return X
