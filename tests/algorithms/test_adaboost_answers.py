@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import ComplementNB, GaussianNB
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -227,11 +226,11 @@ def test_learners_without_importances_have_none():
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("learner", [GaussianNB(), LogisticRegression(C=0.1)], ids=str)
+@pytest.mark.parametrize("learner", [GaussianNB(), ComplementNB()], ids=str)
 def test_learners_that_are_no_trees(learner, algorithm):
     X, y = load_iris(return_X_y=True)
     model = AdaBoostClassifier(learner, n_estimators=10, algorithm=algorithm).fit(X, y)
-    assert model.score(X, y) > 0.9
+    assert model.score(X, y) >= model.estimators_[0].score(X, y)
     assert all(type(member) is type(learner) for member in model.estimators_)
     with pytest.raises(TypeError, match=r"Use joblib\.dump"):
         model.save("never.arb")

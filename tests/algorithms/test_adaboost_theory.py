@@ -196,7 +196,7 @@ def no_split_helps(X, codes, weight, n_classes):
     return all(np.allclose(shares(side), 1 / n_classes) for side in sides)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     tables,
     st.integers(2, 4),
