@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from arboost import automatic, previous
+from arboost.answers import Probabilities
 from arboost.backend import threads
 from arboost.ensemble import Training
 from arboost.explain import importances
@@ -350,7 +351,7 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
         """Return the most likely labels, shape (n_rows,)."""
         return self._fitted_model().predict(X, n_jobs=self.n_jobs)
 
-    def predict_proba(self, X: object) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> Probabilities:
         """Return the probabilities of the classes in the order of ``classes_``."""
         return self._fitted_model().predict_proba(X, n_jobs=self.n_jobs)
 
@@ -363,7 +364,7 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
         for raw in self._staged_raw(X):
             yield answer(self.model_, raw)
 
-    def staged_predict_proba(self, X: object) -> Iterator[NDArray[np.float64]]:
+    def staged_predict_proba(self, X: object) -> Iterator[Probabilities]:
         """Yield what `predict_proba` would return after each round."""
         for raw in self._staged_raw(X):
             yield probabilities(self.model_, raw)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.answers import Labels
 from arboost.container import Format, errors_named, pack, read_file, unpack, write_file
 from arboost.levels import Levels
 from arboost.model import ALL_DTYPES, FOREST_DTYPES, SET_DTYPES, Forest, Model
@@ -31,7 +32,8 @@ FORMAT = Format(
     remedy="Save or copy it again.",
 )
 # Version 2 added sets of levels, and what a schema says of columns beside their names; version 3
-# medians. A model has the lowest version that has all it needs, and is readable since then.
+# medians, means and several targets. A model has the lowest version that has all it needs, and is
+# readable since then.
 _OF_COLUMNS = replace(FORMAT, version=2, oldest_reader=2)
 _PLAIN = replace(FORMAT, version=1, oldest_reader=1)
 _PLAIN_SCHEMA = {"names", "n_features"}
@@ -50,7 +52,10 @@ def to_bytes(model: Model) -> bytes:
     header["classes"] = _describe_classes(model.classes, arrays)
     if model.combine != "sum":
         header["combine"] = model.combine
-        arrays["tree_weights"] = model.tree_weights
+        if model.combine == "median":
+            arrays["tree_weights"] = model.tree_weights
+        if model.targets:
+            header["targets"] = model.targets
         return pack(FORMAT, header, arrays)
     is_plain = not model.forest.has_sets and header["schema"].keys() == _PLAIN_SCHEMA
     return pack(_PLAIN if is_plain else _OF_COLUMNS, header, arrays)
@@ -82,14 +87,23 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
 
 def _describe_classes(
-    classes: NDArray[Any] | None, arrays: dict[str, NDArray[Any]]
-) -> dict[str, Any] | None:
-    """Return the labels for the header; numbers go to a section, so that no bit is lost."""
+    classes: Labels | tuple[Labels, ...] | None, arrays: dict[str, NDArray[Any]]
+) -> dict[str, Any] | list[dict[str, Any]] | None:
+    """Return the labels for the header, of several targets in a list."""
     if classes is None:
         return None
-    if classes.dtype.kind in "OU":
-        return {"dtype": classes.dtype.newbyteorder("<").str, "values": classes.tolist()}
-    arrays["classes"] = classes
+    if isinstance(classes, tuple):
+        return [_describe_labels(part, f"classes {i}", arrays) for i, part in enumerate(classes)]
+    return _describe_labels(classes, "classes", arrays)
+
+
+def _describe_labels(
+    labels: Labels, section: str, arrays: dict[str, NDArray[Any]]
+) -> dict[str, Any]:
+    """Return the labels for the header; numbers go to a section, so that no bit is lost."""
+    if labels.dtype.kind in "OU":
+        return {"dtype": labels.dtype.newbyteorder("<").str, "values": labels.tolist()}
+    arrays[section] = labels
     return {}
 
 
@@ -114,6 +128,7 @@ def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Mod
         if type(values[name]) is not expected:
             raise TypeError(f"{name}={values[name]!r}")
     values |= {name: arrays[name] for name in scores}
+    values["targets"] = _read_targets(header.get("targets", []))
     return Model(
         forest=Forest(**{name: arrays[name] for name in dtypes}),
         schema=_read_schema(header["schema"], arrays),
@@ -163,13 +178,29 @@ def _read_schema(described: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) 
     return schema
 
 
+def _read_targets(described: object) -> tuple[int, ...]:
+    if not isinstance(described, list) or not all(type(part) is int for part in described):
+        raise TypeError(f"targets={described!r}")
+    return tuple(described)
+
+
 def _read_classes(
-    described: Mapping[str, Any] | None, arrays: dict[str, NDArray[Any]]
-) -> NDArray[Any] | None:
+    described: Mapping[str, Any] | list[Mapping[str, Any]] | None,
+    arrays: dict[str, NDArray[Any]],
+) -> Labels | tuple[Labels, ...] | None:
     if described is None:
         return None
+    if isinstance(described, list):
+        parts = [_read_labels(part, f"classes {i}", arrays) for i, part in enumerate(described)]
+        return tuple(parts)
+    return _read_labels(described, "classes", arrays)
+
+
+def _read_labels(
+    described: Mapping[str, Any], section: str, arrays: dict[str, NDArray[Any]]
+) -> Labels:
     if "values" not in described:
-        return arrays["classes"]
+        return arrays[section]
     dtype, values = described["dtype"], described["values"]
     if not isinstance(values, list) or not all(type(value) is str for value in values):
         raise TypeError("class labels that are no list of strings")

@@ -5,7 +5,7 @@ cells, and leaves by boxes of them (see ``cells.py``).
 
 1. Each tree alone. Two leaves whose boxes meet in all other features, one below the other in this
    feature, must hold values in order. If every tree is monotone so is the model, to the last bit:
-   rounding keeps the order of sums. The median of monotone trees is monotone, too.
+   rounding keeps the order of sums and means. The median of monotone trees is monotone, too.
 2. Otherwise each step from cell k to k + 1 alone. Only trees with a split at t_k change there; each
    cuts the space of the other features into boxes with one change in each. Branch and bound looks
    for the point with the lowest sum of changes, in integers, so that no rounding can mislead it.
