@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 
-__all__ = ["Draws", "Unseen", "draw_size"]
+__all__ = ["Bags", "Draws", "Unseen", "draw_size"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.uint32]
@@ -53,6 +53,37 @@ class Draws:
         is_unseen = np.ones(self.n_rows, np.bool_)
         is_unseen[sample.positions()] = False
         return np.flatnonzero(is_unseen).astype(np.uint32)
+
+
+@dataclass(frozen=True, eq=False)
+class Bags:
+    """Which rows the trees of a fitted forest have seen.
+
+    Attributes
+    ----------
+    draws : tuple with a Draws or None for each tree
+        None for trees that have seen all rows.
+    n_rows : int
+        Rows that counted in the last fit.
+    kept : uint32 array, or None for all
+        Which of the rows that were given these are.
+    """
+
+    draws: tuple[Draws | None, ...] = ()
+    n_rows: int = 0
+    kept: Rows | None = None
+
+    def samples(self) -> list[NDArray[np.int64]]:
+        """Return the rows of each tree, ascending, each as often as it was drawn."""
+        given = np.arange(self.n_rows) if self.kept is None else self.kept.astype(np.int64)
+        found = []
+        for tree, draws in enumerate(self.draws):
+            rows = given
+            if draws is not None:
+                sample = draws.sample(tree, 1)
+                rows = np.repeat(given[sample.positions()], sample.weights().astype(np.int64))
+            found.append(rows)
+        return found
 
 
 def draw_size(max_samples: float | None, n_rows: int) -> int:

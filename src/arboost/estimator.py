@@ -248,13 +248,16 @@ class TreeEnsemble(BaseEstimator):
         self.best_score_ = outcome.best_score
         self.evals_result_ = outcome.history
         self.stop_reason_ = outcome.stop_reason
+        self._keep_schema(schema)
+        if task.classes is not None:
+            self.classes_ = self.model_.classes
+
+    def _keep_schema(self, schema: Schema) -> None:
         self.n_features_in_ = schema.n_features
         if schema.names is not None:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        if task.classes is not None:
-            self.classes_ = self.model_.classes
 
     def _resolve(
         self,

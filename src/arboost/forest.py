@@ -8,7 +8,6 @@ rows they are grown on and the features that their nodes may use (Breiman 2001, 
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -21,50 +20,17 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.binning import Binned
 from arboost.bootstrap import Draws, Unseen
+from arboost.goals import Goal, Weigh
 from arboost.grow import TreeParams, grown_forest, make_grower
 from arboost.model import FOREST_DTYPES, Forest
 from arboost.progress import Bar
 from arboost.recipe import TrainingSet
 
-__all__ = ["ForestRecipe", "Goal", "grow_trees", "middle_of"]
+__all__ = ["ForestRecipe", "grow_trees"]
 
 Floats = NDArray[np.float64]
 
-_MIDDLE_BITS = 8
 _WAIT = 0.1  # seconds between two looks at the trees that are done
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Goal:
-    """What the leaves of the trees hold means of.
-
-    Attributes
-    ----------
-    kernel : {"squared_error", "one_hot", "columns"}
-        Numbers; numbers of classes, each of which has an output; or a column for each output.
-    y : float64 array of shape (n_rows,), with columns (n_rows, n_outputs)
-        Of the training rows; numbers relative to their middle.
-    n_outputs : int
-    middle : float64 array of shape (n_outputs,)
-        What is added to the values of the leaves again.
-    """
-
-    kernel: str
-    y: Floats
-    n_outputs: int
-    middle: Floats
-
-    def gradients(self, weight: Floats | None, n_threads: int) -> core.Gradients:
-        """Return g = -w y and h = w, whose -G / H are means."""
-        out = core.Gradients(len(self.y), self.n_outputs, by_row=self.n_outputs > 1)
-        if self.kernel != "columns":
-            core.apply_loss(self.kernel, self.y, weight, None, out, n_threads)
-            return out
-        h = np.ones_like(self.y)
-        if weight is not None:
-            h *= weight[:, np.newaxis]
-        core.set_gradients(-self.y * h, h, out, n_threads)
-        return out
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,26 +61,7 @@ class ForestRecipe:
     first_tree: int = 0
     weight: Floats | None = None
     draws: Draws | None = None
-    weigh: Callable[[NDArray[np.uint32], NDArray[np.float32]], Floats] | None = None
-
-
-def middle_of(y: Floats) -> float:
-    """Return a round number near the middle of y.
-
-    What trees fit are differences to it, so that their sums keep all bits. It has few bits itself:
-    then numbers with few digits keep theirs, and a leaf of equal ones holds exactly that number.
-
-    Examples
-    --------
-    >>> middle_of(np.array([100.0, 101.0, 107.0]))
-    103.5
-    """
-    low, high = float(y.min()), float(y.max())
-    if low == high:
-        return low
-    unit = math.ldexp(1.0, math.frexp(high - low)[1] - _MIDDLE_BITS)
-    middle = round((low / 2 + high / 2) / unit) * unit
-    return middle if math.isfinite(middle) else 0.0
+    weigh: Weigh | None = None
 
 
 def grow_trees(

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from arboost.param_counts import ClassWeights, CountOrShare, FeatureCount, OobScore
-from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
+from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, by_name
 from arboost.params import PARAMS
 
 __all__ = [
@@ -18,7 +18,15 @@ __all__ = [
     "TREE_REGRESSOR",
 ]
 
-_SHARED = ("max_bins", "categorical_features", "missing", "n_jobs", "random_state", "verbose")
+_SHARED = (
+    "max_bins",
+    "bundling",
+    "categorical_features",
+    "missing",
+    "n_jobs",
+    "random_state",
+    "verbose",
+)
 
 _TREE = by_name(
     Integer(
@@ -103,7 +111,7 @@ _FOREST = by_name(
 )
 
 
-def _bootstrap(default: bool) -> Flag:  # noqa: FBT001
+def _bootstrap(*, default: bool) -> Flag:
     return Flag(
         name="bootstrap",
         default=default,
@@ -162,10 +170,14 @@ _FOREST_CLASSES = _class_weight("balanced", "balanced_subsample")
 RANDOM_FOREST_CLASSIFIER: dict[str, Param] = (
     _ALL
     | _FOREST
-    | by_name(_CLASS_CRITERIA, _features("sqrt"), _FOREST_CLASSES, _bootstrap(True))
+    | by_name(_CLASS_CRITERIA, _features("sqrt"), _FOREST_CLASSES, _bootstrap(default=True))
 )
 RANDOM_FOREST_REGRESSOR: dict[str, Param] = (
-    _ALL | _FOREST | by_name(_NUMBER_CRITERIA, _features(1.0), _bootstrap(True))
+    _ALL | _FOREST | by_name(_NUMBER_CRITERIA, _features(1.0), _bootstrap(default=True))
 )
-EXTRA_TREES_CLASSIFIER: dict[str, Param] = RANDOM_FOREST_CLASSIFIER | by_name(_bootstrap(False))
-EXTRA_TREES_REGRESSOR: dict[str, Param] = RANDOM_FOREST_REGRESSOR | by_name(_bootstrap(False))
+EXTRA_TREES_CLASSIFIER: dict[str, Param] = RANDOM_FOREST_CLASSIFIER | by_name(
+    _bootstrap(default=False)
+)
+EXTRA_TREES_REGRESSOR: dict[str, Param] = RANDOM_FOREST_REGRESSOR | by_name(
+    _bootstrap(default=False)
+)

@@ -1,0 +1,324 @@
+"""What trees and forests share: parameters -> recipe -> trees that are averaged, and answers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from arboost.backend import threads
+from arboost.bootstrap import Draws, Unseen
+from arboost.categories import many_levels
+from arboost.constraints import monotone_directions
+from arboost.estimator import TreeEnsemble
+from arboost.explain import tree_importances
+from arboost.forest import ForestRecipe, grow_trees
+from arboost.goals import Targets, Weigh, class_weights
+from arboost.grow import TreeParams
+from arboost.ingest import Schema
+from arboost.inputs import Part, Rows, build_sets, number_levels, training_rows
+from arboost.losses import Target
+from arboost.model import Forest, Model
+from arboost.progress import Bar
+from arboost.recipe import TrainingSet
+from arboost.serve import Predictor
+from arboost.targets import codes_of, encode_labels, numbers_of
+from arboost.task import Task
+from arboost.trainer import bin_part
+
+__all__ = [
+    "Averaged",
+    "AveragedClassifier",
+    "AveragedRegressor",
+    "Seen",
+    "feature_count",
+    "with_numbers",
+]
+
+Floats = NDArray[np.float64]
+
+# As CART has it: of two classes, and of numbers, the best of all sets of levels is one of those
+# between neighbours in the order of their means (Breiman et al. 1984, theorem 4.5).
+_LEVELS: dict[str, Any] = {
+    "max_cat_to_onehot": 2,
+    "max_cat_threshold": 256,
+    "min_cat_weight": 0.0,
+    "cat_smooth": 0.0,
+    "cat_l2": 0.0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """How trees see the training rows: all of them with weights, or draws."""
+
+    weight: Floats | None = None
+    draws: Draws | None = None
+    weigh: Weigh | None = None
+
+    def total(self, n_rows: int) -> float:
+        """Return what the rows of a tree weigh together."""
+        if self.draws is not None:
+            return float(self.draws.n_draws)
+        return float(n_rows) if self.weight is None else float(self.weight.sum())
+
+
+class Averaged(TreeEnsemble):
+    """Trees that know nothing of each other, whose mean is the answer."""
+
+    _RANDOM_CUTS: ClassVar[bool] = False
+
+    # There are no rounds to validate, to watch or to go on from.
+    def fit(  # type: ignore[override]
+        self, X: object, y: object = None, sample_weight: object = None
+    ) -> Self:
+        """Train on a table and a target.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features), or arboost.Dataset
+            NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
+            scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and
+            times, or categories. NaN and None are missing values. A Dataset brings its own y and
+            weights.
+        y : array of shape (n_rows,) or (n_rows, n_targets)
+        sample_weight : array of shape (n_rows,), optional
+            Rows of weight 0 count as absent.
+
+        Returns
+        -------
+        self
+        """
+        params = self._params()
+        rows = training_rows(X, y, sample_weight, None, self._reading(params), several=True)
+        return self._fit_rows(params, rows)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Mean over the trees of the share of each feature in the gain of their splits.
+
+        All 0 where nothing was split.
+        """
+        shares = tree_importances(self._fitted_model())
+        shares = shares[shares.any(axis=1)]
+        if not len(shares):
+            return np.zeros(self.n_features_in_)
+        mean: Floats = shares.mean(axis=0)
+        mean /= mean.sum()
+        return mean
+
+    def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
+        """Train on rows that are checked already."""
+        targets = self._targets(rows.y, None)
+        rows = with_numbers(rows, targets, None)
+        seen = Seen(weight=self._row_weights(params, targets, rows.weight))
+        forest = self._grow(params, rows, targets, seen, n_trees=1)
+        self._keep_forest(params, rows.schema, targets, forest)
+        return self
+
+    def _grow(
+        self,
+        params: dict[str, Any],
+        rows: Rows,
+        targets: Targets,
+        seen: Seen,
+        *,
+        n_trees: int,
+        first_tree: int = 0,
+        unseen: Unseen | None = None,
+    ) -> Forest:
+        """Return trees."""
+        n_threads = threads(params["n_jobs"])
+        recipe = ForestRecipe(
+            goal=targets.goal(),
+            tree=self._tree(params, rows, targets, seen),
+            n_trees=n_trees,
+            seed=params["random_state"],
+            first_tree=first_tree,
+            weight=seen.weight,
+            draws=seen.draws,
+            weigh=seen.weigh,
+        )
+        data = _training_set(params, rows, seen, n_threads)
+        with Bar(n_trees, "fitting", visible=params["verbose"] > 0) as bar:
+            return grow_trees(recipe, data, unseen, n_threads=n_threads, bar=bar)
+
+    def _tree(self, params: dict[str, Any], rows: Rows, targets: Targets, seen: Seen) -> TreeParams:
+        schema, n_rows = rows.schema, len(rows.y)
+        monotone = monotone_directions(params["monotonic_cst"], schema, "monotonic_cst")
+        if monotone and sum(targets.n_outputs) > 1:
+            raise ValueError(
+                "monotonic_cst is not allowed with more than two classes or several targets "
+                "(multiclass and multi-output): it is for predictions of one number. Use "
+                "monotonic_cst=None."
+            )
+        n_used = feature_count(params["max_features"], schema.n_features)
+        return TreeParams(
+            max_depth=params["max_depth"],
+            max_leaves=params["max_leaf_nodes"],
+            grow_policy="depthwise" if params["max_leaf_nodes"] is None else "leafwise",
+            min_child_weight=params["min_weight_fraction_leaf"] * seen.total(n_rows),
+            min_samples_leaf=_row_count(params["min_samples_leaf"], n_rows),
+            gamma=0.0,
+            reg_lambda=0.0,
+            reg_alpha=0.0,
+            max_delta_step=0.0,
+            colsample_bynode=n_used / schema.n_features,
+            monotone=tuple(monotone),
+            tree_method=params["tree_method"],
+            **_LEVELS,
+        )
+
+    def _keep_forest(
+        self, params: dict[str, Any], schema: Schema, targets: Targets, forest: Forest
+    ) -> None:
+        """Set the fitted attributes; nothing before this has changed the estimator."""
+        self.model_ = Predictor(
+            forest=forest,
+            schema=schema,
+            base_score=np.zeros(forest.width),
+            trees_per_round=1,
+            params=self._record(params),
+            kind=targets.kind,
+            combine="mean",
+            **targets.answer,
+        )
+        self.n_outputs_ = len(targets.tasks)
+        self.max_features_ = feature_count(params["max_features"], schema.n_features)
+        self._keep_schema(schema)
+
+    def _row_weights(
+        self, params: dict[str, Any], targets: Targets, weight: Floats | None
+    ) -> Floats | None:
+        """Return the weights of the rows with those of their classes."""
+        return weight
+
+    def _check_together(self, params: dict[str, Any]) -> None:
+        pass
+
+    def _targets(self, y: NDArray[Any], old: Model | None) -> Targets:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class AveragedRegressor(RegressorMixin, Averaged):
+    """Answers of a regressor."""
+
+    def predict(self, X: object) -> Floats:
+        """Return the predicted values, float64 of shape (n_rows,) or (n_rows, n_targets)."""
+        return self._fitted_model().predict(X, n_jobs=self.n_jobs)
+
+    def _targets(self, y: NDArray[Any], old: Model | None) -> Targets:
+        return Targets(tuple(Task("regressor", numbers_of(column)) for column in _each(y)))
+
+
+class AveragedClassifier(ClassifierMixin, Averaged):
+    """Answers of a classifier."""
+
+    def predict(self, X: object) -> NDArray[Any]:
+        """Return the most likely labels, shape (n_rows,) or (n_rows, n_targets)."""
+        return self._fitted_model().predict(X, n_jobs=self.n_jobs)
+
+    def predict_proba(self, X: object) -> Floats | list[Floats]:
+        """Return the probabilities of the classes in the order of ``classes_``.
+
+        Their shape is (n_rows, n_classes); for several targets there is a list of them.
+        """
+        return self._fitted_model().predict_proba(X, n_jobs=self.n_jobs)
+
+    def predict_log_proba(self, X: object) -> Floats | list[Floats]:
+        """Return the logarithms of `predict_proba`; those of 0 are -inf."""
+        found = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return [np.log(one) for one in found] if isinstance(found, list) else np.log(found)
+
+    def _targets(self, y: NDArray[Any], old: Model | None) -> Targets:
+        columns = _each(y)
+        if old is None:
+            found = [encode_labels(column) for column in columns]
+            return Targets(tuple(Task("classifier", codes, labels) for labels, codes in found))
+        known = old.classes if isinstance(old.classes, tuple) else (old.classes,)
+        if len(known) != len(columns):
+            raise ValueError(
+                f"y has {len(columns)} targets, but the trees that are kept have {len(known)}. "
+                "Pass those of the first fit, or use warm_start=False."
+            )
+        origin = "the first fit of warm_start"
+        tasks = (
+            Task("classifier", codes_of(column, labels, "y", origin), labels)
+            for column, labels in zip(columns, known, strict=True)
+        )
+        return Targets(tuple(tasks))
+
+    def _row_weights(
+        self, params: dict[str, Any], targets: Targets, weight: Floats | None
+    ) -> Floats | None:
+        given = params["class_weight"]
+        return class_weights(given, targets.tasks, weight)
+
+    def _keep_forest(
+        self, params: dict[str, Any], schema: Schema, targets: Targets, forest: Forest
+    ) -> None:
+        super()._keep_forest(params, schema, targets, forest)
+        classes = self.model_.classes
+        several = isinstance(classes, tuple)
+        self.classes_ = list(classes) if several else classes
+        self.n_classes_ = [len(one) for one in classes] if several else len(classes)
+
+
+def feature_count(max_features: Any, n_features: int) -> int:
+    """Return how many features a node draws.
+
+    Examples
+    --------
+    >>> [feature_count(given, 20) for given in ("sqrt", "log2", None, 50, 0.25)]
+    [4, 4, 20, 20, 5]
+    """
+    if max_features is None:
+        return n_features
+    if max_features == "sqrt":
+        return max(1, math.isqrt(n_features))
+    if max_features == "log2":
+        return n_features.bit_length() - 1 or 1
+    if isinstance(max_features, int):
+        return min(max_features, n_features)
+    return max(1, int(max_features * n_features))
+
+
+def _row_count(given: float, n_rows: int) -> int:
+    return given if isinstance(given, int) else math.ceil(given * n_rows)
+
+
+def _each(y: NDArray[Any]) -> list[NDArray[Any]]:
+    return [y] if y.ndim == 1 else [np.ascontiguousarray(column) for column in y.T]
+
+
+def with_numbers(rows: Rows, targets: Targets, known: Schema | None) -> Rows:
+    """Return the rows with numbers for categories of many levels."""
+    first = targets.tasks[0]
+    if len(targets.tasks) > 1 and known is None:
+        crowded = many_levels(rows.schema)
+        if crowded:
+            raise ValueError(
+                f"The column {rows.schema.label(crowded[0])} of X has too many levels to split by "
+                f"sets of them, and becomes a number by its mean of y, but y has "
+                f"{len(targets.tasks)} targets. Fit one model for each target, or turn the column "
+                "into numbers."
+            )
+    return number_levels(rows, first.y, first.n_classes, known)
+
+
+def _training_set(params: dict[str, Any], rows: Rows, seen: Seen, n_threads: int) -> TrainingSet:
+    weight = seen.weight if seen.draws is None else seen.draws.weight
+    part = Part(rows.source, rows.kept, Target(rows.y, weight))
+    binned = bin_part(part, params | {"max_conflict_rate": 0.0}, n_threads)
+    data, _ = build_sets(part, None, binned, n_threads)
+    return data
