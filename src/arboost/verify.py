@@ -119,13 +119,13 @@ def _directions(model: Model, features: object) -> list[int]:
     name = "features"
     given = replace(PARAMS["monotone_constraints"], name=name).check(features)
     if given is None:
-        name = "monotone_constraints"
+        name = "monotonic_cst" if model.combine == "mean" else "monotone_constraints"
         given = model.params.get(name)
     directions = monotone_directions(given, model.schema, name)
     if not directions:
         raise ValueError(
-            "verify_monotone has nothing to prove: the model was fitted without "
-            "monotone_constraints, and features names none. Pass for example "
+            "verify_monotone has nothing to prove: the model was fitted without constraints "
+            "that say what is monotone, and features names none. Pass for example "
             f"features={{{feature_label(0, model.schema)!r}: 1}}."
         )
     return directions
