@@ -49,6 +49,7 @@ Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> ta
   for (std::size_t f = 0; f < params.monotone.size(); ++f)
     if (params.monotone[f] != 0 && codes.has_levels(f))
       throw std::invalid_argument("a monotone constraint on a category");
+  if (params.allow_zero_gain) purity_ = std::make_unique<Purity>(codes_.n_rows, table_rows);
   // Below this a walk over all bins of a histogram costs more than the rows themselves.
   small_rows_ = static_cast<std::size_t>(static_cast<double>(histograms_.slots().n_slots) /
                                          histograms_.updates_per_row() / 4);
@@ -102,6 +103,8 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
   else if (columns_.samples_trees())
     histograms_.use_features(columns_.of_tree());
   start_gain();
+  cut_key_ = counter_hash(request.seed, Purpose::random_cut, request.number, output);
+  if (purity_) purity_->start_tree(gradients, output, width_);
   failed_ = false;
   histograms_.release_all();  // of a tree that was interrupted
   n_nodes_ = 0;
@@ -114,6 +117,14 @@ void Grower::start_gain() {
   const double g_unit = rows_.g_scale(), h_unit = rows_.h_scale();
   const double min_h = std::ceil(params_.min_child_weight / h_unit);
   score_unit_ = g_unit / h_unit * g_unit;
+  min_gain_ = params_.gamma / score_unit_;
+  if (params_.min_gain_share > 0) {
+    const TreePairs& pairs = rows_.pairs();
+    double weight = 0;
+    for (const std::int64_t h : pairs.sum_h)
+      weight += std::ldexp(static_cast<double>(h), -pairs.h_exponent) / static_cast<double>(width_);
+    min_gain_ = std::max(min_gain_, params_.min_gain_share * weight / score_unit_);
+  }
   gain_ = {.reg_lambda = params_.reg_lambda / h_unit,
            .reg_alpha = params_.reg_alpha / g_unit,
            .max_delta_step = params_.max_delta_step / (g_unit / h_unit),
@@ -272,7 +283,9 @@ bool Grower::may_split(const GrowNode& node) const {
   for (std::size_t k = 0; k < width_; ++k) h += sum_h(node.sums[k]);
   return node.depth < params_.max_depth &&
          node.n_rows() >= 2 * static_cast<std::size_t>(params_.min_samples_leaf) &&
-         h >= 2 * std::int64_t{gain_.min_h} * static_cast<std::int64_t>(width_);
+         node.n_rows() >= static_cast<std::size_t>(params_.min_samples_split) &&
+         h >= 2 * std::int64_t{gain_.min_h} * static_cast<std::int64_t>(width_) &&
+         !(purity_ && purity_->is_pure(rows_.elements(node), node.n_rows()));
 }
 
 }  // namespace arboost

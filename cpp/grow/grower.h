@@ -21,6 +21,7 @@
 #include "grow/columns.h"
 #include "grow/feature_sums.h"
 #include "grow/histograms.h"
+#include "grow/purity.h"
 #include "grow/queue.h"
 #include "grow/rows.h"
 #include "grow/sorted.h"
@@ -109,6 +110,14 @@ class Grower {
               Scratch& scratch, Found& best) const;
   FeatureSplit find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                           const Scratch& own, double floor, Scratch& scratch) const;
+  template <class Use>
+  void each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& own, Scratch& scratch,
+                Use use) const;
+  bool varies(const GrowNode& node, std::uint32_t feature, Scratch& own) const;
+  FeatureSplit find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
+                        const Scratch& own, double floor, Scratch& scratch) const;
+  void search_further(const GrowNode& node, std::span<const std::uint32_t> drawn, Scratch& own,
+                      Found& found);
   bool is_scored_with_others(std::uint32_t feature) const;
   void score_candidates(const GainParams& p, const GrowNode& node, Scratch& scratch,
                         Found& best) const;
@@ -124,6 +133,7 @@ class Grower {
   void make_children(GrowNode& node, std::size_t n_left);
   GrowNode& new_node(std::size_t begin, std::size_t end, int buffer, std::int64_t depth);
   double node_score(const GrowNode& node) const;
+  double least_score(double node_score) const;
 
   // The finished tree: its splits, the leaf of each row, exact sums of its nodes, and values.
   void finish_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
@@ -145,11 +155,14 @@ class Grower {
   Workspace& space_;
   std::size_t width_, channels_, small_rows_;
   RowPartition rows_;
+  std::unique_ptr<Purity> purity_;         // null: nodes are split for their gain alone
   std::unique_ptr<SortedColumns> sorted_;  // all values, or candidates for each node, else null
   Histograms histograms_;
   ColumnSampler columns_;
   GainParams gain_{};
   double score_unit_ = 1;                          // real value of one unit of score
+  std::uint64_t cut_key_ = 0;                      // of the tree's random cuts
+  double min_gain_ = 0;                            // that a split must exceed or reach, in units
   std::vector<std::unique_ptr<Scratch>> scratch_;  // [member]
 
   // Of the tree that is growing; guarded by mutex_ while threads work on it.
