@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from arboost import Dataset, GradientBoostingClassifier, GradientBoostingRegressor
+from arboost import (
+    Dataset,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 # Large enough for several threads, for gradients that travel with the rows, and (with more rows
 # than the quantiles take) for edges from a sample.
@@ -86,6 +94,17 @@ MODELS = {
         GradientBoostingClassifier(n_estimators=30, learning_rate=1.0, n_iter_no_change=2),
         LABELS,
     ),
+    "forest of numbers": (RandomForestRegressor(n_estimators=5, max_samples=0.2), TARGET),
+    "forest of two classes": (
+        RandomForestClassifier(n_estimators=5, class_weight="balanced_subsample"),
+        LABELS > 0,
+    ),
+    "forest of three classes": (
+        RandomForestClassifier(n_estimators=3, max_leaf_nodes=200),
+        LABELS,
+    ),
+    "extra trees": (ExtraTreesClassifier(n_estimators=3, min_samples_leaf=5), LABELS),
+    "decision tree": (DecisionTreeRegressor(min_samples_leaf=20), TARGET),
 }
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from arboost.algorithms.cross_validation import cv
     from arboost.algorithms.decision_tree_classifier import DecisionTreeClassifier
     from arboost.algorithms.decision_tree_regressor import DecisionTreeRegressor
+    from arboost.algorithms.extra_trees_classifier import ExtraTreesClassifier
+    from arboost.algorithms.extra_trees_regressor import ExtraTreesRegressor
     from arboost.algorithms.gradient_boosting_classifier import GradientBoostingClassifier
     from arboost.algorithms.gradient_boosting_regressor import GradientBoostingRegressor
     from arboost.algorithms.random_forest_classifier import RandomForestClassifier
@@ -40,6 +42,8 @@ __all__ = [
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "DeviceError",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "Metric",
@@ -67,6 +71,8 @@ _HOMES = {
     "DecisionTreeClassifier": "arboost.algorithms.decision_tree_classifier",
     "DecisionTreeRegressor": "arboost.algorithms.decision_tree_regressor",
     "DeviceError": "arboost.errors",
+    "ExtraTreesClassifier": "arboost.algorithms.extra_trees_classifier",
+    "ExtraTreesRegressor": "arboost.algorithms.extra_trees_regressor",
     "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting_classifier",
     "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting_regressor",
     "Metric": "arboost.metrics",

@@ -131,6 +131,8 @@ class _Worker:
         self._n_threads = n_threads
         self.grower = make_grower(data.binned, recipe.tree, recipe.goal.n_outputs, data.rows)
         self.numbers: list[int] = []
+        # Under constraints values may be other than means.
+        self._sets_means = not recipe.goal.is_exact and not any(recipe.tree.monotone)
 
     def work(self, queue: _Queue, after_each: Callable[[], None] = lambda: None) -> None:
         """Grow trees until none is left."""
@@ -158,6 +160,9 @@ class _Worker:
             sample=sample,
             n_threads=n_threads,
         )
+        if self._sets_means:
+            y = recipe.goal.y.reshape(-1, recipe.goal.n_outputs)
+            self.grower.set_means(y, recipe.weight, sample)
         if self._unseen is not None and sample is not None:
             self._ask(number, sample)
 

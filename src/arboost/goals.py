@@ -5,6 +5,9 @@ Each target has outputs of its own, and those of several lie side by side in eve
     numbers          1 output    y - middle            leaf: mean of y - middle
     two classes      1 output    -1 and 1              leaf: p1 - p0
     K other classes  K outputs   1 where y = k, or 0   leaf: p_k
+
+The gain of the first kind of classes is twice the decrease of Gini's impurity, that of the second
+kind once: beside targets with more classes, two classes have two outputs, too.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,12 +46,15 @@ class Goal:
     n_outputs : int
     middle : float64 array of shape (n_outputs,)
         What is added to the values of the leaves again.
+    is_exact : bool
+        Whether gradients hold y as it is: classes, unlike numbers, have few values.
     """
 
     kernel: str
     y: Floats
     n_outputs: int
     middle: Floats
+    is_exact: bool
 
     def gradients(self, weight: Floats | None, n_threads: int) -> core.Gradients:
         """Return g = -w y and h = w, whose -G / H are means."""
@@ -65,9 +71,23 @@ class Goal:
 
 @dataclass(frozen=True)
 class Targets:
-    """One target or several of one kind."""
+    """One target or several of one kind.
+
+    Attributes
+    ----------
+    tasks : tuple of Task
+    pairs : bool
+        Whether two classes have two outputs instead of one.
+    """
 
     tasks: tuple[Task, ...]
+    pairs: bool = False
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], *, pairs: bool = False) -> Self:
+        """Return targets whose gains count alike."""
+        mixed = any((task.n_classes or 0) > _TWO_CLASSES for task in tasks)
+        return cls(tuple(tasks), pairs or (mixed and len(tasks) > 1))
 
     @property
     def kind(self) -> str:
@@ -77,7 +97,17 @@ class Targets:
     @property
     def n_outputs(self) -> tuple[int, ...]:
         """Outputs of each target."""
-        return tuple(task.n_outputs for task in self.tasks)
+        return tuple(self._width(task) for task in self.tasks)
+
+    @property
+    def gain_factor(self) -> float:
+        """What the gain of a split is, times the decrease of impurity as a mean over targets."""
+        in_one = self.kind == "classifier" and max(self.n_outputs) == 1
+        return len(self.tasks) * (2.0 if in_one else 1.0)
+
+    def _width(self, task: Task) -> int:
+        is_pair = self.pairs and task.n_classes == _TWO_CLASSES
+        return _TWO_CLASSES if is_pair else task.n_outputs
 
     @property
     def answer(self) -> dict[str, Any]:
@@ -88,7 +118,7 @@ class Targets:
             if classes is None:
                 link = "identity"
             else:
-                link = "share_of_two" if len(classes) == _TWO_CLASSES else "shares"
+                link = "shares" if self.n_outputs[0] > 1 or first.is_constant else "share_of_two"
             return {"link": link, "classes": classes, "targets": ()}
         if classes is not None:
             classes = tuple(task.classes for task in self.tasks)
@@ -97,27 +127,30 @@ class Targets:
 
     def goal(self) -> Goal:
         """Return what trees fit."""
+        is_exact = self.kind == "classifier"
         if len(self.tasks) > 1:
-            columns, middles = zip(*map(_columns, self.tasks), strict=True)
+            pairs = zip(self.tasks, self.n_outputs, strict=True)
+            columns, middles = zip(*(_columns(*pair) for pair in pairs), strict=True)
             y, middle = np.concatenate(columns, axis=1), np.concatenate(middles)
-            return Goal(kernel="columns", y=y, n_outputs=len(middle), middle=middle)
-        (task,) = self.tasks
-        if task.n_outputs > 1 or task.is_constant:
-            none = np.zeros(task.n_outputs)
-            return Goal(kernel="one_hot", y=task.y, n_outputs=task.n_outputs, middle=none)
-        column, middle = _columns(task)
-        return Goal(kernel="squared_error", y=column[:, 0], n_outputs=1, middle=middle)
+            kernel, n_outputs = "columns", len(middle)
+        elif self.n_outputs[0] > 1 or self.tasks[0].is_constant:
+            kernel, y, n_outputs = "one_hot", self.tasks[0].y, self.n_outputs[0]
+            middle = np.zeros(n_outputs)
+        else:
+            column, middle = _columns(self.tasks[0], 1)
+            kernel, y, n_outputs = "squared_error", column[:, 0], 1
+        return Goal(kernel=kernel, y=y, n_outputs=n_outputs, middle=middle, is_exact=is_exact)
 
 
-def _columns(task: Task) -> tuple[Floats, Floats]:
+def _columns(task: Task, n_outputs: int) -> tuple[Floats, Floats]:
     """Return what trees fit for one target, shape (n_rows, n_outputs), and the middles."""
     if task.classes is None:
         middle = middle_of(task.y)
         return (task.y - middle)[:, np.newaxis], np.array([middle])
-    if len(task.classes) == _TWO_CLASSES:
+    if len(task.classes) == _TWO_CLASSES and n_outputs == 1:
         return (2.0 * task.y - 1.0)[:, np.newaxis], np.zeros(1)
-    one_hot = np.equal.outer(task.y, np.arange(task.n_outputs)).astype(np.float64)
-    return one_hot, np.zeros(task.n_outputs)
+    one_hot = np.equal.outer(task.y, np.arange(n_outputs)).astype(np.float64)
+    return one_hot, np.zeros(n_outputs)
 
 
 def middle_of(y: Floats) -> float:

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from arboost.param_counts import ClassWeights, CountOrShare, FeatureCount, OobScore
-from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, by_name
+from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
 from arboost.params import PARAMS
 
 __all__ = [
@@ -67,6 +67,14 @@ _TREE = by_name(
         text="Largest number of leaves of a tree, which then grows where impurity falls most; None "
         "sets no limit.",
         advice="Use max_leaf_nodes=None for no limit.",
+    ),
+    Real(
+        name="min_impurity_decrease",
+        default=0.0,
+        low=0.0,
+        text="A node is split only where that lowers impurity, weighed by the node's share of all "
+        "weight, by at least so much.",
+        advice="Use min_impurity_decrease=0 for no limit.",
     ),
     Choice(
         name="tree_method",
@@ -159,12 +167,20 @@ _NUMBER_CRITERIA = Choice(
     text="What splits make small.",
 )
 
+_SPLITTER = Choice(
+    name="splitter",
+    default="best",
+    options=("best", "random"),
+    text="How a feature is cut in a node: at the best value, or at a random one between the "
+    "smallest and the largest of the node's rows.",
+)
+
 _ALL = {name: PARAMS[name] for name in _SHARED} | _TREE
 
 TREE_CLASSIFIER: dict[str, Param] = _ALL | by_name(
-    _CLASS_CRITERIA, _features(None), _class_weight("balanced")
+    _SPLITTER, _CLASS_CRITERIA, _features(None), _class_weight("balanced")
 )
-TREE_REGRESSOR: dict[str, Param] = _ALL | by_name(_NUMBER_CRITERIA, _features(None))
+TREE_REGRESSOR: dict[str, Param] = _ALL | by_name(_SPLITTER, _NUMBER_CRITERIA, _features(None))
 
 _FOREST_CLASSES = _class_weight("balanced", "balanced_subsample")
 RANDOM_FOREST_CLASSIFIER: dict[str, Param] = (

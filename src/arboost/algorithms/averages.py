@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,8 +69,6 @@ class Seen:
 
 class Averaged(TreeEnsemble):
     """Trees that know nothing of each other, whose mean is the answer."""
-
-    _RANDOM_CUTS: ClassVar[bool] = False
 
     # There are no rounds to validate, to watch or to go on from.
     def fit(  # type: ignore[override]
@@ -157,13 +155,18 @@ class Averaged(TreeEnsemble):
                 "monotonic_cst=None."
             )
         n_used = feature_count(params["max_features"], schema.n_features)
+        least = _row_count(params["min_samples_leaf"], n_rows)
         return TreeParams(
             max_depth=params["max_depth"],
             max_leaves=params["max_leaf_nodes"],
             grow_policy="depthwise" if params["max_leaf_nodes"] is None else "leafwise",
             min_child_weight=params["min_weight_fraction_leaf"] * seen.total(n_rows),
-            min_samples_leaf=_row_count(params["min_samples_leaf"], n_rows),
+            min_samples_leaf=least,
+            min_samples_split=max(_row_count(params["min_samples_split"], n_rows), 2 * least),
             gamma=0.0,
+            min_gain_share=params["min_impurity_decrease"] * targets.gain_factor,
+            allow_zero_gain=True,
+            random_cuts=self._cuts_at_random(params),
             reg_lambda=0.0,
             reg_alpha=0.0,
             max_delta_step=0.0,
@@ -191,6 +194,10 @@ class Averaged(TreeEnsemble):
         self.max_features_ = feature_count(params["max_features"], schema.n_features)
         self._keep_schema(schema)
 
+    def _cuts_at_random(self, params: dict[str, Any]) -> bool:
+        """Whether each feature of a node is cut at one random value."""
+        return bool(params["splitter"] == "random")
+
     def _row_weights(
         self, params: dict[str, Any], targets: Targets, weight: Floats | None
     ) -> Floats | None:
@@ -217,7 +224,7 @@ class AveragedRegressor(RegressorMixin, Averaged):
         return self._fitted_model().predict(X, n_jobs=self.n_jobs)
 
     def _targets(self, y: NDArray[Any], old: Model | None) -> Targets:
-        return Targets(tuple(Task("regressor", numbers_of(column)) for column in _each(y)))
+        return Targets.of([Task("regressor", numbers_of(column)) for column in _each(y)])
 
 
 class AveragedClassifier(ClassifierMixin, Averaged):
@@ -244,7 +251,7 @@ class AveragedClassifier(ClassifierMixin, Averaged):
         columns = _each(y)
         if old is None:
             found = [encode_labels(column) for column in columns]
-            return Targets(tuple(Task("classifier", codes, labels) for labels, codes in found))
+            return Targets.of([Task("classifier", codes, labels) for labels, codes in found])
         known = old.classes if isinstance(old.classes, tuple) else (old.classes,)
         if len(known) != len(columns):
             raise ValueError(
@@ -252,17 +259,18 @@ class AveragedClassifier(ClassifierMixin, Averaged):
                 "Pass those of the first fit, or use warm_start=False."
             )
         origin = "the first fit of warm_start"
-        tasks = (
+        tasks = [
             Task("classifier", codes_of(column, labels, "y", origin), labels)
             for column, labels in zip(columns, known, strict=True)
-        )
-        return Targets(tuple(tasks))
+        ]
+        return Targets.of(tasks)
 
     def _row_weights(
         self, params: dict[str, Any], targets: Targets, weight: Floats | None
     ) -> Floats | None:
         given = params["class_weight"]
-        return class_weights(given, targets.tasks, weight)
+        by_sample = given == "balanced_subsample"  # of trees that see all rows
+        return class_weights("balanced" if by_sample else given, targets.tasks, weight)
 
     def _keep_forest(
         self, params: dict[str, Any], schema: Schema, targets: Targets, forest: Forest

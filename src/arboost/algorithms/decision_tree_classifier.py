@@ -21,8 +21,13 @@ class DecisionTreeClassifier(AveragedClassifier):
     ----------
     criterion : {"gini"}, default="gini"
         Impurity that splits make small.
+    splitter : {"best", "random"}, default="best"
+        How a feature is cut in a node: at the best value, or at a random one between the smallest
+        and the largest of the node's rows.
     max_depth : int or None, default=None
         Largest number of splits between the root of a tree and a leaf; None sets no limit.
+    min_samples_split : int or float, default=2
+        Smallest number of training rows, or share of them, of a node that is split.
     min_samples_leaf : int or float, default=1
         Smallest number of training rows, or share of them, that each side of a split must hold; a
         row that is drawn twice is one row.
@@ -36,6 +41,9 @@ class DecisionTreeClassifier(AveragedClassifier):
     max_leaf_nodes : int or None, default=None
         Largest number of leaves of a tree, which then grows where impurity falls most; None sets no
         limit.
+    min_impurity_decrease : float, default=0.0
+        A node is split only where that lowers impurity, weighed by the node's share of all weight,
+        by at least so much.
     class_weight : dict, list of dict, "balanced" or None, default=None
         Factors on the weights of the rows by label, 1 for labels that are not named; of several
         targets a list, whose factors are multiplied. "balanced" makes the classes weigh the same.
@@ -95,12 +103,15 @@ class DecisionTreeClassifier(AveragedClassifier):
         self,
         *,
         criterion: str = "gini",
+        splitter: str = "best",
         max_depth: int | None = None,
+        min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_features: str | int | float | None = None,
         random_state: int | RandomState | None = 0,
         max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
         class_weight: Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None = None,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",

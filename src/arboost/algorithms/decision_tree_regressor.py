@@ -21,8 +21,13 @@ class DecisionTreeRegressor(AveragedRegressor):
     ----------
     criterion : {"squared_error"}, default="squared_error"
         What splits make small.
+    splitter : {"best", "random"}, default="best"
+        How a feature is cut in a node: at the best value, or at a random one between the smallest
+        and the largest of the node's rows.
     max_depth : int or None, default=None
         Largest number of splits between the root of a tree and a leaf; None sets no limit.
+    min_samples_split : int or float, default=2
+        Smallest number of training rows, or share of them, of a node that is split.
     min_samples_leaf : int or float, default=1
         Smallest number of training rows, or share of them, that each side of a split must hold; a
         row that is drawn twice is one row.
@@ -36,6 +41,9 @@ class DecisionTreeRegressor(AveragedRegressor):
     max_leaf_nodes : int or None, default=None
         Largest number of leaves of a tree, which then grows where impurity falls most; None sets no
         limit.
+    min_impurity_decrease : float, default=0.0
+        A node is split only where that lowers impurity, weighed by the node's share of all weight,
+        by at least so much.
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
         rise (1) or only fall (-1), 0 for free ones: a sequence with an entry for each feature, or a
@@ -89,12 +97,15 @@ class DecisionTreeRegressor(AveragedRegressor):
         self,
         *,
         criterion: str = "squared_error",
+        splitter: str = "best",
         max_depth: int | None = None,
+        min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_features: str | int | float | None = None,
         random_state: int | RandomState | None = 0,
         max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
         max_bins: int = 255,

@@ -34,7 +34,7 @@ class Forests(Averaged):
     """Many trees, each on draws of its own or on all rows."""
 
     _TREE: ClassVar[type[Averaged]]  # the estimator of one tree
-    _SPLITTER: ClassVar[str] = "best"
+    _SPLITTER: ClassVar[str] = "best"  # of those trees
     _OUT_OF_BAG: ClassVar[str]  # the attribute that holds what trees say of rows out of their bag
 
     warm_start: bool
@@ -104,6 +104,9 @@ class Forests(Averaged):
         if unseen is not None:
             self._keep_unseen(params["oob_score"], unseen.means(), rows)
         return self
+
+    def _cuts_at_random(self, params: dict[str, Any]) -> bool:
+        return self._SPLITTER == "random"
 
     def _old_model(self) -> Predictor | None:
         """Return the model whose trees are kept, or None."""
@@ -205,6 +208,7 @@ class Forests(Averaged):
         given = {name: value for name, value in self.get_params().items() if name in table}
         if given.get("class_weight") == "balanced_subsample":
             given["class_weight"] = "balanced"
+        given["splitter"] = self._SPLITTER
         given["random_state"] = model.params["random_state"]
         one = self._TREE(**given)
         known = {name: value for name, value in vars(self).items() if name.endswith("_")}

@@ -26,6 +26,8 @@ class RandomForestRegressor(ForestOfNumbers):
         What splits make small.
     max_depth : int or None, default=None
         Largest number of splits between the root of a tree and a leaf; None sets no limit.
+    min_samples_split : int or float, default=2
+        Smallest number of training rows, or share of them, of a node that is split.
     min_samples_leaf : int or float, default=1
         Smallest number of training rows, or share of them, that each side of a split must hold; a
         row that is drawn twice is one row.
@@ -37,6 +39,9 @@ class RandomForestRegressor(ForestOfNumbers):
     max_leaf_nodes : int or None, default=None
         Largest number of leaves of a tree, which then grows where impurity falls most; None sets no
         limit.
+    min_impurity_decrease : float, default=0.0
+        A node is split only where that lowers impurity, weighed by the node's share of all weight,
+        by at least so much.
     bootstrap : bool, default=True
         Whether each tree is grown on rows that are drawn with replacement, in proportion to their
         weights, instead of all rows.
@@ -112,10 +117,12 @@ class RandomForestRegressor(ForestOfNumbers):
         *,
         criterion: str = "squared_error",
         max_depth: int | None = None,
+        min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_features: str | int | float | None = 1.0,
         max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
         bootstrap: bool = True,
         oob_score: bool | Callable[..., float] = False,
         n_jobs: int | None = None,

@@ -1,0 +1,192 @@
+"""Decision trees: the same as scikit-learn's where values are few, ties aside; and what is ours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import tree as theirs
+from sklearn.datasets import load_iris
+
+from arboost import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreesRegressor
+
+RNG = np.random.default_rng(5)
+ROWS = 600
+# At most 250 distinct values: bins and values are then the same.
+X = RNG.integers(0, 250, (ROWS, 4)).astype(float)
+Y = np.sin(X[:, 0] / 40) + (X[:, 1] > 100) * X[:, 2] / 200 + 0.3 * RNG.normal(size=ROWS)
+TWO = (RNG.random(ROWS) < 1 / (1 + np.exp(-3 * Y))).astype(int)
+THREE = np.digitize(Y + 0.5 * RNG.normal(size=ROWS), [0.0, 1.0])
+WEIGHT = RNG.random(ROWS) + 0.1  # all different: without them, many splits of classes gain the same
+
+KINDS = {
+    "numbers": (DecisionTreeRegressor, theirs.DecisionTreeRegressor, Y),
+    "two classes": (DecisionTreeClassifier, theirs.DecisionTreeClassifier, TWO),
+    "three classes": (DecisionTreeClassifier, theirs.DecisionTreeClassifier, THREE),
+    "two numbers": (
+        DecisionTreeRegressor,
+        theirs.DecisionTreeRegressor,
+        np.column_stack([Y, np.cos(X[:, 3] / 60) + Y]),
+    ),
+    "two targets": (
+        DecisionTreeClassifier,
+        theirs.DecisionTreeClassifier,
+        np.column_stack([TWO, THREE]),
+    ),
+    "two pairs of classes": (
+        DecisionTreeClassifier,
+        theirs.DecisionTreeClassifier,
+        np.column_stack([TWO, THREE > 0]).astype(int),
+    ),
+}
+
+
+def said(model, value):
+    """What a node says, as scikit-learn writes it: numbers, or shares of classes."""
+    if model.classes is None:
+        return value
+    classes = model.classes if isinstance(model.classes, tuple) else (model.classes,)
+    shares, first = [], 0
+    for outputs, labels in zip(model.targets or (len(value),), classes, strict=True):
+        of_target = value[first : first + outputs]
+        if len(labels) == 2 and outputs == 1:
+            of_target = np.array([1 - of_target[0], 1 + of_target[0]]) / 2
+        shares.append(of_target)
+        first += outputs
+    return np.concatenate(shares)
+
+
+def assert_same_tree(ours, other):
+    """Compare node by node: the same features, rows on both sides, and values."""
+    model, other = ours.model_, other.tree_
+    forest = model.forest
+    assert forest.n_nodes == other.node_count
+    pairs = [(0, 0)]
+    while pairs:
+        mine, its = pairs.pop()
+        assert forest.cover[mine] == pytest.approx(other.weighted_n_node_samples[its], rel=1e-6)
+        values = [row[: other.n_classes[k]] for k, row in enumerate(other.value[its])]
+        expected = np.concatenate(values)
+        np.testing.assert_allclose(said(model, forest.value[mine]), expected, atol=2e-7)
+        assert (forest.left[mine] == 0) == (other.children_left[its] == -1)
+        if forest.left[mine]:
+            assert forest.feature[mine] == other.feature[its]
+            pairs.append((forest.left[mine], other.children_left[its]))
+            pairs.append((forest.left[mine] + 1, other.children_right[its]))
+
+
+# In small nodes several features part the rows alike, and which one is taken is chance.
+LIMITS = {
+    "leaves of 12": {"min_samples_leaf": 12},
+    "share of rows": {"min_samples_leaf": 0.03},
+    "depth": {"max_depth": 4, "min_samples_leaf": 8},
+    "best first": {"max_leaf_nodes": 17, "min_samples_leaf": 8},
+    "nodes of 60": {"min_samples_split": 60, "min_samples_leaf": 8},
+    "share of weight": {"min_weight_fraction_leaf": 0.04},
+    "decrease": {"min_impurity_decrease": 0.01, "min_samples_leaf": 8},
+}
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_tree(kind, limits):
+    own, other, y = KINDS[kind]
+    ours = own(**LIMITS[limits]).fit(X, y, WEIGHT)
+    scikit = other(**LIMITS[limits], random_state=0).fit(X, y, WEIGHT)
+    assert scikit.tree_.node_count > 5
+    assert_same_tree(ours, scikit)
+    np.testing.assert_allclose(ours.feature_importances_, scikit.feature_importances_, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_tree_at_full_depth(kind):
+    """With one feature there are no ties between features."""
+    own, other, y = KINDS[kind]
+    ours = own().fit(X[:, :1], y, WEIGHT)
+    assert_same_tree(ours, other().fit(X[:, :1], y, WEIGHT))
+
+
+def test_the_same_exact_tree():
+    values = RNG.normal(size=(ROWS, 3))
+    ours = DecisionTreeRegressor(tree_method="exact", min_samples_leaf=12).fit(values, Y)
+    scikit = theirs.DecisionTreeRegressor(min_samples_leaf=12).fit(values, Y)
+    assert_same_tree(ours, scikit)
+
+
+def test_full_trees_split_what_gains_nothing():
+    """No first split of XOR gains anything, yet a full tree finds it."""
+    corners = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    y = [0, 1, 1, 0]
+    assert DecisionTreeClassifier().fit(corners, y).score(corners, y) == 1.0
+
+
+def test_numbers_of_very_different_sizes():
+    """Leaves hold means of y, not of what is left of it beside the largest one."""
+    y = np.concatenate([np.linspace(1.0, 2.0, 99), [1e12]])
+    x = np.arange(100.0)[:, np.newaxis]
+    np.testing.assert_allclose(DecisionTreeRegressor().fit(x, y).predict(x), y, rtol=1e-9)
+
+
+def test_importances_are_shares():
+    X, y = load_iris(return_X_y=True)
+    model = DecisionTreeClassifier(max_depth=3).fit(X, y)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.feature_importances_.argmax() in (2, 3)
+
+
+def test_missing_values_have_a_side():
+    x = np.array([0.0, 1, 2, 3, np.nan, np.nan])[:, np.newaxis]
+    y = [0, 0, 0, 1, 1, 1]
+    model = DecisionTreeClassifier().fit(x, y)
+    np.testing.assert_array_equal(model.predict(x), y)
+    assert model.model_.forest.n_nodes == 3
+
+
+def test_sets_of_levels():
+    """One split tells any two sets of levels apart."""
+    level = np.tile(np.array(list("abcdefgh")), 20)
+    y = np.isin(level, ["b", "c", "f", "h"])
+    model = DecisionTreeClassifier().fit(pd.DataFrame({"level": level}), y)
+    assert model.model_.forest.n_nodes == 3
+    numbers = np.where(level == "a", 5.0, np.where(y, 1.0, 3.0))
+    model = DecisionTreeRegressor().fit(pd.DataFrame({"level": level}), numbers)
+    assert model.model_.forest.n_nodes == 5
+
+
+def test_random_cuts():
+    """Cuts lie between the extremes, differ from seed to seed, and full trees still fit all."""
+    x = np.array([0.0, 1.0, 2.0, 3.0, 100.0])[:, np.newaxis]
+    y = np.arange(5.0)
+    roots = set()
+    for seed in range(30):
+        model = DecisionTreeRegressor(splitter="random", random_state=seed).fit(x, y)
+        np.testing.assert_array_equal(model.predict(x), y)
+        roots.add(float(model.model_.forest.threshold[0]))
+    # Uniform in value: nearly always between 3 and 100, where there is but one cut.
+    assert 51.5 in roots
+    assert len(roots) <= 3
+    best = DecisionTreeRegressor(max_depth=1).fit(x, y)
+    assert best.model_.forest.threshold[0] < 3
+
+
+def test_extra_trees_are_trees_of_random_cuts():
+    model = ExtraTreesRegressor(10, max_depth=3).fit(X, Y)
+    assert {one.splitter for one in model.estimators_} == {"random"}
+    thresholds = {float(one.model_.forest.threshold[0]) for one in model.estimators_}
+    assert len(thresholds) > 5
+    one = model.estimators_[4]
+    np.testing.assert_allclose(
+        np.mean([each.predict(X) for each in model.estimators_], axis=0), model.predict(X)
+    )
+    assert one.get_params()["max_depth"] == 3
+
+
+def test_one_tree_sees_all_rows():
+    """And so it does not depend on the seed, unless features are drawn."""
+    models = [DecisionTreeRegressor(random_state=seed).fit(X, Y) for seed in (0, 1)]
+    np.testing.assert_array_equal(*(model.predict(X) for model in models))
+    drawn = [
+        DecisionTreeRegressor(random_state=seed, max_features=1, max_depth=3).fit(X, Y)
+        for seed in (0, 1)
+    ]
+    assert not np.array_equal(*(model.predict(X) for model in drawn))
