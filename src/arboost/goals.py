@@ -125,6 +125,18 @@ class Targets:
         link = "identity" if classes is None else "shares"
         return {"link": link, "classes": classes, "targets": self.n_outputs}
 
+    def impurity(self, weight: Floats | None) -> float:
+        """Return the variance of all rows, or Gini's impurity; the mean over the targets."""
+        found = []
+        for task in self.tasks:
+            if task.classes is None:
+                mean = np.average(task.y, weights=weight)
+                found.append(np.average((task.y - mean) ** 2, weights=weight))
+            else:
+                totals = np.bincount(task.y.astype(np.intp), weight)
+                found.append(1.0 - np.sum((totals / totals.sum()) ** 2))
+        return float(np.mean(found))
+
     def goal(self) -> Goal:
         """Return what trees fit."""
         is_exact = self.kind == "classifier"

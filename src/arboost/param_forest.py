@@ -76,6 +76,14 @@ _TREE = by_name(
         "weight, by at least so much.",
         advice="Use min_impurity_decrease=0 for no limit.",
     ),
+    Real(
+        name="ccp_alpha",
+        default=0.0,
+        low=0.0,
+        text="Impurity that a leaf more must take off: branches worth less are pruned away, the "
+        "weakest first (minimal cost-complexity pruning).",
+        advice="Use ccp_alpha=0 for no pruning.",
+    ),
     Choice(
         name="tree_method",
         default="hist",
@@ -188,8 +196,14 @@ RANDOM_FOREST_CLASSIFIER: dict[str, Param] = (
     | _FOREST
     | by_name(_CLASS_CRITERIA, _features("sqrt"), _FOREST_CLASSES, _bootstrap(default=True))
 )
+_QUANTILES = Flag(
+    name="quantiles",
+    default=False,
+    text="Whether the values of y in each leaf are kept, for `predict_quantiles`: four bytes for "
+    "each row and tree.",
+)
 RANDOM_FOREST_REGRESSOR: dict[str, Param] = (
-    _ALL | _FOREST | by_name(_NUMBER_CRITERIA, _features(1.0), _bootstrap(default=True))
+    _ALL | _FOREST | by_name(_QUANTILES) | by_name(_NUMBER_CRITERIA, _features(1.0), _bootstrap(default=True))
 )
 EXTRA_TREES_CLASSIFIER: dict[str, Param] = RANDOM_FOREST_CLASSIFIER | by_name(
     _bootstrap(default=False)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from arboost.backend import threads
+from arboost.binning import Dataset
 from arboost.bootstrap import Draws, Unseen
 from arboost.categories import many_levels
 from arboost.constraints import monotone_directions
@@ -19,11 +20,13 @@ from arboost.explain import tree_importances
 from arboost.forest import ForestRecipe, grow_trees
 from arboost.goals import Targets, Weigh, class_weights
 from arboost.grow import TreeParams
-from arboost.ingest import Schema
+from arboost.ingest import Schema, Table, ingest
 from arboost.inputs import Part, Rows, build_sets, number_levels, training_rows
 from arboost.losses import Target
 from arboost.model import Forest, Model
+from arboost.paths import decision_path, leaf_ids
 from arboost.progress import Bar
+from arboost.pruning import mean_decreases, pruned
 from arboost.recipe import TrainingSet
 from arboost.serve import Predictor
 from arboost.targets import codes_of, encode_labels, numbers_of
@@ -109,6 +112,34 @@ class Averaged(TreeEnsemble):
         mean /= mean.sum()
         return mean
 
+    def apply(self, X: object) -> NDArray[np.int64]:
+        """Return the number of the leaf that each row reaches in each tree.
+
+        Nodes of a tree are numbered from 0, its root, on. The shape is (n_rows, n_trees).
+        """
+        return leaf_ids(self._fitted_model(), self._table(X), n_threads=threads(self.n_jobs))
+
+    def decision_path(self, X: object) -> Any:
+        """Return which nodes each row passes, and where the nodes of each tree begin.
+
+        Returns
+        -------
+        indicator : scipy.sparse.csr_matrix of shape (n_rows, n_nodes)
+            1 where a row passes a node, of the nodes of all trees.
+        n_nodes_ptr : int64 array of shape (n_trees + 1,)
+            The nodes of tree t are the columns ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]``.
+        """
+        table = self._table(X)
+        return decision_path(self._fitted_model(), table, n_threads=threads(self.n_jobs))
+
+    def _table(self, X: object) -> Table:
+        if isinstance(X, Dataset):
+            raise TypeError(
+                "X is a Dataset, which holds bins instead of values. Pass the table it was made "
+                "from."
+            )
+        return ingest(X, self._fitted_model().schema)
+
     def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
         """Train on rows that are checked already."""
         targets = self._targets(rows.y, None)
@@ -143,7 +174,13 @@ class Averaged(TreeEnsemble):
         )
         data = _training_set(params, rows, seen, n_threads)
         with Bar(n_trees, "fitting", visible=params["verbose"] > 0) as bar:
-            return grow_trees(recipe, data, unseen, n_threads=n_threads, bar=bar)
+            forest = grow_trees(recipe, data, unseen, n_threads=n_threads, bar=bar)
+        alpha = params["ccp_alpha"]
+        return pruned(forest, self._decreases(forest, targets), alpha) if alpha > 0.0 else forest
+
+    def _decreases(self, forest: Forest, targets: Targets) -> Floats:
+        """Return how much each split takes off the impurity, times the weight of its node."""
+        return mean_decreases(forest, 1.0 / targets.gain_factor)
 
     def _tree(self, params: dict[str, Any], rows: Rows, targets: Targets, seen: Seen) -> TreeParams:
         schema, n_rows = rows.schema, len(rows.y)

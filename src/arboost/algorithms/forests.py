@@ -85,16 +85,19 @@ class Forests(Averaged):
         seen = self._seen(params, targets, rows.weight)
         bags = Bags() if old is None else self._bags
         n_more = self._n_more(params, old)
+        if old is not None and params["oob_score"]:
+            _check_same_rows(bags, rows)
+        forest = Forest.empty(sum(targets.n_outputs)) if old is None else old.forest
+        # Trees that grow know the leaves of all rows by their bins; others have to see the values.
         unseen = None
         if params["oob_score"]:
-            unseen = Unseen(len(rows.y), sum(targets.n_outputs))
-            if old is not None:
-                self._ask_old(old, rows, unseen, threads(params["n_jobs"]))
-        forest = Forest.empty(sum(targets.n_outputs)) if old is None else old.forest
+            unseen = Unseen(len(rows.y), forest.width)
+            asks_later = params["ccp_alpha"] > 0.0
+            _ask(forest, bags, rows, unseen, threads(params["n_jobs"]))
         if n_more:
-            first = forest.n_trees
+            first, asked = forest.n_trees, None if asks_later else unseen
             new = self._grow(
-                params, rows, targets, seen, n_trees=n_more, first_tree=first, unseen=unseen
+                params, rows, targets, seen, n_trees=n_more, first_tree=first, unseen=asked
             )
             forest = new if old is None else old.forest.joined(new)
         self._keep_forest(params, rows.schema, targets, forest)
