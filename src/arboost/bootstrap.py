@@ -67,17 +67,20 @@ class Bags:
         Rows that counted in the last fit.
     kept : uint32 array, or None for all
         Which of the rows that were given these are.
+    first : int
+        Number of the first of these trees.
     """
 
     draws: tuple[Draws | None, ...] = ()
     n_rows: int = 0
     kept: Rows | None = None
+    first: int = 0
 
     def samples(self) -> list[NDArray[np.int64]]:
         """Return the rows of each tree, ascending, each as often as it was drawn."""
         given = np.arange(self.n_rows) if self.kept is None else self.kept.astype(np.int64)
         found = []
-        for tree, draws in enumerate(self.draws):
+        for tree, draws in enumerate(self.draws, self.first):
             rows = given
             if draws is not None:
                 sample = draws.sample(tree, 1)

@@ -203,7 +203,10 @@ _QUANTILES = Flag(
     "each row and tree.",
 )
 RANDOM_FOREST_REGRESSOR: dict[str, Param] = (
-    _ALL | _FOREST | by_name(_QUANTILES) | by_name(_NUMBER_CRITERIA, _features(1.0), _bootstrap(default=True))
+    _ALL
+    | _FOREST
+    | by_name(_QUANTILES)
+    | by_name(_NUMBER_CRITERIA, _features(1.0), _bootstrap(default=True))
 )
 EXTRA_TREES_CLASSIFIER: dict[str, Param] = RANDOM_FOREST_CLASSIFIER | by_name(
     _bootstrap(default=False)

@@ -12,8 +12,8 @@ from sklearn.datasets import load_iris, make_classification, make_regression
 from sklearn.metrics import f1_score, r2_score
 
 from arboost import (
-    DataWarning,
     Dataset,
+    DataWarning,
     DecisionTreeClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -282,7 +282,7 @@ def test_drawing_by_weight_is_like_repeated_rows():
 
 @pytest.mark.parametrize("bootstrap", [False, True])
 def test_class_weights_by_name(bootstrap, tmp_path):
-    counts = {label: np.count_nonzero(NAMES == label) for label in np.unique(NAMES)}
+    counts = {label: np.count_nonzero(label == NAMES) for label in np.unique(NAMES)}
     factors = {label: 300 / (3 * count) for label, count in counts.items()}
     model = forest("three classes", n_estimators=5, bootstrap=bootstrap)
     balanced = model.set_params(class_weight="balanced").fit(X, NAMES).predict_proba(X)
@@ -505,8 +505,10 @@ def test_an_error_in_a_thread_reaches_the_user():
 
     class Broken(RandomForestRegressor):
         def _seen(self, params, targets, weight):
-            return super()._seen(params, targets, weight).__class__(
-                draws=super()._seen(params, targets, weight).draws, weigh=broken
+            return (
+                super()
+                ._seen(params, targets, weight)
+                .__class__(draws=super()._seen(params, targets, weight).draws, weigh=broken)
             )
 
     for n_jobs in (1, 3):

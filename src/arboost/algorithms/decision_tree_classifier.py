@@ -8,13 +8,14 @@ from typing import Any
 from numpy.random import RandomState
 
 from arboost.algorithms.averages import AveragedClassifier
+from arboost.algorithms.single_trees import SingleTree
 from arboost.estimator import store
 from arboost.param_forest import TREE_CLASSIFIER
 
 __all__ = ["DecisionTreeClassifier"]
 
 
-class DecisionTreeClassifier(AveragedClassifier):
+class DecisionTreeClassifier(SingleTree, AveragedClassifier):
     """A decision tree that tells classes apart: CART of Breiman, Friedman, Olshen and Stone (1984).
 
     Parameters
@@ -47,6 +48,9 @@ class DecisionTreeClassifier(AveragedClassifier):
     class_weight : dict, list of dict, "balanced" or None, default=None
         Factors on the weights of the rows by label, 1 for labels that are not named; of several
         targets a list, whose factors are multiplied. "balanced" makes the classes weigh the same.
+    ccp_alpha : float, default=0.0
+        Impurity that a leaf more must take off: branches worth less are pruned away, the weakest
+        first (minimal cost-complexity pruning).
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
         rise (1) or only fall (-1), 0 for free ones: a sequence with an entry for each feature, or a
@@ -113,6 +117,7 @@ class DecisionTreeClassifier(AveragedClassifier):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         class_weight: Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None = None,
+        ccp_alpha: float = 0.0,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
         max_bins: int = 255,

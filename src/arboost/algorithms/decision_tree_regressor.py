@@ -8,13 +8,14 @@ from typing import Any
 from numpy.random import RandomState
 
 from arboost.algorithms.averages import AveragedRegressor
+from arboost.algorithms.single_trees import SingleTree
 from arboost.estimator import store
 from arboost.param_forest import TREE_REGRESSOR
 
 __all__ = ["DecisionTreeRegressor"]
 
 
-class DecisionTreeRegressor(AveragedRegressor):
+class DecisionTreeRegressor(SingleTree, AveragedRegressor):
     """A decision tree that predicts numbers: CART of Breiman, Friedman, Olshen and Stone (1984).
 
     Parameters
@@ -44,6 +45,9 @@ class DecisionTreeRegressor(AveragedRegressor):
     min_impurity_decrease : float, default=0.0
         A node is split only where that lowers impurity, weighed by the node's share of all weight,
         by at least so much.
+    ccp_alpha : float, default=0.0
+        Impurity that a leaf more must take off: branches worth less are pruned away, the weakest
+        first (minimal cost-complexity pruning).
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
         rise (1) or only fall (-1), 0 for free ones: a sequence with an entry for each feature, or a
@@ -106,6 +110,7 @@ class DecisionTreeRegressor(AveragedRegressor):
         random_state: int | RandomState | None = 0,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
         max_bins: int = 255,

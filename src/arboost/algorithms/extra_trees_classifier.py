@@ -62,6 +62,9 @@ class ExtraTreesClassifier(ForestOfClasses):
         Factors on the weights of the rows by label, 1 for labels that are not named; of several
         targets a list, whose factors are multiplied. "balanced" makes the classes weigh the same,
         "balanced_subsample" among the rows drawn for each tree.
+    ccp_alpha : float, default=0.0
+        Impurity that a leaf more must take off: branches worth less are pruned away, the weakest
+        first (minimal cost-complexity pruning).
     max_samples : int or float or None, default=None
         With bootstrap=True: number of draws for each tree, or that number as a share of the rows;
         None draws as often as there are rows.
@@ -139,6 +142,7 @@ class ExtraTreesClassifier(ForestOfClasses):
         verbose: int = 1,
         warm_start: bool = False,
         class_weight: Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None = None,
+        ccp_alpha: float = 0.0,
         max_samples: int | float | None = None,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",

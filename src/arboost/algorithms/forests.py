@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,10 +23,13 @@ from arboost.binning import Dataset
 from arboost.bootstrap import Bags, Draws, Unseen, draw_size
 from arboost.errors import DataWarning
 from arboost.goals import Targets, balanced_by_sample
+from arboost.ingest import Table
 from arboost.inputs import Rows, training_rows
+from arboost.leaf_values import LeafDistributions, leaf_distributions, table_quantiles
 from arboost.model import Forest
 from arboost.predict import answer, probabilities
 from arboost.serve import Predictor
+from arboost.targets import numbers_of
 
 __all__ = ["ForestOfClasses", "ForestOfNumbers", "Forests"]
 
@@ -83,30 +87,39 @@ class Forests(Averaged):
         targets = self._targets(rows.y, old)
         rows = with_numbers(rows, targets, None if old is None else old.schema)
         seen = self._seen(params, targets, rows.weight)
-        bags = Bags() if old is None else self._bags
         n_more = self._n_more(params, old)
-        if old is not None and params["oob_score"]:
-            _check_same_rows(bags, rows)
-        forest = Forest.empty(sum(targets.n_outputs)) if old is None else old.forest
-        # Trees that grow know the leaves of all rows by their bins; others have to see the values.
-        unseen = None
-        if params["oob_score"]:
-            unseen = Unseen(len(rows.y), forest.width)
-            asks_later = params["ccp_alpha"] > 0.0
-            _ask(forest, bags, rows, unseen, threads(params["n_jobs"]))
+        n_outputs, n_threads = sum(targets.n_outputs), threads(params["n_jobs"])
+        forest, bags = Forest.empty(n_outputs), Bags()
+        unseen = Unseen(len(rows.y), n_outputs) if params["oob_score"] else None
+        if old is not None:
+            forest, bags = old.forest, self._bags
+            if unseen is not None:
+                _check_same_rows(bags, rows)
+                _ask(forest, Bags(bags.draws), rows, unseen, n_threads)
         if n_more:
-            first, asked = forest.n_trees, None if asks_later else unseen
+            # Trees that grow find leaves by bins. Those that are pruned then have others.
+            first, prunes = forest.n_trees, params["ccp_alpha"] > 0.0
+            asked = None if prunes else unseen
             new = self._grow(
                 params, rows, targets, seen, n_trees=n_more, first_tree=first, unseen=asked
             )
-            forest = new if old is None else old.forest.joined(new)
+            if prunes and unseen is not None:
+                _ask(new, Bags((seen.draws,) * n_more, first=first), rows, unseen, n_threads)
+            forest = new if old is None else forest.joined(new)
+        bags = Bags((*bags.draws, *(seen.draws,) * n_more), len(rows.y), rows.kept)
         self._keep_forest(params, rows.schema, targets, forest)
-        self._bags = Bags((*bags.draws, *[seen.draws] * n_more), len(rows.y), rows.kept)
+        self._keep_rows(params, rows, bags, None if unseen is None else unseen.means())
+        return self
+
+    def _keep_rows(
+        self, params: dict[str, Any], rows: Rows, bags: Bags, means: Floats | None
+    ) -> None:
+        """Set what is known of the training rows."""
+        self._bags = bags
         for name in ("oob_score_", self._OUT_OF_BAG):
             self.__dict__.pop(name, None)
-        if unseen is not None:
-            self._keep_unseen(params["oob_score"], unseen.means(), rows)
-        return self
+        if means is not None:
+            self._keep_unseen(params["oob_score"], means, rows)
 
     def _cuts_at_random(self, params: dict[str, Any]) -> bool:
         return self._SPLITTER == "random"
@@ -147,37 +160,6 @@ class Forests(Averaged):
         )
         return Seen(draws=draws, weigh=balanced_by_sample(targets.tasks) if by_sample else None)
 
-    def _ask_old(self, old: Predictor, rows: Rows, unseen: Unseen, n_threads: int) -> None:
-        """Add what trees of an earlier fit say of the rows they have not seen."""
-        if isinstance(rows.source, Dataset):
-            raise ValueError(
-                "oob_score is not allowed where warm_start goes on with a Dataset: it holds bins "
-                "instead of values, which the trees there are have to score. Pass the table it was "
-                "made from."
-            )
-        if self._bags.n_rows != len(rows.y):
-            raise ValueError(
-                f"X has {len(rows.y)} rows that count, but the trees that warm_start keeps were "
-                f"grown on {self._bags.n_rows}, so that it is not known which of these rows they "
-                "have seen. Pass the rows of the first fit, or use oob_score=False."
-            )
-        table = rows.source
-        for tree, draws in enumerate(self._bags.draws):
-            values = np.zeros((table.n_rows, old.n_outputs))
-            core.traverse(
-                columns=table.columns,
-                forest=old.forest,
-                out=values,
-                tree_begin=tree,
-                tree_end=tree + 1,
-                n_threads=n_threads,
-            )
-            values = values if rows.kept is None else values[rows.kept]
-            out = np.empty(0, np.uint32)
-            if draws is not None:
-                out = draws.unseen(draws.sample(tree, n_threads))
-            unseen.add(tree, out, values[out])
-
     def _keep_unseen(self, scoring: Any, means: Floats, rows: Rows) -> None:
         """Set what is known out of bag."""
         heard = ~np.isnan(means[:, 0])
@@ -187,7 +169,7 @@ class Forests(Averaged):
                 "that no tree can score them out of bag: their values are NaN, and they do not "
                 "count in oob_score_. Use more trees.",
                 DataWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         all_means = means
         if rows.kept is not None:
@@ -250,6 +232,51 @@ class ForestOfNumbers(Forests, AveragedRegressor):
 
     _OUT_OF_BAG = "oob_prediction_"
 
+    def predict_quantiles(self, X: object, quantiles: float | Sequence[float] = 0.5) -> Floats:
+        """Return quantiles of y for the rows of X; needs ``quantiles=True``.
+
+        Each tree gives the training rows in the leaf of a row equal shares, or such as their
+        weights say; the quantile q is the smallest y at which the shares of all trees, averaged,
+        reach q (Meinshausen 2006).
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        quantiles : float or sequence of float, default=0.5
+            Between 0 and 1.
+
+        Returns
+        -------
+        float64 array of shape (n_rows, n_quantiles), or (n_rows,) for one float
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from arboost import RandomForestRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = RandomForestRegressor(quantiles=True, min_samples_leaf=10).fit(X, y)
+        >>> low, high = model.predict_quantiles(X, [0.05, 0.95]).T
+        >>> round(float(((low <= y) & (y <= high)).mean()), 1)
+        0.9
+        """
+        model, table = self._fitted_model(), self._table(X)
+        if not hasattr(self, "_distributions"):
+            raise ValueError(
+                "predict_quantiles needs the values of y in the leaves, which quantiles=False does "
+                "not keep. Fit with quantiles=True."
+            )
+        return table_quantiles(
+            model, table, self._distributions, quantiles, n_threads=threads(self.n_jobs)
+        )
+
+    def _keep_rows(
+        self, params: dict[str, Any], rows: Rows, bags: Bags, means: Floats | None
+    ) -> None:
+        super()._keep_rows(params, rows, bags, means)
+        self.__dict__.pop("_distributions", None)
+        if params["quantiles"]:
+            self._distributions = _distributions(self.model_, rows, threads(params["n_jobs"]))
+
     def _meaning(self, means: Floats) -> Floats:
         return means[:, 0] if means.shape[1] == 1 else means
 
@@ -274,3 +301,60 @@ class ForestOfClasses(Forests, AveragedClassifier):
     def _rated(self, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None) -> float:
         right = (y == predicted).reshape(len(y), -1).all(axis=1)
         return float(np.average(right, weights=weight))
+
+
+def _check_same_rows(bags: Bags, rows: Rows) -> None:
+    """Raise ValueError where it cannot be known which rows earlier trees have seen."""
+    if bags.n_rows != len(rows.y):
+        raise ValueError(
+            f"X has {len(rows.y)} rows that count, but the trees that warm_start keeps were grown "
+            f"on {bags.n_rows}, so that it is not known which of these rows they have seen. Pass "
+            "the rows of the first fit, or use oob_score=False."
+        )
+
+
+def _ask(forest: Forest, bags: Bags, rows: Rows, unseen: Unseen, n_threads: int) -> None:
+    """Add what trees say, by the values of the table, of the rows that they have not seen."""
+    table = _values_of(rows, "oob_score with warm_start or ccp_alpha")
+    for tree, draws in enumerate(bags.draws):
+        number = bags.first + tree
+        out = np.empty(0, np.uint32)
+        if draws is not None:
+            out = draws.unseen(draws.sample(number, n_threads))
+        values = np.zeros((table.n_rows, forest.width))
+        core.traverse(
+            columns=table.columns,
+            forest=forest,
+            out=values,
+            tree_begin=tree,
+            tree_end=tree + 1,
+            n_threads=n_threads,
+        )
+        of_table = out if rows.kept is None else rows.kept[out]
+        unseen.add(number, out, values[of_table])
+
+
+def _distributions(model: Predictor, rows: Rows, n_threads: int) -> LeafDistributions:
+    """Return the values of y by leaf; rows that do not count have no weight there."""
+    if rows.y.ndim > 1:
+        raise ValueError(
+            f"quantiles=True is not allowed with {rows.y.shape[1]} targets. Fit a model for each "
+            "target, or use quantiles=False."
+        )
+    table = _values_of(rows, "quantiles=True")
+    y, weight = numbers_of(rows.y), rows.weight
+    if rows.kept is not None:
+        weight = np.zeros(table.n_rows)
+        weight[rows.kept] = 1.0 if rows.weight is None else rows.weight
+        y = np.zeros(table.n_rows)
+        y[rows.kept] = rows.y
+    return leaf_distributions(model, table, y, weight, n_threads=n_threads)
+
+
+def _values_of(rows: Rows, what: str) -> Table:
+    if isinstance(rows.source, Dataset):
+        raise ValueError(
+            f"{what} is not allowed with a Dataset, which holds bins instead of the values that "
+            "trees look at. Pass the table it was made from."
+        )
+    return rows.source

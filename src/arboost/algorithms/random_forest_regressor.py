@@ -58,6 +58,9 @@ class RandomForestRegressor(ForestOfNumbers):
     warm_start : bool, default=False
         Whether a second call of fit keeps the trees of the first and adds those that n_estimators
         asks for beyond them.
+    ccp_alpha : float, default=0.0
+        Impurity that a leaf more must take off: branches worth less are pruned away, the weakest
+        first (minimal cost-complexity pruning).
     max_samples : int or float or None, default=None
         With bootstrap=True: number of draws for each tree, or that number as a share of the rows;
         None draws as often as there are rows.
@@ -82,6 +85,9 @@ class RandomForestRegressor(ForestOfNumbers):
     missing : float, default=float("nan")
         A number that means missing in all columns of numbers, such as -999, or 0 in sparse tables;
         NaN, None and NA always do.
+    quantiles : bool, default=False
+        Whether the values of y in each leaf are kept, for `predict_quantiles`: four bytes for each
+        row and tree.
 
     Attributes
     ----------
@@ -129,6 +135,7 @@ class RandomForestRegressor(ForestOfNumbers):
         random_state: int | RandomState | None = 0,
         verbose: int = 1,
         warm_start: bool = False,
+        ccp_alpha: float = 0.0,
         max_samples: int | float | None = None,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
@@ -136,5 +143,6 @@ class RandomForestRegressor(ForestOfNumbers):
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         missing: float = float("nan"),
+        quantiles: bool = False,
     ) -> None:
         store(self, locals())
