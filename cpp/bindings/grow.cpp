@@ -220,6 +220,16 @@ void drop_last(TreeGrower& self) {
   self.has_leaves = false;
 }
 
+constexpr const char* criteria[] = {"quadratic", "entropy", "poisson", "absolute_error"};
+
+Criterion criterion_of(const std::string& name) {
+  for (std::size_t i = 0; i < std::size(criteria); ++i)
+    if (name == criteria[i]) return static_cast<Criterion>(i);
+  throw std::invalid_argument("criterion is \"" + name +
+                              "\", but must be one of \"quadratic\", \"entropy\", \"poisson\" and "
+                              "\"absolute_error\"");
+}
+
 void bind_params(nb::module_& m) {
   nb::enum_<Candidates>(m, "Candidates", "Between which values splits are tried.")
       .value("bins", Candidates::bins)
@@ -247,6 +257,10 @@ void bind_params(nb::module_& m) {
       .def_rw("gamma", &TreeParams::gamma)
       .def_rw("min_gain_share", &TreeParams::min_gain_share)
       .def_rw("allow_zero_gain", &TreeParams::allow_zero_gain)
+      .def_prop_rw(
+          "criterion",
+          [](const TreeParams& p) { return criteria[static_cast<std::size_t>(p.criterion)]; },
+          [](TreeParams& p, const std::string& name) { p.criterion = criterion_of(name); })
       .def_rw("random_cuts", &TreeParams::random_cuts)
       .def_rw("reg_lambda", &TreeParams::reg_lambda)
       .def_rw("reg_alpha", &TreeParams::reg_alpha)

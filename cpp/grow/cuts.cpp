@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "grow/grower.h"
+#include "grow/visit.h"
 #include "random.h"
 
 namespace arboost {
@@ -54,48 +55,7 @@ CodeSet draw_levels(const CodeSet& seen, std::uint64_t key) {
   }
 }
 
-bool any_of(const std::int64_t* sums, std::size_t n) {
-  return std::any_of(sums, sums + n, [](std::int64_t sum) { return sum != 0; });
-}
-
 }  // namespace
-
-// Calls use(code, sums) with the sums [channels] of rows or of codes that count, each code once or
-// several times, until it returns false.
-template <class Use>
-void Grower::each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& own,
-                      Scratch& scratch, Use use) const {
-  const std::size_t n = node.n_rows();
-  const auto visit = [&](std::uint32_t code, const std::int64_t* sums) {
-    return !any_of(sums, channels_) || use(code, sums);
-  };
-  if (sorted_ != nullptr) {
-    const Element* elements = sorted_->elements(feature, node);
-    std::vector<std::int64_t>& sums = scratch.room;
-    sums.assign(channels_, 1);  // the last one counts, or is written over
-    for (std::size_t i = 0; i < n; ++i) {
-      std::copy_n(rows_.sums().wide + row_of(elements[i]) * width_, width_, sums.data());
-      if (!visit(static_cast<std::uint32_t>(elements[i] >> 32), sums.data())) return;
-    }
-    return;
-  }
-  if (node.histogram == nullptr && codes_.where[feature].storage == Storage::own) {
-    const Element* elements = rows_.elements(node);
-    const std::size_t store = codes_.where[feature].store;
-    const auto each_row = [&](const auto* column) {
-      for (std::size_t i = 0; i < n; ++i)
-        if (!visit(column[row_of(elements[i])], own.values.data() + i * channels_)) return;
-    };
-    codes_.width == 1 ? each_row(codes_.column<std::uint8_t>(store))
-                      : each_row(codes_.column<std::uint16_t>(store));
-    return;
-  }
-  const std::int64_t* sums = codes_.where[feature].storage == Storage::own
-                                 ? own_slots(node, feature)
-                                 : own.sums->of(feature, node.sums.data(), scratch.room);
-  for (std::uint32_t code = 0; code < codes_.n_codes(feature); ++code)
-    if (!visit(code, sums + code * channels_)) return;
-}
 
 bool Grower::varies(const GrowNode& node, std::uint32_t feature, Scratch& own) const {
   std::uint32_t first = no_code;
@@ -148,7 +108,9 @@ FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::ui
   });
   const bool two_ways = best.missing_seen && !best.by_set && low < high;
   const std::size_t n = two_ways ? 2 : 1;
-  const std::size_t found = kernels().find_candidate(p, n, node.sums.data(), floor, split);
+  const std::size_t found = absolute_
+                                ? score_cut(node, feature, best, n, own, floor, scratch)
+                                : kernels().find_candidate(p, n, node.sums.data(), floor, split);
   best.found = found < n;
   best.score = best.found ? split.scores[found] : floor;
   if (!best.found) return best;

@@ -74,6 +74,14 @@ double Grower::node_score(const GrowNode& node) const {
     const double g = sum_g(node.sums[0]), h = sum_h(node.sums[0]);
     return score_of_step(p, g, h, bounded_step(p, g, h));
   }
+  if (gain_.criterion != Criterion::quadratic) {
+    double score = 0;
+    for (std::size_t k = 0; k < width_; ++k) {  // as Kernels::find_split has it
+      const double sum = -static_cast<double>(sum_g(node.sums[k])), h = sum_h(node.sums[k]);
+      score += sum > 0 ? sum * kernels().logarithm(sum / (h * gain_.h_per_g)) : 0.0;
+    }
+    return score;
+  }
   const bool plain = is_plain(gain_);
   double score = 0;
   for (std::size_t k = 0; k < width_; ++k) {
@@ -85,8 +93,11 @@ double Grower::node_score(const GrowNode& node) const {
 
 // The score that a node's splits must exceed. (A bounded node's score can be negative: its bounds
 // may force a step that costs.)
-double Grower::least_score(double node_score) const {
-  const double size = std::abs(node_score);
+double Grower::least_score(const GrowNode& node, double node_score) const {
+  double size = std::abs(node_score);
+  if (gain_.criterion == Criterion::entropy || gain_.criterion == Criterion::poisson)
+    for (std::size_t k = 0; k < width_; ++k)  // logarithms of means near 1 are near 0
+      size += std::abs(static_cast<double>(sum_g(node.sums[k])));
   if (!params_.allow_zero_gain) return node_score + std::max(min_gain_, least_relative_gain * size);
   const double rounding = least_relative_gain * (size + min_gain_);
   return node_score + min_gain_ - std::max(rounding, std::numeric_limits<double>::min());
@@ -96,12 +107,15 @@ double Grower::least_score(double node_score) const {
 void Grower::evaluate(GrowNode& node, int member, Team& team) {
   Scratch& own = *scratch_[static_cast<std::size_t>(member)];
   open_sums(node, own);
-  const double score = node_score(node);
-  const double floor = least_score(score);
+  const double score = absolute_ ? -own.errors.open(rows_.elements(node), node.n_rows(), *absolute_)
+                                 : node_score(node);
+  const double floor = least_score(node, score);
   const auto features = columns_.of_node(node, own.features);
   if (features.empty()) return;
   const std::size_t cost =  // of one feature
-      sorted_ != nullptr ? node.n_rows() : histograms_.slots().n_slots / codes_.n_features;
+      absolute_            ? 16 * node.n_rows()
+      : sorted_ != nullptr ? node.n_rows()
+                           : histograms_.slots().n_slots / codes_.n_features;
   const std::size_t grain =
       std::max<std::size_t>(1, slots_per_search / std::max<std::size_t>(1, cost));
   own.found.resize((features.size() + grain - 1) / grain);
@@ -219,7 +233,7 @@ void Grower::search(const GrowNode& node, std::span<const std::uint32_t> feature
 
 // Features of few values, of which there may be thousands.
 bool Grower::is_scored_with_others(std::uint32_t feature) const {
-  return !params_.random_cuts && codes_.where[feature].storage != Storage::own &&
+  return !params_.random_cuts && !absolute_ && codes_.where[feature].storage != Storage::own &&
          codes_.has_missing[feature] == 0 && codes_.n_bins[feature] <= most_scored_together &&
          !codes_.has_levels(feature) && !gain_.bounded;
 }
@@ -255,6 +269,7 @@ FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::
   SplitScratch& split = scratch.split;
   const bool by_set = codes_.has_levels(feature);
   if (params_.random_cuts) return find_cut(p, node, feature, own, floor, scratch);
+  if (absolute_) return find_absolute(node, feature, own, floor, scratch);
   if (sorted_ != nullptr) {
     const SortedRows rows{sorted_->elements(feature, node), node.n_rows(), codes_.n_bins[feature],
                           rows_.sums(), apart(node)};

@@ -32,6 +32,7 @@ struct TreeParams {
   // whose rows do not all want the same value.
   double min_gain_share = 0;
   bool allow_zero_gain = false;
+  Criterion criterion = Criterion::quadratic;  // others know no penalties and no constraints
   bool random_cuts = false;  // one random cut of each feature instead of its best one
   double reg_lambda = 1;
   double reg_alpha = 0;

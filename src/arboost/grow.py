@@ -30,7 +30,11 @@ class TreeParams:
     of targets, and twice that for two classes in one output of -1 and 1. With ``allow_zero_gain``
     splits are those of CART: a gain only has to reach ``gamma`` and ``min_gain_share``, even if
     they are 0, nodes whose rows all want the same value are leaves, and where all features that
-    were drawn for a node are constant in it, further ones are drawn. With ``random_cuts`` each
+    were drawn for a node are constant in it, further ones are drawn. ``criterion`` is "quadratic"
+    (squared error, Gini), "entropy" (an output for each class, 0 or 1), "poisson" (targets from 0
+    on) or "absolute_error" (of which leaves have means until they are given medians; no
+    categories). All but the first know no penalties and no monotone constraints. Gains of entropy
+    are in bits. With ``random_cuts`` each
     feature of a node is cut at one random value between its rows' extremes.
     """
 
@@ -51,6 +55,7 @@ class TreeParams:
     min_samples_split: int = 2
     min_gain_share: float = 0.0
     allow_zero_gain: bool = False
+    criterion: str = "quadratic"
     random_cuts: bool = False
     colsample_bytree: float = 1.0
     colsample_bylevel: float = 1.0
