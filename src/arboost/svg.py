@@ -45,7 +45,7 @@ _EDGE_WIDTH = 9.0
 
 # Widths of letters in ems, on the safe side for all fonts of the list.
 _NARROW, _WIDE = frozenset("fijlrt.,:;'|!()[]{}/ -I"), frozenset("mwMW%@")
-_NARROW_EM, _USUAL_EM, _CAPITAL_EM, _WIDE_EM, _ASIAN_EM = 0.36, 0.6, 0.76, 0.95, 1.1
+_NARROW_EM, _USUAL_EM, _CAPITAL_EM, _WIDE_EM, _ASIAN_EM = 0.36, 0.6, 0.76, 1.06, 1.1
 _DOT = " \N{MIDDLE DOT} "
 
 
@@ -363,7 +363,8 @@ def _em(char: str) -> float:
         return _WIDE_EM
     if columns_of(char) > 1:
         return _ASIAN_EM
-    return _CAPITAL_EM if char.isupper() or not char.isascii() else _USUAL_EM
+    is_usual = char.isascii() and (char.islower() or char.isdigit())
+    return _USUAL_EM if is_usual else _CAPITAL_EM
 
 
 def _palette(count: int) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,7 +206,7 @@ class TreeWords:
         schema = self._model.schema
         names = []
         for feature in range(schema.n_features):
-            name = f"x{feature}" if schema.names is None else clean(schema.names[feature])
+            name = f"x{feature}" if schema.names is None else clean(schema.names[feature]) or "''"
             levels = schema.levels_of(feature)
             by_target = levels is not None and levels.statistic is not None
             names.append(f"target mean of {name}" if by_target else name)
@@ -268,10 +268,14 @@ def columns_of(text: str) -> int:
     >>> columns_of("price"), columns_of("価格")
     (5, 4)
     """
-    return sum(
-        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF")
-        for char in text
-    )
+    return sum(map(_columns_of_char, text))
+
+
+@cache
+def _columns_of_char(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def number_text(value: float, digits: int) -> str:
