@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import struct
 import tracemalloc
 from dataclasses import replace
 
@@ -19,7 +18,7 @@ from arboost.model import ALL_DTYPES, Forest
 from arboost.serve import Predictor
 from test_mean import mean_of, votes_model
 from test_predict import make_model, random_forest
-from test_save import DIGEST, sealed, small_model
+from test_save import small_model
 
 NUMBERS = st.one_of(
     st.integers(0, 3),
@@ -183,46 +182,28 @@ def test_deriving_refuses_broken_trees(left):
         core.derive_splits(np.array([0, 4]), np.array([1, 0, 0], np.int32), **numbers)
 
 
+def random_mean(seed, categories=(), change=None):
+    rng = np.random.default_rng(seed)
+    forest = random_forest(rng, 2, 3, 1, 1, n_splits=5, categories=categories)
+    forest = scrambled(rng, forest) if change == "order" else forest
+    return mean_of(make_model(forest, 3, 1, categories=categories))
+
+
 MODELS = {
     "small": mean_of(small_model(names=None)),
-    "sets": mean_of(
-        make_model(
-            random_forest(np.random.default_rng(1), 2, 3, 1, 1, n_splits=3, categories=[1]),
-            3,
-            1,
-            categories=[1],
-        )
-    ),
-    "order": mean_of(
-        make_model(
-            scrambled(
-                np.random.default_rng(2),
-                random_forest(np.random.default_rng(2), 3, 2, 1, 1, n_splits=6),
-            ),
-            2,
-            1,
-        )
-    ),
+    "sets": random_mean(3, categories=[1]),
+    "order": random_mean(9, change="order"),
     "targets": votes_model(
         [[0.5, 1 / 3, 1 / 3, 1 / 3]], classes=(np.arange(2), np.arange(3)), targets=(1, 3)
     ),
 }
 
 
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_flipped_bytes_under_a_right_checksum(model):
-    data = save.to_bytes(model)
-    (header_size,) = struct.unpack_from("<Q", data, 24)
-    for position in range(32 + header_size, len(data) - DIGEST):
-        for mask in (0x01, 0x20, 0x80, 0xFF):
-            damaged = bytearray(data)
-            damaged[position] ^= mask
-            try:
-                found = save.from_bytes(sealed(bytes(damaged)))
-            except ModelFileError:
-                continue
-            X = np.array([[0.0] * found.schema.n_features, [7.0] * found.schema.n_features])
-            assert Predictor(**found.fields()).predict_raw(X).shape == (2, found.n_outputs)
+def test_models_have_what_they_are_for():
+    assert MODELS["sets"].forest.has_sets
+    assert "order" in compact.to_sections(MODELS["order"].forest)
+    assert "order" not in compact.to_sections(MODELS["sets"].forest)
+    assert len(MODELS["targets"].classes) == 2
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
@@ -244,6 +225,23 @@ def with_sections(model, **changes):
     arrays |= {name.replace("__", " of "): array for name, array in changes.items()}
     kept = {name: array for name, array in arrays.items() if array is not None}
     return pack(save.FORMAT, header, kept)
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_flipped_bytes_under_a_right_checksum(model):
+    """What the checks behind the checksum do not find is a forest that can be walked."""
+    for name, array in compact.to_sections(model.forest).items():
+        for position in range(array.nbytes):
+            for mask in (0x01, 0x20, 0x80, 0xFF):
+                damaged = bytearray(array.tobytes())
+                damaged[position] ^= mask
+                changed = np.frombuffer(damaged, array.dtype).reshape(array.shape)
+                try:
+                    found = save.from_bytes(with_sections(model, **{name: changed}))
+                except ModelFileError:
+                    continue
+                X = np.array([[0.0] * found.schema.n_features, [7.0] * found.schema.n_features])
+                assert Predictor(**found.fields()).predict_raw(X).shape == (2, found.n_outputs)
 
 
 def bits(*numbers):
