@@ -146,8 +146,10 @@ void set_values(TreeGrower& self, const Array<double, nb::ndim<2>>& values) {
   self.trees.set_values(tree, {values.data(), values.size()}, self.params.monotone);
 }
 
-void set_means(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
-               const std::optional<Vector<double>>& weight, const Sample* sample) {
+// Means or medians for the nodes of the last tree.
+template <auto set>
+void set_centres(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
+                 const std::optional<Vector<double>>& weight, const Sample* sample) {
   self.last_with_leaves();
   require(y.shape(0) == self.n_training() && y.shape(1) == self.trees.width &&
               (!weight || weight->shape(0) == self.n_training()),
@@ -157,7 +159,7 @@ void set_means(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
   nb::gil_scoped_release release;
   std::span<const double> weights;
   if (weight) weights = {weight->data(), weight->shape(0)};
-  arboost::set_means(self.grower, {y.data(), y.size()}, weights, sample, self.trees);
+  set(self.grower, {y.data(), y.size()}, weights, sample, self.trees);
 }
 
 // The arrays of a forest, each with its name.
@@ -330,10 +332,12 @@ void bind_grow(nb::module_& m) {
       .def("leaf_sums", &leaf_sums, nb::arg("gradients"), nb::arg("output"), nb::arg("n_threads"),
            "Sums (n_nodes, width, 2) of gradients and hessians over the last tree's rows.")
       .def("set_values", &set_values, nb::arg("values"), "Other values for the last tree's nodes.")
-      .def("set_means", &set_means, nb::arg("y"), nb::arg("weight").none(),
+      .def("set_means", &set_centres<set_means>, nb::arg("y"), nb::arg("weight").none(),
            nb::arg("sample").none(),
            "Gives the last tree's nodes the means of y, shape (n_training, width), over the rows "
            "that it was grown on.")
+      .def("set_medians", &set_centres<set_medians>, nb::arg("y"), nb::arg("weight").none(),
+           nb::arg("sample").none(), "The same with weighted medians.")
       .def_prop_ro(
           "n_nodes", [](const TreeGrower& self) { return self.trees.n_nodes(self.last()); },
           "Nodes of the last tree.")

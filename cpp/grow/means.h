@@ -1,4 +1,4 @@
-// Means over the rows of each node, as exact as doubles are.
+// Means and medians over the rows of each node, as exact as doubles are.
 #pragma once
 
 #include <cstddef>
@@ -18,5 +18,11 @@ namespace arboost {
 // thread: the sums depend on nothing else.
 void set_means(const Grower& grower, std::span<const double> y, std::span<const double> weight,
                const Sample* sample, GrownTrees& trees);
+
+// The same with weighted medians: the value at which the weights, cumulated in the order of y, pass
+// half of their sum; where they reach it exactly, the middle between that value and the next. Every
+// level of the tree sorts its rows, on one thread.
+void set_medians(const Grower& grower, std::span<const double> y, std::span<const double> weight,
+                 const Sample* sample, GrownTrees& trees);
 
 }  // namespace arboost

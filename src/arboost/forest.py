@@ -132,7 +132,7 @@ class _Worker:
         self.grower = make_grower(data.binned, recipe.tree, recipe.goal.n_outputs, data.rows)
         self.numbers: list[int] = []
         # Under constraints values may be other than means.
-        self._sets_means = not recipe.goal.is_exact and not any(recipe.tree.monotone)
+        self._sets_values = not recipe.goal.is_exact and not any(recipe.tree.monotone)
 
     def work(self, queue: _Queue, after_each: Callable[[], None] = lambda: None) -> None:
         """Grow trees until none is left."""
@@ -160,9 +160,11 @@ class _Worker:
             sample=sample,
             n_threads=n_threads,
         )
-        if self._sets_means:
+        if self._sets_values:
             y = recipe.goal.y.reshape(-1, recipe.goal.n_outputs)
-            self.grower.set_means(y, recipe.weight, sample)
+            by_medians = recipe.tree.criterion == "absolute_error"
+            set_values = self.grower.set_medians if by_medians else self.grower.set_means
+            set_values(y, recipe.weight, sample)
         if self._unseen is not None and sample is not None:
             self._ask(number, sample)
 

@@ -76,18 +76,22 @@ class Targets:
     Attributes
     ----------
     tasks : tuple of Task
+    criterion : {"quadratic", "entropy", "poisson", "absolute_error"}
+        What splits make small, as trees call it.
     pairs : bool
         Whether two classes have two outputs instead of one.
     """
 
     tasks: tuple[Task, ...]
+    criterion: str
     pairs: bool = False
 
     @classmethod
-    def of(cls, tasks: Sequence[Task], *, pairs: bool = False) -> Self:
+    def of(cls, tasks: Sequence[Task], criterion: str) -> Self:
         """Return targets whose gains count alike."""
         mixed = any((task.n_classes or 0) > _TWO_CLASSES for task in tasks)
-        return cls(tuple(tasks), pairs or (mixed and len(tasks) > 1))
+        pairs = criterion == "entropy" or (mixed and len(tasks) > 1)
+        return cls(tuple(tasks), criterion, pairs)
 
     @property
     def kind(self) -> str:
@@ -126,43 +130,56 @@ class Targets:
         return {"link": link, "classes": classes, "targets": self.n_outputs}
 
     def impurity(self, weight: Floats | None) -> float:
-        """Return the variance of all rows, or Gini's impurity; the mean over the targets."""
-        found = []
-        for task in self.tasks:
-            if task.classes is None:
-                mean = np.average(task.y, weights=weight)
-                found.append(np.average((task.y - mean) ** 2, weights=weight))
-            else:
-                totals = np.bincount(task.y.astype(np.intp), weight)
-                found.append(1.0 - np.sum((totals / totals.sum()) ** 2))
-        return float(np.mean(found))
+        """Return the impurity of all rows by the criterion; the mean over the targets."""
+        return float(np.mean([_impurity(task, self.criterion, weight) for task in self.tasks]))
 
     def goal(self) -> Goal:
         """Return what trees fit."""
         is_exact = self.kind == "classifier"
         if len(self.tasks) > 1:
             pairs = zip(self.tasks, self.n_outputs, strict=True)
-            columns, middles = zip(*(_columns(*pair) for pair in pairs), strict=True)
+            found = (_columns(*pair, self.criterion) for pair in pairs)
+            columns, middles = zip(*found, strict=True)
             y, middle = np.concatenate(columns, axis=1), np.concatenate(middles)
             kernel, n_outputs = "columns", len(middle)
         elif self.n_outputs[0] > 1 or self.tasks[0].is_constant:
             kernel, y, n_outputs = "one_hot", self.tasks[0].y, self.n_outputs[0]
             middle = np.zeros(n_outputs)
         else:
-            column, middle = _columns(self.tasks[0], 1)
+            column, middle = _columns(self.tasks[0], 1, self.criterion)
             kernel, y, n_outputs = "squared_error", column[:, 0], 1
         return Goal(kernel=kernel, y=y, n_outputs=n_outputs, middle=middle, is_exact=is_exact)
 
 
-def _columns(task: Task, n_outputs: int) -> tuple[Floats, Floats]:
+def _columns(task: Task, n_outputs: int, criterion: str) -> tuple[Floats, Floats]:
     """Return what trees fit for one target, shape (n_rows, n_outputs), and the middles."""
     if task.classes is None:
-        middle = middle_of(task.y)
+        middle = 0.0 if criterion == "poisson" else middle_of(task.y)  # whose zero is special
         return (task.y - middle)[:, np.newaxis], np.array([middle])
     if len(task.classes) == _TWO_CLASSES and n_outputs == 1:
         return (2.0 * task.y - 1.0)[:, np.newaxis], np.zeros(1)
     one_hot = np.equal.outer(task.y, np.arange(n_outputs)).astype(np.float64)
     return one_hot, np.zeros(n_outputs)
+
+
+def _impurity(task: Task, criterion: str, weight: Floats | None) -> float:
+    if task.classes is not None:
+        totals = np.bincount(task.y.astype(np.intp), weight)
+        shares = totals[totals > 0] / totals.sum()
+        if criterion == "entropy":
+            return float(-np.sum(shares * np.log2(shares)))
+        return float(1.0 - np.sum(shares**2))
+    y = task.y
+    mean = np.average(y, weights=weight)
+    if criterion == "poisson":
+        ratio = np.where(y > 0.0, y / mean, 1.0)
+        return float(np.average(y * np.log(ratio), weights=weight))
+    if criterion == "absolute_error":
+        order = np.argsort(y, kind="stable")
+        reached = np.cumsum(np.ones(len(y)) if weight is None else weight[order])
+        median = y[order[np.searchsorted(reached, reached[-1] / 2)]]
+        return float(np.average(np.abs(y - median), weights=weight))
+    return float(np.average((y - mean) ** 2, weights=weight))
 
 
 def middle_of(y: Floats) -> float:

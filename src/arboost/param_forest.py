@@ -165,14 +165,16 @@ def _class_weight(*words: str) -> ClassWeights:
 _CLASS_CRITERIA = Choice(
     name="criterion",
     default="gini",
-    options=("gini",),
-    text="Impurity that splits make small.",
+    options=("gini", "entropy", "log_loss"),
+    text="Impurity that splits make small: Gini's, or the entropy of the classes, which log_loss "
+    "is another word for.",
 )
 _NUMBER_CRITERIA = Choice(
     name="criterion",
     default="squared_error",
-    options=("squared_error",),
-    text="What splits make small.",
+    options=("squared_error", "absolute_error", "poisson"),
+    text="What splits make small: squared error; absolute error around medians, which leaves hold "
+    "then; or for counts the Poisson deviance.",
 )
 
 _SPLITTER = Choice(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from arboost.algorithms.cart import CRITERIA, feature_count, tree_params
 from arboost.backend import threads
 from arboost.binning import Dataset
 from arboost.bootstrap import Draws, Unseen
 from arboost.categories import many_levels
-from arboost.constraints import monotone_directions
 from arboost.estimator import TreeEnsemble
 from arboost.explain import tree_importances
 from arboost.forest import ForestRecipe, grow_trees
 from arboost.goals import Targets, Weigh, class_weights
-from arboost.grow import TreeParams
 from arboost.ingest import Schema, Table, ingest
 from arboost.inputs import Part, Rows, build_sets, number_levels, training_rows
 from arboost.losses import Target
@@ -38,21 +36,10 @@ __all__ = [
     "AveragedClassifier",
     "AveragedRegressor",
     "Seen",
-    "feature_count",
     "with_numbers",
 ]
 
 Floats = NDArray[np.float64]
-
-# As CART has it: of two classes, and of numbers, the best of all sets of levels is one of those
-# between neighbours in the order of their means (Breiman et al. 1984, theorem 4.5).
-_LEVELS: dict[str, Any] = {
-    "max_cat_to_onehot": 2,
-    "max_cat_threshold": 256,
-    "min_cat_weight": 0.0,
-    "cat_smooth": 0.0,
-    "cat_l2": 0.0,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +129,7 @@ class Averaged(TreeEnsemble):
 
     def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
         """Train on rows that are checked already."""
-        targets = self._targets(rows.y, None)
+        targets = self._targets(params, rows.y, None)
         rows = with_numbers(rows, targets, None)
         seen = Seen(weight=self._row_weights(params, targets, rows.weight))
         forest = self._grow(params, rows, targets, seen, n_trees=1)
@@ -161,10 +148,17 @@ class Averaged(TreeEnsemble):
         unseen: Unseen | None = None,
     ) -> Forest:
         """Return trees."""
-        n_threads = threads(params["n_jobs"])
+        n_threads, n_rows = threads(params["n_jobs"]), len(rows.y)
         recipe = ForestRecipe(
             goal=targets.goal(),
-            tree=self._tree(params, rows, targets, seen),
+            tree=tree_params(
+                params,
+                rows.schema,
+                targets,
+                n_rows=n_rows,
+                total=seen.total(n_rows),
+                random_cuts=self._cuts_at_random(params),
+            ),
             n_trees=n_trees,
             seed=params["random_state"],
             first_tree=first_tree,
@@ -180,38 +174,9 @@ class Averaged(TreeEnsemble):
 
     def _decreases(self, forest: Forest, targets: Targets) -> Floats:
         """Return how much each split takes off the impurity, times the weight of its node."""
-        return mean_decreases(forest, 1.0 / targets.gain_factor)
-
-    def _tree(self, params: dict[str, Any], rows: Rows, targets: Targets, seen: Seen) -> TreeParams:
-        schema, n_rows = rows.schema, len(rows.y)
-        monotone = monotone_directions(params["monotonic_cst"], schema, "monotonic_cst")
-        if monotone and sum(targets.n_outputs) > 1:
-            raise ValueError(
-                "monotonic_cst is not allowed with more than two classes or several targets "
-                "(multiclass and multi-output): it is for predictions of one number. Use "
-                "monotonic_cst=None."
-            )
-        n_used = feature_count(params["max_features"], schema.n_features)
-        least = _row_count(params["min_samples_leaf"], n_rows)
-        return TreeParams(
-            max_depth=params["max_depth"],
-            max_leaves=params["max_leaf_nodes"],
-            grow_policy="depthwise" if params["max_leaf_nodes"] is None else "leafwise",
-            min_child_weight=params["min_weight_fraction_leaf"] * seen.total(n_rows),
-            min_samples_leaf=least,
-            min_samples_split=max(_row_count(params["min_samples_split"], n_rows), 2 * least),
-            gamma=0.0,
-            min_gain_share=params["min_impurity_decrease"] * targets.gain_factor,
-            allow_zero_gain=True,
-            random_cuts=self._cuts_at_random(params),
-            reg_lambda=0.0,
-            reg_alpha=0.0,
-            max_delta_step=0.0,
-            colsample_bynode=n_used / schema.n_features,
-            monotone=tuple(monotone),
-            tree_method=params["tree_method"],
-            **_LEVELS,
-        )
+        if targets.criterion == "quadratic":
+            return mean_decreases(forest, 1.0 / targets.gain_factor)
+        return forest.gain / targets.gain_factor
 
     def _keep_forest(
         self, params: dict[str, Any], schema: Schema, targets: Targets, forest: Forest
@@ -244,7 +209,7 @@ class Averaged(TreeEnsemble):
     def _check_together(self, params: dict[str, Any]) -> None:
         pass
 
-    def _targets(self, y: NDArray[Any], old: Model | None) -> Targets:
+    def _targets(self, params: dict[str, Any], y: NDArray[Any], old: Model | None) -> Targets:
         raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
@@ -260,8 +225,15 @@ class AveragedRegressor(RegressorMixin, Averaged):
         """Return the predicted values, float64 of shape (n_rows,) or (n_rows, n_targets)."""
         return self._fitted_model().predict(X, n_jobs=self.n_jobs)
 
-    def _targets(self, y: NDArray[Any], old: Model | None) -> Targets:
-        return Targets.of([Task("regressor", numbers_of(column)) for column in _each(y)])
+    def _targets(self, params: dict[str, Any], y: NDArray[Any], old: Model | None) -> Targets:
+        criterion = CRITERIA[params["criterion"]]
+        tasks = [Task("regressor", numbers_of(column)) for column in _each(y)]
+        if old is not None:
+            _check_targets(len(tasks), max(1, len(old.targets)))
+        if criterion == "poisson":
+            for task in tasks:
+                _check_counts(task.y)
+        return Targets.of(tasks, criterion)
 
 
 class AveragedClassifier(ClassifierMixin, Averaged):
@@ -284,23 +256,21 @@ class AveragedClassifier(ClassifierMixin, Averaged):
         with np.errstate(divide="ignore"):
             return [np.log(one) for one in found] if isinstance(found, list) else np.log(found)
 
-    def _targets(self, y: NDArray[Any], old: Model | None) -> Targets:
+    def _targets(self, params: dict[str, Any], y: NDArray[Any], old: Model | None) -> Targets:
+        criterion = CRITERIA[params["criterion"]]
         columns = _each(y)
         if old is None:
             found = [encode_labels(column) for column in columns]
-            return Targets.of([Task("classifier", codes, labels) for labels, codes in found])
+            tasks = [Task("classifier", codes, labels) for labels, codes in found]
+            return Targets.of(tasks, criterion)
         known = old.classes if isinstance(old.classes, tuple) else (old.classes,)
-        if len(known) != len(columns):
-            raise ValueError(
-                f"y has {len(columns)} targets, but the trees that are kept have {len(known)}. "
-                "Pass those of the first fit, or use warm_start=False."
-            )
+        _check_targets(len(columns), len(known))
         origin = "the first fit of warm_start"
         tasks = [
             Task("classifier", codes_of(column, labels, "y", origin), labels)
             for column, labels in zip(columns, known, strict=True)
         ]
-        return Targets.of(tasks)
+        return Targets.of(tasks, criterion)
 
     def _row_weights(
         self, params: dict[str, Any], targets: Targets, weight: Floats | None
@@ -319,27 +289,22 @@ class AveragedClassifier(ClassifierMixin, Averaged):
         self.n_classes_ = [len(one) for one in classes] if several else len(classes)
 
 
-def feature_count(max_features: Any, n_features: int) -> int:
-    """Return how many features a node draws.
-
-    Examples
-    --------
-    >>> [feature_count(given, 20) for given in ("sqrt", "log2", None, 50, 0.25)]
-    [4, 4, 20, 20, 5]
-    """
-    if max_features is None:
-        return n_features
-    if max_features == "sqrt":
-        return max(1, math.isqrt(n_features))
-    if max_features == "log2":
-        return n_features.bit_length() - 1 or 1
-    if isinstance(max_features, int):
-        return min(max_features, n_features)
-    return max(1, int(max_features * n_features))
+def _check_targets(given: int, kept: int) -> None:
+    if given != kept:
+        raise ValueError(
+            f"y has {given} targets, but the trees that are kept have {kept}. Pass those of the "
+            "first fit, or use warm_start=False."
+        )
 
 
-def _row_count(given: float, n_rows: int) -> int:
-    return given if isinstance(given, int) else math.ceil(given * n_rows)
+def _check_counts(y: Floats) -> None:
+    if y.min() < 0.0 or not y.any():
+        problem = f"its smallest value is {y.min()}" if y.min() < 0.0 else "all its values are 0"
+        raise ValueError(
+            f'y is not allowed with criterion="poisson": {problem}, but some value(s) of y are '
+            "negative or the sum of y is not strictly positive then, and a deviance of counts "
+            "needs values from 0 on and a sum above 0. Use another criterion."
+        )
 
 
 def _each(y: NDArray[Any]) -> list[NDArray[Any]]:

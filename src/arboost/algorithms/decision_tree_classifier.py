@@ -20,8 +20,9 @@ class DecisionTreeClassifier(SingleTree, AveragedClassifier):
 
     Parameters
     ----------
-    criterion : {"gini"}, default="gini"
-        Impurity that splits make small.
+    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+        Impurity that splits make small: Gini's, or the entropy of the classes, which log_loss is
+        another word for.
     splitter : {"best", "random"}, default="best"
         How a feature is cut in a node: at the best value, or at a random one between the smallest
         and the largest of the node's rows.

@@ -20,8 +20,9 @@ class DecisionTreeRegressor(SingleTree, AveragedRegressor):
 
     Parameters
     ----------
-    criterion : {"squared_error"}, default="squared_error"
-        What splits make small.
+    criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
+        What splits make small: squared error; absolute error around medians, which leaves hold
+        then; or for counts the Poisson deviance.
     splitter : {"best", "random"}, default="best"
         How a feature is cut in a node: at the best value, or at a random one between the smallest
         and the largest of the node's rows.

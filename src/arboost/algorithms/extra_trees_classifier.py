@@ -22,8 +22,9 @@ class ExtraTreesClassifier(ForestOfClasses):
     ----------
     n_estimators : int, default=100
         Number of trees.
-    criterion : {"gini"}, default="gini"
-        Impurity that splits make small.
+    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+        Impurity that splits make small: Gini's, or the entropy of the classes, which log_loss is
+        another word for.
     max_depth : int or None, default=None
         Largest number of splits between the root of a tree and a leaf; None sets no limit.
     min_samples_split : int or float, default=2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -76,6 +76,18 @@ class Forests(Averaged):
         """The trees, each as a fitted estimator of one tree."""
         return [self._one_tree(tree) for tree in range(self._fitted_model().n_trees)]
 
+    def __len__(self) -> int:
+        """Return the number of trees."""
+        return self._fitted_model().n_trees
+
+    def __getitem__(self, tree: int) -> Any:
+        """Return a tree as a fitted estimator."""
+        return self._one_tree(range(len(self))[tree])
+
+    def __iter__(self) -> Iterator[Any]:
+        """Go through the trees."""
+        return iter(self.estimators_)
+
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
         """The rows that each tree has drawn, ascending; drawn again when they are asked for."""
@@ -84,7 +96,7 @@ class Forests(Averaged):
 
     def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
         old = self._old_model()
-        targets = self._targets(rows.y, old)
+        targets = self._targets(params, rows.y, old)
         rows = with_numbers(rows, targets, None if old is None else old.schema)
         seen = self._seen(params, targets, rows.weight)
         n_more = self._n_more(params, old)

@@ -22,8 +22,9 @@ class RandomForestRegressor(ForestOfNumbers):
     ----------
     n_estimators : int, default=100
         Number of trees.
-    criterion : {"squared_error"}, default="squared_error"
-        What splits make small.
+    criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
+        What splits make small: squared error; absolute error around medians, which leaves hold
+        then; or for counts the Poisson deviance.
     max_depth : int or None, default=None
         Largest number of splits between the root of a tree and a leaf; None sets no limit.
     min_samples_split : int or float, default=2

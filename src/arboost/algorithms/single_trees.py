@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 
 from arboost.algorithms.averages import Averaged, Seen, with_numbers
+from arboost.drawing import TreePicture, tree_svg, tree_text
 from arboost.inputs import training_rows
 from arboost.paths import depths
 from arboost.pruning import pruning_path
@@ -40,6 +41,59 @@ class SingleTree(Averaged):
         indicator, _ = super().decision_path(X)
         return indicator
 
+    def text(
+        self, *, max_depth: int | None = 10, precision: int = 4, show_missing: bool = True
+    ) -> str:
+        """Return the tree as indented text: a line for each node.
+
+        Parameters
+        ----------
+        max_depth : int or None, default=10
+            How many splits deep to go; None for all.
+        precision : int, default=4
+            Significant digits of thresholds and values.
+        show_missing : bool, default=True
+            Whether to say where missing values go.
+
+        Examples
+        --------
+        >>> from arboost import DecisionTreeRegressor
+        >>> tree = DecisionTreeRegressor().fit([[15], [18], [30]], [1.0, 1.0, 7.0])
+        >>> print(tree.text(show_missing=False))
+        tree 0 of 1: 2 leaves, depth 1
+        node                 cover  value
+          0  all rows            3      3
+          1* ├─ x0 <= 24         2      1
+          2* └─ x0 > 24          1      7
+        """
+        return tree_text(
+            self._fitted_model(),
+            max_depth=max_depth,
+            precision=precision,
+            show_missing=show_missing,
+        )
+
+    def picture(
+        self, *, max_depth: int | None = 4, precision: int = 4, show_missing: bool = True
+    ) -> TreePicture:
+        """Return the tree as SVG: a string, which notebooks show as a picture.
+
+        Parameters
+        ----------
+        max_depth : int or None, default=4
+            How many splits deep to go; None for all.
+        precision : int, default=4
+            Significant digits of thresholds and values.
+        show_missing : bool, default=True
+            Whether to say where missing values go.
+        """
+        return tree_svg(
+            self._fitted_model(),
+            max_depth=max_depth,
+            precision=precision,
+            show_missing=show_missing,
+        )
+
     def cost_complexity_pruning_path(
         self, X: object, y: object = None, sample_weight: object = None
     ) -> Bunch:
@@ -68,7 +122,7 @@ class SingleTree(Averaged):
         whole = clone(self).set_params(ccp_alpha=0.0)
         params = whole._params()
         rows = training_rows(X, y, sample_weight, None, self._reading(params), several=True)
-        targets = whole._targets(rows.y, None)
+        targets = whole._targets(params, rows.y, None)
         rows = with_numbers(rows, targets, None)
         weight = whole._row_weights(params, targets, rows.weight)
         forest = whole._grow(params, rows, targets, Seen(weight=weight), n_trees=1)
