@@ -104,6 +104,13 @@ MODELS = {
         LABELS,
     ),
     "extra trees": (ExtraTreesClassifier(n_estimators=3, min_samples_leaf=5), LABELS),
+    "trees of absolute errors": (
+        RandomForestRegressor(
+            n_estimators=3, criterion="absolute_error", max_samples=0.05, min_samples_leaf=5
+        ),
+        TARGET,
+    ),
+    "entropy": (RandomForestClassifier(n_estimators=2, criterion="entropy"), LABELS > 0),
     "decision tree": (DecisionTreeRegressor(min_samples_leaf=20), TARGET),
 }
 

@@ -209,30 +209,22 @@ def _in_order(workers: Sequence[_Worker], binned: Binned, goal: Goal) -> Forest:
 
 def _sorted_trees(forests: Sequence[Forest], numbers: NDArray[np.int64]) -> Forest:
     """Return all trees of some forests, of which the numbers are given, in the order of these."""
-    size = np.concatenate([np.diff(forest.tree_start) for forest in forests])
-    order = np.argsort(numbers)
-    old_start = np.cumsum(size) - size
-    start = np.concatenate([[0], np.cumsum(size[order])])
-    node = np.arange(start[-1]) + np.repeat(old_start[order] - start[:-1], size[order])
+    trees = [(forest, tree) for forest in forests for tree in range(forest.n_trees)]
+    ordered = [trees[place] for place in np.argsort(numbers)]
+    spans = [(forest, slice(*forest.tree_start[tree : tree + 2])) for forest, tree in ordered]
+    size = [span.stop - span.start for _, span in spans]
 
     def gathered(name: str) -> NDArray[Any]:
-        array: NDArray[Any] = np.concatenate([getattr(forest, name) for forest in forests])[node]
-        return array
+        return np.concatenate([getattr(forest, name)[span] for forest, span in spans])
 
-    n_sets = np.cumsum([0] + [len(forest.level_sets) for forest in forests])
-    of_node = np.concatenate(
-        [
-            np.where(forest.level_set >= 0, forest.level_set + before, -1)
-            for forest, before in zip(forests, n_sets, strict=False)
-        ]
-    )[node]
-    has_set = of_node >= 0
-    all_sets = np.concatenate([forest.level_sets for forest in forests])
+    has_set = gathered("level_set") >= 0
+    used = [(forest, forest.level_set[span]) for forest, span in spans if forest.has_sets]
+    sets = [forest.level_sets[of_node[of_node >= 0]] for forest, of_node in used]
     by_node = [name for name in FOREST_DTYPES if name not in ("tree_start", "output")]
     return Forest(
-        tree_start=start,
+        tree_start=np.concatenate([[0], np.cumsum(size)]),
         output=np.zeros(len(size), np.int32),
         level_set=np.where(has_set, np.cumsum(has_set) - 1, -1),
-        level_sets=all_sets[of_node[has_set]],
+        level_sets=np.concatenate(sets) if sets else np.empty((0, 4), np.uint64),
         **{name: gathered(name) for name in by_node},
     )

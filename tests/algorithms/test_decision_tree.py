@@ -108,6 +108,114 @@ def test_the_same_tree_at_full_depth(kind):
     assert_same_tree(ours, other().fit(X[:, :1], y, WEIGHT))
 
 
+COUNTS = RNG.poisson(np.exp(Y))
+CRITERIA = {
+    "entropy of two": ("entropy", TWO),
+    "entropy of three": ("entropy", THREE),
+    "log_loss": ("log_loss", THREE),
+    "entropy of two targets": ("entropy", np.column_stack([TWO, THREE])),
+    "poisson": ("poisson", COUNTS.astype(float)),
+    "absolute error": ("absolute_error", Y),
+    "absolute error of counts": ("absolute_error", COUNTS.astype(float)),
+}
+
+
+def pair(criterion, **params):
+    classes = criterion in ("gini", "entropy", "log_loss")
+    name = "DecisionTreeClassifier" if classes else "DecisionTreeRegressor"
+    own = DecisionTreeClassifier if classes else DecisionTreeRegressor
+    return own(criterion=criterion, **params), getattr(theirs, name)(criterion=criterion, **params)
+
+
+@pytest.mark.parametrize("case", CRITERIA)
+@pytest.mark.parametrize("limits", ["leaves of 12", "best first", "decrease"])
+def test_the_same_tree_by_other_criteria(case, limits):
+    criterion, y = CRITERIA[case]
+    ours, other = pair(criterion, **LIMITS[limits])
+    weight = None if case == "absolute error of counts" else WEIGHT
+    if weight is None:  # ties between features abound: one feature has none
+        ours, other = pair(criterion, min_samples_leaf=12)
+    columns = X[:, :1] if weight is None else X
+    assert_same_tree(ours.fit(columns, y, weight), other.fit(columns, y, weight))
+
+
+def test_medians_in_leaves():
+    x = np.array([0.0, 0, 0, 1, 1])[:, np.newaxis]
+    tree = DecisionTreeRegressor(criterion="absolute_error").fit(x, [1.0, 2.0, 30.0, 5.0, 8.0])
+    np.testing.assert_array_equal(tree.predict([[0], [1]]), [2.0, 6.5])
+    tree.fit(x, [1.0, 2.0, 30.0, 5.0, 8.0], [1, 1, 5, 3, 1])
+    np.testing.assert_array_equal(tree.predict([[0], [1]]), [30.0, 5.0])
+
+
+def test_criteria_that_do_not_fit():
+    table = pd.DataFrame({"level": list("abcdefghij"), "x": range(10)})
+    with pytest.raises(ValueError, match=r"'level'.*absolute_error"):
+        DecisionTreeRegressor(criterion="absolute_error").fit(table, range(10))
+    poisson = DecisionTreeRegressor(criterion="poisson")
+    with pytest.raises(ValueError, match="the smallest is -1"):
+        poisson.fit(X[:3], [1.0, 2.0, -1.0])
+    with pytest.raises(ValueError, match="all values are 0"):
+        poisson.fit(X[:3], [0.0, 0.0, 0.0])
+    for criterion in ("poisson", "absolute_error"):
+        tree = DecisionTreeRegressor(criterion=criterion, monotonic_cst=[1, 0, 0, 0])
+        with pytest.raises(ValueError, match="monotonic_cst is not allowed with criterion"):
+            tree.fit(X, COUNTS)
+
+
+# Pruning
+
+
+@pytest.mark.parametrize(
+    ("criterion", "y"),
+    [
+        ("squared_error", Y),
+        ("gini", TWO),
+        ("gini", THREE),
+        ("gini", np.column_stack([TWO, THREE])),
+        ("entropy", THREE),
+        ("poisson", COUNTS),
+        ("absolute_error", Y),
+    ],
+    ids=str,
+)
+def test_the_same_pruning(criterion, y):
+    ours, other = pair(criterion, min_samples_leaf=12)
+    path = ours.cost_complexity_pruning_path(X, y, WEIGHT)
+    scikit = other.cost_complexity_pruning_path(X, y, WEIGHT)
+    np.testing.assert_allclose(path.ccp_alphas, scikit.ccp_alphas, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(path.impurities, scikit.impurities, rtol=1e-6, atol=1e-7)
+    middle = len(path.ccp_alphas) // 2
+    alpha = (path.ccp_alphas[middle] + path.ccp_alphas[middle + 1]) / 2
+    ours.set_params(ccp_alpha=alpha).fit(X, y, WEIGHT)
+    assert_same_tree(ours, other.set_params(ccp_alpha=alpha).fit(X, y, WEIGHT))
+    assert ours.get_n_leaves() < ours.set_params(ccp_alpha=0.0).fit(X, y, WEIGHT).get_n_leaves()
+
+
+# What can be looked at
+
+
+def test_leaves_and_paths():
+    ours = DecisionTreeRegressor(min_samples_leaf=12).fit(X, Y, WEIGHT)
+    scikit = theirs.DecisionTreeRegressor(min_samples_leaf=12).fit(X, Y, WEIGHT)
+    assert (ours.get_depth(), ours.get_n_leaves()) == (scikit.get_depth(), scikit.get_n_leaves())
+    leaf, other = ours.apply(X), scikit.apply(X)
+    assert leaf.shape == (ROWS,)
+    assert len(set(zip(leaf.tolist(), other.tolist(), strict=True))) == ours.get_n_leaves()
+    paths, others = ours.decision_path(X), scikit.decision_path(X)
+    assert paths.shape == others.shape
+    np.testing.assert_array_equal(paths.sum(axis=1), others.sum(axis=1))
+    assert (paths[np.arange(ROWS), leaf] == 1).all()
+
+
+def test_text_and_picture():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    text = tree.text()
+    assert "petal" in text
+    assert "3 leaves" in text
+    assert tree.picture(max_depth=1).startswith("<svg")
+
+
 def test_the_same_exact_tree():
     values = RNG.normal(size=(ROWS, 3))
     ours = DecisionTreeRegressor(tree_method="exact", min_samples_leaf=12).fit(values, Y)

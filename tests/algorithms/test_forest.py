@@ -447,6 +447,95 @@ def test_monotone_forests():
         forest("numbers", monotonic_cst=directions).fit(X, np.column_stack([Y, Y]))
 
 
+# What trees know
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_leaves_of_all_trees(kind):
+    model = forest(kind, n_estimators=4).fit(X, TARGETS[kind])
+    leaves = model.apply(X)
+    assert leaves.shape == (300, 4)
+    for tree, column in zip(model, leaves.T, strict=True):
+        np.testing.assert_array_equal(tree.apply(X), column)
+    paths, first = model.decision_path(X)
+    assert paths.shape == (300, first[-1])
+    np.testing.assert_array_equal(np.diff(first), [one.model_.forest.n_nodes for one in model])
+    for tree in range(4):
+        of_tree = paths[:, first[tree] : first[tree + 1]]
+        assert (of_tree[np.arange(300), leaves[:, tree]] == 1).all()
+        np.testing.assert_array_equal(of_tree.toarray(), model[tree].decision_path(X).toarray())
+
+
+def test_pruned_forests_out_of_bag():
+    """What is pruned away has no say, not even of unseen rows."""
+    model = forest("numbers", n_estimators=30, oob_score=True, ccp_alpha=50.0).fit(X, Y)
+    np.testing.assert_array_equal(model.oob_prediction_, brute_force(model, X, 300, 1)[:, 0])
+    whole = forest("numbers", n_estimators=30, oob_score=True).fit(X, Y)
+    assert model.model_.forest.n_nodes < whole.model_.forest.n_nodes / 3
+    assert model.oob_score_ != whole.oob_score_
+
+
+def test_quantiles_are_those_of_the_leaves():
+    """By hand: every tree shares a weight of 1 among the training rows in the leaf."""
+    model = forest("numbers", quantiles=True, min_samples_leaf=8).fit(X, Y)
+    leaves = model.apply(X)
+    wanted = [0.1, 0.5, 0.9]
+    found = model.predict_quantiles(X[:20], wanted)
+    order = np.argsort(Y)
+    for row in range(20):
+        same = leaves == leaves[row]
+        share = (same / same.sum(axis=0)).mean(axis=1)[order]
+        reached = np.cumsum(share)
+        # Sums of doubles may miss a quantile by their last bits: neighbours are right, too.
+        for quantile, value in zip(wanted, found[row], strict=True):
+            place = np.flatnonzero(Y[order] == value)[0]
+            assert reached[place] >= quantile - 1e-9
+            assert place == 0 or reached[place - 1] < quantile + 1e-9
+    assert (np.diff(found, axis=1) >= 0).all()
+    np.testing.assert_array_equal(model.predict_quantiles(X[:20]), found[:, 1])
+
+
+def test_quantiles_with_weights():
+    """Rows of no weight have no share, and repeated rows have that of their weight."""
+    weight = np.random.default_rng(3).integers(0, 3, 300)
+    rows = np.repeat(np.arange(300), weight)
+    settings = {"bootstrap": False, "max_features": None, "min_weight_fraction_leaf": 0.1}
+    model = forest("numbers", quantiles=True, n_estimators=2, **settings)
+    weighted = model.fit(X, Y, weight).predict_quantiles(X, [0.2, 0.8])
+    repeated = model.fit(X[rows], Y[rows]).predict_quantiles(X, [0.2, 0.8])
+    np.testing.assert_array_equal(weighted, repeated)
+
+
+def test_quantiles_that_were_not_asked_for():
+    model = forest("numbers").fit(X, Y)
+    with pytest.raises(ValueError, match="Fit with quantiles=True"):
+        model.predict_quantiles(X)
+    with pytest.raises(ValueError, match="with 2 targets"):
+        forest("numbers", quantiles=True).fit(X, np.column_stack([Y, Y]))
+    with pytest.raises(ValueError, match="holds bins"):
+        forest("numbers", quantiles=True).fit(Dataset(X), Y)
+
+
+@pytest.mark.parametrize("criterion", ["entropy", "log_loss"])
+def test_other_criteria_of_classes(criterion):
+    model = forest("two classes", n_estimators=20, criterion=criterion, oob_score=True)
+    y = TARGETS["two classes"]
+    model.fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    np.testing.assert_allclose(
+        model.oob_decision_function_, brute_force(model, X, 300, 2), rtol=1e-12, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("criterion", ["absolute_error", "poisson"])
+def test_other_criteria_of_numbers(criterion):
+    model = forest("numbers", n_estimators=20, criterion=criterion, oob_score=True)
+    y = np.abs(Y)
+    model.fit(X, y)
+    np.testing.assert_array_equal(model.oob_prediction_, brute_force(model, X, 300, 1)[:, 0])
+    assert model.score(X, y) > 0.8
+
+
 # Limits and refusals
 
 
@@ -516,6 +605,20 @@ def test_an_error_in_a_thread_reaches_the_user():
             Broken(8, n_jobs=n_jobs).fit(X, Y)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_interrupted_fits_change_nothing(n_jobs, monkeypatch):
+    model = forest("numbers", n_estimators=50, n_jobs=n_jobs).fit(X, Y)
+    before = dict(vars(model))
+
+    def interrupt(bar, done, results=None):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("arboost.progress.Bar.show", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert vars(model) == before
+
+
 def test_trees_are_estimators():
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(3, max_depth=3, class_weight="balanced_subsample").fit(X, y)
@@ -524,3 +627,7 @@ def test_trees_are_estimators():
     assert (tree.max_depth, tree.max_features, tree.n_features_in_) == (3, "sqrt", 4)
     np.testing.assert_array_equal(tree.classes_, model.classes_)
     assert not hasattr(RandomForestClassifier(), "estimators_")
+    assert (len(model), len(list(model))) == (3, 3)
+    np.testing.assert_array_equal(model[-1].predict(X), model.estimators_[2].predict(X))
+    with pytest.raises(IndexError):
+        model[3]

@@ -298,12 +298,16 @@ def _check_targets(given: int, kept: int) -> None:
 
 
 def _check_counts(y: Floats) -> None:
-    if y.min() < 0.0 or not y.any():
-        problem = f"its smallest value is {y.min()}" if y.min() < 0.0 else "all its values are 0"
+    """Raise ValueError, in the words of scikit-learn, for what has no deviance."""
+    if y.min() < 0.0:
         raise ValueError(
-            f'y is not allowed with criterion="poisson": {problem}, but some value(s) of y are '
-            "negative or the sum of y is not strictly positive then, and a deviance of counts "
-            "needs values from 0 on and a sum above 0. Use another criterion."
+            "Some value(s) of y are negative which is not allowed for Poisson regression: the "
+            f"smallest is {y.min()}. Use values from 0 on, or another criterion."
+        )
+    if not y.any():
+        raise ValueError(
+            "Sum of y is not strictly positive which is necessary for Poisson regression: all "
+            "values are 0. Use another criterion."
         )
 
 

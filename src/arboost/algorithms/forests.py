@@ -177,9 +177,9 @@ class Forests(Averaged):
         heard = ~np.isnan(means[:, 0])
         if not heard.all():
             warnings.warn(
-                f"{np.count_nonzero(~heard)} of {len(heard)} rows were drawn for every tree, so "
-                "that no tree can score them out of bag: their values are NaN, and they do not "
-                "count in oob_score_. Use more trees.",
+                f"Some inputs do not have OOB scores: {np.count_nonzero(~heard)} of {len(heard)} "
+                "rows were drawn for every tree. Their values are NaN, and they do not count in "
+                "oob_score_. Use more trees.",
                 DataWarning,
                 stacklevel=5,
             )
