@@ -203,6 +203,24 @@ def test_two_classes_in_one_output_gain_twice_the_decrease_of_gini():
     assert 3 < len(tree["left"]) == model.tree_.node_count
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_entropy_of_two_classes_in_one_output(exact):
+    """The same splits, gains and limits as with an output for each of them."""
+    codes, target = problem("classes", 500, seed=22, missing=0.1)
+    y = target[:, 1:2]
+    weight = np.random.default_rng(6).choice([1.0, 2.0, 5.0], len(codes))
+    table = encode(codes, exact=exact)
+    settings = {"criterion": "entropy", "min_gain_share": 0.005}
+    one, one_leaf = grow(table, 2 * y - 1, weight, **settings)
+    two, two_leaf = grow(table, np.hstack([1 - y, y]), weight, **settings)
+    assert len(one["left"]) > 10
+    np.testing.assert_array_equal(one_leaf, two_leaf)
+    np.testing.assert_allclose(one["gain"], two["gain"], rtol=1e-6)
+    np.testing.assert_allclose((one["value"] + 1) / 2, two["value"][1::2], atol=1e-7)
+    with pytest.raises(ValueError, match="a target is beyond -1 and 1"):
+        grow(table, 3 * y - 1, weight, **settings)
+
+
 # Random cuts.
 
 
@@ -478,8 +496,8 @@ def test_sketches_for_each_node_are_refused_where_they_are_of_no_use(settings):
         _core.Grower(encode(codes, exact=True), 1, cart_params(**params))
 
 
-@pytest.mark.parametrize("criterion", ["entropy", "poisson"])
-def test_targets_below_zero_are_refused(criterion):
+@pytest.mark.parametrize(("criterion", "outputs"), [("entropy", 2), ("poisson", 1)])
+def test_targets_below_zero_are_refused(criterion, outputs):
     codes, target = problem("values", 50)
     with pytest.raises(ValueError, match="a target is below 0"):
-        grow(encode(codes), target, np.ones(50), criterion=criterion)
+        grow(encode(codes), np.repeat(target, outputs, 1), np.ones(50), criterion=criterion)

@@ -55,7 +55,32 @@ CodeSet draw_levels(const CodeSet& seen, std::uint64_t key) {
   }
 }
 
+// The codes of rows, and the range of those that are neither missing nor of rows that do not count.
+template <class Code, class Range>
+void gather_codes(const Code* column, const Element* elements, const std::int64_t* values,
+                  std::size_t n, std::uint32_t n_bins, Element* codes, Range& range) {
+  std::uint32_t low = n_bins, high = 0, missing = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t code = column[row_of(elements[i])];
+    codes[i] = code;
+    const bool counts = values[i] != 0;
+    const bool is_value = counts & (code != n_bins);
+    low = is_value & (code < low) ? code : low;
+    high = is_value & (code > high) ? code : high;
+    missing |= counts & (code == n_bins) ? 1 : 0;
+  }
+  range.low = low;
+  range.high = high;
+  range.missing = missing != 0;
+}
+
 }  // namespace
+
+// Small nodes with one channel have loops of their own, over columns of numbers.
+bool Grower::cuts_rows(const GrowNode& node, std::uint32_t feature) const {
+  return sorted_ == nullptr && node.histogram == nullptr && channels_ == 1 &&
+         codes_.where[feature].storage == Storage::own && !codes_.has_levels(feature);
+}
 
 bool Grower::varies(const GrowNode& node, std::uint32_t feature, Scratch& own) const {
   std::uint32_t first = no_code;
@@ -68,45 +93,85 @@ bool Grower::varies(const GrowNode& node, std::uint32_t feature, Scratch& own) c
   return found;
 }
 
-FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                              const Scratch& own, double floor, Scratch& scratch) const {
-  const std::uint64_t key = mix_bits(mix_bits(cut_key_ + node.path) + feature);
-  SplitScratch& split = scratch.split;
-  FeatureSplit best;
-  best.by_set = codes_.has_levels(feature);
+// The codes of the node's rows, and those of them that count: the range of the values' codes, and
+// whether any is missing; of a category, which of its levels occur.
+Grower::CutRange Grower::cut_range(const GrowNode& node, std::uint32_t feature, const Scratch& own,
+                                   Scratch& scratch) const {
   const std::uint32_t n_bins = codes_.n_bins[feature];
-  CodeSet seen;
-  std::uint32_t low = n_bins, high = 0;
+  const bool by_set = codes_.has_levels(feature);
+  CutRange range{.low = n_bins, .high = 0, .missing = false, .seen = {}};
+  if (cuts_rows(node, feature)) {
+    scratch.ordered.resize(node.n_rows());
+    const std::size_t store = codes_.where[feature].store;
+    const auto gather = [&](const auto* column) {
+      gather_codes(column, rows_.elements(node), own.values.data(), node.n_rows(), n_bins,
+                   scratch.ordered.data(), range);
+    };
+    codes_.width == 1 ? gather(codes_.column<std::uint8_t>(store))
+                      : gather(codes_.column<std::uint16_t>(store));
+    return range;
+  }
   each_sum(node, feature, own, scratch, [&](std::uint32_t code, const std::int64_t*) {
-    if (best.by_set) put(seen, code, true);
-    best.missing_seen |= code == n_bins;
+    if (by_set) put(range.seen, code, true);
+    range.missing |= code == n_bins;
     if (code == n_bins) return true;
-    low = std::min(low, code);
-    high = std::max(high, code);
+    range.low = std::min(range.low, code);
+    range.high = std::max(range.high, code);
     return true;
   });
-  if (low == n_bins || (low == high && !best.missing_seen)) return best;
-  if (best.by_set)
-    best.left = draw_levels(seen, key);
-  else if (low < high)
-    best.bin = draw_cut(codes_.edges[feature], low, high, mix_bits(key));
-  else
-    best.bin = n_bins - 1;  // all values on the left, missing rows on the right
+  return range;
+}
 
-  // Candidate 0 has the missing rows of a number on the right, candidate 1 on the left.
+// Into scratch.split.prefix: the sums of the left side with missing rows of a number on the right,
+// and with them on the left. After cut_range.
+void Grower::sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
+                     const Scratch& own, Scratch& scratch) const {
+  SplitScratch& split = scratch.split;
   const std::size_t stride = split.stride;
+  const std::uint32_t n_bins = codes_.n_bins[feature];
+  if (cuts_rows(node, feature)) {
+    const std::int64_t* values = own.values.data();
+    const Element* codes = scratch.ordered.data();
+    std::int64_t left = 0, missing = 0;
+    for (std::size_t i = 0; i < node.n_rows(); ++i) left += codes[i] <= cut.bin ? values[i] : 0;
+    for (std::size_t i = 0; cut.missing_seen && i < node.n_rows(); ++i)
+      missing += codes[i] == n_bins ? values[i] : 0;
+    split.prefix[0] = left;
+    split.prefix[1] = left + missing;
+    return;
+  }
   for (std::size_t c = 0; c < channels_; ++c)
     split.prefix[c * stride] = split.prefix[c * stride + 1] = 0;
   each_sum(node, feature, own, scratch, [&](std::uint32_t code, const std::int64_t* sums) {
-    const bool is_missing = !best.by_set && code == n_bins;
-    const bool is_left = best.by_set ? holds(best.left, code) : code <= best.bin;
+    const bool is_missing = !cut.by_set && code == n_bins;
+    const bool is_left = cut.by_set ? holds(cut.left, code) : code <= cut.bin;
     for (std::size_t c = 0; c < channels_; ++c) {
       if (is_left && !is_missing) split.prefix[c * stride] += sums[c];
       if (is_left || is_missing) split.prefix[c * stride + 1] += sums[c];
     }
     return true;
   });
-  const bool two_ways = best.missing_seen && !best.by_set && low < high;
+}
+
+FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
+                              const Scratch& own, double floor, Scratch& scratch) const {
+  const std::uint64_t key = mix_bits(mix_bits(cut_key_ + node.path) + feature);
+  const std::uint32_t n_bins = codes_.n_bins[feature];
+  const CutRange range = cut_range(node, feature, own, scratch);
+  FeatureSplit best;
+  if (range.low == n_bins || (range.low == range.high && !range.missing)) return best;
+  best.missing_seen = range.missing;
+  best.by_set = codes_.has_levels(feature);
+  if (best.by_set)
+    best.left = draw_levels(range.seen, key);
+  else if (range.low < range.high)
+    best.bin = draw_cut(codes_.edges[feature], range.low, range.high, mix_bits(key));
+  else
+    best.bin = n_bins - 1;  // all values on the left, missing rows on the right
+  sum_cut(node, feature, best, own, scratch);
+
+  SplitScratch& split = scratch.split;
+  const bool two_ways = best.missing_seen && !best.by_set && range.low < range.high;
   const std::size_t n = two_ways ? 2 : 1;
   const std::size_t found = absolute_
                                 ? score_cut(node, feature, best, n, own, floor, scratch)
@@ -114,7 +179,8 @@ FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::ui
   best.found = found < n;
   best.score = best.found ? split.scores[found] : floor;
   if (!best.found) return best;
-  for (std::size_t c = 0; c < channels_; ++c) split.left[c] = split.prefix[c * stride + found];
+  for (std::size_t c = 0; c < channels_; ++c)
+    split.left[c] = split.prefix[c * split.stride + found];
   if (!best.by_set) {
     best.missing_left = found == 1;
     return best;
@@ -127,7 +193,7 @@ FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::ui
   }
   best.missing_left = best.missing_seen ? holds(best.left, n_bins) : 2 * left_h >= h;
   if (best.missing_left)
-    for (std::size_t w = 0; w < 4; ++w) best.left.words[w] |= ~seen.words[w];
+    for (std::size_t w = 0; w < 4; ++w) best.left.words[w] |= ~range.seen.words[w];
   return best;
 }
 

@@ -13,7 +13,8 @@
 //
 // For counts y >= 0, the half deviance of a side is a sum over its rows less its score. With an
 // output for each class, Y / H is the share of a class, and minus the sum of all scores is the
-// entropy times the weight. (Breiman, Friedman, Olshen and Stone 1984 for all but the deviance.)
+// entropy times the weight; with one output, of -1 and 1 for two classes, their sums are (H - G) /
+// 2 and (H + G) / 2. (Breiman, Friedman, Olshen and Stone 1984 for all but the deviance.)
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,8 @@ struct GainParams {
   int direction = 0;
   double lower = 0, upper = 0;
   Criterion criterion = Criterion::quadratic;
-  double h_per_g = 1;  // units of gradients that one unit of hessians is worth
+  bool two_classes = false;  // entropy of one output
+  double h_per_g = 1;        // units of gradients that one unit of hessians is worth
   // Categories (grow/levels.h).
   double cat_smooth = 0, cat_l2 = 0, min_cat_h = 0;
   std::int32_t max_cat_to_onehot = 4, max_cat_threshold = 64;

@@ -72,6 +72,13 @@ Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> ta
   small_rows_ = static_cast<std::size_t>(static_cast<double>(histograms_.slots().n_slots) /
                                          histograms_.updates_per_row() / 4);
   if (codes_.width == 2) small_rows_ = std::min<std::size_t>(small_rows_, 512);  // rows are sorted
+  if (params_.random_cuts) {
+    // Two loops over the rows of features that are drawn, against a histogram of all features.
+    const double share = params_.colsample_bylevel * params_.colsample_bynode - 0.1;
+    const auto rows = static_cast<double>(codes_.n_rows);
+    const auto all = static_cast<double>(small_rows_);
+    small_rows_ = static_cast<std::size_t>(share > 0 ? std::min(4 * all / share, rows) : rows);
+  }
   if (absolute_) small_rows_ = codes_.n_rows;  // histograms would not help
 }
 
@@ -109,6 +116,17 @@ void Grower::check_criterion() const {
 void Grower::check_targets() const {
   if (params_.criterion != Criterion::entropy && params_.criterion != Criterion::poisson) return;
   const TreePairs& pairs = rows_.pairs();
+  if (params_.criterion == Criterion::entropy && width_ == 1) {
+    const double h_per_g = std::ldexp(1.0, pairs.g_exponent - pairs.h_exponent);
+    for (std::size_t i = 0; i < rows_.rows().n; ++i) {
+      const FixedPair& pair = pairs.at(i, 0);
+      if (std::abs(static_cast<double>(pair.g)) > (pair.h + 1.0) * h_per_g + 1)
+        throw std::invalid_argument(
+            "a target is beyond -1 and 1, but the criterion \"entropy\" of one output needs them "
+            "for its two classes: give every class an output of its own");
+    }
+    return;
+  }
   for (std::size_t i = 0; i < rows_.rows().n; ++i)
     for (std::size_t k = 0; k < width_; ++k)
       if (pairs.at(i, k).g > 0)
@@ -198,6 +216,7 @@ void Grower::start_gain() {
            .channels = static_cast<int>(channels_),
            .bounded = !params_.monotone.empty(),
            .criterion = params_.criterion,
+           .two_classes = params_.criterion == Criterion::entropy && width_ == 1,
            .h_per_g = h_unit / g_unit,
            .cat_smooth = params_.cat_smooth / h_unit,
            .cat_l2 = params_.cat_l2 / h_unit,

@@ -121,6 +121,16 @@ class Grower {
   void each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& own, Scratch& scratch,
                 Use use) const;
   bool varies(const GrowNode& node, std::uint32_t feature, Scratch& own) const;
+  struct CutRange {
+    std::uint32_t low, high;  // lowest and highest code of values; low is that of missing: none
+    bool missing;
+    CodeSet seen;  // of a category
+  };
+  bool cuts_rows(const GrowNode& node, std::uint32_t feature) const;
+  CutRange cut_range(const GrowNode& node, std::uint32_t feature, const Scratch& own,
+                     Scratch& scratch) const;
+  void sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
+               const Scratch& own, Scratch& scratch) const;
   FeatureSplit find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                         const Scratch& own, double floor, Scratch& scratch) const;
   template <class Use>

@@ -77,8 +77,11 @@ double Grower::node_score(const GrowNode& node) const {
   if (gain_.criterion != Criterion::quadratic) {
     double score = 0;
     for (std::size_t k = 0; k < width_; ++k) {  // as Kernels::find_split has it
-      const double sum = -static_cast<double>(sum_g(node.sums[k])), h = sum_h(node.sums[k]);
-      score += sum > 0 ? sum * kernels().logarithm(sum / (h * gain_.h_per_g)) : 0.0;
+      const double g = sum_g(node.sums[k]), weight = sum_h(node.sums[k]) * gain_.h_per_g;
+      const auto part = [weight](double sum) {
+        return sum > 0 ? sum * kernels().logarithm(sum / weight) : 0.0;
+      };
+      score += gain_.two_classes ? part((weight - g) / 2) + part((weight + g) / 2) : part(-g);
     }
     return score;
   }
@@ -97,7 +100,8 @@ double Grower::least_score(const GrowNode& node, double node_score) const {
   double size = std::abs(node_score);
   if (gain_.criterion == Criterion::entropy || gain_.criterion == Criterion::poisson)
     for (std::size_t k = 0; k < width_; ++k)  // logarithms of means near 1 are near 0
-      size += std::abs(static_cast<double>(sum_g(node.sums[k])));
+      size += gain_.two_classes ? sum_h(node.sums[k]) * gain_.h_per_g
+                                : -static_cast<double>(sum_g(node.sums[k]));
   if (!params_.allow_zero_gain) return node_score + std::max(min_gain_, least_relative_gain * size);
   const double rounding = least_relative_gain * (size + min_gain_);
   return node_score + min_gain_ - std::max(rounding, std::numeric_limits<double>::min());
@@ -113,9 +117,10 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
   const auto features = columns_.of_node(node, own.features);
   if (features.empty()) return;
   const std::size_t cost =  // of one feature
-      absolute_            ? 16 * node.n_rows()
-      : sorted_ != nullptr ? node.n_rows()
-                           : histograms_.slots().n_slots / codes_.n_features;
+      absolute_ ? 16 * node.n_rows()
+      : sorted_ != nullptr || node.histogram == nullptr
+          ? node.n_rows()
+          : histograms_.slots().n_slots / codes_.n_features;
   const std::size_t grain =
       std::max<std::size_t>(1, slots_per_search / std::max<std::size_t>(1, cost));
   own.found.resize((features.size() + grain - 1) / grain);

@@ -92,8 +92,10 @@ void score_outputs(const GainParams& p, const Pass& pass, SplitScratch& scratch)
 
 // The score of one side for entropy and counts.
 inline double log_score(const GainParams& p, double g, double h) {
-  const double sum = -g;
-  return sum > 0 ? sum * log_of(sum / (h * p.h_per_g)) : 0.0;
+  const double weight = h * p.h_per_g;
+  const auto part = [weight](double sum) { return sum > 0 ? sum * log_of(sum / weight) : 0.0; };
+  if (!p.two_classes) return part(-g);
+  return part((weight - g) / 2) + part((weight + g) / 2);
 }
 
 // A mean of 0 has an infinite deviance as soon as another count is met: it is no prediction.

@@ -90,8 +90,7 @@ class Targets:
     def of(cls, tasks: Sequence[Task], criterion: str) -> Self:
         """Return targets whose gains count alike."""
         mixed = any((task.n_classes or 0) > _TWO_CLASSES for task in tasks)
-        pairs = criterion == "entropy" or (mixed and len(tasks) > 1)
-        return cls(tuple(tasks), criterion, pairs)
+        return cls(tuple(tasks), criterion, len(tasks) > 1 and (mixed or criterion == "entropy"))
 
     @property
     def kind(self) -> str:
@@ -107,7 +106,7 @@ class Targets:
     def gain_factor(self) -> float:
         """What the gain of a split is, times the decrease of impurity as a mean over targets."""
         in_one = self.kind == "classifier" and max(self.n_outputs) == 1
-        return len(self.tasks) * (2.0 if in_one else 1.0)
+        return len(self.tasks) * (2.0 if in_one and self.criterion == "quadratic" else 1.0)
 
     def _width(self, task: Task) -> int:
         is_pair = self.pairs and task.n_classes == _TWO_CLASSES
