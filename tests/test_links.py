@@ -18,7 +18,7 @@ def test_finite_scores_have_finite_answers(name):
     raw = EXTREMES if name != "softmax" else np.repeat(EXTREMES / 2, 3, axis=1) * [1, 0, -1]
     answer = LINKS[name](raw)
     assert np.isfinite(answer).all()
-    if name in ("logistic", "logistic_of_double", "softmax"):
+    if name in ("logistic", "logistic_of_double", "softmax", "share_of_two"):
         np.testing.assert_allclose(answer.sum(axis=1), 1.0)
     elif name != "ordered":
         assert (np.diff(answer[:, 0]) >= 0).all()
@@ -37,6 +37,13 @@ def test_ordered_sorts_each_row():
     assert raw[0, 0] == 3.0  # the scores themselves stay
 
 
+def test_shares_stay_in_their_range():
+    raw = np.array([[0.2, 0.8, 0.0], [-1e-17, 1.0000000000000002, 0.5]])
+    assert LINKS["shares"](raw).tolist() == [[0.2, 0.8, 0.0], [0.0, 1.0, 0.5]]
+    two = np.array([[-1.0000000000000002], [-0.5], [0.0], [1.0]])
+    assert LINKS["share_of_two"](two).tolist() == [[1, 0], [0.75, 0.25], [0.5, 0.5], [0, 1]]
+
+
 def test_half_log_odds():
     raw = np.array([[0.5], [-2.0]])
     np.testing.assert_allclose(
@@ -44,7 +51,7 @@ def test_half_log_odds():
     )
 
 
-@pytest.mark.parametrize("name", [name for name in LINKS if name != "softmax"])
+@pytest.mark.parametrize("name", sorted(LINKS.keys() - {"softmax", "shares"}))
 @pytest.mark.parametrize("value", [0.001, 0.3, 0.999])
 def test_base_scores_are_what_links_undo(name, value):
     answer = LINKS[name](np.array([[score_of(name, value)]]))
@@ -54,6 +61,8 @@ def test_base_scores_are_what_links_undo(name, value):
 @pytest.mark.parametrize(
     ("link", "value", "message"),
     [
+        ("shares", 0.5, "only with two classes"),
+        ("share_of_two", 1.0, "the probability of the second"),
         ("exp", 0.0, "it is a mean, above 0"),
         ("exp", -1.0, "base_score=-1.0"),
         ("exp", float("inf"), "above 0"),

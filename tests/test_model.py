@@ -179,6 +179,24 @@ def test_medians():
     assert subject.fields().keys() >= MEDIAN.keys()
 
 
+def test_means_and_targets():
+    for changes in (
+        {"combine": "mean"},
+        SHARES,
+        SHARES | {"link": "share_of_two", "classes": np.arange(2)},
+        NUMBERS,
+        TARGETS,
+        TARGETS | {"classes": (np.array([7]), np.array(["a", "b", "c"]))},
+    ):
+        subject = model(**changes)
+        subject.validate()
+        shorter = subject.truncated(0)
+        shorter.validate()
+        assert (shorter.combine, shorter.targets) == ("mean", changes.get("targets", ()))
+    with pytest.raises(ValueError, match="read-only"):
+        model(**TARGETS).classes[1][0] = "d"
+
+
 @pytest.mark.parametrize("rounds", [-1, 4])
 def test_truncated_out_of_range(rounds):
     with pytest.raises(ValueError, match=f"rounds={rounds} .*from 0 to 3"):
@@ -259,6 +277,16 @@ def test_broken_trees(changes, message):
 SOFTMAX = {"kind": "classifier", "link": "softmax"}
 LOGISTIC = {"kind": "classifier", "link": "logistic"}
 
+SHARES = {"kind": "classifier", "link": "shares", "combine": "mean", "classes": np.arange(1)}
+WIDE = {"forest": Forest.empty(4), "base_score": np.zeros(4), "combine": "mean"}
+NUMBERS = WIDE | {"targets": (1, 1, 1, 1)}
+TARGETS = WIDE | {
+    "kind": "classifier",
+    "link": "shares",
+    "classes": (np.arange(2), np.array(["a", "b", "c"])),
+    "targets": (1, 3),
+}
+
 BROKEN_MODELS = {
     "no outputs": ({"base_score": np.zeros(0)}, "no base score"),
     "base score": ({"base_score": np.array([np.nan])}, "not finite"),
@@ -283,7 +311,25 @@ BROKEN_MODELS = {
     "unfinished": ({"trees_per_round": 2}, "an unfinished round"),
     "names": ({"schema": Schema(names=("a",), n_features=3)}, "1 feature names"),
     "equal": ({"schema": Schema(names=("a", "b", "a"), n_features=3)}, "two features of one name"),
-    "combination": ({"combine": "mean"}, "the combination 'mean'"),
+    "combination": ({"combine": "mode"}, "the combination 'mode'"),
+    "weighted mean": ({"combine": "mean", "tree_weights": np.ones(3)}, "tree weights of shape"),
+    "shares of a sum": (SHARES | {"combine": "sum"}, "shares by sum"),
+    "one share for three": (
+        SHARES | {"link": "share_of_two", "classes": np.arange(3)},
+        "3 classes",
+    ),
+    "shares and classes": (SHARES | {"classes": np.arange(2)}, "2 classes"),
+    "one target": (TARGETS | {"targets": (4,)}, "a single target"),
+    "target of nothing": (TARGETS | {"targets": (0, 1, 3)}, "a target without outputs"),
+    "outputs of targets": (TARGETS | {"targets": (1, 2)}, "targets of 3 outputs"),
+    "targets of a sum": (NUMBERS | {"combine": "sum"}, "several targets by sum"),
+    "number of two outputs": (NUMBERS | {"targets": (1, 3)}, "several outputs for one number"),
+    "exp of targets": (NUMBERS | {"link": "exp"}, "several targets with the link 'exp'"),
+    "link of targets": (TARGETS | {"link": "softmax"}, "several targets with the link 'softmax'"),
+    "classes of one": (TARGETS | {"classes": np.arange(4)}, "classes of a single target"),
+    "classes of none": (TARGETS | {"targets": ()}, "classes of several targets"),
+    "targets and classes": (TARGETS | {"classes": (np.arange(2),)}, "classes of 1 targets"),
+    "classes of a target": (TARGETS | {"classes": (np.arange(2), np.arange(4))}, "4 classes"),
     "weighted sum": ({"tree_weights": np.ones(3)}, r"tree weights of shape \(3,\)"),
     "no weights": ({"combine": "median"}, r"tree weights of shape \(0,\)"),
     "a weight missing": (MEDIAN | {"tree_weights": np.ones(2)}, "tree weights of shape"),

@@ -12,8 +12,12 @@ from arboost import (
     AdaBoostClassifier,
     AdaBoostRegressor,
     Dataset,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
 )
 
 # Large enough for several threads, for gradients that travel with the rows, and (with more rows
@@ -113,6 +117,24 @@ MODELS = {
         AdaBoostRegressor(n_estimators=2, loss="square", tree_method="exact"),
         TARGET,
     ),
+    "forest of numbers": (RandomForestRegressor(n_estimators=5, max_samples=0.2), TARGET),
+    "forest of two classes": (
+        RandomForestClassifier(n_estimators=5, class_weight="balanced_subsample"),
+        LABELS > 0,
+    ),
+    "forest of three classes": (
+        RandomForestClassifier(n_estimators=3, max_leaf_nodes=200),
+        LABELS,
+    ),
+    "extra trees": (ExtraTreesClassifier(n_estimators=3, min_samples_leaf=5), LABELS),
+    "trees of absolute errors": (
+        RandomForestRegressor(
+            n_estimators=3, criterion="absolute_error", max_samples=0.05, min_samples_leaf=5
+        ),
+        TARGET,
+    ),
+    "entropy": (RandomForestClassifier(n_estimators=2, criterion="entropy"), LABELS > 0),
+    "decision tree": (DecisionTreeRegressor(min_samples_leaf=20), TARGET),
 }
 
 

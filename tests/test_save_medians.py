@@ -53,7 +53,8 @@ def test_sums_know_nothing_of_medians():
 
 
 HOSTILE = {
-    "combination": lambda header: header.update(combine="mean"),
+    "combination": lambda header: header.update(combine="mode"),
+    "mean with weights": lambda header: header.update(combine="mean"),
     "sum with weights": lambda header: header.update(combine="sum"),
     "sum by default": lambda header: header.pop("combine"),
     "combination as list": lambda header: header.update(combine=["median"]),

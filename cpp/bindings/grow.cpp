@@ -10,6 +10,7 @@
 
 #include "bindings/common.h"
 #include "grow/grower.h"
+#include "grow/means.h"
 #include "grow/sample.h"
 
 namespace arboost::bindings {
@@ -145,6 +146,22 @@ void set_values(TreeGrower& self, const Array<double, nb::ndim<2>>& values) {
   self.trees.set_values(tree, {values.data(), values.size()}, self.params.monotone);
 }
 
+// Means or medians for the nodes of the last tree.
+template <auto set>
+void set_centres(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
+                 const std::optional<Vector<double>>& weight, const Sample* sample) {
+  self.last_with_leaves();
+  require(y.shape(0) == self.n_training() && y.shape(1) == self.trees.width &&
+              (!weight || weight->shape(0) == self.n_training()),
+          "these numbers do not fit the grower's table and outputs");
+  require(sample == nullptr || sample->size == self.grower.rows().n,
+          "this is not the sample that the last tree was grown on");
+  nb::gil_scoped_release release;
+  std::span<const double> weights;
+  if (weight) weights = {weight->data(), weight->shape(0)};
+  set(self.grower, {y.data(), y.size()}, weights, sample, self.trees);
+}
+
 // The arrays of a forest, each with its name.
 template <class Trees, class Use>
 void each_array(Trees& trees, Use use) {
@@ -205,6 +222,16 @@ void drop_last(TreeGrower& self) {
   self.has_leaves = false;
 }
 
+constexpr const char* criteria[] = {"quadratic", "entropy", "poisson", "absolute_error"};
+
+Criterion criterion_of(const std::string& name) {
+  for (std::size_t i = 0; i < std::size(criteria); ++i)
+    if (name == criteria[i]) return static_cast<Criterion>(i);
+  throw std::invalid_argument("criterion is \"" + name +
+                              "\", but must be one of \"quadratic\", \"entropy\", \"poisson\" and "
+                              "\"absolute_error\"");
+}
+
 void bind_params(nb::module_& m) {
   nb::enum_<Candidates>(m, "Candidates", "Between which values splits are tried.")
       .value("bins", Candidates::bins)
@@ -228,7 +255,15 @@ void bind_params(nb::module_& m) {
       .def_rw("best_first", &TreeParams::best_first)
       .def_rw("min_child_weight", &TreeParams::min_child_weight)
       .def_rw("min_samples_leaf", &TreeParams::min_samples_leaf)
+      .def_rw("min_samples_split", &TreeParams::min_samples_split)
       .def_rw("gamma", &TreeParams::gamma)
+      .def_rw("min_gain_share", &TreeParams::min_gain_share)
+      .def_rw("allow_zero_gain", &TreeParams::allow_zero_gain)
+      .def_prop_rw(
+          "criterion",
+          [](const TreeParams& p) { return criteria[static_cast<std::size_t>(p.criterion)]; },
+          [](TreeParams& p, const std::string& name) { p.criterion = criterion_of(name); })
+      .def_rw("random_cuts", &TreeParams::random_cuts)
       .def_rw("reg_lambda", &TreeParams::reg_lambda)
       .def_rw("reg_alpha", &TreeParams::reg_alpha)
       .def_rw("max_delta_step", &TreeParams::max_delta_step)
@@ -297,6 +332,12 @@ void bind_grow(nb::module_& m) {
       .def("leaf_sums", &leaf_sums, nb::arg("gradients"), nb::arg("output"), nb::arg("n_threads"),
            "Sums (n_nodes, width, 2) of gradients and hessians over the last tree's rows.")
       .def("set_values", &set_values, nb::arg("values"), "Other values for the last tree's nodes.")
+      .def("set_means", &set_centres<set_means>, nb::arg("y"), nb::arg("weight").none(),
+           nb::arg("sample").none(),
+           "Gives the last tree's nodes the means of y, shape (n_training, width), over the rows "
+           "that it was grown on.")
+      .def("set_medians", &set_centres<set_medians>, nb::arg("y"), nb::arg("weight").none(),
+           nb::arg("sample").none(), "The same with weighted medians.")
       .def_prop_ro(
           "n_nodes", [](const TreeGrower& self) { return self.trees.n_nodes(self.last()); },
           "Nodes of the last tree.")

@@ -16,8 +16,10 @@ void bind_sketch(nb::module_& m);
 void bind_loss(nb::module_& m);
 void bind_sample(nb::module_& m);
 void bind_grow(nb::module_& m);
+void bind_prune(nb::module_& m);
 void bind_reweight(nb::module_& m);
 void bind_predict(nb::module_& m);
+void bind_save(nb::module_& m);
 void bind_random(nb::module_& m);
 void bind_kernels(nb::module_& m);
 
@@ -38,8 +40,10 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_loss(m);
   arboost::bindings::bind_sample(m);
   arboost::bindings::bind_grow(m);
+  arboost::bindings::bind_prune(m);
   arboost::bindings::bind_reweight(m);
   arboost::bindings::bind_predict(m);
+  arboost::bindings::bind_save(m);
   arboost::bindings::bind_random(m);
   arboost::bindings::bind_kernels(m);
 }

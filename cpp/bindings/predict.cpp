@@ -1,9 +1,10 @@
-// Bindings of prediction: traverse, and weighted medians.
+// Bindings of prediction: traverse, weighted medians, leaves and their quantiles.
 #include <span>
 #include <stdexcept>
 #include <vector>
 
 #include "bindings/common.h"
+#include "predict/leaf_quantiles.h"
 #include "predict/median.h"
 #include "predict/traverse.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 using Scores = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Strided = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
+using Leaves = nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // The arrays of an arboost.model.Forest, and the views of them that the core takes.
 struct ForestArrays {
@@ -96,6 +98,78 @@ Owned<double> weighted_median(const Strided& values, const Vector<double>& weigh
   return to_numpy(std::move(out));
 }
 
+void leaf_ids(const Columns& columns, nb::handle forest, const Leaves& out, int n_threads) {
+  const ForestArrays arrays(forest);
+  const std::size_t n_trees = arrays.output.size();
+  if (out.shape(0) != columns.n_rows || out.shape(1) != n_trees)
+    throw std::invalid_argument("out is not one column for each tree with the table's rows");
+  std::int64_t* leaf = out.data();
+  nb::gil_scoped_release release;
+  Team team(threads_for(columns.n_rows * n_trees, n_threads), python_poll());
+  traverse_leaves(columns, arrays.views(), n_trees, team, [&](const LeafBlock& block, int) {
+    for (std::size_t row = block.begin; row < block.end; ++row)
+      for (std::size_t t = 0; t < n_trees; ++t)
+        leaf[row * n_trees + t] = block.leaf[t * block.stride + (row - block.begin)];
+  });
+}
+
+// The arrays of an arboost.leaf_values.LeafDistributions.
+struct DistributionArrays {
+  explicit DistributionArrays(nb::handle distributions)
+      : tree_start(nb::cast<Vector<std::int64_t>>(distributions.attr("tree_start"), false)),
+        start(nb::cast<Vector<std::int64_t>>(distributions.attr("start"), false)),
+        rank(nb::cast<Vector<std::int32_t>>(distributions.attr("rank"), false)),
+        upto(nb::cast<Vector<std::int64_t>>(distributions.attr("upto"), false)),
+        values(nb::cast<Vector<double>>(distributions.attr("values"), false)) {}
+
+  LeafDistributions views() const {
+    return {.tree_start = {tree_start.data(), tree_start.size()},
+            .start = {start.data(), start.size()},
+            .rank = {rank.data(), rank.size()},
+            .upto = {upto.data(), upto.size()},
+            .values = {values.data(), values.size()}};
+  }
+
+  Vector<std::int64_t> tree_start, start;
+  Vector<std::int32_t> rank;
+  Vector<std::int64_t> upto;
+  Vector<double> values;
+};
+
+// Cells of work: a quantile costs several steps for each tree.
+std::size_t quantile_cells(const Scores& out, const LeafDistributions& distributions) {
+  return 8 * out.size() * distributions.tree_start.size();
+}
+
+void leaf_quantiles(nb::handle distributions, const Array<std::int64_t, nb::ndim<2>>& leaves,
+                    const Vector<double>& quantiles, const Scores& out, int n_threads) {
+  const DistributionArrays arrays(distributions);
+  const LeafDistributions views = arrays.views();
+  if (leaves.shape(1) + 1 != views.tree_start.size())
+    throw std::invalid_argument("leaves of another number of trees");
+  if (out.shape(0) != leaves.shape(0) || out.shape(1) != quantiles.size())
+    throw std::invalid_argument("out is not one column for each quantile with the leaves' rows");
+  nb::gil_scoped_release release;
+  validate(views);
+  Team team(threads_for(quantile_cells(out, views), n_threads), python_poll());
+  arboost::leaf_quantiles(views, leaves.data(), leaves.shape(0),
+                          {quantiles.data(), quantiles.size()}, team, out.data());
+}
+
+void traverse_quantiles(const Columns& columns, nb::handle forest, nb::handle distributions,
+                        const Vector<double>& quantiles, const Scores& out, int n_threads) {
+  const ForestArrays trees(forest);
+  const DistributionArrays arrays(distributions);
+  const LeafDistributions views = arrays.views();
+  if (out.shape(0) != columns.n_rows || out.shape(1) != quantiles.size())
+    throw std::invalid_argument("out is not one column for each quantile with the table's rows");
+  nb::gil_scoped_release release;
+  validate(views);
+  Team team(threads_for(quantile_cells(out, views), n_threads), python_poll());
+  arboost::traverse_quantiles(columns, trees.views(), views, {quantiles.data(), quantiles.size()},
+                              team, out.data());
+}
+
 }  // namespace
 
 void bind_predict(nb::module_& m) {
@@ -109,6 +183,17 @@ void bind_predict(nb::module_& m) {
         nb::arg("n_threads"),
         "Weighted median of each row: its smallest value at which the weights, cumulated in the "
         "order of the values, reach half of their total. NaN values are left out.");
+  m.def("leaf_ids", &leaf_ids, nb::arg("columns"), nb::arg("forest"), nb::arg("out").noconvert(),
+        nb::arg("n_threads"),
+        "Writes to out[row][tree] the leaf of the row, as a node of its tree. All trees must be "
+        "for output 0.");
+  m.def("leaf_quantiles", &leaf_quantiles, nb::arg("distributions"), nb::arg("leaves"),
+        nb::arg("quantiles"), nb::arg("out").noconvert(), nb::arg("n_threads"),
+        "Writes to out[row][i] a quantile of the values in the leaves of the row.");
+  m.def("traverse_quantiles", &traverse_quantiles, nb::arg("columns"), nb::arg("forest"),
+        nb::arg("distributions"), nb::arg("quantiles"), nb::arg("out").noconvert(),
+        nb::arg("n_threads"),
+        "Writes to out[row][i] a quantile of the values in the leaves that the row reaches.");
 }
 
 }  // namespace arboost::bindings

@@ -8,7 +8,12 @@
 namespace arboost {
 namespace {
 
-// A share of the features, at least one: those whose hashes are lowest.
+// Where a feature is in a random order.
+std::uint64_t place_of(std::uint64_t key, std::uint32_t feature) {
+  return mix_bits(mix_bits(key + feature));
+}
+
+// A share of the features, at least one: the first ones in the order of its key.
 void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t seed, Purpose purpose,
           std::uint64_t tree, std::uint64_t place, std::vector<std::uint32_t>& out) {
   out.assign(from.begin(), from.end());
@@ -17,7 +22,7 @@ void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t seed, 
   const auto share = static_cast<std::size_t>(rate * static_cast<double>(from.size()) + slack);
   const std::size_t size = std::clamp<std::size_t>(share, 1, from.size());
   const std::uint64_t key = counter_hash(seed, purpose, tree, place);
-  const auto rank = [key](std::uint32_t f) { return mix_bits(mix_bits(key + f)); };
+  const auto rank = [key](std::uint32_t f) { return place_of(key, f); };
   // Hashes of different features differ, so there are as many up to the one in this place.
   std::vector<std::uint64_t> ranks(from.size());
   std::transform(from.begin(), from.end(), ranks.begin(), rank);
@@ -69,20 +74,39 @@ std::span<const std::uint32_t> ColumnSampler::of_level(std::int64_t depth) {
   return levels_[static_cast<std::size_t>(depth)];  // a deque's elements stay where they are
 }
 
+std::span<const std::uint32_t> ColumnSampler::of_path(const GrowNode& node,
+                                                      std::vector<std::uint32_t>& own) {
+  const std::span<const std::uint32_t> features = of_level(node.depth);
+  if (!restricts()) return features;
+  own.clear();
+  std::copy_if(features.begin(), features.end(), std::back_inserter(own), [&](std::uint32_t f) {
+    return std::any_of(node.groups.begin(), node.groups.end(),
+                       [&](std::uint32_t g) { return holds(params_.interactions[g], f); });
+  });
+  return own;
+}
+
+std::vector<std::uint32_t> ColumnSampler::rest_of_node(const GrowNode& node) {
+  if (params_.colsample_bynode >= 1) return {};
+  std::vector<std::uint32_t> allowed, drawn, rest;
+  const std::span<const std::uint32_t> features = of_path(node, allowed);
+  if (features.empty()) return {};
+  draw(features, params_.colsample_bynode, seed_, Purpose::node_columns, number_, node.path, drawn);
+  std::set_difference(features.begin(), features.end(), drawn.begin(), drawn.end(),
+                      std::back_inserter(rest));
+  const std::uint64_t key = counter_hash(seed_, Purpose::node_columns, number_, node.path);
+  std::sort(rest.begin(), rest.end(), [key](std::uint32_t a, std::uint32_t b) {
+    return place_of(key, a) < place_of(key, b);
+  });
+  return rest;
+}
+
 std::span<const std::uint32_t> ColumnSampler::of_node(const GrowNode& node,
                                                       std::vector<std::uint32_t>& own) {
   const bool all = params_.colsample_bylevel >= 1 && params_.colsample_bynode >= 1 && !restricts();
   if (all) return in_turn_;
-  std::span<const std::uint32_t> features = of_level(node.depth);
   std::vector<std::uint32_t> allowed;
-  if (restricts()) {
-    std::copy_if(
-        features.begin(), features.end(), std::back_inserter(allowed), [&](std::uint32_t f) {
-          return std::any_of(node.groups.begin(), node.groups.end(),
-                             [&](std::uint32_t g) { return holds(params_.interactions[g], f); });
-        });
-    features = allowed;
-  }
+  const std::span<const std::uint32_t> features = of_path(node, allowed);
   own.clear();
   if (features.empty()) return own;
   draw(features, params_.colsample_bynode, seed_, Purpose::node_columns, number_, node.path, own);

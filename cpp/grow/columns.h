@@ -28,12 +28,17 @@ class ColumnSampler {
   // Any thread.
   std::span<const std::uint32_t> of_node(const GrowNode& node, std::vector<std::uint32_t>& own);
 
+  // The other features that it might have drawn for itself, in random order. Any thread.
+  std::vector<std::uint32_t> rest_of_node(const GrowNode& node);
+
   // The groups of interacting features that hold all features of the path to a child.
   void open_groups(const GrowNode& parent, GrowNode& child) const;
   void open_groups(GrowNode& root) const;
 
  private:
   std::span<const std::uint32_t> of_level(std::int64_t depth);
+  // The features of its level that a node's path may interact with; `own` is room for them.
+  std::span<const std::uint32_t> of_path(const GrowNode& node, std::vector<std::uint32_t>& own);
   void turn(std::vector<std::uint32_t>& features) const;
   bool restricts() const { return !params_.interactions.empty(); }
 

@@ -4,11 +4,24 @@
 //
 // and the gain of a split is score(left) + score(right) - score(node) (Chen and Guestrin 2016,
 // equation 7, without its factor 1/2; alpha is the L1 term on leaf weights).
+//
+// That is the quadratic criterion: with g = -w y and h = w it is the squared error, and with an
+// output for each class the Gini impurity. Others, without any penalties, are
+//
+//   entropy, poisson    score(G, H) = Y log(Y / H),   Y = -G
+//   absolute_error      minus the error around the median (grow/absolute.h), which sums do not tell
+//
+// For counts y >= 0, the half deviance of a side is a sum over its rows less its score. With an
+// output for each class, Y / H is the share of a class, and minus the sum of all scores is the
+// entropy times the weight; with one output, of -1 and 1 for two classes, their sums are (H - G) /
+// 2 and (H + G) / 2. (Breiman, Friedman, Olshen and Stone 1984 for all but the deviance.)
 #pragma once
 
 #include <cstdint>
 
 namespace arboost {
+
+enum class Criterion : std::uint8_t { quadratic, entropy, poisson, absolute_error };
 
 // In units of the integers that gradients and hessians are counted in: sums enter as they are, and
 // all scales are powers of two, so nothing is rounded by the change of units.
@@ -23,6 +36,9 @@ struct GainParams {
   bool bounded = false;
   int direction = 0;
   double lower = 0, upper = 0;
+  Criterion criterion = Criterion::quadratic;
+  bool two_classes = false;  // entropy of one output
+  double h_per_g = 1;        // units of gradients that one unit of hessians is worth
   // Categories (grow/levels.h).
   double cat_smooth = 0, cat_l2 = 0, min_cat_h = 0;
   std::int32_t max_cat_to_onehot = 4, max_cat_threshold = 64;
@@ -79,7 +95,8 @@ inline Real split_score(const GainParams& p, Real left_g, Real left_h, Real righ
 
 // Without an L1 term and limits of steps, scores take the shorter form.
 inline bool is_plain(const GainParams& p) {
-  return p.reg_alpha == 0 && p.max_delta_step == 0 && !p.bounded;
+  return p.reg_alpha == 0 && p.max_delta_step == 0 && !p.bounded &&
+         p.criterion == Criterion::quadratic;
 }
 
 }  // namespace

@@ -14,6 +14,21 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+// The real value of one unit of score. Entropy is told in bits, as scikit-learn does.
+double score_unit(Criterion criterion, double g_unit, double h_unit) {
+  switch (criterion) {
+    case Criterion::quadratic:
+      return g_unit / h_unit * g_unit;
+    case Criterion::entropy:
+      return g_unit / 0.69314718055994530942;
+    case Criterion::poisson:
+      return g_unit;
+    case Criterion::absolute_error:
+      break;
+  }
+  return 1;
+}
+
 }  // namespace
 
 Grower::Grower(const Codes& codes, std::span<const RowId> table_rows, const TreeParams& params,
@@ -49,10 +64,75 @@ Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> ta
   for (std::size_t f = 0; f < params.monotone.size(); ++f)
     if (params.monotone[f] != 0 && codes.has_levels(f))
       throw std::invalid_argument("a monotone constraint on a category");
+  check_criterion();
+  if (params.criterion == Criterion::absolute_error)
+    absolute_ = std::make_unique<AbsoluteRows>(codes_.n_rows, width);
+  if (params.allow_zero_gain) purity_ = std::make_unique<Purity>(codes_.n_rows, table_rows);
   // Below this a walk over all bins of a histogram costs more than the rows themselves.
   small_rows_ = static_cast<std::size_t>(static_cast<double>(histograms_.slots().n_slots) /
                                          histograms_.updates_per_row() / 4);
   if (codes_.width == 2) small_rows_ = std::min<std::size_t>(small_rows_, 512);  // rows are sorted
+  if (params_.random_cuts) {
+    // Two loops over the rows of features that are drawn, against a histogram of all features.
+    const double share = params_.colsample_bylevel * params_.colsample_bynode - 0.1;
+    const auto rows = static_cast<double>(codes_.n_rows);
+    const auto all = static_cast<double>(small_rows_);
+    small_rows_ = static_cast<std::size_t>(share > 0 ? std::min(4 * all / share, rows) : rows);
+  }
+  if (absolute_) small_rows_ = codes_.n_rows;  // histograms would not help
+}
+
+void Grower::check_criterion() const {
+  const TreeParams& p = params_;
+  if (p.random_cuts && p.candidates == Candidates::per_node)
+    throw std::invalid_argument(
+        "random cuts lie anywhere between the values of a node: sketches for each node are of no "
+        "use to them");
+  if (p.criterion == Criterion::quadratic) return;
+  const bool has_levels = std::any_of(codes_.is_category.begin(), codes_.is_category.end(),
+                                      [](std::uint8_t is) { return is != 0; });
+  if (p.reg_lambda != 0 || p.reg_alpha != 0 || p.max_delta_step != 0 ||
+      (has_levels && p.cat_l2 != 0))
+    throw std::invalid_argument(
+        "reg_lambda, reg_alpha, max_delta_step and cat_l2 must be 0 for this criterion: only "
+        "\"quadratic\" knows penalties");
+  if (!p.monotone.empty())
+    throw std::invalid_argument(
+        "monotone constraints need the criterion \"quadratic\": drop them, or use squared_error or "
+        "gini");
+  if (p.criterion != Criterion::absolute_error) return;
+  if (has_levels)
+    throw std::invalid_argument(
+        "the criterion \"absolute_error\" splits numbers alone, but the table has categories: "
+        "encode them as numbers, or use squared_error");
+  if (p.candidates == Candidates::per_node)
+    throw std::invalid_argument(
+        "the criterion \"absolute_error\" tries all values of a node: sketches for each node are "
+        "of "
+        "no use to it");
+}
+
+// Shares and counts are not below 0.
+void Grower::check_targets() const {
+  if (params_.criterion != Criterion::entropy && params_.criterion != Criterion::poisson) return;
+  const TreePairs& pairs = rows_.pairs();
+  if (params_.criterion == Criterion::entropy && width_ == 1) {
+    const double h_per_g = std::ldexp(1.0, pairs.g_exponent - pairs.h_exponent);
+    for (std::size_t i = 0; i < rows_.rows().n; ++i) {
+      const FixedPair& pair = pairs.at(i, 0);
+      if (std::abs(static_cast<double>(pair.g)) > (pair.h + 1.0) * h_per_g + 1)
+        throw std::invalid_argument(
+            "a target is beyond -1 and 1, but the criterion \"entropy\" of one output needs them "
+            "for its two classes: give every class an output of its own");
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < rows_.rows().n; ++i)
+    for (std::size_t k = 0; k < width_; ++k)
+      if (pairs.at(i, k).g > 0)
+        throw std::invalid_argument(
+            "a target is below 0, but the criteria \"entropy\" and \"poisson\" need targets from 0 "
+            "on: use squared_error");
 }
 
 void Grower::propose(const Gradients& gradients, Team& team) {
@@ -95,6 +175,8 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
   }
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
+  check_targets();
+  if (absolute_) absolute_->start_tree(rows_.rows(), rows_.pairs(), team);
   make_room(space_.leaf_of_row, table_.n_rows);
   columns_.start_tree(request.seed, request.number, request.turn);
   if (sorted_)
@@ -102,6 +184,8 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
   else if (columns_.samples_trees())
     histograms_.use_features(columns_.of_tree());
   start_gain();
+  cut_key_ = counter_hash(request.seed, Purpose::random_cut, request.number, output);
+  if (purity_) purity_->start_tree(gradients, output, width_);
   failed_ = false;
   histograms_.release_all();  // of a tree that was interrupted
   n_nodes_ = 0;
@@ -113,7 +197,15 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
 void Grower::start_gain() {
   const double g_unit = rows_.g_scale(), h_unit = rows_.h_scale();
   const double min_h = std::ceil(params_.min_child_weight / h_unit);
-  score_unit_ = g_unit / h_unit * g_unit;
+  score_unit_ = score_unit(params_.criterion, g_unit, h_unit);
+  min_gain_ = params_.gamma / score_unit_;
+  if (params_.min_gain_share > 0) {
+    const TreePairs& pairs = rows_.pairs();
+    double weight = 0;
+    for (const std::int64_t h : pairs.sum_h)
+      weight += std::ldexp(static_cast<double>(h), -pairs.h_exponent) / static_cast<double>(width_);
+    min_gain_ = std::max(min_gain_, params_.min_gain_share * weight / score_unit_);
+  }
   gain_ = {.reg_lambda = params_.reg_lambda / h_unit,
            .reg_alpha = params_.reg_alpha / g_unit,
            .max_delta_step = params_.max_delta_step / (g_unit / h_unit),
@@ -123,6 +215,9 @@ void Grower::start_gain() {
            .outputs = static_cast<int>(width_),
            .channels = static_cast<int>(channels_),
            .bounded = !params_.monotone.empty(),
+           .criterion = params_.criterion,
+           .two_classes = params_.criterion == Criterion::entropy && width_ == 1,
+           .h_per_g = h_unit / g_unit,
            .cat_smooth = params_.cat_smooth / h_unit,
            .cat_l2 = params_.cat_l2 / h_unit,
            .min_cat_h = params_.min_cat_weight / h_unit,
@@ -144,7 +239,7 @@ void Grower::start_root(Team& team) {
     rows_.read_values(root, values.data());
     for (std::size_t j = 0; j < values.size(); ++j) root.sums[j % channels_] += values[j];
   };
-  if (sorted_) {
+  if (sorted_ || absolute_) {
     add_rows();
   } else {
     root.histogram = histograms_.build(codes_, rows_, root, 0, team);
@@ -272,7 +367,9 @@ bool Grower::may_split(const GrowNode& node) const {
   for (std::size_t k = 0; k < width_; ++k) h += sum_h(node.sums[k]);
   return node.depth < params_.max_depth &&
          node.n_rows() >= 2 * static_cast<std::size_t>(params_.min_samples_leaf) &&
-         h >= 2 * std::int64_t{gain_.min_h} * static_cast<std::int64_t>(width_);
+         node.n_rows() >= static_cast<std::size_t>(params_.min_samples_split) &&
+         h >= 2 * std::int64_t{gain_.min_h} * static_cast<std::int64_t>(width_) &&
+         !(purity_ && purity_->is_pure(rows_.elements(node), node.n_rows()));
 }
 
 }  // namespace arboost

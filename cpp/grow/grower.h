@@ -18,9 +18,11 @@
 
 #include "bin/propose.h"
 #include "bin/rank.h"
+#include "grow/absolute.h"
 #include "grow/columns.h"
 #include "grow/feature_sums.h"
 #include "grow/histograms.h"
+#include "grow/purity.h"
 #include "grow/queue.h"
 #include "grow/rows.h"
 #include "grow/sorted.h"
@@ -91,10 +93,16 @@ class Grower {
     std::vector<std::uint32_t> candidates;  // features of the splits that are scored at once
     std::vector<Found> found;
     std::vector<std::uint32_t> features;
+    AbsoluteNode errors;  // absolute errors: of the node that is searched,
+    AbsoluteSide side;    // ... and of a split's sides
+    std::vector<Element> ordered;
+    std::vector<std::size_t> places;
   };
 
   void start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                   Team& team);
+  void check_criterion() const;
+  void check_targets() const;
   void start_gain();
   void start_root(Team& team);
   void work(int member, Team& team);
@@ -109,6 +117,33 @@ class Grower {
               Scratch& scratch, Found& best) const;
   FeatureSplit find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                           const Scratch& own, double floor, Scratch& scratch) const;
+  template <class Use>
+  void each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& own, Scratch& scratch,
+                Use use) const;
+  bool varies(const GrowNode& node, std::uint32_t feature, Scratch& own) const;
+  struct CutRange {
+    std::uint32_t low, high;  // lowest and highest code of values; low is that of missing: none
+    bool missing;
+    CodeSet seen;  // of a category
+  };
+  bool cuts_rows(const GrowNode& node, std::uint32_t feature) const;
+  CutRange cut_range(const GrowNode& node, std::uint32_t feature, const Scratch& own,
+                     Scratch& scratch) const;
+  void sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
+               const Scratch& own, Scratch& scratch) const;
+  FeatureSplit find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
+                        const Scratch& own, double floor, Scratch& scratch) const;
+  template <class Use>
+  void each_row(const GrowNode& node, std::uint32_t feature, Use use) const;
+  const Element* in_order(const GrowNode& node, std::uint32_t feature, Scratch& scratch) const;
+  bool allows(const AbsoluteSide& side, std::size_t n_rows) const;
+  FeatureSplit find_absolute(const GrowNode& node, std::uint32_t feature, const Scratch& own,
+                             double floor, Scratch& scratch) const;
+  std::size_t score_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
+                        std::size_t n_candidates, const Scratch& own, double floor,
+                        Scratch& scratch) const;
+  void search_further(const GrowNode& node, std::span<const std::uint32_t> drawn, Scratch& own,
+                      Found& found);
   bool is_scored_with_others(std::uint32_t feature) const;
   void score_candidates(const GainParams& p, const GrowNode& node, Scratch& scratch,
                         Found& best) const;
@@ -124,6 +159,7 @@ class Grower {
   void make_children(GrowNode& node, std::size_t n_left);
   GrowNode& new_node(std::size_t begin, std::size_t end, int buffer, std::int64_t depth);
   double node_score(const GrowNode& node) const;
+  double least_score(const GrowNode& node, double node_score) const;
 
   // The finished tree: its splits, the leaf of each row, exact sums of its nodes, and values.
   void finish_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
@@ -145,11 +181,15 @@ class Grower {
   Workspace& space_;
   std::size_t width_, channels_, small_rows_;
   RowPartition rows_;
-  std::unique_ptr<SortedColumns> sorted_;  // all values, or candidates for each node, else null
+  std::unique_ptr<Purity> purity_;          // null: nodes are split for their gain alone
+  std::unique_ptr<AbsoluteRows> absolute_;  // null: sums tell what a split is worth
+  std::unique_ptr<SortedColumns> sorted_;   // all values, or candidates for each node, else null
   Histograms histograms_;
   ColumnSampler columns_;
   GainParams gain_{};
   double score_unit_ = 1;                          // real value of one unit of score
+  std::uint64_t cut_key_ = 0;                      // of the tree's random cuts
+  double min_gain_ = 0;                            // that a split must exceed or reach, in units
   std::vector<std::unique_ptr<Scratch>> scratch_;  // [member]
 
   // Of the tree that is growing; guarded by mutex_ while threads work on it.

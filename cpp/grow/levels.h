@@ -30,6 +30,9 @@ template <bool plain>
 inline double score_both(const GainParams& p, std::int64_t left, std::int64_t right) {
   const double left_g = sum_g(left), left_h = sum_h(left);
   const double right_g = sum_g(right), right_h = sum_h(right);
+  if constexpr (!plain)
+    if (p.criterion != Criterion::quadratic)
+      return log_score(p, left_g, left_h) + log_score(p, right_g, right_h);
   if (!p.bounded) return split_score<plain, double>(p, left_g, left_h, right_g, right_h);
   return score_of_step(p, left_g, left_h, bounded_step(p, left_g, left_h)) +
          score_of_step(p, right_g, right_h, bounded_step(p, right_g, right_h));
@@ -40,14 +43,16 @@ template <bool plain>
 double score_of_set(const GainParams& p, const std::int64_t* left, const std::int64_t* totals) {
   double score = 0;
   std::int64_t left_h = 0, right_h = 0;
+  bool allowed = true;
   for (int k = 0; k < p.outputs; ++k) {
     const std::int64_t right = totals[k] - left[k];
+    allowed &= allows(p, left[k], right);
     left_h += sum_h(left[k]);
     right_h += sum_h(right);
     score += score_both<plain>(p, left[k], right);
   }
   const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
-  bool allowed = left_h >= min_h && right_h >= min_h;
+  allowed &= left_h >= min_h && right_h >= min_h;
   if (p.channels > p.outputs)
     allowed &= left[p.outputs] >= p.min_count && totals[p.outputs] - left[p.outputs] >= p.min_count;
   return allowed ? score : forbidden;
@@ -58,7 +63,9 @@ double score_of_node(const GainParams& p, const std::int64_t* totals) {
   double score = 0;
   for (int k = 0; k < p.outputs; ++k) {
     const double g = sum_g(totals[k]), h = sum_h(totals[k]);
-    if (p.bounded)
+    if (p.criterion != Criterion::quadratic)
+      score += log_score(p, g, h);
+    else if (p.bounded)
       score += score_of_step(p, g, h, bounded_step(p, g, h));
     else
       score += is_plain(p) ? side_score<true>(p, g, h) : side_score<false>(p, g, h);

@@ -28,7 +28,7 @@ struct GrowNode {
   std::int64_t* histogram = nullptr;    // kept while the node may still be expanded
   std::vector<std::uint32_t> groups;    // of interacting features that hold its whole path
   double lower = -1, upper = 1;         // what monotone constraints leave its step, in units
-  double gain = -1;                     // of its best split, in units; not above 0: it is a leaf
+  double gain = -1;                     // of its best split, in units; below 0: it is a leaf
   std::int32_t feature = -1;
   FeatureSplit split;
   bool taken = false;      // by a thread, or dropped
@@ -77,10 +77,10 @@ class GrowQueue {
   }
 
   void add_ready(GrowNode* node) {
-    if (node->gain > 0) push(ready_, node, RowOrder{best_first_});
+    if (node->gain >= 0) push(ready_, node, RowOrder{best_first_});
   }
   void add_to_frontier(GrowNode* node) {
-    if (node->gain > 0) push(frontier_, node, TreeOrder{best_first_});
+    if (node->gain >= 0) push(frontier_, node, TreeOrder{best_first_});
   }
 
   bool finished() const { return splits_left_ == 0 || frontier_.empty(); }

@@ -2,6 +2,7 @@
 // with their codes, or from rows in the order of each feature's values.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "grow/grower.h"
 
@@ -56,7 +57,7 @@ void Grower::evaluate_children(GrowNode& node, int member, Team& team) {
   if (search_larger) evaluate(larger, member, team);
   if (larger.histogram != parent) histograms_.release(parent);
   for (GrowNode* child : {node.left, node.right})
-    if (child->gain <= 0 || histograms_.scarce()) forget_histogram(*child);
+    if (child->gain < 0 || histograms_.scarce()) forget_histogram(*child);
 }
 
 // Leaves have no use for the order of their rows.
@@ -73,6 +74,17 @@ double Grower::node_score(const GrowNode& node) const {
     const double g = sum_g(node.sums[0]), h = sum_h(node.sums[0]);
     return score_of_step(p, g, h, bounded_step(p, g, h));
   }
+  if (gain_.criterion != Criterion::quadratic) {
+    double score = 0;
+    for (std::size_t k = 0; k < width_; ++k) {  // as Kernels::find_split has it
+      const double g = sum_g(node.sums[k]), weight = sum_h(node.sums[k]) * gain_.h_per_g;
+      const auto part = [weight](double sum) {
+        return sum > 0 ? sum * kernels().logarithm(sum / weight) : 0.0;
+      };
+      score += gain_.two_classes ? part((weight - g) / 2) + part((weight + g) / 2) : part(-g);
+    }
+    return score;
+  }
   const bool plain = is_plain(gain_);
   double score = 0;
   for (std::size_t k = 0; k < width_; ++k) {
@@ -82,18 +94,33 @@ double Grower::node_score(const GrowNode& node) const {
   return score;
 }
 
+// The score that a node's splits must exceed. (A bounded node's score can be negative: its bounds
+// may force a step that costs.)
+double Grower::least_score(const GrowNode& node, double node_score) const {
+  double size = std::abs(node_score);
+  if (gain_.criterion == Criterion::entropy || gain_.criterion == Criterion::poisson)
+    for (std::size_t k = 0; k < width_; ++k)  // logarithms of means near 1 are near 0
+      size += gain_.two_classes ? sum_h(node.sums[k]) * gain_.h_per_g
+                                : -static_cast<double>(sum_g(node.sums[k]));
+  if (!params_.allow_zero_gain) return node_score + std::max(min_gain_, least_relative_gain * size);
+  const double rounding = least_relative_gain * (size + min_gain_);
+  return node_score + min_gain_ - std::max(rounding, std::numeric_limits<double>::min());
+}
+
 // The node's best split over all features: the highest gain, then the first feature in turn.
 void Grower::evaluate(GrowNode& node, int member, Team& team) {
   Scratch& own = *scratch_[static_cast<std::size_t>(member)];
   open_sums(node, own);
-  const double score = node_score(node);
-  // A bounded node's score can be negative: its bounds may force a step that costs.
-  const double floor =
-      score + std::max(params_.gamma / score_unit_, least_relative_gain * std::abs(score));
+  const double score = absolute_ ? -own.errors.open(rows_.elements(node), node.n_rows(), *absolute_)
+                                 : node_score(node);
+  const double floor = least_score(node, score);
   const auto features = columns_.of_node(node, own.features);
   if (features.empty()) return;
   const std::size_t cost =  // of one feature
-      sorted_ != nullptr ? node.n_rows() : histograms_.slots().n_slots / codes_.n_features;
+      absolute_ ? 16 * node.n_rows()
+      : sorted_ != nullptr || node.histogram == nullptr
+          ? node.n_rows()
+          : histograms_.slots().n_slots / codes_.n_features;
   const std::size_t grain =
       std::max<std::size_t>(1, slots_per_search / std::max<std::size_t>(1, cost));
   own.found.resize((features.size() + grain - 1) / grain);
@@ -105,16 +132,20 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
                     search(node, features.subspan(first, last - first), own,
                            *scratch_[static_cast<std::size_t>(who)], found);
                   });
-  const auto best = std::max_element(own.found.begin(), own.found.end(), [](auto& a, auto& b) {
+  auto best = std::max_element(own.found.begin(), own.found.end(), [](auto& a, auto& b) {
     return a.split.score < b.split.score;  // of equals the first
   });
+  if (best->feature < 0 && params_.allow_zero_gain) {
+    best = own.found.begin();
+    search_further(node, features, own, *best);
+  }
   if (best->feature < 0) return;
-  node.gain = best->split.score - score;
+  node.gain = std::max(best->split.score - score, 0.0);
   node.feature = best->feature;
   node.split = best->split;
   node.left_sums = best->left_sums;
   if (node.split.by_set) return;  // it has a side for everything
-  node.split.bin = middle_bin(node, own);
+  if (!params_.random_cuts) node.split.bin = middle_bin(node, own);
   if (node.split.missing_seen) return;
   // No missing value here to learn a direction from: follow the heavier child.
   std::int64_t left_h = 0, h = 0;
@@ -207,9 +238,9 @@ void Grower::search(const GrowNode& node, std::span<const std::uint32_t> feature
 
 // Features of few values, of which there may be thousands.
 bool Grower::is_scored_with_others(std::uint32_t feature) const {
-  return codes_.where[feature].storage != Storage::own && codes_.has_missing[feature] == 0 &&
-         codes_.n_bins[feature] <= most_scored_together && !codes_.has_levels(feature) &&
-         !gain_.bounded;
+  return !params_.random_cuts && !absolute_ && codes_.where[feature].storage != Storage::own &&
+         codes_.has_missing[feature] == 0 && codes_.n_bins[feature] <= most_scored_together &&
+         !codes_.has_levels(feature) && !gain_.bounded;
 }
 
 // In the order of the features, so that of equals the first one wins here as elsewhere.
@@ -242,6 +273,8 @@ FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::
   const std::int64_t* totals = node.sums.data();
   SplitScratch& split = scratch.split;
   const bool by_set = codes_.has_levels(feature);
+  if (params_.random_cuts) return find_cut(p, node, feature, own, floor, scratch);
+  if (absolute_) return find_absolute(node, feature, own, floor, scratch);
   if (sorted_ != nullptr) {
     const SortedRows rows{sorted_->elements(feature, node), node.n_rows(), codes_.n_bins[feature],
                           rows_.sums(), apart(node)};

@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "kernels.h"
+#include "loss/functions.h"  // log_of
 
 namespace arboost::ARBOOST_ISA {
 namespace {
@@ -86,6 +87,50 @@ void score_outputs(const GainParams& p, const Pass& pass, SplitScratch& scratch)
     }
     const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
     scores[b] = left_h >= min_h && right_h >= min_h ? score : forbidden;
+  }
+}
+
+// The score of one side for entropy and counts.
+inline double log_score(const GainParams& p, double g, double h) {
+  const double weight = h * p.h_per_g;
+  const auto part = [weight](double sum) { return sum > 0 ? sum * log_of(sum / weight) : 0.0; };
+  if (!p.two_classes) return part(-g);
+  return part((weight - g) / 2) + part((weight + g) / 2);
+}
+
+// A mean of 0 has an infinite deviance as soon as another count is met: it is no prediction.
+inline bool allows(const GainParams& p, std::int64_t left, std::int64_t right) {
+  return p.criterion != Criterion::poisson || (sum_g(left) < 0 && sum_g(right) < 0);
+}
+
+void score_logarithms(const GainParams& params, const Pass& pass, SplitScratch& scratch) {
+  const GainParams p = params;
+  double* ARBOOST_RESTRICT scores = scratch.scores.data();
+  for (std::size_t b = 0; b < pass.n; ++b) scores[b] = 0;
+  for (int k = 0; k < p.outputs; ++k) {
+    const std::int64_t* ARBOOST_RESTRICT prefix =
+        scratch.prefix.data() + static_cast<std::size_t>(k) * scratch.stride;
+    const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[k];
+    const std::int64_t total = pass.totals[k];
+    for (std::size_t b = 0; b < pass.n; ++b) {
+      const std::int64_t left = prefix[b] + extra, right = total - left;
+      scores[b] +=
+          log_score(p, sum_g(left), sum_h(left)) + log_score(p, sum_g(right), sum_h(right));
+    }
+  }
+  const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
+  for (std::size_t b = 0; b < pass.n; ++b) {
+    std::int64_t left_h = 0, right_h = 0;
+    bool allowed = true;
+    for (int k = 0; k < p.outputs; ++k) {
+      const std::int64_t left = scratch.prefix[static_cast<std::size_t>(k) * scratch.stride + b] +
+                                (pass.extra == nullptr ? 0 : pass.extra[k]);
+      const std::int64_t right = pass.totals[k] - left;
+      left_h += sum_h(left);
+      right_h += sum_h(right);
+      allowed = allowed && allows(p, left, right);
+    }
+    if (!allowed || left_h < min_h || right_h < min_h) scores[b] = forbidden;
   }
 }
 
@@ -180,7 +225,9 @@ std::size_t find_best(const GainParams& p, const Pass& pass, double floor, Split
   const bool plain = is_plain(p);
   const bool fits_floats = p.reg_lambda < 1e12;  // squares of sums below 2^31, times this, do
   if (plain && p.channels == 1 && fits_floats) return first_best_plain(p, pass, floor, scratch);
-  if (p.bounded)
+  if (p.criterion != Criterion::quadratic)
+    score_logarithms(p, pass, scratch);
+  else if (p.bounded)
     score_bounded(p, pass, scratch);
   else if (p.outputs == 1)
     plain ? score_one_output<true>(p, pass, scratch) : score_one_output<false>(p, pass, scratch);

@@ -25,7 +25,15 @@ struct TreeParams {
   bool best_first = false;  // else level by level
   double min_child_weight = 1;
   std::int64_t min_samples_leaf = 1;
+  std::int64_t min_samples_split = 2;  // rows of a node that is split
   double gamma = 0;
+  // A gain must exceed gamma and min_gain_share of the tree's weight (the sum of its rows'
+  // hessians, mean over the outputs). As CART has it: only reach them, even if they are 0, in nodes
+  // whose rows do not all want the same value.
+  double min_gain_share = 0;
+  bool allow_zero_gain = false;
+  Criterion criterion = Criterion::quadratic;  // others know no penalties and no constraints
+  bool random_cuts = false;  // one random cut of each feature instead of its best one
   double reg_lambda = 1;
   double reg_alpha = 0;
   double max_delta_step = 0;

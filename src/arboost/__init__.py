@@ -14,8 +14,14 @@ if TYPE_CHECKING:
     from arboost.algorithms.adaboost_classifier import AdaBoostClassifier
     from arboost.algorithms.adaboost_regressor import AdaBoostRegressor
     from arboost.algorithms.cross_validation import cv
+    from arboost.algorithms.decision_tree_classifier import DecisionTreeClassifier
+    from arboost.algorithms.decision_tree_regressor import DecisionTreeRegressor
+    from arboost.algorithms.extra_trees_classifier import ExtraTreesClassifier
+    from arboost.algorithms.extra_trees_regressor import ExtraTreesRegressor
     from arboost.algorithms.gradient_boosting_classifier import GradientBoostingClassifier
     from arboost.algorithms.gradient_boosting_regressor import GradientBoostingRegressor
+    from arboost.algorithms.random_forest_classifier import RandomForestClassifier
+    from arboost.algorithms.random_forest_regressor import RandomForestRegressor
     from arboost.binning import Dataset
     from arboost.checkpoint import Checkpoint
     from arboost.errors import DataWarning, DeviceError, ModelFileError, SchemaError
@@ -33,13 +39,19 @@ __all__ = [
     "CustomLoss",
     "DataWarning",
     "Dataset",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "DeviceError",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "Metric",
     "ModelFileError",
     "MonotoneProof",
     "Predictor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "Round",
     "SchemaError",
     "__version__",
@@ -56,13 +68,19 @@ _HOMES = {
     "CustomLoss": "arboost.losses",
     "DataWarning": "arboost.errors",
     "Dataset": "arboost.binning",
+    "DecisionTreeClassifier": "arboost.algorithms.decision_tree_classifier",
+    "DecisionTreeRegressor": "arboost.algorithms.decision_tree_regressor",
     "DeviceError": "arboost.errors",
+    "ExtraTreesClassifier": "arboost.algorithms.extra_trees_classifier",
+    "ExtraTreesRegressor": "arboost.algorithms.extra_trees_regressor",
     "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting_classifier",
     "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting_regressor",
     "Metric": "arboost.metrics",
     "ModelFileError": "arboost.errors",
     "MonotoneProof": "arboost.verify",
     "Predictor": "arboost.serve",
+    "RandomForestClassifier": "arboost.algorithms.random_forest_classifier",
+    "RandomForestRegressor": "arboost.algorithms.random_forest_regressor",
     "Round": "arboost.monitor",
     "SchemaError": "arboost.errors",
     "cv": "arboost.algorithms.cross_validation",

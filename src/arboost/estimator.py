@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from arboost import automatic, previous
+from arboost.answers import Probabilities
 from arboost.backend import threads
 from arboost.ensemble import Training
 from arboost.explain import importances
@@ -247,13 +248,16 @@ class TreeEnsemble(BaseEstimator):
         self.best_score_ = outcome.best_score
         self.evals_result_ = outcome.history
         self.stop_reason_ = outcome.stop_reason
+        self._keep_schema(schema)
+        if task.classes is not None:
+            self.classes_ = self.model_.classes
+
+    def _keep_schema(self, schema: Schema) -> None:
         self.n_features_in_ = schema.n_features
         if schema.names is not None:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        if task.classes is not None:
-            self.classes_ = self.model_.classes
 
     def _resolve(
         self,
@@ -350,7 +354,7 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
         """Return the most likely labels, shape (n_rows,)."""
         return self._fitted_model().predict(X, n_jobs=self.n_jobs)
 
-    def predict_proba(self, X: object) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> Probabilities:
         """Return the probabilities of the classes in the order of ``classes_``."""
         return self._fitted_model().predict_proba(X, n_jobs=self.n_jobs)
 
@@ -368,7 +372,7 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
         for raw in self._staged_raw(X):
             yield answer(self.model_, raw)
 
-    def staged_predict_proba(self, X: object) -> Iterator[NDArray[np.float64]]:
+    def staged_predict_proba(self, X: object) -> Iterator[Probabilities]:
         """Yield what `predict_proba` would return after each round."""
         for raw in self._staged_raw(X):
             yield probabilities(self.model_, raw)

@@ -24,6 +24,22 @@ class TreeParams:
 
     ``monotone`` has -1, 0 or 1 for each feature, and ``interactions`` the groups of features that
     may meet on one path; both are empty where nothing is constrained.
+
+    ``criterion`` is "quadratic" (squared error, Gini), "entropy" (an output of 0 or 1 for each
+    class, or one output of -1 and 1 for two), "poisson" (targets from 0 on) or "absolute_error"
+    (whose leaves have means until they are given medians; no categories). All but the first know
+    no penalties and no monotone constraints.
+
+    ``min_gain_share`` is the least gain of a split for each unit of the tree's weight (the sum of
+    the hessians, mean over the outputs). It is scikit-learn's ``min_impurity_decrease`` times the
+    number of targets; for "quadratic" and two classes in one output of -1 and 1, twice that.
+
+    With ``allow_zero_gain`` splits are those of CART: a gain only has to reach ``gamma`` and
+    ``min_gain_share``, even if they are 0; nodes whose rows all want the same value are leaves;
+    and where all features that were drawn for a node are constant in it, further ones are drawn.
+
+    With ``random_cuts`` each feature of a node is cut at one random value between the extremes of
+    its rows, and a category by a random set of its levels.
     """
 
     max_depth: int | None
@@ -40,6 +56,11 @@ class TreeParams:
     min_cat_weight: float = 10.0
     cat_smooth: float = 10.0
     cat_l2: float = 10.0
+    min_samples_split: int = 2
+    min_gain_share: float = 0.0
+    allow_zero_gain: bool = False
+    criterion: str = "quadratic"
+    random_cuts: bool = False
     colsample_bytree: float = 1.0
     colsample_bylevel: float = 1.0
     colsample_bynode: float = 1.0

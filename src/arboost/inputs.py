@@ -110,6 +110,8 @@ def training_rows(
     sample_weight: object,
     schema: Schema | None = None,
     reading: Reading | None = None,
+    *,
+    several: bool = False,
 ) -> Rows:
     """Check what is to be learnt from.
 
@@ -121,6 +123,8 @@ def training_rows(
         That of a model whose training goes on.
     reading : Reading, optional
         What the parameters say of the columns.
+    several : bool
+        Whether y may have several columns.
     """
     reading = Reading() if reading is None else reading
     if not isinstance(X, Dataset):
@@ -130,14 +134,14 @@ def training_rows(
         table = ingest(X, None if schema is None else coded(schema), reading=reading)
         if table.n_rows == 0:  # without a schema, ingest says so itself
             raise ValueError("X has no rows. Pass at least one row to train on.")
-        return table_rows(table, y, sample_weight)
+        return table_rows(table, y, sample_weight, several=several)
     if schema is not None:
         raise ValueError(
             "X is a Dataset, which holds bins instead of values, but init_model must score the "
             "values. Pass the table that the Dataset was made from."
         )
     reading.check_follows(X.reading, "the Dataset")
-    labels = X.y if y is None and X.y is not None else target(y, X.n_rows)
+    labels = X.y if y is None and X.y is not None else target(y, X.n_rows, several=several)
     weight = X.sample_weight
     if sample_weight is not None:
         weight = _summable(weights(sample_weight, X.n_rows))
@@ -324,13 +328,15 @@ def _check_numbers(data: Dataset, y: NDArray[Any], n_classes: int | None) -> Non
         )
 
 
-def table_rows(table: Table, y: object, sample_weight: object, suffix: str = "") -> Rows:
+def table_rows(
+    table: Table, y: object, sample_weight: object, suffix: str = "", *, several: bool = False
+) -> Rows:
     """Return the rows of a table that count, with y and weights checked.
 
     The arguments of `fit` are called X, y and sample_weight in messages, each with the suffix.
     """
     try:
-        labels = target(y, table.n_rows)
+        labels = target(y, table.n_rows, several=several)
         weight = _summable(weights(sample_weight, table.n_rows))
     except (TypeError, ValueError) as error:
         if not suffix:

@@ -11,6 +11,8 @@ ordered            n_quantiles  the scores of each row, sorted: quantiles never 
 logistic           1            (n_rows, 2) probabilities of the two classes
 logistic_of_double 1            the same of twice the score: those of exponential loss
 softmax            n_classes    (n_rows, n_classes) probabilities
+share_of_two       1            (n_rows, 2) probabilities whose difference is the score
+shares             n_classes    (n_rows, n_classes) probabilities: the scores themselves
 ================== ============ =====================================================
 
 Finite scores have finite answers.
@@ -32,6 +34,8 @@ __all__ = [
     "logistic_of_double",
     "ordered",
     "score_of",
+    "share_of_two",
+    "shares",
     "softmax",
 ]
 
@@ -120,6 +124,30 @@ def softmax(raw: Scores) -> Scores:
     return answer
 
 
+def share_of_two(raw: Scores) -> Scores:
+    """Return the probabilities of both classes for scores that are their difference.
+
+    Examples
+    --------
+    >>> share_of_two(np.array([[0.5], [-1.0]]))
+    array([[0.25, 0.75],
+           [1.  , 0.  ]])
+    """
+    half = 0.5 * raw.clip(-1.0, 1.0)  # means of differences leave the range by rounding only
+    return np.concatenate([0.5 - half, 0.5 + half], axis=1)
+
+
+def shares(raw: Scores) -> Scores:
+    """Return the scores, where rounding has not brought them out of the range of probabilities.
+
+    Examples
+    --------
+    >>> shares(np.array([[0.25, 0.75, -1e-17]]))
+    array([[0.25, 0.75, 0.  ]])
+    """
+    return raw.clip(0.0, 1.0)
+
+
 LINKS: Mapping[str, Callable[[Scores], Scores]] = {
     "identity": identity,
     "exp": exp,
@@ -127,6 +155,8 @@ LINKS: Mapping[str, Callable[[Scores], Scores]] = {
     "logistic": logistic,
     "logistic_of_double": logistic_of_double,
     "softmax": softmax,
+    "share_of_two": share_of_two,
+    "shares": shares,
 }
 
 
@@ -149,7 +179,7 @@ def score_of(link: str, value: float) -> float:
                 "base_score=None to take it from the data."
             )
         return math.log(value)
-    if link == "softmax":
+    if link in ("softmax", "shares"):
         raise ValueError(
             f"base_score={value!r} is not allowed: a classifier has a base score only with two "
             "classes, and y has more. Use base_score=None."
@@ -159,5 +189,7 @@ def score_of(link: str, value: float) -> float:
             f"base_score={value!r} is not allowed: with two classes it is the probability of the "
             "second, above 0 and below 1. Use base_score=None to take it from the data."
         )
+    if link == "share_of_two":
+        return 2 * value - 1
     log_odds = math.log(value) - math.log1p(-value)
     return log_odds / 2 if link == "logistic_of_double" else log_odds

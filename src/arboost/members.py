@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost import errors
+from arboost.answers import Probabilities
 from arboost.backend import core, threads
 from arboost.losses.base import Floats
 from arboost.member_tables import member_table
@@ -145,6 +146,7 @@ class MemberModel:
     link: str
     params: dict[str, Any]
     combine: str = "sum"
+    targets: tuple[int, ...] = ()  # members have one
 
     @property
     def classes(self) -> NDArray[Any] | None:
@@ -171,7 +173,7 @@ class MemberModel:
         """Return the values or labels of the rows of X, shape (n_rows,)."""
         return answer(self, self.predict_raw(X, n_jobs=n_jobs))
 
-    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Floats:
+    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Probabilities:
         """Return the probabilities of the classes, shape (n_rows, n_classes)."""
         return probabilities(self, self.predict_raw(X, n_jobs=n_jobs))
 

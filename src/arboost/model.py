@@ -17,8 +17,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from arboost.answers import CLASS_LINKS, require, validate_answer
 from arboost.ingest import Schema
-from arboost.links import LINKS
 
 __all__ = [
     "ALL_DTYPES",
@@ -30,8 +30,7 @@ __all__ = [
     "Model",
 ]
 
-CLASS_LINKS = ("logistic", "logistic_of_double", "softmax")  # those that give probabilities
-COMBINATIONS = ("sum", "median")
+COMBINATIONS = ("sum", "median", "mean")
 
 FOREST_DTYPES: Mapping[str, np.dtype[Any]] = {
     "tree_start": np.dtype(np.int64),
@@ -60,11 +59,6 @@ def _frozen(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
         view = view.copy()
     view.flags.writeable = False
     return view
-
-
-def _require(holds: object, what: str) -> None:
-    if not holds:
-        raise ValueError(f"inconsistent model: {what}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -187,26 +181,26 @@ class Forest:
         self._validate_sets()
         split = self.is_split
         feature = self.feature[split]
-        _require(np.all((feature >= 0) & (feature < n_features)), "a split on an unknown feature")
-        _require(not np.any(np.isnan(self.threshold)), "a threshold that is not a number")
+        require(np.all((feature >= 0) & (feature < n_features)), "a split on an unknown feature")
+        require(not np.any(np.isnan(self.threshold)), "a threshold that is not a number")
         for name in ("value", "gain", "cover"):
-            _require(np.all(np.isfinite(getattr(self, name))), f"a {name} that is not finite")
-        _require(np.all(self.cover >= 0), "a negative cover")
+            require(np.all(np.isfinite(getattr(self, name))), f"a {name} that is not finite")
+        require(np.all(self.cover >= 0), "a negative cover")
         outputs = n_outputs if self.width == 1 else 1
-        _require(np.all((self.output >= 0) & (self.output < outputs)), "an unknown output")
-        _require(self.width in (1, n_outputs), f"leaves of width {self.width}")
+        require(np.all((self.output >= 0) & (self.output < outputs)), "an unknown output")
+        require(self.width in (1, n_outputs), f"leaves of width {self.width}")
 
     def _validate_shapes(self) -> None:
         for name in ALL_DTYPES:
             array = getattr(self, name)
             axes = 2 if name in ("value", "level_sets") else 1
-            _require(array.ndim == axes, f"{name} of {array.ndim} axes")
+            require(array.ndim == axes, f"{name} of {array.ndim} axes")
             if name not in ("tree_start", "output", "level_sets"):
-                _require(len(array) == self.n_nodes, f"{name} for {len(array)} nodes")
+                require(len(array) == self.n_nodes, f"{name} for {len(array)} nodes")
         start = self.tree_start
-        _require(len(start) == self.n_trees + 1, f"{len(start)} starts of {self.n_trees} trees")
-        _require(start[0] == 0 and start[-1] == self.n_nodes, "trees that do not hold all nodes")
-        _require(np.all(start[1:] > start[:-1]), "a tree without nodes")
+        require(len(start) == self.n_trees + 1, f"{len(start)} starts of {self.n_trees} trees")
+        require(start[0] == 0 and start[-1] == self.n_nodes, "trees that do not hold all nodes")
+        require(np.all(start[1:] > start[:-1]), "a tree without nodes")
 
     def _validate_links(self) -> None:
         # Children come after their parent, and every node but the roots is the child of one node:
@@ -215,25 +209,25 @@ class Forest:
         root = np.repeat(self.tree_start[:-1], size)
         end = np.repeat(self.tree_start[1:], size)
         node = np.arange(self.n_nodes)
-        _require(np.all(self.left >= 0), "a negative child")
+        require(np.all(self.left >= 0), "a negative child")
         split = self.is_split
         child = root[split] + self.left[split]
-        _require(np.all(child > node[split]), "a child before its parent")
-        _require(np.all(child + 1 < end[split]), "a child outside its tree")
+        require(np.all(child > node[split]), "a child before its parent")
+        require(np.all(child + 1 < end[split]), "a child outside its tree")
         parents = np.bincount(child, minlength=self.n_nodes)
         parents += np.bincount(child + 1, minlength=self.n_nodes)
-        _require(np.array_equal(parents, (node != root).astype(parents.dtype)), "a lost node")
+        require(np.array_equal(parents, (node != root).astype(parents.dtype)), "a lost node")
 
     def _validate_sets(self) -> None:
-        _require(self.level_sets.shape[1] == SET_WORDS, f"sets of {self.level_sets.shape[1]} words")
+        require(self.level_sets.shape[1] == SET_WORDS, f"sets of {self.level_sets.shape[1]} words")
         by_set = self.level_set != -1
-        _require(
+        require(
             np.array_equal(self.level_set[by_set], np.arange(len(self.level_sets))),
             "sets of levels that are not in the order of their nodes",
         )
-        _require(not np.any(by_set & ~self.is_split), "a leaf with a set of levels")
+        require(not np.any(by_set & ~self.is_split), "a leaf with a set of levels")
         numbers = self.feature[self.is_split & ~by_set]
-        _require(
+        require(
             not np.isin(self.feature[by_set], numbers).any(),
             "a feature that is both split by sets and by thresholds",
         )
@@ -241,7 +235,7 @@ class Forest:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Model:
-    """A fitted ensemble: raw score = base_score + sum or median of the trees, then a link.
+    """A fitted ensemble: raw score = base_score + sum, median or mean of the trees, then a link.
 
     Attributes
     ----------
@@ -251,36 +245,44 @@ class Model:
     base_score : float64 array of shape (n_outputs,)
     link : str
         One of those in ``links.py`` that fits the kind.
-    classes : array of shape (n_classes,) or None
-        Labels in the order of the probabilities; None for regression.
+    classes : array of shape (n_classes,), tuple of them, or None
+        Labels in the order of the probabilities, of several targets one array each; None for
+        regression.
     trees_per_round : int
     params : dict
         Parameters of the fit that can change the model. A custom loss or metric is there by its
         name alone, as ``{"custom": name}``.
     kind : {"regressor", "classifier"}
-    combine : {"sum", "median"}
-        With "median" the trees of a regressor of one output vote with weights: the score is the
-        smallest of their values at which the weights, cumulated in the order of the values, reach
-        half of their total.
+    combine : {"sum", "median", "mean"}
+        The mean is the sum divided by the number of rounds. With "median" the trees of a regressor
+        of one output vote with weights: the score is the smallest of their values at which the
+        weights, cumulated in the order of the values, reach half of their total.
     tree_weights : float64 array of shape (n_trees,)
-        Weights of the trees in the median; empty for a sum.
+        Weights of the trees in the median; empty for sums and means.
+    targets : tuple of int
+        Outputs of each target, which lie side by side; empty where there is one target. Targets of
+        a classifier have the link that `target_link` tells, and the model's is "shares".
     """
 
     forest: Forest
     schema: Schema
     base_score: NDArray[np.float64]
     link: str
-    classes: NDArray[Any] | None
+    classes: Any
     trees_per_round: int
     params: dict[str, Any]
     kind: str
     combine: str = "sum"
     tree_weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    targets: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("base_score", "tree_weights"):
             object.__setattr__(self, name, _frozen(getattr(self, name), np.float64))
-        if self.classes is not None:
+        if isinstance(self.classes, tuple):
+            frozen = tuple(_frozen(labels, labels.dtype) for labels in self.classes)
+            object.__setattr__(self, "classes", frozen)
+        elif self.classes is not None:
             object.__setattr__(self, "classes", _frozen(self.classes, self.classes.dtype))
 
     @property
@@ -314,7 +316,7 @@ class Model:
                 f"Use a number from 0 to {self.n_rounds}."
             )
         n_trees = rounds * self.trees_per_round
-        weights = self.tree_weights[:n_trees]  # of a sum there are none
+        weights = self.tree_weights[:n_trees]  # there are none but in medians
         return replace(self, forest=self.forest.first(n_trees), tree_weights=weights)
 
     def fields(self) -> dict[str, Any]:
@@ -323,41 +325,34 @@ class Model:
 
     def validate(self) -> None:
         """Raise ValueError unless the parts fit together; a valid model cannot crash the core."""
-        _require(self.base_score.ndim == 1 and self.n_outputs >= 1, "no base score")
-        _require(np.all(np.isfinite(self.base_score)), "a base score that is not finite")
+        require(self.base_score.ndim == 1 and self.n_outputs >= 1, "no base score")
+        require(np.all(np.isfinite(self.base_score)), "a base score that is not finite")
         self.forest.validate(self.schema.n_features, self.n_outputs)
         split, by_set = self.forest.is_split, self.forest.level_set >= 0
         is_category = np.array(self.schema.categorical, np.bool_)[self.forest.feature[split]]
-        _require(np.array_equal(is_category, by_set[split]), "sets for splits of no category")
-        _require(self.trees_per_round >= 1, f"{self.trees_per_round} trees per round")
-        _require(self.n_trees % self.trees_per_round == 0, "an unfinished round")
+        require(np.array_equal(is_category, by_set[split]), "sets for splits of no category")
+        require(self.trees_per_round >= 1, f"{self.trees_per_round} trees per round")
+        require(self.n_trees % self.trees_per_round == 0, "an unfinished round")
         names = self.schema.names
         if names is not None:
-            _require(len(names) == self.schema.n_features, f"{len(names)} feature names")
-            _require(len(set(names)) == len(names), "two features of one name")
-        self._validate_answer()
+            require(len(names) == self.schema.n_features, f"{len(names)} feature names")
+            require(len(set(names)) == len(names), "two features of one name")
+        validate_answer(self)
         self._validate_combination()
 
-    def _validate_answer(self) -> None:
-        _require(self.link in LINKS, f"the link {self.link!r}")
-        _require(self.kind in ("regressor", "classifier"), f"the kind {self.kind!r}")
-        _require((self.kind == "classifier") == (self.classes is not None), "classes and kind")
-        _require((self.kind == "classifier") == (self.link in CLASS_LINKS), "link and kind")
-        if self.classes is not None:
-            columns = self.n_outputs if self.link == "softmax" else 2
-            _require(self.classes.shape == (columns,), f"{len(self.classes)} classes")
-            _require(self.link == "softmax" or self.n_outputs == 1, "link and outputs")
-
     def _validate_combination(self) -> None:
-        _require(self.combine in COMBINATIONS, f"the combination {self.combine!r}")
+        require(self.combine in COMBINATIONS, f"the combination {self.combine!r}")
+        is_share = self.link in ("share_of_two", "shares")
+        require(self.combine == "mean" or not is_share, f"shares by {self.combine}")
+        require(self.combine == "mean" or not self.targets, f"several targets by {self.combine}")
         weights = self.tree_weights
         expected = self.n_trees if self.combine == "median" else 0
-        _require(weights.shape == (expected,), f"tree weights of shape {weights.shape}")
+        require(weights.shape == (expected,), f"tree weights of shape {weights.shape}")
         if self.combine == "median":
-            _require(self.link == "identity", f"a median with the link {self.link!r}")
-            _require(self.n_outputs == 1, f"a median of {self.n_outputs} outputs")
-            _require(self.trees_per_round == 1, "a median with several trees per round")
-            _require(np.all(np.isfinite(weights)), "a tree weight that is not finite")
-            _require(np.all(weights >= 0), "a negative tree weight")
+            require(self.link == "identity", f"a median with the link {self.link!r}")
+            require(self.n_outputs == 1, f"a median of {self.n_outputs} outputs")
+            require(self.trees_per_round == 1, "a median with several trees per round")
+            require(np.all(np.isfinite(weights)), "a tree weight that is not finite")
+            require(np.all(weights >= 0), "a negative tree weight")
             # Then every truncated model has a tree with a vote, too.
-            _require(np.all(weights[:1] > 0), "a first tree without weight")
+            require(np.all(weights[:1] > 0), "a first tree without weight")

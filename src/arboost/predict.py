@@ -1,19 +1,20 @@
 """Model + table -> raw scores -> link -> answer.
 
-Raw scores are float64 of shape (n_rows, n_outputs): the base score plus the trees in their order,
-or plus their weighted median. They depend neither on the number of threads nor on which rows are
-predicted together.
+Raw scores are float64 of shape (n_rows, n_outputs): the base score plus the sum of the trees in
+their order, their mean or their weighted median. They depend neither on the number of threads nor
+on which rows are predicted together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.answers import ALL_CLASS_LINKS, Answering, Labels, Probabilities, target_link
 from arboost.backend import core
 from arboost.binning import Dataset
 from arboost.ingest import Table, ingest
@@ -21,7 +22,6 @@ from arboost.links import LINKS
 from arboost.model import Model
 
 __all__ = [
-    "Answering",
     "answer",
     "probabilities",
     "raw_scores",
@@ -29,30 +29,6 @@ __all__ = [
     "table_scores",
     "tree_values",
 ]
-
-
-class Answering(Protocol):
-    """What is known of a model whose raw scores are to become answers."""
-
-    @property
-    def kind(self) -> str:
-        """A regressor or a classifier, in one word."""
-        ...
-
-    @property
-    def link(self) -> str:
-        """By its name in `arboost.links`."""
-        ...
-
-    @property
-    def classes(self) -> NDArray[Any] | None:
-        """Labels; None for regression."""
-        ...
-
-    @property
-    def n_outputs(self) -> int:
-        """Raw scores of a row."""
-        ...
 
 
 def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64]:
@@ -66,7 +42,7 @@ def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.fl
         return _median_scores(model, table, model.n_trees, n_threads)
     scores = _start(model, table)
     _add_trees(model, table, scores, range(model.n_trees), n_threads)
-    return scores
+    return _mean(model, scores, model.n_rounds) if model.combine == "mean" else scores
 
 
 def tree_values(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
@@ -94,28 +70,56 @@ def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[ND
     scores = _start(model, table)
     for first in range(0, model.n_trees, model.trees_per_round):
         _add_trees(model, table, scores, range(first, first + model.trees_per_round), n_threads)
-        yield scores.copy()
+        rounds = first // model.trees_per_round + 1
+        yield _mean(model, scores, rounds) if model.combine == "mean" else scores.copy()
 
 
-def probabilities(model: Answering, raw: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probabilities, shape (n_rows, n_classes), that the raw scores mean."""
+def probabilities(model: Answering, raw: NDArray[np.float64]) -> Probabilities:
+    """Return the probabilities that the raw scores mean.
+
+    Their shape is (n_rows, n_classes); for several targets there is a list of them.
+    """
     if model.kind != "classifier":
         raise TypeError(
             f"predict_proba was asked of a {model.kind}: only a classifier has probabilities. "
             "Use predict."
         )
+    if model.targets:
+        return [LINKS[link](columns) for link, _, columns in _by_target(model, raw)]
     return LINKS[model.link](raw)
 
 
 def answer(model: Answering, raw: NDArray[np.float64]) -> NDArray[Any]:
-    """Return the values (regression) or the most likely labels that the raw scores mean."""
+    """Return the values (regression) or the most likely labels that the raw scores mean.
+
+    Their shape is (n_rows,), or for several targets (n_rows, n_targets).
+    """
     if model.classes is None:
         values = LINKS[model.link](raw)
         return values[:, 0] if model.n_outputs == 1 else values
+    if isinstance(model.classes, tuple):
+        parts = [_likeliest(*part) for part in _by_target(model, raw)]
+        # Labels of several kinds would else become strings.
+        kinds = {part.dtype.kind for part in parts}
+        return np.stack(parts if len(kinds) == 1 else [part.astype(object) for part in parts], 1)
+    return _likeliest(model.link, model.classes, raw)
+
+
+def _likeliest(link: str, classes: Labels, raw: NDArray[np.float64]) -> Labels:
     # The links keep the order of the scores, so the most likely class needs no exp.
-    best = raw.argmax(axis=1) if model.link == "softmax" else (raw[:, 0] > 0).astype(np.intp)
-    labels: NDArray[Any] = model.classes[best]
+    by_output = link in ALL_CLASS_LINKS
+    labels: Labels = classes[raw.argmax(axis=1) if by_output else (raw[:, 0] > 0).astype(np.intp)]
     return labels
+
+
+def _by_target(
+    model: Answering, raw: NDArray[np.float64]
+) -> Iterator[tuple[str, Labels, NDArray[np.float64]]]:
+    """Yield link, labels and scores of each of several targets."""
+    first = 0
+    for outputs, classes in zip(model.targets, model.classes, strict=True):
+        yield target_link(outputs, len(classes)), classes, raw[:, first : first + outputs]
+        first += outputs
 
 
 def _read(model: Model, X: object) -> Table:
@@ -127,8 +131,15 @@ def _read(model: Model, X: object) -> Table:
 
 
 def _start(model: Model, table: Table) -> NDArray[np.float64]:
-    scores = np.empty((table.n_rows, model.n_outputs))
-    scores[:] = model.base_score
+    scores = np.zeros((table.n_rows, model.n_outputs))
+    if model.combine != "mean":
+        scores[:] = model.base_score
+    return scores
+
+
+def _mean(model: Model, sums: NDArray[np.float64], rounds: int) -> NDArray[np.float64]:
+    scores: NDArray[np.float64] = sums / max(rounds, 1)
+    scores += model.base_score
     return scores
 
 

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.answers import Labels
+from arboost.compact import from_sections, to_sections
 from arboost.container import Format, errors_named, pack, read_file, unpack, write_file
 from arboost.levels import Levels
-from arboost.model import ALL_DTYPES, FOREST_DTYPES, SET_DTYPES, Forest, Model
+from arboost.model import ALL_DTYPES, FOREST_DTYPES, Forest, Model
 from arboost.schema import Schema
 
 __all__ = ["FORMAT", "from_bytes", "read_model", "to_bytes", "write_model"]
@@ -31,7 +33,8 @@ FORMAT = Format(
     remedy="Save or copy it again.",
 )
 # Version 2 added sets of levels, and what a schema says of columns beside their names; version 3
-# medians. A model has the lowest version that has all it needs, and is readable since then.
+# medians, means and several targets. A model has the lowest version that has all it needs, and is
+# readable since then.
 _OF_COLUMNS = replace(FORMAT, version=2, oldest_reader=2)
 _PLAIN = replace(FORMAT, version=1, oldest_reader=1)
 _PLAIN_SCHEMA = {"names", "n_features"}
@@ -41,16 +44,24 @@ _MODEL_FIELDS = ("kind", "link", "trees_per_round", "params")
 
 def to_bytes(model: Model) -> bytes:
     """Return the model as the bytes of a model file."""
-    arrays: dict[str, NDArray[Any]] = {name: getattr(model.forest, name) for name in FOREST_DTYPES}
+    header: dict[str, Any] = {name: getattr(model, name) for name in _MODEL_FIELDS}
+    arrays: dict[str, NDArray[Any]]
+    if model.combine == "mean":
+        model.validate()  # what is broken has no compact form
+        arrays = to_sections(model.forest)
+        header["width"] = model.forest.width
+    else:
+        names = ALL_DTYPES if model.forest.has_sets else FOREST_DTYPES
+        arrays = {name: getattr(model.forest, name) for name in names}
     arrays["base_score"] = model.base_score
-    if model.forest.has_sets:
-        arrays |= {name: getattr(model.forest, name) for name in SET_DTYPES}
-    header = {name: getattr(model, name) for name in _MODEL_FIELDS}
     header["schema"] = _describe_schema(model.schema, arrays)
     header["classes"] = _describe_classes(model.classes, arrays)
     if model.combine != "sum":
         header["combine"] = model.combine
-        arrays["tree_weights"] = model.tree_weights
+        if model.combine == "median":
+            arrays["tree_weights"] = model.tree_weights
+        if model.targets:
+            header["targets"] = model.targets
         return pack(FORMAT, header, arrays)
     is_plain = not model.forest.has_sets and header["schema"].keys() == _PLAIN_SCHEMA
     return pack(_PLAIN if is_plain else _OF_COLUMNS, header, arrays)
@@ -82,22 +93,27 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
 
 def _describe_classes(
-    classes: NDArray[Any] | None, arrays: dict[str, NDArray[Any]]
-) -> dict[str, Any] | None:
-    """Return the labels for the header; numbers go to a section, so that no bit is lost."""
+    classes: Labels | tuple[Labels, ...] | None, arrays: dict[str, NDArray[Any]]
+) -> dict[str, Any] | list[dict[str, Any]] | None:
+    """Return the labels for the header, of several targets in a list."""
     if classes is None:
         return None
-    if classes.dtype.kind in "OU":
-        return {"dtype": classes.dtype.newbyteorder("<").str, "values": classes.tolist()}
-    arrays["classes"] = classes
+    if isinstance(classes, tuple):
+        return [_describe_labels(part, f"classes {i}", arrays) for i, part in enumerate(classes)]
+    return _describe_labels(classes, "classes", arrays)
+
+
+def _describe_labels(
+    labels: Labels, section: str, arrays: dict[str, NDArray[Any]]
+) -> dict[str, Any]:
+    """Return the labels for the header; numbers go to a section, so that no bit is lost."""
+    if labels.dtype.kind in "OU":
+        return {"dtype": labels.dtype.newbyteorder("<").str, "values": labels.tolist()}
+    arrays[section] = labels
     return {}
 
 
 def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Model:
-    dtypes = ALL_DTYPES if "level_set" in arrays else FOREST_DTYPES
-    for name, dtype in dtypes.items():
-        if arrays[name].dtype != dtype:
-            raise ValueError(f"{name} of type {arrays[name].dtype}")
     values = {name: header[name] for name in _MODEL_FIELDS}
     values["combine"] = header.get("combine", "sum")
     scores = ["base_score", *(["tree_weights"] if "tree_weights" in arrays else [])]
@@ -114,12 +130,25 @@ def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Mod
         if type(values[name]) is not expected:
             raise TypeError(f"{name}={values[name]!r}")
     values |= {name: arrays[name] for name in scores}
+    values["targets"] = _read_targets(header.get("targets", []))
     return Model(
-        forest=Forest(**{name: arrays[name] for name in dtypes}),
+        forest=_read_forest(header, arrays),
         schema=_read_schema(header["schema"], arrays),
         classes=_read_classes(header["classes"], arrays),
         **values,
     )
+
+
+def _read_forest(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Forest:
+    if "width" in header:
+        if type(header["width"]) is not int or header["width"] < 1:
+            raise ValueError(f"leaves of width {header['width']!r}")
+        return from_sections(arrays, header["width"])
+    dtypes = ALL_DTYPES if "level_set" in arrays else FOREST_DTYPES
+    for name, dtype in dtypes.items():
+        if arrays[name].dtype != dtype:
+            raise ValueError(f"{name} of type {arrays[name].dtype}")
+    return Forest(**{name: arrays[name] for name in dtypes})
 
 
 def _describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
@@ -163,13 +192,29 @@ def _read_schema(described: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) 
     return schema
 
 
+def _read_targets(described: object) -> tuple[int, ...]:
+    if not isinstance(described, list) or not all(type(part) is int for part in described):
+        raise TypeError(f"targets={described!r}")
+    return tuple(described)
+
+
 def _read_classes(
-    described: Mapping[str, Any] | None, arrays: dict[str, NDArray[Any]]
-) -> NDArray[Any] | None:
+    described: Mapping[str, Any] | list[Mapping[str, Any]] | None,
+    arrays: dict[str, NDArray[Any]],
+) -> Labels | tuple[Labels, ...] | None:
     if described is None:
         return None
+    if isinstance(described, list):
+        parts = [_read_labels(part, f"classes {i}", arrays) for i, part in enumerate(described)]
+        return tuple(parts)
+    return _read_labels(described, "classes", arrays)
+
+
+def _read_labels(
+    described: Mapping[str, Any], section: str, arrays: dict[str, NDArray[Any]]
+) -> Labels:
     if "values" not in described:
-        return arrays["classes"]
+        return arrays[section]
     dtype, values = described["dtype"], described["values"]
     if not isinstance(values, list) or not all(type(value) is str for value in values):
         raise TypeError("class labels that are no list of strings")

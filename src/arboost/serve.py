@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.answers import Probabilities
 from arboost.backend import threads
 from arboost.model import Model
 from arboost.params import check
@@ -40,11 +41,17 @@ class Predictor(Model):
     """
 
     def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """Return the values or labels of the rows of X, shape (n_rows,)."""
+        """Return the values or labels of the rows of X.
+
+        Their shape is (n_rows,), with several outputs or targets (n_rows, n_targets).
+        """
         return answer(self, self.predict_raw(X, n_jobs=n_jobs))
 
-    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return the probabilities of the classes, shape (n_rows, n_classes)."""
+    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Probabilities:
+        """Return the probabilities of the classes.
+
+        Their shape is (n_rows, n_classes); for several targets there is a list of them.
+        """
         return probabilities(self, self.predict_raw(X, n_jobs=n_jobs))
 
     def predict_raw(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
@@ -91,7 +98,7 @@ class Predictor(Model):
             _counted(self.schema.n_features, "feature"),
             _counted(self.n_trees, "tree"),
         )
-        how = "" if self.combine == "sum" else "median of "
+        how = "" if self.combine == "sum" else f"{self.combine} of "
         return f"Predictor({self.kind}, {features}, {how}{trees})"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -20,10 +20,11 @@ _COUNTED_LABELS = 1 << 16
 _TWO_CLASSES = 2
 
 
-def target(y: object, n_rows: int) -> NDArray[Any]:
+def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
     """Return y as a 1-D array of n_rows values, none of them missing or infinite.
 
-    Labels keep their type: what they mean is for the estimator to say.
+    Labels keep their type: what they mean is for the estimator to say. Where several targets are
+    allowed, y may have a column for each, and stays 2-D then.
     """
     if y is None:
         raise ValueError(
@@ -40,7 +41,7 @@ def target(y: object, n_rows: int) -> NDArray[Any]:
             stacklevel=3,
         )
         array = array.ravel()
-    if array.ndim != 1:
+    if array.ndim != 1 and not (several and array.ndim == 2 and array.shape[1]):  # noqa: PLR2004
         raise ValueError(
             f"y should be a 1d array, got an array of shape {array.shape} instead. Pass one value "
             "for each row."
@@ -222,11 +223,13 @@ def _check_target_values(y: NDArray[Any]) -> None:
     if kind == "f":
         bad = ~np.isfinite(y)
     elif kind == "O":
-        bad = np.array([_is_missing(value) or _is_infinite(value) for value in y], dtype=bool)
+        flat = y.ravel()
+        bad = np.array([_is_missing(value) or _is_infinite(value) for value in flat], dtype=bool)
+        bad = bad.reshape(y.shape)
     else:
         return
     if bad.any():
-        first = int(bad.argmax())
+        first = int(bad.reshape(len(bad), -1).any(axis=1).argmax())
         raise ValueError(
             f"Input y contains {int(bad.sum())} missing or infinite values (NaN, None, inf), the "
             f"first in row {first}. y must be complete: drop those rows from X and y."

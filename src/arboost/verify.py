@@ -5,7 +5,7 @@ cells, and leaves by boxes of them (see ``cells.py``).
 
 1. Each tree alone. Two leaves whose boxes meet in all other features, one below the other in this
    feature, must hold values in order. If every tree is monotone so is the model, to the last bit:
-   rounding keeps the order of sums. The median of monotone trees is monotone, too.
+   rounding keeps the order of sums and means. The median of monotone trees is monotone, too.
 2. Otherwise each step from cell k to k + 1 alone. Only trees with a split at t_k change there; each
    cuts the space of the other features into boxes with one change in each. Branch and bound looks
    for the point with the lowest sum of changes, in integers, so that no rounding can mislead it.
@@ -119,13 +119,13 @@ def _directions(model: Model, features: object) -> list[int]:
     name = "features"
     given = replace(PARAMS["monotone_constraints"], name=name).check(features)
     if given is None:
-        name = "monotone_constraints"
+        name = "monotonic_cst" if model.combine == "mean" else "monotone_constraints"
         given = model.params.get(name)
     directions = monotone_directions(given, model.schema, name)
     if not directions:
         raise ValueError(
-            "verify_monotone has nothing to prove: the model was fitted without "
-            "monotone_constraints, and features names none. Pass for example "
+            "verify_monotone has nothing to prove: the model was fitted without constraints "
+            "that say what is monotone, and features names none. Pass for example "
             f"features={{{feature_label(0, model.schema)!r}: 1}}."
         )
     return directions

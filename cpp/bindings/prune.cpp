@@ -1,0 +1,33 @@
+// Bindings of pruning.
+#include "grow/prune.h"
+
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+
+#include "bindings/common.h"
+
+namespace arboost::bindings {
+namespace {
+
+using Order = std::tuple<Owned<std::int32_t>, Owned<double>, Owned<double>>;
+
+Order order_of(const Vector<std::int32_t>& left, const Vector<double>& decrease) {
+  PruneOrder order;
+  {
+    nb::gil_scoped_release release;
+    order = prune_order({left.data(), left.size()}, {decrease.data(), decrease.size()});
+  }
+  return {to_numpy(std::move(order.node)), to_numpy(std::move(order.alpha)),
+          to_numpy(std::move(order.kept))};
+}
+
+}  // namespace
+
+void bind_prune(nb::module_& m) {
+  m.def("prune_order", &order_of, nb::arg("left"), nb::arg("decrease"),
+        "Nodes of a tree in the order in which they become leaves, the alpha of each, and the sum "
+        "of the decreases of all splits before each step and after the last.");
+}
+
+}  // namespace arboost::bindings

@@ -1,0 +1,36 @@
+// Is there anything left to split in a node? Where all of its rows want the same value, the
+// impurity of CART is 0.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels.h"
+#include "loss/apply.h"
+
+namespace arboost {
+
+// Compares the fixed-point pairs themselves: the integers that splits are judged by are coarser,
+// and may be rounded at random. What a row wants is -g / h, whatever its weight in a sample.
+class Purity {
+ public:
+  // `table_rows`: as RowPartition has them.
+  Purity(std::size_t n_table_rows, std::span<const RowId> table_rows);
+
+  // Of trees for one output, or for all of them; the gradients must stay until the next call.
+  void start_tree(const Gradients& gradients, std::size_t output, std::size_t width);
+
+  // True when the rows want the same value, as far as the rounding of their pairs lets one tell;
+  // rows of no weight want nothing. Ends at the first one that differs. Any thread.
+  bool is_pure(const Element* elements, std::size_t n) const;
+
+ private:
+  const FixedPair* pairs_of(Element e) const;
+
+  std::vector<std::uint32_t> position_;  // by table row; empty: row r is at position r
+  const FixedPair* pairs_ = nullptr;
+  std::size_t row_stride_ = 1, output_stride_ = 1, width_ = 1;
+};
+
+}  // namespace arboost

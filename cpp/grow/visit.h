@@ -1,0 +1,88 @@
+// The rows of a node, or the sums of its codes, one after the other: for searches that need no
+// kernel of their own.
+#pragma once
+
+#include <algorithm>
+
+#include "grow/grower.h"
+
+namespace arboost {
+
+// Calls use(code, sums) with the sums [channels] of rows or of codes that count, each code once or
+// several times, until it returns false.
+template <class Use>
+void Grower::each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& own,
+                      Scratch& scratch, Use use) const {
+  const std::size_t n = node.n_rows();
+  const auto is_zero = [](std::int64_t sum) { return sum == 0; };
+  const auto visit = [&](std::uint32_t code, const std::int64_t* sums) {
+    return std::all_of(sums, sums + channels_, is_zero) || use(code, sums);
+  };
+  if (sorted_ != nullptr) {
+    const Element* elements = sorted_->elements(feature, node);
+    std::vector<std::int64_t>& sums = scratch.room;
+    sums.assign(channels_, 1);  // the last one counts, or is written over
+    for (std::size_t i = 0; i < n; ++i) {
+      std::copy_n(rows_.sums().wide + row_of(elements[i]) * width_, width_, sums.data());
+      if (!visit(static_cast<std::uint32_t>(elements[i] >> 32), sums.data())) return;
+    }
+    return;
+  }
+  if (node.histogram == nullptr && codes_.where[feature].storage == Storage::own) {
+    const Element* elements = rows_.elements(node);
+    const std::size_t store = codes_.where[feature].store;
+    const auto each_row = [&](const auto* column) {
+      for (std::size_t i = 0; i < n; ++i)
+        if (!visit(column[row_of(elements[i])], own.values.data() + i * channels_)) return;
+    };
+    codes_.width == 1 ? each_row(codes_.column<std::uint8_t>(store))
+                      : each_row(codes_.column<std::uint16_t>(store));
+    return;
+  }
+  const std::int64_t* sums = codes_.where[feature].storage == Storage::own
+                                 ? own_slots(node, feature)
+                                 : own.sums->of(feature, node.sums.data(), scratch.room);
+  for (std::uint32_t code = 0; code < codes_.n_codes(feature); ++code)
+    if (!visit(code, sums + code * channels_)) return;
+}
+
+// The code of one row in a sparse column.
+inline std::uint32_t sparse_code(const Codes& codes, const Place& place, RowId row) {
+  const SparseCodes& sparse = codes.sparse;
+  const RowId* begin = sparse.rows.data() + sparse.start[place.store];
+  const RowId* end = sparse.rows.data() + sparse.start[place.store + std::size_t{1}];
+  const RowId* at = std::lower_bound(begin, end, row);
+  if (at == end || *at != row) return place.usual;
+  const auto k = static_cast<std::size_t>(at - sparse.rows.data());
+  return codes.width == 1 ? sparse.codes[k]
+                          : reinterpret_cast<const std::uint16_t*>(sparse.codes.data())[k];
+}
+
+// Calls use(code, row) for each row of the node.
+template <class Use>
+void Grower::each_row(const GrowNode& node, std::uint32_t feature, Use use) const {
+  const std::size_t n = node.n_rows();
+  if (sorted_ != nullptr) {
+    const Element* elements = sorted_->elements(feature, node);
+    for (std::size_t i = 0; i < n; ++i)
+      use(static_cast<std::uint32_t>(elements[i] >> 32), row_of(elements[i]));
+    return;
+  }
+  const Element* elements = rows_.elements(node);
+  const Place& place = codes_.where[feature];
+  const auto each = [&](auto code_of) {
+    for (std::size_t i = 0; i < n; ++i) use(code_of(row_of(elements[i])), row_of(elements[i]));
+  };
+  const auto* one_byte = codes_.column<std::uint8_t>(place.store);
+  const auto* two_bytes = codes_.column<std::uint16_t>(place.store);
+  if (place.storage == Storage::shared)
+    each([&](RowId row) { return codes_.decode(feature, one_byte[row]); });
+  else if (place.storage == Storage::own && codes_.width == 1)
+    each([&](RowId row) { return std::uint32_t{one_byte[row]}; });
+  else if (place.storage == Storage::own)
+    each([&](RowId row) { return std::uint32_t{two_bytes[row]}; });
+  else
+    each([&](RowId row) { return sparse_code(codes_, place, row); });
+}
+
+}  // namespace arboost

@@ -1,0 +1,44 @@
+// What training rows are in the leaves that a row reaches -> quantiles of their values.
+//
+// A tree gives each training row in the leaf its share of 1: equal ones, or such as weights say.
+// Trees count alike. The quantile q is the smallest value at which the shares of all trees, up to
+// and with this value, reach q of their total (Meinshausen 2006).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "parallel.h"
+#include "predict/traverse.h"  // Forest
+#include "table.h"
+
+namespace arboost {
+
+// Shares of a tree are whole numbers of units, so that sums of them depend on no order.
+constexpr std::int64_t share_units = std::int64_t{1} << 44;
+
+// Views of the arrays of arboost.leaf_values.LeafDistributions. The rows in node i of the forest
+// are at start[i] to start[i + 1].
+struct LeafDistributions {
+  std::span<const std::int64_t> tree_start;  // [n_trees + 1], as in a forest
+  std::span<const std::int64_t> start;       // [n_nodes + 1]
+  std::span<const std::int32_t> rank;        // of the rows' values, ascending in each node
+  std::span<const std::int64_t> upto;        // shares up to and with each row; empty: all are equal
+  std::span<const double> values;            // by rank
+};
+
+// Throws std::invalid_argument where an entry leads outside the arrays.
+void validate(const LeafDistributions& distributions);
+
+// out[row][i] = quantile number i; NaN for rows whose leaves are all empty. leaf[row][tree] is a
+// node of its tree. The distributions must be valid; throws where a leaf is outside its tree.
+void leaf_quantiles(const LeafDistributions& distributions, const std::int64_t* leaf,
+                    std::size_t n_rows, std::span<const double> quantiles, Team& team, double* out);
+
+// The same of the rows of a table; memory is needed for the leaves of a few rows at a time.
+void traverse_quantiles(const Columns& table, const Forest& forest,
+                        const LeafDistributions& distributions, std::span<const double> quantiles,
+                        Team& team, double* out);
+
+}  // namespace arboost

@@ -1,0 +1,105 @@
+"""What the raw scores of a model mean: which links, classes and targets fit together."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.links import LINKS
+
+__all__ = [
+    "ALL_CLASS_LINKS",
+    "CLASS_LINKS",
+    "Answering",
+    "Labels",
+    "Probabilities",
+    "require",
+    "target_link",
+    "validate_answer",
+]
+
+Labels = NDArray[Any]
+Probabilities = NDArray[np.float64] | list[NDArray[np.float64]]  # a list for several targets
+
+# Links that give probabilities: with one output for each class, or one for two classes.
+ALL_CLASS_LINKS = ("softmax", "shares")
+CLASS_LINKS = ("logistic", "logistic_of_double", "share_of_two", *ALL_CLASS_LINKS)
+
+
+class Answering(Protocol):
+    """What is known of a model whose raw scores are to become answers."""
+
+    @property
+    def kind(self) -> str:
+        """A regressor or a classifier, in one word."""
+        ...
+
+    @property
+    def link(self) -> str:
+        """By its name in `arboost.links`."""
+        ...
+
+    @property
+    def classes(self) -> Any:
+        """Labels, of several targets a tuple of one array each; None for regression."""
+        ...
+
+    @property
+    def n_outputs(self) -> int:
+        """Raw scores of a row."""
+        ...
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """Outputs of each target; empty where there is one target."""
+        ...
+
+
+def target_link(n_outputs: int, n_classes: int) -> str:
+    """Return the link of one of several targets with classes."""
+    two_in_one = (n_outputs, n_classes) == (1, 2)
+    return "share_of_two" if two_in_one else "shares"
+
+
+def require(holds: object, what: str) -> None:
+    """Raise ValueError, with what is wrong with a model, unless something holds."""
+    if not holds:
+        raise ValueError(f"inconsistent model: {what}")
+
+
+def validate_answer(model: Answering) -> None:
+    """Raise ValueError unless kind, link, classes, targets and outputs fit together."""
+    require(model.link in LINKS, f"the link {model.link!r}")
+    require(model.kind in ("regressor", "classifier"), f"the kind {model.kind!r}")
+    require((model.kind == "classifier") == (model.classes is not None), "classes and kind")
+    require((model.kind == "classifier") == (model.link in CLASS_LINKS), "link and kind")
+    if model.targets:
+        _validate_targets(model)
+    elif model.classes is not None:
+        require(not isinstance(model.classes, tuple), "classes of several targets")
+        columns = model.n_outputs if model.link in ALL_CLASS_LINKS else 2
+        _validate_labels(model.classes, columns)
+        require(model.link in ALL_CLASS_LINKS or model.n_outputs == 1, "link and outputs")
+
+
+def _validate_targets(model: Answering) -> None:
+    targets, classes = model.targets, model.classes
+    require(len(targets) > 1, "a single target among several")
+    require(min(targets) >= 1, "a target without outputs")
+    require(sum(targets) == model.n_outputs, f"targets of {sum(targets)} outputs")
+    if classes is None:
+        require(model.link == "identity", f"several targets with the link {model.link!r}")
+        require(max(targets) == 1, "several outputs for one number")
+        return
+    require(model.link == "shares", f"several targets with the link {model.link!r}")
+    require(isinstance(classes, tuple), "classes of a single target")
+    require(len(classes) == len(targets), f"classes of {len(classes)} targets")
+    for outputs, labels in zip(targets, classes, strict=True):
+        two_in_one = target_link(outputs, len(labels)) == "share_of_two"
+        _validate_labels(labels, 2 if two_in_one else outputs)
+
+
+def _validate_labels(labels: Labels, n_classes: int) -> None:
+    require(labels.shape == (n_classes,), f"{len(labels)} classes")

@@ -1,0 +1,230 @@
+"""Independent trees: each on rows of its own, all at once, their mean the answer.
+
+Gini's impurity and squared error are the engine's own gain without penalties, so that every leaf
+holds the mean of what is fitted over its rows: numbers, or one column of 0 and 1 for each class (of
+two classes one column of -1 and 1). The gradients are the same for all trees, which differ by the
+rows they are grown on and the features that their nodes may use (Breiman 2001, "Random Forests").
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.binning import Binned
+from arboost.bootstrap import Draws, Unseen
+from arboost.goals import Goal, Weigh
+from arboost.grow import TreeParams, grown_forest, make_grower
+from arboost.model import FOREST_DTYPES, Forest
+from arboost.progress import Bar
+from arboost.recipe import TrainingSet
+
+__all__ = ["ForestRecipe", "grow_trees"]
+
+Floats = NDArray[np.float64]
+
+_WAIT = 0.1  # seconds between two looks at the trees that are done
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ForestRecipe:
+    """What makes a forest.
+
+    Attributes
+    ----------
+    goal : Goal
+    tree : TreeParams
+    n_trees : int
+    seed : int
+    first_tree : int
+        Number of the first tree: random choices depend on a tree's number.
+    weight : float64 array of shape (n_rows,), or None
+        Of the training rows, for trees that see all of them.
+    draws : Draws or None
+        How rows are drawn; None for trees on all rows.
+    weigh : callable or None
+        Returns the weights of the training rows, which are above 0, for a tree from the rows that
+        it has drawn and how often each was; needs draws.
+    """
+
+    goal: Goal
+    tree: TreeParams
+    n_trees: int
+    seed: int
+    first_tree: int = 0
+    weight: Floats | None = None
+    draws: Draws | None = None
+    weigh: Weigh | None = None
+
+
+def grow_trees(
+    recipe: ForestRecipe, data: TrainingSet, unseen: Unseen | None, *, n_threads: int, bar: Bar
+) -> Forest:
+    """Return the trees of a recipe; what they say of unseen rows is added where it is asked for.
+
+    With as many trees as threads or more, every thread grows trees of its own. The forest does not
+    depend on who grows which.
+    """
+    goal = recipe.goal
+    n_workers = min(n_threads, recipe.n_trees)
+    n_inner = n_threads // n_workers
+    shared = None if recipe.weigh else goal.gradients(recipe.weight, n_threads)
+    queue = _Queue(recipe.first_tree, recipe.n_trees)
+    workers = [_Worker(recipe, data, shared, unseen, n_inner) for _ in range(n_workers)]
+    if n_workers == 1:
+        workers[0].work(queue, lambda: bar.show(queue.n_done))
+    else:
+        _work_together(workers, queue, bar)
+    return _in_order(workers, data.binned, goal)
+
+
+class _Queue:
+    """The numbers of the trees, handed out one by one."""
+
+    def __init__(self, first: int, n_trees: int) -> None:
+        self._next = first
+        self._end = first + n_trees
+        self._lock = threading.Lock()
+        self.n_done = 0
+
+    def take(self) -> int | None:
+        """Return the next number; None where there is none left."""
+        with self._lock:
+            if self._next >= self._end:
+                return None
+            self._next += 1
+            return self._next - 1
+
+    def close(self) -> None:
+        """Hand out nothing more."""
+        with self._lock:
+            self._end = self._next
+
+    def note_done(self) -> None:
+        """Count a tree."""
+        with self._lock:
+            self.n_done += 1
+
+
+class _Worker:
+    """A grower with the trees that it has grown."""
+
+    def __init__(
+        self,
+        recipe: ForestRecipe,
+        data: TrainingSet,
+        gradients: core.Gradients | None,
+        unseen: Unseen | None,
+        n_threads: int,
+    ) -> None:
+        self._recipe = recipe
+        self._data = data
+        self._gradients = gradients
+        self._unseen = unseen
+        self._n_threads = n_threads
+        self.grower = make_grower(data.binned, recipe.tree, recipe.goal.n_outputs, data.rows)
+        self.numbers: list[int] = []
+        # Under constraints values may be other than means.
+        self._sets_values = not recipe.goal.is_exact and not any(recipe.tree.monotone)
+
+    def work(self, queue: _Queue, after_each: Callable[[], None] = lambda: None) -> None:
+        """Grow trees until none is left."""
+        while (number := queue.take()) is not None:
+            self._grow(number)
+            self.numbers.append(number)
+            queue.note_done()
+            after_each()
+
+    def _grow(self, number: int) -> None:
+        recipe, n_threads = self._recipe, self._n_threads
+        sample = None if recipe.draws is None else recipe.draws.sample(number, n_threads)
+        gradients = self._gradients
+        if gradients is None:
+            assert recipe.weigh is not None
+            assert sample is not None
+            weight = recipe.weigh(sample.positions(), sample.weights())
+            gradients = recipe.goal.gradients(weight, n_threads)
+        self.grower.grow(
+            gradients,
+            0,
+            seed=recipe.seed,
+            tree=number,
+            rate=1.0,
+            sample=sample,
+            n_threads=n_threads,
+        )
+        if self._sets_values:
+            y = recipe.goal.y.reshape(-1, recipe.goal.n_outputs)
+            by_medians = recipe.tree.criterion == "absolute_error"
+            set_values = self.grower.set_medians if by_medians else self.grower.set_means
+            set_values(y, recipe.weight, sample)
+        if self._unseen is not None and sample is not None:
+            self._ask(number, sample)
+
+    def _ask(self, number: int, sample: core.Sample) -> None:
+        """Add what the last tree says of the rows it has not seen."""
+        draws, goal, data = self._recipe.draws, self._recipe.goal, self._data
+        assert draws is not None
+        assert self._unseen is not None
+        rows = draws.unseen(sample)
+        values = np.zeros((len(rows), goal.n_outputs))
+        if len(rows):
+            of_table = rows if data.rows is None else data.rows[rows]
+            codes, last = data.binned.codes, self.grower.n_trees - 1
+            self.grower.add_tree(last, 1.0, codes, of_table, values, 0, self._n_threads)
+        self._unseen.add(number, rows, values + goal.middle)
+
+
+def _work_together(workers: Sequence[_Worker], queue: _Queue, bar: Bar) -> None:
+    """Let every worker have a thread. Ctrl-C ends them after the trees they are at."""
+    with ThreadPoolExecutor(len(workers)) as pool:
+        pending: set[Future[None]] = {pool.submit(worker.work, queue) for worker in workers}
+        try:
+            while pending:
+                done, pending = wait(pending, _WAIT, FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+                bar.show(queue.n_done)
+        finally:
+            queue.close()
+
+
+def _in_order(workers: Sequence[_Worker], binned: Binned, goal: Goal) -> Forest:
+    """Return the trees of all workers in the order of their numbers, with the values they mean."""
+    workers = [worker for worker in workers if worker.numbers]
+    forests = [grown_forest(worker.grower, binned, [0], goal.n_outputs) for worker in workers]
+    forest = forests[0]
+    if len(forests) > 1:
+        numbers = np.concatenate([np.array(worker.numbers) for worker in workers])
+        forest = _sorted_trees(forests, numbers)
+    return replace(forest, value=forest.value + goal.middle) if goal.middle.any() else forest
+
+
+def _sorted_trees(forests: Sequence[Forest], numbers: NDArray[np.int64]) -> Forest:
+    """Return all trees of some forests, of which the numbers are given, in the order of these."""
+    trees = [(forest, tree) for forest in forests for tree in range(forest.n_trees)]
+    ordered = [trees[place] for place in np.argsort(numbers)]
+    spans = [(forest, slice(*forest.tree_start[tree : tree + 2])) for forest, tree in ordered]
+    size = [span.stop - span.start for _, span in spans]
+
+    def gathered(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(forest, name)[span] for forest, span in spans])
+
+    has_set = gathered("level_set") >= 0
+    used = [(forest, forest.level_set[span]) for forest, span in spans if forest.has_sets]
+    sets = [forest.level_sets[of_node[of_node >= 0]] for forest, of_node in used]
+    by_node = [name for name in FOREST_DTYPES if name not in ("tree_start", "output")]
+    return Forest(
+        tree_start=np.concatenate([[0], np.cumsum(size)]),
+        output=np.zeros(len(size), np.int32),
+        level_set=np.where(has_set, np.cumsum(has_set) - 1, -1),
+        level_sets=np.concatenate(sets) if sets else np.empty((0, 4), np.uint64),
+        **{name: gathered(name) for name in by_node},
+    )

@@ -1,0 +1,218 @@
+"""The parameters of trees and forests; those that they share with boosters come from params.py."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from arboost.param_counts import ClassWeights, CountOrShare, FeatureCount, OobScore
+from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
+from arboost.params import PARAMS
+
+__all__ = [
+    "EXTRA_TREES_CLASSIFIER",
+    "EXTRA_TREES_REGRESSOR",
+    "RANDOM_FOREST_CLASSIFIER",
+    "RANDOM_FOREST_REGRESSOR",
+    "TREE_CLASSIFIER",
+    "TREE_REGRESSOR",
+]
+
+_SHARED = (
+    "max_bins",
+    "bundling",
+    "categorical_features",
+    "missing",
+    "n_jobs",
+    "random_state",
+    "verbose",
+)
+
+_TREE = by_name(
+    Integer(
+        name="max_depth",
+        default=None,
+        low=1,
+        optional=True,
+        text="Largest number of splits between the root of a tree and a leaf; None sets no limit.",
+        advice="Use max_depth=None for no limit.",
+    ),
+    CountOrShare(
+        name="min_samples_split",
+        default=2,
+        low=2,
+        text="Smallest number of training rows, or share of them, of a node that is split.",
+        advice="Use min_samples_split=2 for no limit.",
+    ),
+    CountOrShare(
+        name="min_samples_leaf",
+        default=1,
+        share_open=True,
+        text="Smallest number of training rows, or share of them, that each side of a split must "
+        "hold; a row that is drawn twice is one row.",
+        advice="Use min_samples_leaf=1 for no limit.",
+    ),
+    Fraction(
+        name="min_weight_fraction_leaf",
+        default=0.0,
+        high=0.5,
+        text="Share of the weight of all rows that each side of a split must hold.",
+        advice="Use min_weight_fraction_leaf=0 for no limit.",
+    ),
+    Integer(
+        name="max_leaf_nodes",
+        default=None,
+        low=2,
+        optional=True,
+        text="Largest number of leaves of a tree, which then grows where impurity falls most; None "
+        "sets no limit.",
+        advice="Use max_leaf_nodes=None for no limit.",
+    ),
+    Real(
+        name="min_impurity_decrease",
+        default=0.0,
+        low=0.0,
+        text="A node is split only where that lowers impurity, weighed by the node's share of all "
+        "weight, by at least so much.",
+        advice="Use min_impurity_decrease=0 for no limit.",
+    ),
+    Real(
+        name="ccp_alpha",
+        default=0.0,
+        low=0.0,
+        text="Impurity that a leaf more must take off: branches worth less are pruned away, the "
+        "weakest first (minimal cost-complexity pruning).",
+        advice="Use ccp_alpha=0 for no pruning.",
+    ),
+    Choice(
+        name="tree_method",
+        default="hist",
+        options=("hist", "exact"),
+        text="Where splits are looked for: between the bins of a histogram, or between all "
+        "distinct values.",
+    ),
+    replace(
+        PARAMS["monotone_constraints"],
+        name="monotonic_cst",
+        text="Features in which predictions, or the probability of the second of two classes, may "
+        "only rise (1) or only fall (-1), 0 for free ones: a sequence with an entry for each "
+        "feature, or a dict by name or index.",
+        advice='Use for example monotonic_cst={"age": 1}.',
+    ),
+)
+
+_FOREST = by_name(
+    Integer(name="n_estimators", default=100, low=1, text="Number of trees."),
+    OobScore(
+        name="oob_score",
+        default=False,
+        text="Whether training rows are scored by the trees that did not draw them, or a function "
+        "of (y, prediction) to score them with; needs bootstrap=True.",
+    ),
+    Flag(
+        name="warm_start",
+        default=False,
+        text="Whether a second call of fit keeps the trees of the first and adds those that "
+        "n_estimators asks for beyond them.",
+    ),
+    CountOrShare(
+        name="max_samples",
+        default=None,
+        high_share=math.inf,
+        optional=True,
+        text="With bootstrap=True: number of draws for each tree, or that number as a share of "
+        "the rows; None draws as often as there are rows.",
+        advice="Use max_samples=None for as many draws as rows.",
+    ),
+)
+
+
+def _bootstrap(*, default: bool) -> Flag:
+    return Flag(
+        name="bootstrap",
+        default=default,
+        text="Whether each tree is grown on rows that are drawn with replacement, in proportion to "
+        "their weights, instead of all rows.",
+    )
+
+
+def _features(default: object) -> FeatureCount:
+    return FeatureCount(
+        name="max_features",
+        default=default,
+        text="How many features are drawn for each node, among which its split is looked for: the "
+        "square root or the logarithm of their number, a number, a share of them, or None for all.",
+        advice="Use max_features=None for all.",
+    )
+
+
+def _class_weight(*words: str) -> ClassWeights:
+    text = (
+        "Factors on the weights of the rows by label, 1 for labels that are not named; of several "
+        'targets a list, whose factors are multiplied. "balanced" makes the classes weigh the same'
+    )
+    if len(words) > 1:
+        text += ', "balanced_subsample" among the rows drawn for each tree'
+    return ClassWeights(
+        name="class_weight",
+        default=None,
+        words=words,
+        text=text + ".",
+        advice='Use for example class_weight="balanced".',
+    )
+
+
+_CLASS_CRITERIA = Choice(
+    name="criterion",
+    default="gini",
+    options=("gini", "entropy", "log_loss"),
+    text="Impurity that splits make small: Gini's, or the entropy of the classes, which log_loss "
+    "is another word for.",
+)
+_NUMBER_CRITERIA = Choice(
+    name="criterion",
+    default="squared_error",
+    options=("squared_error", "absolute_error", "poisson"),
+    text="What splits make small: squared error; absolute error around medians, which leaves hold "
+    "then; or for counts the Poisson deviance.",
+)
+
+_SPLITTER = Choice(
+    name="splitter",
+    default="best",
+    options=("best", "random"),
+    text="How a feature is cut in a node: at the best value, or at a random one between the "
+    "smallest and the largest of the node's rows.",
+)
+
+_ALL = {name: PARAMS[name] for name in _SHARED} | _TREE
+
+TREE_CLASSIFIER: dict[str, Param] = _ALL | by_name(
+    _SPLITTER, _CLASS_CRITERIA, _features(None), _class_weight("balanced")
+)
+TREE_REGRESSOR: dict[str, Param] = _ALL | by_name(_SPLITTER, _NUMBER_CRITERIA, _features(None))
+
+_FOREST_CLASSES = _class_weight("balanced", "balanced_subsample")
+RANDOM_FOREST_CLASSIFIER: dict[str, Param] = (
+    _ALL
+    | _FOREST
+    | by_name(_CLASS_CRITERIA, _features("sqrt"), _FOREST_CLASSES, _bootstrap(default=True))
+)
+_QUANTILES = Flag(
+    name="quantiles",
+    default=False,
+    text="Whether the values of y in each leaf are kept, for `predict_quantiles`: four bytes for "
+    "each row and tree.",
+)
+RANDOM_FOREST_REGRESSOR: dict[str, Param] = (
+    _ALL
+    | _FOREST
+    | by_name(_QUANTILES)
+    | by_name(_NUMBER_CRITERIA, _features(1.0), _bootstrap(default=True))
+)
+EXTRA_TREES_CLASSIFIER: dict[str, Param] = RANDOM_FOREST_CLASSIFIER | by_name(
+    _bootstrap(default=False)
+)
+EXTRA_TREES_REGRESSOR: dict[str, Param] = RANDOM_FOREST_REGRESSOR | by_name(
+    _bootstrap(default=False)
+)

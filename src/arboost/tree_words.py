@@ -1,0 +1,318 @@
+"""One tree of a model in words: what its splits ask, and what its nodes answer."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.answers import ALL_CLASS_LINKS, target_link
+from arboost.links import LINKS
+from arboost.model import Model
+from arboost.paths import depths
+
+__all__ = ["Answer", "Style", "TreeWords", "clean", "columns_of", "number_text", "shortened"]
+
+Floats = NDArray[np.float64]
+
+_SHARE_LINKS = ("share_of_two", "shares")
+_DAY = 86400
+_DIGITS_OF_DOUBLE = 15
+
+
+@dataclass(frozen=True)
+class Style:
+    """How words are chosen.
+
+    Attributes
+    ----------
+    precision : int
+        Significant digits of thresholds and values.
+    max_levels : int
+        Levels of a category that are named before the rest is counted.
+    show_missing : bool
+        Whether conditions say where missing values go.
+    at_most, above : str
+        Signs between a feature and its threshold.
+    """
+
+    precision: int = 4
+    max_levels: int = 8
+    show_missing: bool = True
+    at_most: str = "<="
+    above: str = ">"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the nodes of a tree say of one target.
+
+    Attributes
+    ----------
+    title : str
+        Which of several targets it is; "" where there is one.
+    headers : tuple of str
+        Names of the columns: classes, or outputs.
+    numbers : float64 array of shape (n_nodes, n_columns)
+        Shares of the classes, or values.
+    is_share : bool
+    """
+
+    title: str
+    headers: tuple[str, ...]
+    numbers: Floats
+    is_share: bool
+
+    def share_text(self, node: int, column: int) -> str:
+        """Return a share in whole percent; 0 and 100 only where they are exact."""
+        share = float(self.numbers[node, column])
+        if 0 < share < 0.005:  # noqa: PLR2004
+            return "<1%"
+        return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"  # noqa: PLR2004
+
+    @property
+    def best(self) -> NDArray[np.intp]:
+        """The most frequent class of each node, of equal ones the first as in predictions."""
+        best: NDArray[np.intp] = self.numbers.argmax(axis=1)
+        return best
+
+
+class TreeWords:
+    """One tree of a model, node by node; node 0 is the root.
+
+    Attributes
+    ----------
+    left : int32 array of shape (n_nodes,)
+        Left child, the right one follows it; 0 for leaves.
+    cover : float64 array of shape (n_nodes,)
+    depth, n_leaves : int64 arrays of shape (n_nodes,)
+        Splits above a node, and leaves at or below it.
+    answers : tuple of Answer
+        One for each target.
+    """
+
+    def __init__(self, model: Model, tree: int, style: Style) -> None:
+        if not 0 <= tree < model.n_trees:
+            raise ValueError(
+                f"tree={tree} is not allowed: the model has {model.n_trees} trees. Use a number "
+                f"from 0 to {model.n_trees - 1}."
+                if model.n_trees
+                else f"tree={tree} is not allowed: the model has no trees."
+            )
+        self._model, self._tree, self._style = model, tree, style
+        self._forest = model.forest.only(tree)
+        self.left, self.cover, self.gain = (
+            getattr(self._forest, name) for name in ("left", "cover", "gain")
+        )
+        self.depth = depths(self._forest)
+        self.n_leaves = np.where(self.left == 0, 1, 0)
+        for node in np.flatnonzero(self.left)[::-1].tolist():  # children come after their parent
+            child = self.left[node]
+            self.n_leaves[node] = self.n_leaves[child] + self.n_leaves[child + 1]
+        self.answers = _answers(model, tree)
+
+    @property
+    def headline(self) -> str:
+        """Which tree it is, and how large."""
+        model = self._model
+        of = f" of {model.n_trees}" if model.n_trees > 1 else ""
+        leaves, depth = int(self.n_leaves[0]), int(self.depth.max())
+        size = f"{leaves} {'leaf' if leaves == 1 else 'leaves'}, depth {depth}"
+        return f"tree {self._tree}{of}: {size}{self._purpose}"
+
+    @property
+    def _purpose(self) -> str:
+        """For which of several outputs the tree is, where it is for one."""
+        model = self._model
+        if model.n_outputs == 1 or model.forest.width > 1:
+            return ""
+        output = int(model.forest.output[self._tree])
+        return f", for {_output_names(model)[output]}"
+
+    def question(self, node: int, *, shortest: int | None = None) -> str:
+        """Return what a split asks: rows for which it is true go left.
+
+        With `shortest`, names are cut to so many characters, and few levels are named.
+        """
+        return self._condition(node, is_left=True, shortest=shortest)
+
+    def condition(self, child: int, parent: int) -> str:
+        """Return what is true of the rows in a child, missing values included."""
+        is_left = child == self.left[parent]
+        words = self._condition(parent, is_left=is_left)
+        goes_here = bool(self._forest.default_left[parent]) == is_left
+        if not (self._style.show_missing and goes_here) or self._splits_missing(parent):
+            return words
+        return f"{words} or missing"
+
+    def missing_goes_left(self, node: int) -> bool | None:
+        """Where missing values go; None where the question is about them, or nobody asked."""
+        if not self._style.show_missing or self._splits_missing(node):
+            return None
+        return bool(self._forest.default_left[node])
+
+    def number(self, value: float) -> str:
+        """Return a number with the digits of the style."""
+        return number_text(float(value), self._style.precision)
+
+    def _splits_missing(self, node: int) -> bool:
+        """Whether the split is between missing values and all others."""
+        forest = self._forest
+        by_threshold = forest.level_set[node] < 0
+        return bool(
+            by_threshold and forest.threshold[node] == math.inf and not forest.default_left[node]
+        )
+
+    def _condition(self, node: int, *, is_left: bool, shortest: int | None = None) -> str:
+        feature = int(self._forest.feature[node])
+        name = shortened(self._names[feature], shortest)
+        if self._forest.level_set[node] >= 0:
+            return f"{name} {self._levels_words(node, feature, is_left=is_left, limit=shortest)}"
+        if self._splits_missing(node):
+            return f"{name} is {'known' if is_left else 'missing'}"
+        sign = self._style.at_most if is_left else self._style.above
+        return f"{name} {sign} {self._threshold(feature, float(self._forest.threshold[node]))}"
+
+    def _levels_words(self, node: int, feature: int, *, is_left: bool, limit: int | None) -> str:
+        levels = self._model.schema.levels_of(feature)
+        n_levels = 0 if levels is None else len(levels)
+        words = self._forest.level_sets[self._forest.level_set[node]]
+        inside = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")[:n_levels]
+        codes = np.flatnonzero(inside == is_left)
+        most = self._style.max_levels if limit is None else min(3, self._style.max_levels)
+        names = [] if levels is None else [levels.label(int(code)) for code in codes[:most]]
+        most_letters = None if limit is None else limit // 2
+        shown = [
+            shortened(clean(name) if isinstance(name, str) else self.number(name), most_letters)
+            for name in names
+        ]
+        if len(codes) == 1:
+            return f"is {shown[0]}"
+        more = [f"{len(codes) - most} more"] if len(codes) > most else []
+        return f"in {{{', '.join(shown + more)}}}"
+
+    def _threshold(self, feature: int, value: float) -> str:
+        unit = self._model.schema.unit_of(feature)
+        if unit and math.isfinite(value):
+            return _time_text(value, unit)
+        return self.number(value)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        schema = self._model.schema
+        names = []
+        for feature in range(schema.n_features):
+            name = f"x{feature}" if schema.names is None else clean(schema.names[feature]) or "''"
+            levels = schema.levels_of(feature)
+            by_target = levels is not None and levels.statistic is not None
+            names.append(f"target mean of {name}" if by_target else name)
+        return names
+
+
+def _answers(model: Model, tree: int) -> tuple[Answer, ...]:
+    values = model.forest.only(tree).value
+    if model.combine == "mean":  # each tree alone is a model, too
+        values = values + (model.base_score if values.shape[1] > 1 else model.base_score[:1])
+    names = _output_names(model)
+    if model.kind == "classifier" and model.link in _SHARE_LINKS:
+        if not model.targets:
+            headers = tuple(_label(one) for one in model.classes)
+            return (Answer("", headers, LINKS[model.link](values), is_share=True),)
+        parts = []
+        ends = np.cumsum(model.targets)
+        for i, (end, labels) in enumerate(zip(ends, model.classes, strict=True)):
+            own = values[:, end - model.targets[i] : end]
+            shares = LINKS[target_link(model.targets[i], len(labels))](own)
+            headers = tuple(_label(one) for one in labels)
+            parts.append(Answer(f"target {i}", headers, shares, is_share=True))
+        return tuple(parts)
+    if values.shape[1] == 1:
+        return (Answer("", ("value",), values, is_share=False),)
+    return (Answer("", names, values, is_share=False),)
+
+
+def _output_names(model: Model) -> tuple[str, ...]:
+    if model.targets:
+        return tuple(f"target {i}" for i in range(len(model.targets)))
+    if model.classes is not None and model.link in ALL_CLASS_LINKS:
+        return tuple(_label(one) for one in model.classes)
+    return tuple(f"output {i}" for i in range(model.n_outputs))
+
+
+def _label(label: object) -> str:
+    return clean(str(label))
+
+
+def clean(text: str) -> str:
+    r"""Return the text with escapes for characters that would not show, or would break a line.
+
+    Examples
+    --------
+    >>> clean("price\n(EUR)")
+    'price\\n(EUR)'
+    """
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns of a terminal the text takes.
+
+    Examples
+    --------
+    >>> columns_of("price"), columns_of("価格")
+    (5, 4)
+    """
+    return sum(map(_columns_of_char, text))
+
+
+@cache
+def _columns_of_char(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def number_text(value: float, digits: int) -> str:
+    """Return a number with so many significant digits, all of them before the point.
+
+    Examples
+    --------
+    >>> [number_text(x, 4) for x in (0.25, 2.44999, 1234567.8, 1e-9, 3e20)]
+    ['0.25', '2.45', '1234568', '1e-09', '3e+20']
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value + 0.0:g}"
+    magnitude = math.floor(math.log10(abs(value)))
+    if not -digits <= magnitude < _DIGITS_OF_DOUBLE:
+        return f"{value:.{digits}g}"
+    text = f"{value:.{max(digits - 1 - magnitude, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def shortened(text: str, most: int | None) -> str:
+    """Return the text, cut to so many characters.
+
+    Examples
+    --------
+    >>> shortened("petal length", 6)
+    'petal…'
+    """
+    if most is None or len(text) <= most:
+        return text
+    return text[: most - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _time_text(seconds: float, unit: str) -> str:
+    if unit == "datetime":
+        whole = np.datetime64(math.floor(seconds), "s")
+        return str(whole).replace("T", " ").removesuffix(" 00:00:00")
+    days, rest = divmod(seconds, _DAY)
+    minutes, second = divmod(rest, 60)
+    clock = f"{int(minutes // 60):02}:{int(minutes % 60):02}:{number_text(second, 6).zfill(2)}"
+    return clock if unit == "time" or not days else f"{int(days)} d {clock}"
