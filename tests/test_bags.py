@@ -137,7 +137,7 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.parametrize(("estimator", "n_classes"), ESTIMATORS, ids=lambda one: repr(one))
+@pytest.mark.parametrize(("estimator", "n_classes"), ESTIMATORS, ids=repr)
 def test_same_model_as_a_fit_to_these_rows(estimator, n_classes):
     X, y = table(n_classes=n_classes)
     bag = draws(n_rows=len(y), n_draws=len(y)).bag(0)

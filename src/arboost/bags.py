@@ -22,6 +22,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
 
 from arboost.binning import Dataset
 from arboost.draws import Bag, Draws
@@ -32,7 +33,15 @@ from arboost.member_answers import member_name
 from arboost.member_learners import set_random_states, weight_name
 from arboost.member_tables import take_columns, take_rows
 
-__all__ = ["MemberFits", "fit_on_rows", "in_order", "is_engine", "of_rows", "shared_dataset"]
+__all__ = [
+    "MemberFits",
+    "fit_on_rows",
+    "in_order",
+    "is_engine",
+    "of_rows",
+    "one_blas_thread",
+    "shared_dataset",
+]
 
 Answer = TypeVar("Answer")
 
@@ -120,6 +129,15 @@ def in_order(
         return
     parallel = Parallel(n_jobs=n_threads, prefer="threads", return_as="generator")
     yield from parallel(delayed(task)(*of_one) for of_one in arguments)
+
+
+def one_blas_thread() -> Any:
+    """Return a block in which linear algebra has one thread.
+
+    Members that work side by side would wait for each other's threads; and some sums depend on the
+    number of threads, which must not be seen in the result.
+    """
+    return threadpool_limits(1, user_api="blas")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
