@@ -42,7 +42,7 @@ def expected_failures(estimator):
     [
         BaggingClassifier(n_estimators=5),
         BaggingClassifier(n_estimators=3, bootstrap=False),
-        BaggingClassifier(KNeighborsClassifier(), n_estimators=3),
+        BaggingClassifier(KNeighborsClassifier(), n_estimators=3, n_jobs=1),
         BaggingClassifier(GradientBoostingClassifier(n_estimators=5), n_estimators=3),
         BaggingClassifier(
             GradientBoostingClassifier(n_estimators=5), n_estimators=3, bootstrap=False

@@ -49,6 +49,14 @@ def test_members_get_their_rows_alone():
     assert not np.array_equal(first, second)
 
 
+def test_members_know_nothing_of_other_rows():
+    """The default gamma of an SVC is one over the variance of all that it is given."""
+    X, y = IRIS
+    model = BaggingClassifier(SVC(), n_estimators=5).fit(X, y)
+    for member, rows in zip(model, model.estimators_samples_, strict=True):
+        assert member._gamma == pytest.approx(1 / (4 * X[np.unique(rows)].var()), rel=1e-12)
+
+
 def test_all_rows_once_are_no_copy():
     X, y = numbered()
     model = BaggingRegressor(Witness(), n_estimators=2, bootstrap=False).fit(X, y)
