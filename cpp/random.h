@@ -22,6 +22,7 @@ enum class Purpose : std::uint64_t {
   bundle_rows = 10,       // rows that features are compared on before they share a column
   bootstrap = 11,         // rows of a tree, drawn with replacement
   random_cut = 12,        // where a node's rows are cut
+  bag = 13,               // rows and features of a member of an ensemble
 };
 
 // A bijection of 64 bits in which every input bit changes about half of the output bits: two

@@ -18,15 +18,17 @@ import re
 import sys
 import textwrap
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from arboost import param_adaboost, param_forest, params  # noqa: E402  (of the checkout, not an install)
-from arboost.param_kinds import Param  # noqa: E402
+from arboost.param_kinds import Param  # noqa: E402  (of the checkout, not an install)
 
-TABLES = (params, param_adaboost, param_forest)
+# All modules of parameters, in which classes find their tables by name.
+HOMES = [path.stem for path in sorted((ROOT / "src/arboost").glob("param*.py"))]
+TABLES = [import_module(f"arboost.{home}") for home in HOMES]
 WIDTH = 100
 SECTION = re.compile(r"(    Parameters\n    -{10}\n)(.*?)(    Attributes\n    -{10}\n)", re.DOTALL)
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from arboost import plots
     from arboost.algorithms.adaboost_classifier import AdaBoostClassifier
     from arboost.algorithms.adaboost_regressor import AdaBoostRegressor
+    from arboost.algorithms.bagging_classifier import BaggingClassifier
+    from arboost.algorithms.bagging_regressor import BaggingRegressor
     from arboost.algorithms.cross_validation import cv
     from arboost.algorithms.decision_tree_classifier import DecisionTreeClassifier
     from arboost.algorithms.decision_tree_regressor import DecisionTreeRegressor
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AdaBoostClassifier",
     "AdaBoostRegressor",
+    "BaggingClassifier",
+    "BaggingRegressor",
     "Checkpoint",
     "CounterExample",
     "CustomLoss",
@@ -63,6 +67,8 @@ __all__ = [
 _HOMES = {
     "AdaBoostClassifier": "arboost.algorithms.adaboost_classifier",
     "AdaBoostRegressor": "arboost.algorithms.adaboost_regressor",
+    "BaggingClassifier": "arboost.algorithms.bagging_classifier",
+    "BaggingRegressor": "arboost.algorithms.bagging_regressor",
     "Checkpoint": "arboost.checkpoint",
     "CounterExample": "arboost.verify",
     "CustomLoss": "arboost.losses",

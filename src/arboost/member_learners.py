@@ -20,11 +20,19 @@ from sklearn.utils.validation import has_fit_parameter
 
 from arboost.backend import core
 from arboost.losses.base import Floats, Target
+from arboost.member_answers import member_name
 from arboost.member_tables import take_rows
-from arboost.members import Ballot, member_name
+from arboost.members import Ballot
 from arboost.schemes import Votes
 
-__all__ = ["MemberLearners", "MemberSet", "check_learner", "cover_of"]
+__all__ = [
+    "MemberLearners",
+    "MemberSet",
+    "check_learner",
+    "cover_of",
+    "set_random_states",
+    "weight_name",
+]
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class MemberLearners:
         self._seed = seed
         y = data.target.y
         self._y = y if ballot.classes is None else ballot.labels[y.astype(np.intp)]
-        self._weight_name = _weight_name(estimator)
+        self._weight_name = weight_name(estimator)
         # A learner with penalties tells weights from their multiples: the first one is to see
         # exactly the weights that the user gave.
         weight = data.target.weight
@@ -94,7 +102,7 @@ class MemberLearners:
     def learn(self, weight: Floats | None, sample: core.Sample | None, number: int) -> None:
         """Train one more clone, on all rows by their weights, or on those that were drawn."""
         self._last = clone(self._estimator)
-        _set_random_states(self._last, self._seed, number)
+        set_random_states(self._last, self._seed, number)
         if sample is not None:
             self._learn_drawn(sample)
         elif weight is None:
@@ -171,27 +179,28 @@ def check_learner(estimator: Any, ballot: Ballot, *, resample: bool) -> None:
             f'algorithm="{ballot.scheme.algorithm}" needs class probabilities, but {name} has no '
             'predict_proba. Use algorithm="discrete", or a learner with predict_proba.'
         )
-    if not resample and _weight_name(estimator) is None:
+    if not resample and weight_name(estimator) is None:
         raise ValueError(
             f"{name} doesn't support sample_weight: its fit has no such argument, but boosting by "
             "weights needs it. Use resample=True, which draws rows by their weights instead."
         )
 
 
-def _weight_name(estimator: Any) -> str | None:
+def weight_name(estimator: Any) -> str | None:
     """Return what fit calls the weights of rows, None where it does not take any."""
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
     if not isinstance(estimator, Pipeline):
         return None
     step, last = estimator.steps[-1]
-    name = _weight_name(last)
+    name = weight_name(last)
     if name is None or get_config()["enable_metadata_routing"]:
         return name  # a pipeline that routes says itself who gets weights
     return f"{step}__{name}"
 
 
-def _set_random_states(estimator: Any, seed: int, number: int) -> None:
+def set_random_states(estimator: Any, seed: int, number: int) -> None:
+    """Set all parameters called random_state, nested ones too, from a seed and a number."""
     names = sorted(
         name
         for name in estimator.get_params(deep=True)
