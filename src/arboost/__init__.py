@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from arboost.algorithms.cross_validation import cv
     from arboost.algorithms.gradient_boosting_classifier import GradientBoostingClassifier
     from arboost.algorithms.gradient_boosting_regressor import GradientBoostingRegressor
+    from arboost.algorithms.stacking_classifier import StackingClassifier
+    from arboost.algorithms.stacking_regressor import StackingRegressor
+    from arboost.algorithms.voting_classifier import VotingClassifier
+    from arboost.algorithms.voting_regressor import VotingRegressor
     from arboost.binning import Dataset
     from arboost.checkpoint import Checkpoint
     from arboost.errors import DataWarning, DeviceError, ModelFileError, SchemaError
@@ -42,6 +46,10 @@ __all__ = [
     "Predictor",
     "Round",
     "SchemaError",
+    "StackingClassifier",
+    "StackingRegressor",
+    "VotingClassifier",
+    "VotingRegressor",
     "__version__",
     "cv",
     "load",
@@ -65,6 +73,10 @@ _HOMES = {
     "Predictor": "arboost.serve",
     "Round": "arboost.monitor",
     "SchemaError": "arboost.errors",
+    "StackingClassifier": "arboost.algorithms.stacking_classifier",
+    "VotingClassifier": "arboost.algorithms.voting_classifier",
+    "StackingRegressor": "arboost.algorithms.stacking_regressor",
+    "VotingRegressor": "arboost.algorithms.voting_regressor",
     "cv": "arboost.algorithms.cross_validation",
     "load": "arboost.serve",
 }

@@ -24,7 +24,7 @@ from arboost.member_tables import take_rows
 from arboost.members import Ballot, member_name
 from arboost.schemes import Votes
 
-__all__ = ["MemberLearners", "MemberSet", "check_learner"]
+__all__ = ["MemberLearners", "MemberSet", "check_learner", "weight_name"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class MemberLearners:
         self._seed = seed
         y = data.target.y
         self._y = y if ballot.classes is None else ballot.labels[y.astype(np.intp)]
-        self._weight_name = _weight_name(estimator)
+        self._weight_name = weight_name(estimator)
         # A learner with penalties tells weights from their multiples: the first one is to see
         # exactly the weights that the user gave.
         weight = data.target.weight
@@ -164,21 +164,21 @@ def check_learner(estimator: Any, ballot: Ballot, *, resample: bool) -> None:
             f'algorithm="{ballot.scheme.algorithm}" needs class probabilities, but {name} has no '
             'predict_proba. Use algorithm="discrete", or a learner with predict_proba.'
         )
-    if not resample and _weight_name(estimator) is None:
+    if not resample and weight_name(estimator) is None:
         raise ValueError(
             f"{name} doesn't support sample_weight: its fit has no such argument, but boosting by "
             "weights needs it. Use resample=True, which draws rows by their weights instead."
         )
 
 
-def _weight_name(estimator: Any) -> str | None:
+def weight_name(estimator: Any) -> str | None:
     """Return what fit calls the weights of rows, None where it does not take any."""
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
     if not isinstance(estimator, Pipeline):
         return None
     step, last = estimator.steps[-1]
-    name = _weight_name(last)
+    name = weight_name(last)
     if name is None or get_config()["enable_metadata_routing"]:
         return name  # a pipeline that routes says itself who gets weights
     return f"{step}__{name}"
