@@ -21,7 +21,7 @@ from sklearn.model_selection import check_cv
 
 from arboost import validation
 from arboost.errors import listing
-from arboost.member_answers import Classes
+from arboost.stack_answers import Classes
 from arboost.sparse import is_sparse
 from arboost.validation import Split
 

@@ -23,7 +23,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from arboost.backend import threads
 from arboost.estimator import TreeEnsemble
-from arboost.member_answers import Classes, answers
+from arboost.stack_answers import Classes, answers
 from arboost.member_learners import weight_name
 from arboost.member_tables import take_rows
 from arboost.members import member_name

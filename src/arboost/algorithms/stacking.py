@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.named_members import NamedMembers, is_routing
 from arboost.first_level import by_row, folds, held_out_rows, member_columns, with_table
-from arboost.member_answers import Classes, answers, find_method
+from arboost.stack_answers import Classes, answers, find_method
 from arboost.member_jobs import Job, Learning, check_weights, run
 from arboost.member_tables import take_rows
 from arboost.members import member_name

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.voting import Voting
 from arboost.estimator import store
-from arboost.member_answers import answers, class_votes, find_method
+from arboost.stack_answers import answers, class_votes, find_method
 from arboost.member_jobs import Learning
 from arboost.param_kinds import Param
 from arboost.param_stacking import VOTING_CLASSIFIER
@@ -118,7 +118,7 @@ class VotingClassifier(ClassifierMixin, Voting):
         if params["voting"] == "soft":
             for name, member in self._active(params):
                 find_method(name, member, "predict_proba")
-        shape = np.shape(y)  # type: ignore[call-overload]
+        shape = np.asarray(y).shape
         if len(shape) == _TABLE_DIMENSIONS and shape[1] > 1:
             raise NotImplementedError(
                 f"y has the shape {shape}, but VotingClassifier only supports binary or multiclass "
