@@ -21,6 +21,7 @@ enum class Purpose : std::uint64_t {
   level_order = 9,        // the order in which rows of a level see each other's target
   bundle_rows = 10,       // rows that features are compared on before they share a column
   bootstrap = 11,         // rows of a tree, drawn with replacement
+  bag = 13,               // rows and features of a member of an ensemble (12 is for random cuts)
 };
 
 // A bijection of 64 bits in which every input bit changes about half of the output bits: two

@@ -24,10 +24,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from arboost import param_adaboost, param_stacking, params  # noqa: E402  (of the checkout, not an install)
+from arboost import (  # noqa: E402  (of the checkout, not an install)
+    param_adaboost,
+    param_bagging,
+    param_stacking,
+    params,
+)
 from arboost.param_kinds import Param  # noqa: E402
 
-TABLES = (params, param_adaboost, param_stacking)
+TABLES = (params, param_adaboost, param_bagging, param_stacking)
 WIDTH = 100
 SECTION = re.compile(r"(    Parameters\n    -{10}\n)(.*?)(    Attributes\n    -{10}\n)", re.DOTALL)
 

@@ -12,6 +12,7 @@ namespace arboost::bindings {
 namespace {
 
 Purpose purpose_named(const std::string& name) {
+  if (name == "bag") return Purpose::bag;
   if (name == "dropout") return Purpose::dropout;
   if (name == "validation") return Purpose::validation;
   throw std::invalid_argument("unknown purpose '" + name + "'");

@@ -1,7 +1,10 @@
 // Bindings of the rows that a tree is grown on.
 #include "grow/sample.h"
 
+#include <nanobind/stl/optional.h>
+
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -50,22 +53,28 @@ void require_small(std::size_t n, const char* what) {
     throw std::invalid_argument(std::to_string(n) + what + ": at most 4,294,967,295 are possible");
 }
 
+void require_draws(std::size_t n_draws) {
+  require_small(n_draws, " draws");
+  if (n_draws == 0) throw std::invalid_argument("no draws: at least one is needed");
+}
+
 void draw_by_weight(Sample& self, const Vector<double>& weight, std::uint64_t seed,
-                    std::uint64_t draw, int n_threads) {
+                    std::uint64_t draw, int n_threads, std::optional<std::size_t> n_draws) {
   const std::size_t n_rows = weight.shape(0);
   require_rows(n_rows);
   require_small(n_rows, " rows");
+  const std::size_t wanted = n_draws.value_or(n_rows);
+  require_draws(wanted);
   nb::gil_scoped_release release;
-  Team team(threads_for(16 * n_rows, n_threads), python_poll());
-  bootstrap_by_weight({weight.data(), n_rows}, {seed, draw}, self, team);
+  Team team(threads_for(8 * (n_rows + wanted), n_threads), python_poll());
+  bootstrap_by_weight({weight.data(), n_rows}, wanted, {seed, draw}, self, team);
 }
 
 void draw_with_replacement(Sample& self, std::size_t n_rows, std::size_t n_draws,
                            std::uint64_t seed, std::uint64_t draw, int n_threads) {
   require_rows(n_rows);
   require_small(n_rows, " rows");
-  require_small(n_draws, " draws");
-  if (n_draws == 0) throw std::invalid_argument("no draws: at least one is needed");
+  require_draws(n_draws);
   nb::gil_scoped_release release;
   Team team(threads_for(8 * (n_rows + n_draws), n_threads), python_poll());
   bootstrap(n_rows, n_draws, {seed, draw}, self, team);
@@ -84,10 +93,11 @@ void bind_sample(nb::module_& m) {
       .def("draw_one_side", &draw_one_side, nb::arg("gradients"), nb::arg("top_rate"),
            nb::arg("other_rate"), nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
            "Takes rows of large gradients, and some of the others, which it weighs.")
-      .def("draw_by_weight", &draw_by_weight, nb::arg("weight"), nb::arg("seed"), nb::arg("draw"),
-           nb::arg("n_threads"),
-           "Draws with replacement, as often as there are rows, in proportion to their weights; "
-           "how often a row was drawn is its weight in the sample.")
+      .def(
+          "draw_by_weight", &draw_by_weight, nb::arg("weight"), nb::arg("seed"), nb::arg("draw"),
+          nb::arg("n_threads"), nb::arg("n_draws") = nb::none(),
+          "Draws with replacement, `n_draws` times or as often as there are rows, in proportion to "
+          "their weights; how often a row was drawn is its weight in the sample.")
       .def("draw_with_replacement", &draw_with_replacement, nb::arg("n_rows"), nb::arg("n_draws"),
            nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
            "Draws rows with replacement, each with the same probability; how often a row was "

@@ -258,11 +258,11 @@ Buffer<std::uint64_t> ends_of(std::span<const double> weight, Team& team) {
 
 }  // namespace
 
-void bootstrap_by_weight(std::span<const double> weight, const DrawSeed& seed, Sample& out,
-                         Team& team) {
+void bootstrap_by_weight(std::span<const double> weight, std::size_t n_draws, const DrawSeed& seed,
+                         Sample& out, Team& team) {
   const Buffer<std::uint64_t> ends = ends_of(weight, team);
   const std::uint64_t length = ends[ends.size() - 1];
-  const Draws draws = draw_places(length, weight.size(), weight.size(), seed, team);
+  const Draws draws = draw_places(length, weight.size(), n_draws, seed, team);
   count_parts(
       draws, length,
       [&](std::uint64_t begin, std::uint64_t end, std::size_t n) {

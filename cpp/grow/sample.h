@@ -47,14 +47,14 @@ struct DrawSeed {
   std::uint64_t seed, draw;
 };
 
-// As many draws with replacement as there are rows, in proportion to weights from 0 on: how often a
-// row was drawn is its weight in the sample, and rows that never were are not in it (Efron 1979,
-// "Bootstrap methods"). A row that has less than 2^-62 of all weight is never drawn. Throws
-// std::invalid_argument for weights that are negative or not finite, or sum up to nothing.
-void bootstrap_by_weight(std::span<const double> weight, const DrawSeed& seed, Sample& out,
-                         Team& team);
+// Draws with replacement in proportion to weights from 0 on: how often a row was drawn is its
+// weight in the sample, and rows that never were are not in it (Efron 1979, "Bootstrap methods"). A
+// row that has less than 2^-62 of all weight is never drawn. Throws std::invalid_argument for
+// weights that are negative or not finite, or sum up to nothing.
+void bootstrap_by_weight(std::span<const double> weight, std::size_t n_draws, const DrawSeed& seed,
+                         Sample& out, Team& team);
 
-// The same with equal weights, and any number of draws.
+// The same with equal weights.
 void bootstrap(std::size_t n_rows, std::size_t n_draws, const DrawSeed& seed, Sample& out,
                Team& team);
 

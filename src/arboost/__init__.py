@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from arboost import plots
     from arboost.algorithms.adaboost_classifier import AdaBoostClassifier
     from arboost.algorithms.adaboost_regressor import AdaBoostRegressor
+    from arboost.algorithms.bagging_classifier import BaggingClassifier
+    from arboost.algorithms.bagging_regressor import BaggingRegressor
     from arboost.algorithms.cross_validation import cv
     from arboost.algorithms.gradient_boosting_classifier import GradientBoostingClassifier
     from arboost.algorithms.gradient_boosting_regressor import GradientBoostingRegressor
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AdaBoostClassifier",
     "AdaBoostRegressor",
+    "BaggingClassifier",
+    "BaggingRegressor",
     "Checkpoint",
     "CounterExample",
     "CustomLoss",
@@ -59,6 +63,8 @@ __all__ = [
 _HOMES = {
     "AdaBoostClassifier": "arboost.algorithms.adaboost_classifier",
     "AdaBoostRegressor": "arboost.algorithms.adaboost_regressor",
+    "BaggingClassifier": "arboost.algorithms.bagging_classifier",
+    "BaggingRegressor": "arboost.algorithms.bagging_regressor",
     "Checkpoint": "arboost.checkpoint",
     "CounterExample": "arboost.verify",
     "CustomLoss": "arboost.losses",

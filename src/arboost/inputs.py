@@ -22,6 +22,7 @@ from arboost.targets import target, weights
 
 __all__ = [
     "VALIDATION",
+    "DatasetRows",
     "Part",
     "Rows",
     "build_sets",
@@ -64,6 +65,35 @@ class Rows:
         """Columns of the source."""
         source = self.source
         return source.binned.schema if isinstance(source, Dataset) else source.schema
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetRows:
+    """Some rows of a Dataset, which `fit` takes for X: members of an ensemble share its bins.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        With its y.
+    rows : uint32 array
+        Ascending, each row once.
+    weight : float64 array of shape (n_rows,), or None
+        Of these rows, above 0, beside those of the Dataset.
+    """
+
+    dataset: Dataset
+    rows: Index
+    weight: NDArray[np.float64] | None = None
+
+    def read(self) -> Rows:
+        """Return the rows with their target and weights."""
+        data, rows = self.dataset, self.rows
+        assert data.y is not None
+        weight = self.weight
+        if data.sample_weight is not None:
+            own = data.sample_weight[rows]
+            weight = own if weight is None else own * weight
+        return Rows(data, rows, data.y[rows], _summable(weight))
 
 
 @dataclass(frozen=True)
@@ -123,6 +153,9 @@ def training_rows(
         What the parameters say of the columns.
     """
     reading = Reading() if reading is None else reading
+    if isinstance(X, DatasetRows):
+        reading.check_follows(X.dataset.reading, "the Dataset")
+        return X.read()
     if not isinstance(X, Dataset):
         if schema is not None:
             _check_schema(reading, schema)
@@ -240,13 +273,15 @@ def fold_sets(
     Parameters
     ----------
     part : Part
-        All rows, in the order of the codes.
+        Rows that the table was binned for, or some rows of a Dataset.
     binned : Binned
     fold : pair of uint32 arrays
-        Numbers of the rows to train on and of those to hold out, ascending.
+        Numbers, among the rows of the part, of those to train on and those to hold out, ascending.
     n_threads : int
     """
     train, held_out = (part.take(rows) for rows in fold)
+    if isinstance(part.source, Dataset) and part.rows is not None:
+        fold = part.rows[fold[0]], part.rows[fold[1]]
     data = TrainingSet(binned, train.target, fold[0], train.start)
     rows: Index | None
     numbered_table = _numbered(part.source)

@@ -26,7 +26,7 @@ from arboost.estimator import TreeEnsemble
 from arboost.stack_answers import Classes, answers
 from arboost.member_learners import weight_name
 from arboost.member_tables import take_rows
-from arboost.members import member_name
+from arboost.member_answers import member_name
 from arboost.progress import Bar
 from arboost.validation import Split
 

@@ -20,11 +20,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from arboost.backend import core
 from arboost.losses.base import Floats, Target
+from arboost.member_answers import member_name
 from arboost.member_tables import take_rows
-from arboost.members import Ballot, member_name
+from arboost.members import Ballot
 from arboost.schemes import Votes
 
-__all__ = ["MemberLearners", "MemberSet", "check_learner", "weight_name"]
+__all__ = ["MemberLearners", "MemberSet", "check_learner", "set_random_states", "weight_name"]
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class MemberLearners:
     def learn(self, weight: Floats | None, sample: core.Sample | None, number: int) -> None:
         """Train one more clone, on all rows by their weights, or on those that were drawn."""
         self._last = clone(self._estimator)
-        _set_random_states(self._last, self._seed, number)
+        set_random_states(self._last, self._seed, number)
         if sample is not None:
             self._learn_drawn(sample)
         elif weight is None:
@@ -184,7 +185,8 @@ def weight_name(estimator: Any) -> str | None:
     return f"{step}__{name}"
 
 
-def _set_random_states(estimator: Any, seed: int, number: int) -> None:
+def set_random_states(estimator: Any, seed: int, number: int) -> None:
+    """Set all parameters called random_state, nested ones too, from a seed and a number."""
     names = sorted(
         name
         for name in estimator.get_params(deep=True)

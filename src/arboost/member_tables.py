@@ -22,7 +22,7 @@ from arboost.ingest import as_array
 from arboost.schema import Schema
 from arboost.sparse import is_sparse
 
-__all__ = ["MemberTable", "member_table", "take_rows"]
+__all__ = ["MemberTable", "member_table", "take_columns", "take_rows"]
 
 _TABLE_DIMENSIONS = 2
 
@@ -88,6 +88,29 @@ def take_rows(X: Any, rows: NDArray[Any]) -> Any:
     if _is_arrow(X):  # which not every scikit-learn can take rows of
         return X.take(places) if hasattr(X, "take") else X[places]
     return _safe_indexing(X, places)
+
+
+def take_columns(X: Any, features: NDArray[np.intp]) -> Any:
+    """Return some of the columns of a table, of its own type.
+
+    Columns that come several times get names of their own: a, a (2), a (3).
+    """
+    names = _names(X)
+    if names is None and not hasattr(X, "iloc"):
+        return X[:, features]
+    if names is None:  # names that are no strings
+        return X.iloc[:, features].set_axis(range(len(features)), axis="columns")
+    seen: dict[int, int] = {}
+    own = []
+    for feature in features.tolist():
+        seen[feature] = seen.get(feature, 0) + 1
+        own.append(names[feature] + (f" ({seen[feature]})" if seen[feature] > 1 else ""))
+    if hasattr(X, "iloc"):
+        return X.iloc[:, features].set_axis(own, axis="columns")
+    if hasattr(X, "rename_columns"):  # PyArrow
+        return X.select(features.tolist()).rename_columns(own)
+    pairs = zip(features.tolist(), own, strict=True)
+    return X.select(*(X.to_series(feature).alias(name) for feature, name in pairs))
 
 
 def _is_arrow(X: Any) -> bool:

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from arboost import errors
 from arboost.backend import core, threads
 from arboost.losses.base import Floats
+from arboost.member_answers import class_choice, class_shares, member_name, predicted_numbers
 from arboost.member_tables import member_table
 from arboost.params import check
 from arboost.predict import answer, probabilities
 from arboost.schema import Schema
 from arboost.schemes import Amounts, Votes
 
-__all__ = ["Ballot", "MemberModel", "member_name"]
+__all__ = ["Ballot", "MemberModel"]
 
 _TWO_CLASSES = 2
-_NO_PROBABILITY = 1e-3  # by so much probabilities may miss 0, 1, and their sum of 1
 
 
 @dataclass(frozen=True)
@@ -65,52 +65,14 @@ class Ballot:
         float64 array of shape (n_rows, n_outputs)
         """
         if not isinstance(self.scheme, Votes):
-            return _predicted_numbers(member, X)
-        outputs = self._shares(member, X) if self.asks_probabilities else self._choice(member, X)
+            return _finite_numbers(member, X)
+        if self.asks_probabilities:
+            outputs = class_shares(member, X, self.labels, 'algorithm="discrete"')
+        else:
+            outputs = class_choice(member, X, self.labels)
         if len(self.labels) == _TWO_CLASSES:
             outputs = outputs[:, 1:] - outputs[:, :1]
         return self.scheme.unit(outputs, np.full(len(outputs), cover))
-
-    def _choice(self, member: Any, X: Any) -> Floats:
-        """Return 1 for the class that a member predicts, and 0 for all others."""
-        predicted = np.asarray(member.predict(X))
-        _check_shape(member, "predict", predicted, X)
-        chosen = np.zeros((len(predicted), len(self.labels)))
-        chosen[np.arange(len(predicted)), self._places(member, predicted.ravel())] = 1.0
-        return chosen
-
-    def _shares(self, member: Any, X: Any) -> Floats:
-        """Return the probabilities of all classes; 0 for those that a member has not seen."""
-        given = np.asarray(member.predict_proba(X), np.float64)
-        known = np.asarray(getattr(member, "classes_", self.labels))
-        if given.shape != (X.shape[0], len(known)):
-            raise ValueError(
-                f"{member_name(member)}.predict_proba returned an array of shape {given.shape} for "
-                f"{X.shape[0]} rows and {len(known)} classes. It must have a row for each row of "
-                "X, and a column for each of classes_."
-            )
-        # NaN is in no range.
-        in_range = (given >= -_NO_PROBABILITY) & (given <= 1.0 + _NO_PROBABILITY)
-        if not in_range.all() or (np.abs(given.sum(axis=1) - 1.0) > _NO_PROBABILITY).any():
-            raise ValueError(
-                f"{member_name(member)}.predict_proba returned rows that are no probabilities: "
-                "each must be from 0 to 1, and their sum 1. Use a learner with probabilities, or "
-                'algorithm="discrete".'
-            )
-        shares = np.zeros((len(given), len(self.labels)))
-        shares[:, self._places(member, known)] = given.clip(0.0, 1.0)
-        return shares
-
-    def _places(self, member: Any, labels: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the numbers of classes by their labels."""
-        places = np.searchsorted(self.labels, labels).clip(max=len(self.labels) - 1)
-        strange = labels[self.labels[places] != labels]
-        if len(strange):
-            raise ValueError(
-                f"{member_name(member)} answers with the label {strange[0]!r}, which y does not "
-                "have. A learner must predict labels that it was trained on."
-            )
-        return places
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -255,11 +217,6 @@ class MemberModel:
         return errors.listing(dict.fromkeys(map(member_name, self.members))) or "no learner"
 
 
-def member_name(member: Any) -> str:
-    """Return what messages call an estimator."""
-    return type(member).__name__
-
-
 def _median(columns: Floats, weights: Floats, n_threads: int) -> Floats:
     values = np.ascontiguousarray(columns)
     median: Floats = core.weighted_median(values, weights, n_threads)
@@ -270,20 +227,11 @@ def _threads(n_jobs: object) -> int:
     return threads(check({"n_jobs": n_jobs})["n_jobs"])
 
 
-def _predicted_numbers(member: Any, X: Any) -> Floats:
-    predicted = np.asarray(member.predict(X), np.float64)
-    _check_shape(member, "predict", predicted, X)
+def _finite_numbers(member: Any, X: Any) -> Floats:
+    predicted = predicted_numbers(member, X)
     if not np.isfinite(predicted).all():
         raise ValueError(
             f"{member_name(member)} predicts {predicted[~np.isfinite(predicted)][0]} for some "
             "rows, but the median needs finite numbers. Use another learner, or look at X and y."
         )
-    return predicted.reshape(-1, 1)
-
-
-def _check_shape(member: Any, method: str, given: NDArray[Any], X: Any) -> None:
-    if given.shape not in ((X.shape[0],), (X.shape[0], 1)):
-        raise ValueError(
-            f"{member_name(member)}.{method} returned an array of shape {given.shape} for "
-            f"{X.shape[0]} rows. It must return one answer for each row."
-        )
+    return predicted

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.errors import listing
-from arboost.members import member_name
+from arboost.member_answers import member_name
 
 __all__ = ["Classes", "answers", "class_votes", "find_method"]
 

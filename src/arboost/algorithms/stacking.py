@@ -18,7 +18,7 @@ from arboost.first_level import by_row, folds, held_out_rows, member_columns, wi
 from arboost.stack_answers import Classes, answers, find_method
 from arboost.member_jobs import Job, Learning, check_weights, run
 from arboost.member_tables import take_rows
-from arboost.members import member_name
+from arboost.member_answers import member_name
 from arboost.schema import Schema
 from arboost.targets import weights
 

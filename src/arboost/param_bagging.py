@@ -1,0 +1,111 @@
+"""The parameters of bagging; those that it shares with other ensembles come from params.py."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass, replace
+
+from arboost.param_kinds import Flag, Integer, Param, by_name, is_number, to_float
+from arboost.param_structures import Learner
+from arboost.params import PARAMS
+
+__all__ = ["BAGGING"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountOrShare(Param):
+    """A number of things as an integer, or a share of them as a float; None where `optional`."""
+
+    optional: bool = False
+
+    @property
+    def type_name(self) -> str:
+        """Type as the docstrings show it."""
+        return "int or float" + (" or None" if self.optional else "")
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, to follow "must be"."""
+        text = "an integer of at least 1, or a float above 0 and at most 1"
+        return text + (", or None" if self.optional else "")
+
+    def check(self, value: object) -> int | float | None:
+        """Return a count as an int, a share as a float, or None."""
+        if value is None and self.optional:
+            return None
+        if not is_number(value, numbers.Real):
+            raise TypeError(self.message(value))
+        if isinstance(value, numbers.Integral):
+            if int(value) < 1:
+                raise ValueError(self.message(value))
+            return int(value)
+        share = to_float(value)
+        if not 0.0 < share <= 1.0:
+            raise ValueError(self.message(value))
+        return share
+
+
+BAGGING: dict[str, Param] = by_name(
+    Learner(
+        name="estimator",
+        default=None,
+        text="What is trained on each bag: any estimator of scikit-learn's kind, which is cloned; "
+        "None is a decision tree.",
+        advice="Use estimator=None for decision trees.",
+    ),
+    Integer(
+        name="n_estimators",
+        default=10,
+        low=1,
+        text="Number of members, each of them an estimator with a bag of its own.",
+    ),
+    CountOrShare(
+        name="max_samples",
+        default=None,
+        optional=True,
+        text="Rows to draw for each bag: a number, or a share of the rows (with bootstrap=True of "
+        "the sum of sample_weight). None draws as many as there are.",
+        advice="Use max_samples=None for as many as there are, or 0.5 for half of them.",
+    ),
+    CountOrShare(
+        name="max_features",
+        default=1.0,
+        text="Features to draw for each bag: a number, or a share of them, but at least one.",
+        advice="Use max_features=1.0 for all of them.",
+    ),
+    Flag(
+        name="bootstrap",
+        default=True,
+        text="Whether rows are drawn with replacement, and then in proportion to sample_weight; "
+        "without, members get the weights of the rows that are drawn.",
+    ),
+    Flag(
+        name="bootstrap_features",
+        default=False,
+        text="Whether features are drawn with replacement: some come twice, and others not at all.",
+    ),
+    Flag(
+        name="oob_score",
+        default=False,
+        text="Whether each training row is predicted by the members that have not drawn it, and "
+        "the ensemble is scored by that.",
+    ),
+    Flag(
+        name="warm_start",
+        default=False,
+        text="Whether a second call of fit keeps the members of the first and adds those that "
+        "n_estimators asks for beyond them.",
+    ),
+    replace(
+        PARAMS["n_jobs"],
+        text="Number of threads; None and -1 take all that this process may use. Estimators of "
+        "arboost are trained one by one, with all threads; others side by side. The result does "
+        "not depend on it.",
+    ),
+    replace(
+        PARAMS["random_state"],
+        text="Seed of the bags, and of every parameter random_state of the members; None takes a "
+        "new one for each fit.",
+    ),
+    PARAMS["verbose"],
+)

@@ -1,0 +1,190 @@
+"""Draws of bags, and fits on rows of one binned table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from arboost import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    Dataset,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    bags,
+)
+from arboost.draws import Draws
+from arboost.save import to_bytes
+
+
+def draws(**changes):
+    usual = {
+        "seed": 0,
+        "n_rows": 1000,
+        "n_features": 20,
+        "n_draws": 1000,
+        "n_drawn_features": 20,
+        "repeats_rows": True,
+        "repeats_features": False,
+    }
+    return Draws(**usual | changes)
+
+
+# ---- draws ----
+
+
+@pytest.mark.parametrize("n_rows", [1000, 20_000])
+def test_rows_that_are_never_drawn(n_rows):
+    """(1 - 1/n)^n tends to 1/e = 36.8 %; five standard errors of the mean share around it."""
+    shares = [
+        1 - len(draws(n_rows=n_rows, n_draws=n_rows).bag(number).rows) / n_rows
+        for number in range(200)
+    ]
+    error = np.sqrt((np.exp(-1) - 2 * np.exp(-2)) / n_rows / 200)  # of an occupancy problem
+    assert abs(np.mean(shares) - np.exp(-1)) < 5 * error + 1 / n_rows
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_draws", [1, 300, 1000, 3000])
+def test_rows_with_replacement(n_draws, weighted):
+    weight = np.arange(1000.0) if weighted else None
+    bag = draws(n_draws=n_draws, weight=weight).bag(3)
+    assert (np.diff(bag.rows.astype(int)) > 0).all()
+    rows = bag.repeated()
+    assert len(rows) == n_draws
+    np.testing.assert_array_equal(np.unique(rows), bag.rows)
+    if n_draws > 1:
+        assert bag.counts is not None
+        np.testing.assert_array_equal(np.bincount(rows)[bag.rows], bag.counts)
+    if weighted:
+        assert 0 not in rows
+
+
+def test_weights_are_chances():
+    weight = np.array([0.0, 1.0, 2.0, 7.0])
+    rows = draws(n_rows=4, n_draws=100_000, weight=weight).bag(0).repeated()
+    shares = np.bincount(rows, minlength=4) / 100_000
+    np.testing.assert_allclose(shares, weight / 10, atol=5 * np.sqrt(0.25 / 100_000))
+
+
+@pytest.mark.parametrize("n_draws", [1, 400, 999, 1000])
+def test_rows_without_replacement(n_draws):
+    bag = draws(n_draws=n_draws, repeats_rows=False).bag(5)
+    assert bag.counts is None
+    assert len(bag.rows) == n_draws
+    assert (np.diff(bag.rows.astype(int)) > 0).all()
+    assert bag.rows.max() < 1000
+
+
+def test_all_rows_have_the_same_chance():
+    chosen = np.zeros(50)
+    for number in range(4000):
+        chosen[draws(n_rows=50, n_draws=20, repeats_rows=False).bag(number).rows] += 1
+    # Chance 0.4 each: five standard errors.
+    np.testing.assert_allclose(chosen / 4000, 0.4, atol=5 * np.sqrt(0.24 / 4000))
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_features(repeats):
+    counts = np.zeros(20)
+    for number in range(2000):
+        features = draws(n_drawn_features=6, repeats_features=repeats).features(number)
+        assert len(features) == 6
+        assert (np.diff(features) >= (0 if repeats else 1)).all()
+        np.add.at(counts, features, 1)
+    np.testing.assert_allclose(counts / 2000, 0.3, atol=5 * np.sqrt(0.3 / 2000))
+
+
+def test_bags_depend_on_seed_and_number_alone():
+    one, other = draws(n_drawn_features=5), draws(n_drawn_features=5, seed=1)
+    again = draws(n_drawn_features=5)
+    list(map(again.bag, range(7)))
+    for field in ("rows", "counts", "features"):
+        first = getattr(one.bag(7), field)
+        np.testing.assert_array_equal(first, getattr(again.bag(7), field))
+        assert not np.array_equal(first, getattr(one.bag(8), field))
+        assert not np.array_equal(first, getattr(other.bag(7), field))
+
+
+# ---- fits on rows ----
+
+
+def table(n_rows=400, n_classes=None, seed=0):
+    """Features of ten values each: every bag has all of them, so that bins are the same."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 10, (n_rows, 4)).astype(float)
+    y = X[:, 0] * X[:, 1] + rng.normal(size=n_rows)
+    if n_classes is not None:
+        y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+    return X, y
+
+
+ESTIMATORS = [
+    (GradientBoostingRegressor(n_estimators=7), None),
+    (GradientBoostingRegressor(), None),
+    (GradientBoostingRegressor(n_estimators=30, n_iter_no_change=3), None),
+    (GradientBoostingRegressor(n_estimators=5, tree_method="exact"), None),
+    (GradientBoostingRegressor(n_estimators=5, tree_method="exact", n_iter_no_change=2), None),
+    (GradientBoostingRegressor(n_estimators=5, tree_method="approx"), None),
+    (GradientBoostingRegressor(n_estimators=5, boosting="gradient", loss="huber"), None),
+    (GradientBoostingClassifier(n_estimators=5), 2),
+    (GradientBoostingClassifier(n_estimators=5, class_weight="balanced"), 3),
+    (GradientBoostingClassifier(), 3),
+    (AdaBoostRegressor(n_estimators=5), None),
+    (AdaBoostRegressor(n_estimators=5, resample=True, oob_score=True), None),
+    (AdaBoostClassifier(n_estimators=5), 3),
+]
+
+
+@pytest.mark.parametrize(("estimator", "n_classes"), ESTIMATORS, ids=lambda one: repr(one))
+def test_same_model_as_a_fit_to_these_rows(estimator, n_classes):
+    X, y = table(n_classes=n_classes)
+    bag = draws(n_rows=len(y), n_draws=len(y)).bag(0)
+    data = bags.shared_dataset(estimator, X, y)
+    one = bags.fit_on_rows(estimator, data, bag.rows, bag.counts)
+    bytes_of_one = to_bytes(one.model_)
+    plain = estimator.fit(X[bag.rows], y[bag.rows], sample_weight=bag.counts)
+    assert to_bytes(plain.model_) == bytes_of_one
+
+
+def test_weights_of_the_dataset_count_too():
+    X, y = table()
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
+    estimator = GradientBoostingRegressor(n_estimators=5)
+    data = bags.shared_dataset(estimator, X, y, weight)
+    bag = draws(n_rows=len(y), n_draws=len(y)).bag(0)
+    one = to_bytes(bags.fit_on_rows(estimator, data, bag.rows, bag.counts).model_)
+    by_hand = bag.counts * weight[bag.rows]
+    plain = estimator.fit(X[bag.rows], y[bag.rows], sample_weight=by_hand)
+    assert to_bytes(plain.model_) == one
+    alone = bags.fit_on_rows(estimator, data, bag.rows).model_
+    assert to_bytes(alone) != one
+
+
+def test_arguments_of_fit_are_passed_on():
+    X, y = table()
+    estimator = GradientBoostingRegressor(n_estimators=5)
+    data = bags.shared_dataset(estimator, X, y)
+    rows = np.arange(300, dtype=np.uint32)
+    bags.fit_on_rows(estimator, data, rows, X_val=X[300:], y_val=y[300:])
+    assert len(estimator.evals_result_["validation"]["squared_error"]) == 5
+
+
+def test_what_cannot_be_shared():
+    X, y = table()
+    assert bags.shared_dataset(object(), X, y) is None
+    over = AdaBoostRegressor(GradientBoostingRegressor(n_estimators=2))
+    assert bags.shared_dataset(over, X, y) is None
+    assert bags.shared_dataset(GradientBoostingRegressor(), X, np.column_stack([y, y])) is None
+
+
+def test_levels_that_know_y_are_not_shared():
+    """Numbers that stand for many levels come from the targets of all rows."""
+    rng = np.random.default_rng(0)
+    keys = [f"key {number}" for number in rng.integers(0, 400, 3000)]
+    frame = pd.DataFrame({"key": keys, "x": rng.normal(size=3000)})
+    y = rng.normal(size=3000)
+    booster = GradientBoostingRegressor(n_estimators=5)
+    assert bags.shared_dataset(booster, frame, y) is None
+    assert isinstance(bags.shared_dataset(booster, frame[["x"]], y), Dataset)
