@@ -21,8 +21,8 @@ from sklearn.model_selection import check_cv
 
 from arboost import validation
 from arboost.errors import listing
-from arboost.stack_answers import Classes
 from arboost.sparse import is_sparse
+from arboost.stack_answers import Classes
 from arboost.validation import Split
 
 __all__ = ["by_row", "folds", "held_out_rows", "member_columns", "with_table"]

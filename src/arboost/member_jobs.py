@@ -11,7 +11,8 @@ Jobs do not know of each other, so that their number at a time changes nothing.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,18 +20,29 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils import get_tags
-from sklearn.utils.parallel import Parallel, delayed
 
 from arboost.backend import threads
-from arboost.estimator import TreeEnsemble
-from arboost.stack_answers import Classes, answers
+from arboost.bags import fit_on_rows, in_order, is_engine, of_rows, shared_dataset
+from arboost.binning import Dataset
+from arboost.member_answers import member_name
 from arboost.member_learners import weight_name
 from arboost.member_tables import take_rows
-from arboost.member_answers import member_name
 from arboost.progress import Bar
+from arboost.stack_answers import Classes, answers
 from arboost.validation import Split
 
 __all__ = ["Job", "Learning", "check_weights", "run"]
+
+# What bins depend on, with what it is where an estimator has no such parameter: members that agree
+# here can share them.
+_BINNING = {
+    "max_bins": None,
+    "tree_method": None,
+    "bundling": True,
+    "max_conflict_rate": 0.0,
+    "categorical_features": None,
+    "missing": None,
+}
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,8 @@ class Job:
         Rows to train on and rows held out; None trains on all, and returns the member itself.
     n_threads : int or None
         Threads for a member of the engine, which would take all of them; None leaves it as it is.
+    dataset : Dataset or None
+        The binned table, with weights, that it shares with other jobs.
     """
 
     name: str
@@ -75,6 +89,7 @@ class Job:
     method: str = "predict"
     split: Split | None = None
     n_threads: int | None = None
+    dataset: Dataset | None = None
 
 
 def run(
@@ -94,71 +109,88 @@ def run(
         Whether there is one.
     """
     at_a_time = min(effective_n_jobs(n_jobs), len(jobs))
-    if at_a_time > 1:
-        n_threads = max(threads(None) // at_a_time, 1)
-        jobs = [replace(job, n_threads=n_threads) for job in jobs]
+    n_threads = None if at_a_time == 1 else max(threads(None) // at_a_time, 1)
+    results = []
     with Bar(len(jobs), label, visible=visible) as bar:
-
-        def handed_out() -> Iterator[Any]:
-            for number, job in enumerate(jobs):
-                if number >= at_a_time:
-                    bar.show(number - at_a_time + 1)
-                yield delayed(_done)(job, data)
-
-        # Threads, because most of the work is done without the GIL, and tables need not be copied.
-        parallel = Parallel(n_jobs=n_jobs, prefer="threads", pre_dispatch="n_jobs")
-        results: list[Any] = parallel(handed_out())
-        bar.show(len(jobs))
+        shared = [replace(job, n_threads=n_threads) for job in _sharing(jobs, data)]
+        for result in in_order(_done, ((job, data) for job in shared), at_a_time):
+            results.append(result)
+            bar.show(len(results))
     return results
+
+
+def _sharing(jobs: Sequence[Job], data: Learning) -> list[Job]:
+    """Return the jobs, those of the engine with bins that are made once for all that agree."""
+    keys = [_bins_key(job) for job in jobs]
+    made: dict[Hashable, Dataset | None] = {}
+    shared = []
+    for job, key in zip(jobs, keys, strict=True):
+        if key is not None and keys.count(key) > 1 and key not in made:
+            weight = job.arguments.get("sample_weight")
+            made[key] = shared_dataset(job.member, data.X, data.y, weight, job.member.n_jobs)
+        shared.append(replace(job, dataset=made.get(key)))
+    return shared
+
+
+def _bins_key(job: Job) -> Hashable:
+    """Return what the bins of a job depend on, None where it can share none."""
+    if not is_engine(job.member) or job.arguments.keys() - {"sample_weight"}:
+        return None
+    weight = job.arguments.get("sample_weight")
+    if weight is not None and not np.all(weight):
+        return None  # rows that a Dataset leaves out
+    # Texts of values: NaN is not equal to itself, and lists are not hashable.
+    return tuple(repr(getattr(job.member, name, usual)) for name, usual in _BINNING.items())
 
 
 def _done(job: Job, data: Learning) -> Any:
     """Do one job."""
     try:
-        if job.split is None:
-            _fit(job, data.X, data.y, job.arguments)
-            return job.member
-        train, held_out = (rows.astype(np.intp) for rows in job.split)
-        is_pairwise = get_tags(job.member).input_tags.pairwise
-        arguments = {
-            name: take_rows(value, train) if _is_by_row(value, len(data.y)) else value
-            for name, value in job.arguments.items()
-        }
-        _fit(job, _rows(data.X, train, train, is_pairwise), data.y[train], arguments)
-        return answers(
-            job.member, job.method, _rows(data.X, held_out, train, is_pairwise), data.classes
-        )
+        with _on_threads(job.member, job.n_threads):
+            return _fitted(job, data) if job.split is None else _held_out_answers(job, data)
     except Exception as error:
         where = "" if job.split is None else " on the rows of a fold"
         error.add_note(f"It was raised by the member {job.name!r}{where}.")
         raise
 
 
-def _fit(job: Job, X: Any, y: NDArray[Any], arguments: Mapping[str, Any]) -> None:
-    member = job.member
-    if job.n_threads is None or not isinstance(member, TreeEnsemble):
-        member.fit(X, y, **arguments)
+def _fitted(job: Job, data: Learning) -> Any:
+    if job.dataset is not None:
+        job.member.fit(job.dataset)
+    else:
+        job.member.fit(data.X, data.y, **job.arguments)
+    return job.member
+
+
+def _held_out_answers(job: Job, data: Learning) -> Any:
+    """Fit a member to the rows of a fold, and ask it about the others."""
+    assert job.split is not None
+    member, n_rows = job.member, len(data.y)
+    train, held_out = (rows.astype(np.intp) for rows in job.split)
+    is_pairwise = get_tags(member).input_tags.pairwise
+    if job.dataset is not None:
+        fit_on_rows(member, job.dataset, job.split[0])
+    else:
+        arguments = {name: of_rows(one, train, n_rows) for name, one in job.arguments.items()}
+        X = data.X[np.ix_(train, train)] if is_pairwise else take_rows(data.X, train)
+        member.fit(X, data.y[train], **arguments)
+    # Of a matrix of similarities: those to the rows that were trained on.
+    X = data.X[np.ix_(held_out, train)] if is_pairwise else take_rows(data.X, held_out)
+    return answers(member, job.method, X, data.classes)
+
+
+@contextmanager
+def _on_threads(member: Any, n_threads: int | None) -> Iterator[None]:
+    """Let a member of the engine use so many threads for a while, on which no answer depends."""
+    given = member.n_jobs if is_engine(member) else 0
+    if n_threads is None or given not in (None, -1):
+        yield
         return
-    given = member.n_jobs
-    if given is None or given == -1:
-        member.n_jobs = job.n_threads  # the model does not depend on it
+    member.n_jobs = n_threads
     try:
-        member.fit(X, y, **arguments)
+        yield
     finally:
         member.n_jobs = given
-
-
-def _rows(X: Any, rows: NDArray[np.intp], train: NDArray[np.intp], is_pairwise: bool) -> Any:  # noqa: FBT001
-    """Return rows of a table; of a matrix of similarities, to the rows that were trained on."""
-    return X[np.ix_(rows, train)] if is_pairwise else take_rows(X, rows)
-
-
-def _is_by_row(value: Any, n_rows: int) -> bool:
-    is_sized = hasattr(value, "__len__") or hasattr(value, "shape")
-    if not is_sized or isinstance(value, str | bytes | Mapping):
-        return False
-    length = value.shape[0] if getattr(value, "shape", ()) else len(value)
-    return bool(length == n_rows)
 
 
 def check_weights(name: str, estimator: Any) -> str:

@@ -23,7 +23,7 @@ Classes = NDArray[Any] | list[NDArray[Any]] | None
 _METHODS = ("predict_proba", "decision_function", "predict")
 
 
-def find_method(name: str, member: Any, wanted: str) -> str:
+def find_method(name: str, member: Any, wanted: str, advice: str) -> str:
     """Return the method that a member is asked by.
 
     Parameters
@@ -33,16 +33,16 @@ def find_method(name: str, member: Any, wanted: str) -> str:
     member : estimator
     wanted : str
         A method, or "auto" for the first that it has.
+    advice : str
+        What messages tell to use instead.
     """
     asked = _METHODS if wanted == "auto" else (wanted,)
     for method in asked:
         if callable(getattr(member, method, None)):
             return method
-    words = asked[0] if len(asked) == 1 else " or ".join(asked)
-    advice = 'Use stack_method="auto", or another estimator.' if len(asked) == 1 else ""
     raise ValueError(
-        f"Underlying estimator {name} does not implement the method {words}: it is a "
-        f"{member_name(member)}. {advice or 'Use an estimator that predicts.'}"
+        f"Underlying estimator {name} does not implement the method {' or '.join(asked)}: it is a "
+        f"{member_name(member)}. Use {advice}, or another estimator."
     )
 
 

@@ -19,9 +19,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from arboost.binning import Dataset
 from arboost.errors import listing
+from arboost.member_answers import member_name
 from arboost.member_jobs import check_weights
 from arboost.member_tables import member_table
-from arboost.member_answers import member_name
 from arboost.param_kinds import Param
 from arboost.params import check
 from arboost.schema import Schema

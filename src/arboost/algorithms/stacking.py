@@ -9,17 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.named_members import NamedMembers, is_routing
 from arboost.first_level import by_row, folds, held_out_rows, member_columns, with_table
-from arboost.stack_answers import Classes, answers, find_method
+from arboost.member_answers import member_name
 from arboost.member_jobs import Job, Learning, check_weights, run
 from arboost.member_tables import take_rows
-from arboost.member_answers import member_name
 from arboost.schema import Schema
+from arboost.stack_answers import Classes, answers, find_method
 from arboost.targets import weights
 
 __all__ = ["Stacking", "final_has"]
@@ -87,7 +88,8 @@ class Stacking(NamedMembers):
         weight_of_final = None if weight is None else check_weights("final_estimator", final)
         self._check_final(final)
         wanted = params.get("stack_method", "predict")
-        methods = [find_method(name, member, wanted) for name, member in members]
+        advice = 'stack_method="auto"'
+        methods = [find_method(name, member, wanted, advice) for name, member in members]
         if params["cv"] == "prefit":
             first = _of_fitted(members, methods, data, groups)
         else:
@@ -228,6 +230,14 @@ class Stacking(NamedMembers):
         final = getattr(self, "final_estimator_", self.final_estimator)
         mapping = MethodMapping().add(caller="predict", callee="predict")
         return super().get_metadata_routing().add(final_estimator_=final, method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.passthrough:
+            final = get_tags(self._final()).input_tags
+            tags.input_tags.allow_nan = tags.input_tags.allow_nan and final.allow_nan
+            tags.input_tags.sparse = tags.input_tags.sparse and final.sparse
+        return tags
 
 
 def _of_fitted(

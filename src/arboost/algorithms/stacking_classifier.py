@@ -13,10 +13,10 @@ from sklearn.utils.multiclass import type_of_target
 
 from arboost.algorithms.stacking import Stacking, final_has
 from arboost.estimator import store
-from arboost.stack_answers import Classes
 from arboost.member_jobs import Learning
 from arboost.param_kinds import Param
 from arboost.param_stacking import STACKING_CLASSIFIER
+from arboost.stack_answers import Classes
 from arboost.targets import encode_labels, target
 
 __all__ = ["StackingClassifier"]

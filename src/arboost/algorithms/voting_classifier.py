@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.voting import Voting
 from arboost.estimator import store
-from arboost.stack_answers import answers, class_votes, find_method
 from arboost.member_jobs import Learning
 from arboost.param_kinds import Param
 from arboost.param_stacking import VOTING_CLASSIFIER
+from arboost.stack_answers import answers, class_votes, find_method
 from arboost.targets import encode_labels, target
 
 __all__ = ["VotingClassifier"]
@@ -117,7 +117,7 @@ class VotingClassifier(ClassifierMixin, Voting):
         params = self._params()
         if params["voting"] == "soft":
             for name, member in self._active(params):
-                find_method(name, member, "predict_proba")
+                find_method(name, member, "predict_proba", 'voting="hard"')
         shape = np.asarray(y).shape
         if len(shape) == _TABLE_DIMENSIONS and shape[1] > 1:
             raise NotImplementedError(
