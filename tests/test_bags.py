@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context, get_config
 
 from arboost import (
     AdaBoostClassifier,
@@ -137,7 +141,7 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.parametrize(("estimator", "n_classes"), ESTIMATORS, ids=lambda one: repr(one))
+@pytest.mark.parametrize(("estimator", "n_classes"), ESTIMATORS, ids=repr)
 def test_same_model_as_a_fit_to_these_rows(estimator, n_classes):
     X, y = table(n_classes=n_classes)
     bag = draws(n_rows=len(y), n_draws=len(y)).bag(0)
@@ -188,3 +192,28 @@ def test_levels_that_know_y_are_not_shared():
     booster = GradientBoostingRegressor(n_estimators=5)
     assert bags.shared_dataset(booster, frame, y) is None
     assert isinstance(bags.shared_dataset(booster, frame[["x"]], y), Dataset)
+
+
+# ---- tasks side by side ----
+
+
+def slow_if_first(number):
+    time.sleep(0.05 if number == 0 else 0.0)
+    return number, get_config()["working_memory"]
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_answers_come_in_order(n_threads):
+    with config_context(working_memory=123):
+        answers = list(bags.in_order(slow_if_first, ((i,) for i in range(9)), n_threads))
+    assert answers == [(i, 123) for i in range(9)]
+
+
+def test_warning_filters_of_threads_do_not_stay():
+    def task(number):
+        warnings.simplefilter("ignore")
+        return number
+
+    before = warnings.filters[:]
+    assert list(bags.in_order(task, ((i,) for i in range(4)), 2)) == list(range(4))
+    assert warnings.filters == before

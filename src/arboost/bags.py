@@ -10,18 +10,20 @@ type. No member ever sees a row that is not its own.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn import get_config
+from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
 
 from arboost.binning import Dataset
 from arboost.draws import Bag, Draws
@@ -32,7 +34,15 @@ from arboost.member_answers import member_name
 from arboost.member_learners import set_random_states, weight_name
 from arboost.member_tables import take_columns, take_rows
 
-__all__ = ["MemberFits", "fit_on_rows", "in_order", "is_engine", "of_rows", "shared_dataset"]
+__all__ = [
+    "MemberFits",
+    "fit_on_rows",
+    "in_order",
+    "is_engine",
+    "of_rows",
+    "one_blas_thread",
+    "shared_dataset",
+]
 
 Answer = TypeVar("Answer")
 
@@ -119,7 +129,32 @@ def in_order(
         yield from (task(*of_one) for of_one in arguments)
         return
     parallel = Parallel(n_jobs=n_threads, prefer="threads", return_as="generator")
-    yield from parallel(delayed(task)(*of_one) for of_one in arguments)
+    configured = _Configured(get_config(), task)
+    # Some estimators set the warning filters of the process for a moment. Two threads that do so
+    # at the same time may leave the filters of one of them behind; this block puts them back.
+    with warnings.catch_warnings():
+        yield from parallel(delayed(configured)(*of_one) for of_one in arguments)
+
+
+@dataclass(frozen=True)
+class _Configured:
+    """A task with the configuration of scikit-learn in the thread that it came from."""
+
+    config: Mapping[str, Any]
+    task: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> Any:
+        with config_context(**self.config):
+            return self.task(*arguments)
+
+
+def one_blas_thread() -> Any:
+    """Return a block in which linear algebra has one thread.
+
+    Members that work side by side would wait for each other's threads; and some sums depend on the
+    number of threads, which must not be seen in the result.
+    """
+    return threadpool_limits(1, user_api="blas")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

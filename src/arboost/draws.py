@@ -6,17 +6,23 @@ and does not depend on what was drawn before or at the same time.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.errors import DataWarning
 
-__all__ = ["Bag", "Draws", "n_wanted"]
+__all__ = ["Bag", "Draws", "make_draws"]
 
 Index = NDArray[np.uint32]
 Floats = NDArray[np.float64]
+
+_FEW_DRAWS = 10  # of fewer rows there is little to learn
 
 
 @dataclass(frozen=True)
@@ -116,12 +122,66 @@ def _first(bits: NDArray[np.uint64], wanted: int) -> NDArray[np.intp]:
     return np.sort(np.argsort(bits, kind="stable")[:wanted])
 
 
-def n_wanted(given: int | float, total: float) -> int:
+def make_draws(
+    params: Mapping[str, Any], n_rows: int, n_features: int, weight: Floats | None
+) -> Draws:
+    """Return how bags are drawn, by the parameters of bagging.
+
+    `weight` has a number above 0 for each row, or is None.
+    """
+    repeats, given = params["bootstrap"], params["max_samples"]
+    chances = weight if repeats else None
+    if given is None:
+        n_draws = n_rows
+    else:
+        n_draws = _wanted(given, n_rows if chances is None else float(chances.sum()))
+    if isinstance(given, float) and n_draws < max(_FEW_DRAWS, n_rows ** (1 / 3)):
+        total = (
+            f"the number of samples is {n_rows}"
+            if chances is None
+            else f"the total sum of sample weights is {chances.sum()}"
+        )
+        warnings.warn(
+            f"Using the fractional value max_samples={given} when {total} results in a low number "
+            f"({n_draws}) of bootstrap samples. We recommend passing `max_samples` as an integer "
+            "instead.",
+            DataWarning,
+            stacklevel=5,
+        )
+    if not repeats and n_draws > n_rows:
+        raise ValueError(
+            f"max_samples={n_draws} must be <= n_samples={n_rows} to be able to sample without "
+            "replacement. Use a smaller number, a share, or bootstrap=True."
+        )
+    if params["oob_score"] and not repeats and n_draws == n_rows:
+        raise ValueError(
+            "oob_score=True is not allowed with bootstrap=False and all rows in every bag: none is "
+            "out of bag. Use bootstrap=True, or for example max_samples=0.5."
+        )
+    n_drawn_features = _wanted(params["max_features"], n_features)
+    if n_drawn_features > n_features:
+        raise ValueError(
+            f"max_features={n_drawn_features} must be <= n_features={n_features}. Use a smaller "
+            "number, or a share such as 0.5."
+        )
+    return Draws(
+        seed=params["random_state"],
+        n_rows=n_rows,
+        n_features=n_features,
+        n_draws=n_draws,
+        n_drawn_features=n_drawn_features,
+        repeats_rows=repeats,
+        repeats_features=params["bootstrap_features"],
+        weight=chances,
+    )
+
+
+def _wanted(given: int | float, total: float) -> int:
     """Return how many to draw, by a number of them or a share of the total; at least 1.
 
     Examples
     --------
-    >>> n_wanted(0.29, 100), n_wanted(7, 100), n_wanted(0.001, 100)
+    >>> _wanted(0.29, 100), _wanted(7, 100), _wanted(0.001, 100)
     (29, 7, 1)
     """
     if isinstance(given, int):

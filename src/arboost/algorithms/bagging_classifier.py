@@ -23,6 +23,8 @@ from arboost.targets import codes_of, encode_labels, target
 
 __all__ = ["BaggingClassifier"]
 
+_TWO_CLASSES = 2
+
 
 def _can_decide(bagging: Bagging) -> bool:
     """Whether members have a decision function; an AttributeError says that they do not."""
@@ -128,7 +130,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         More arguments are passed on to the members, here and in all methods below.
         """
         shares = self._shares(X, "predict", params)
-        return self.classes_.take(shares.argmax(axis=1))
+        labels: NDArray[Any] = self.classes_.take(shares.argmax(axis=1))
+        return labels
 
     def predict_proba(self, X: object, **params: Any) -> Floats:
         """Return each class's share of the vote, shape (n_rows, n_classes)."""
@@ -141,9 +144,12 @@ class BaggingClassifier(ClassifierMixin, Bagging):
             logarithms: Floats = np.log(shares)
         return logarithms
 
-    @available_if(_can_decide)
+    @available_if(_can_decide)  # type: ignore[untyped-decorator]
     def decision_function(self, X: object, **params: Any) -> Floats:
-        """Return the mean of the members' decision functions, of their shape."""
+        """Return the mean of the members' decision functions, of their shape.
+
+        A class that a member has not seen gets the smallest of what it says of the others.
+        """
         check_is_fitted(self)
         given = self._routed("decision_function", params)
         return self._mean(X, partial(_decision, self.classes_, given))
@@ -192,11 +198,22 @@ def _vote(labels: NDArray[Any], params: dict[str, Any], member: Any, X: Any) -> 
 
 
 def _decision(labels: NDArray[Any], params: dict[str, Any], member: Any, X: Any) -> Floats:
-    known = getattr(member, "classes_", labels)
-    if len(known) != len(labels):
+    """Return the decision function of a member, over all classes."""
+    known = np.asarray(getattr(member, "classes_", labels))
+    if len(known) == 1 < len(labels):  # there was nothing to decide
+        n_rows = X.shape[0]
+        return np.zeros(n_rows if len(labels) == _TWO_CLASSES else (n_rows, len(labels)))
+    values = np.asarray(member.decision_function(X, **params), np.float64)
+    if len(known) == len(labels):
+        return values
+    if len(known) == _TWO_CLASSES:
+        values = np.column_stack([-values, values])
+    if values.shape != (len(values), len(known)):
         raise ValueError(
             f"a member ({member_name(member)}) has seen {len(known)} of the {len(labels)} classes, "
-            "and a decision function says nothing of the others. Use predict_proba, or more rows "
-            "for each member."
+            f"and its decision function of shape {values.shape} has no column for each. Use "
+            "predict_proba, or more rows for each member."
         )
-    return np.asarray(member.decision_function(X, **params), np.float64)
+    decision = np.repeat(values.min(axis=1, keepdims=True), len(labels), axis=1)
+    decision[:, np.searchsorted(labels, known)] = values
+    return decision

@@ -15,9 +15,16 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.backend import threads
-from arboost.bags import MemberFits, in_order, is_engine, of_rows, shared_dataset
+from arboost.bags import (
+    MemberFits,
+    in_order,
+    is_engine,
+    of_rows,
+    one_blas_thread,
+    shared_dataset,
+)
 from arboost.binning import Dataset
-from arboost.draws import Draws, n_wanted
+from arboost.draws import Draws, make_draws
 from arboost.errors import DataWarning
 from arboost.losses.base import Floats
 from arboost.member_tables import MemberTable, member_table, take_columns, take_rows
@@ -30,8 +37,6 @@ from arboost.targets import weights
 __all__ = ["Bagging"]
 
 Ask = Callable[[Any, Any], Floats]
-
-_FEW_DRAWS = 10  # fewer make members of little use
 
 
 class _Origin(NamedTuple):
@@ -56,6 +61,8 @@ class Bagging(BaseEstimator):
     n_jobs: int | None
     estimators_: list[Any]
     estimators_features_: list[NDArray[np.intp]]
+    _origins: list[_Origin]
+    _schema: Schema
 
     def fit(
         self, X: object, y: object = None, sample_weight: object = None, **fit_params: Any
@@ -93,11 +100,13 @@ class Bagging(BaseEstimator):
         target, facts = self._target(y, table.n_rows, old)
         weight = weights(sample_weight, table.n_rows)
         fits, kept = self._fits(params, table, target, weight, fit_params)
-        members = self._train(fits, range(n_old, params["n_estimators"]), params)
-        origins = [_Origin(fits.draws, i, kept) for i in range(n_old, params["n_estimators"])]
-        self._keep(members, origins, fits, table.schema, facts, old)
-        if params["oob_score"]:
-            self._score_out_of_bag(table, target, weight)
+        numbers = range(n_old, params["n_estimators"])
+        origins = [_Origin(fits.draws, number, kept) for number in numbers]
+        with one_blas_thread():
+            members = self._train(fits, numbers, params)
+            self._keep(members, origins, fits, table.schema, facts, old)
+            if params["oob_score"]:
+                self._score_out_of_bag(table, target, weight)
         return self
 
     @property
@@ -175,7 +184,7 @@ class Bagging(BaseEstimator):
             kept = np.flatnonzero(weight).astype(np.uint32)
             given = {name: of_rows(value, kept, table.n_rows) for name, value in given.items()}
             table, target, weight = table.take(kept), target[kept], weight[kept]
-        draws = _draws(params, table, weight)
+        draws = make_draws(params, table.n_rows, table.schema.n_features, weight)
         passed = None if params["bootstrap"] else weight
         template = self._template()
         dataset = None
@@ -224,13 +233,13 @@ class Bagging(BaseEstimator):
         self._origins = origins
         self._schema = schema
         self.n_features_in_ = schema.n_features
-        vars(self).update(facts)
+        self.__dict__.update(facts)
         if schema.names is not None:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         else:
-            vars(self).pop("feature_names_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
         for name in ("oob_score_", self._OUT_OF_BAG):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
     def _mean(self, X: object, ask: Ask) -> Floats:
         """Return the mean of what members say, added in their order."""
@@ -334,53 +343,3 @@ def _ask_out_of_bag(
     is_out[origin.rows()] = False
     rows = np.flatnonzero(is_out)
     return rows, _ask(ask, member, take_rows(X, rows), features) if len(rows) else 0.0
-
-
-def _draws(params: dict[str, Any], table: MemberTable, weight: Floats | None) -> Draws:
-    """Return how bags are drawn from a table whose rows all have weights above 0."""
-    n_rows, n_features = table.n_rows, table.schema.n_features
-    repeats, given = params["bootstrap"], params["max_samples"]
-    chances = weight if repeats else None
-    if given is None:
-        n_draws = n_rows
-    else:
-        n_draws = n_wanted(given, n_rows if chances is None else float(chances.sum()))
-    if isinstance(given, float) and n_draws < max(_FEW_DRAWS, n_rows ** (1 / 3)):
-        total = (
-            f"the number of samples is {n_rows}"
-            if chances is None
-            else f"the total sum of sample weights is {chances.sum()}"
-        )
-        warnings.warn(
-            f"Using the fractional value max_samples={given} when {total} results in a low number "
-            f"({n_draws}) of bootstrap samples. We recommend passing `max_samples` as an integer "
-            "instead.",
-            DataWarning,
-            stacklevel=4,
-        )
-    if not repeats and n_draws > n_rows:
-        raise ValueError(
-            f"max_samples={n_draws} must be <= n_samples={n_rows} to be able to sample without "
-            "replacement. Use a smaller number, a share, or bootstrap=True."
-        )
-    if params["oob_score"] and not repeats and n_draws == n_rows:
-        raise ValueError(
-            "oob_score=True is not allowed with bootstrap=False and all rows in every bag: none is "
-            "out of bag. Use bootstrap=True, or for example max_samples=0.5."
-        )
-    n_drawn_features = n_wanted(params["max_features"], n_features)
-    if n_drawn_features > n_features:
-        raise ValueError(
-            f"max_features={n_drawn_features} must be <= n_features={n_features}. Use a smaller "
-            "number, or a share such as 0.5."
-        )
-    return Draws(
-        seed=params["random_state"],
-        n_rows=n_rows,
-        n_features=n_features,
-        n_draws=n_draws,
-        n_drawn_features=n_drawn_features,
-        repeats_rows=repeats,
-        repeats_features=params["bootstrap_features"],
-        weight=chances,
-    )

@@ -134,9 +134,9 @@ class BaggingRegressor(RegressorMixin, Bagging):
     def _target(
         self, y: object, n_rows: int, old: Self | None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
-        is_table = not is_sparse(y) and np.ndim(y) == _TABLE_DIMENSIONS
-        if is_table and np.shape(y)[1] > 1:
-            columns = [numbers_of(target(column, n_rows)) for column in np.asarray(y).T]
+        given = np.asarray(None if is_sparse(y) else y)  # what is sparse is refused below
+        if given.ndim == _TABLE_DIMENSIONS and given.shape[1] > 1:
+            columns = [numbers_of(target(column, n_rows)) for column in given.T]
             values = np.column_stack(columns)
         else:
             values = numbers_of(target(y, n_rows))
