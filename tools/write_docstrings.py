@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import re
 import sys
 import textwrap
@@ -33,8 +34,10 @@ WIDTH = 100
 SECTION = re.compile(r"(    Parameters\n    -{10}\n)(.*?)(    Attributes\n    -{10}\n)", re.DOTALL)
 
 
-def default(param: Param) -> str:
-    """Return the default as source code."""
+def default(param: Param) -> str | None:
+    """Return the default as source code, None where there is none."""
+    if param.default is inspect.Parameter.empty:
+        return None
     if param.default != param.default:
         return 'float("nan")'
     return f'"{param.default}"' if isinstance(param.default, str) else repr(param.default)
@@ -43,12 +46,18 @@ def default(param: Param) -> str:
 def described(param: Param) -> str:
     """Return one parameter as a NumPy docstring has it."""
     text = textwrap.fill(param.text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
-    return f"    {param.name} : {param.type_name}, default={default(param)}\n{text}\n"
+    usual = default(param)
+    tail = "" if usual is None else f", default={usual}"
+    return f"    {param.name} : {param.type_name}{tail}\n{text}\n"
 
 
 def signature(listed: list[Param], n_positional: int) -> str:
     """Return the head of ``__init__``; the first parameters may be given by position."""
-    lines = [f"        {param.name}: {param.annotation} = {default(param)}," for param in listed]
+    lines = []
+    for param in listed:
+        usual = default(param)
+        tail = "" if usual is None else f" = {usual}"
+        lines.append(f"        {param.name}: {param.annotation}{tail},")
     lines.insert(n_positional, "        *,")
     head = ["    def __init__(", "        self,"]
     return "".join(f"{line}\n" for line in (*head, *lines, "    ) -> None:"))
@@ -60,7 +69,7 @@ def table_of(node: ast.ClassDef) -> Mapping[str, Param] | None:
         target = item.target if isinstance(item, ast.AnnAssign) else None
         if isinstance(item, ast.Assign):
             target = item.targets[0]
-        if isinstance(target, ast.Name) and target.id == "_TABLE":
+        if isinstance(target, ast.Name) and target.id == "_TABLE" and item.value is not None:
             name = ast.unparse(item.value)
             return next(getattr(home, name) for home in TABLES if hasattr(home, name))
     return None

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from arboost.algorithms.gradient_boosting_regressor import GradientBoostingRegressor
     from arboost.algorithms.random_forest_classifier import RandomForestClassifier
     from arboost.algorithms.random_forest_regressor import RandomForestRegressor
+    from arboost.algorithms.stacking_classifier import StackingClassifier
+    from arboost.algorithms.stacking_regressor import StackingRegressor
+    from arboost.algorithms.voting_classifier import VotingClassifier
+    from arboost.algorithms.voting_regressor import VotingRegressor
     from arboost.binning import Dataset
     from arboost.checkpoint import Checkpoint
     from arboost.errors import DataWarning, DeviceError, ModelFileError, SchemaError
@@ -58,6 +62,10 @@ __all__ = [
     "RandomForestRegressor",
     "Round",
     "SchemaError",
+    "StackingClassifier",
+    "StackingRegressor",
+    "VotingClassifier",
+    "VotingRegressor",
     "__version__",
     "cv",
     "load",
@@ -89,6 +97,10 @@ _HOMES = {
     "RandomForestRegressor": "arboost.algorithms.random_forest_regressor",
     "Round": "arboost.monitor",
     "SchemaError": "arboost.errors",
+    "StackingClassifier": "arboost.algorithms.stacking_classifier",
+    "VotingClassifier": "arboost.algorithms.voting_classifier",
+    "StackingRegressor": "arboost.algorithms.stacking_regressor",
+    "VotingRegressor": "arboost.algorithms.voting_regressor",
     "cv": "arboost.algorithms.cross_validation",
     "load": "arboost.serve",
 }

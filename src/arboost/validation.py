@@ -95,6 +95,7 @@ def folds(
     seed: int = 0,
     stratify: bool = False,
     groups: object = None,
+    name: str = "folds",
 ) -> list[Split]:
     """Return pairs of rows to train on and rows to validate on.
 
@@ -110,10 +111,12 @@ def folds(
         Spread every class evenly over the folds.
     groups : array of shape (n_rows,), optional
         Group of each row, never divided; for a number of folds, or a splitter that reads groups.
+    name : str
+        What messages call `how`.
     """
     n_rows = len(y)
     if isinstance(how, numbers.Integral) and not isinstance(how, bool):
-        return _numbered_folds(y, int(how), seed, stratify=stratify, groups=groups)
+        return _numbered_folds(y, int(how), seed, stratify=stratify, groups=groups, name=name)
     is_text = isinstance(how, str | bytes)  # which has a method split of its own
     if hasattr(how, "split") and not is_text:
         # Splitters look at the length of X only; one column is enough.
@@ -121,19 +124,19 @@ def folds(
     elif isinstance(how, Iterable) and not is_text:
         if groups is not None:
             raise ValueError(
-                "groups are given, but folds lists its rows already. Leave out groups, or pass a "
+                f"groups are given, but {name} lists its rows already. Leave out groups, or pass a "
                 "number of folds."
             )
         pairs = how
     else:
         raise TypeError(
-            f"folds={how!r} ({type(how).__name__}) is not allowed: it must be a number of at least "
-            "2, a scikit-learn splitter, or a list of pairs (rows to train on, rows to validate "
-            "on). Use folds=5."
+            f"{name}={how!r} ({type(how).__name__}) is not allowed: it must be a number of at "
+            "least 2, a scikit-learn splitter, or a list of pairs (rows to train on, rows to "
+            f"validate on). Use {name}=5."
         )
-    found = [_checked_pair(pair, number, n_rows) for number, pair in enumerate(pairs)]
+    found = [_checked_pair(pair, f"{name}[{number}]", n_rows) for number, pair in enumerate(pairs)]
     if not found:
-        raise ValueError("folds holds no fold. Pass at least one pair of row numbers.")
+        raise ValueError(f"{name} holds no fold. Pass at least one pair of row numbers.")
     return found
 
 
@@ -237,16 +240,16 @@ def _choose_groups(index: NDArray[np.intp], wanted: int, seed: int) -> NDArray[n
 
 
 def _numbered_folds(
-    y: NDArray[Any], n_folds: int, seed: int, *, stratify: bool, groups: object
+    y: NDArray[Any], n_folds: int, seed: int, *, stratify: bool, groups: object, name: str
 ) -> list[Split]:
     n_rows = len(y)
     if not _FEWEST <= n_folds <= n_rows:
         raise ValueError(
-            f"folds={n_folds} is not allowed: with {n_rows} rows it must be from {_FEWEST} to "
-            f"{n_rows}. Use folds=5."
+            f"{name}={n_folds} is not allowed: with {n_rows} rows it must be from {_FEWEST} to "
+            f"{n_rows}. Use {name}=5."
         )
     if groups is not None:
-        fold = _fold_of_group(_group_index(groups, n_rows), n_folds, seed)
+        fold = _fold_of_group(_group_index(groups, n_rows), n_folds, seed, name)
     else:
         order = _hash_order(n_rows, seed, _FOLDS)
         if stratify:
@@ -257,13 +260,13 @@ def _numbered_folds(
     return [(_rows(fold != k), _rows(fold == k)) for k in range(n_folds)]
 
 
-def _fold_of_group(index: NDArray[np.intp], n_folds: int, seed: int) -> NDArray[np.intp]:
+def _fold_of_group(index: NDArray[np.intp], n_folds: int, seed: int, name: str) -> NDArray[np.intp]:
     """Put groups, the largest first, into the fold that has the fewest rows."""
     sizes = np.bincount(index)
     if len(sizes) < n_folds:
         raise ValueError(
-            f"folds={n_folds} is not allowed: groups stay whole, and there are {len(sizes)}. Use "
-            f"folds={len(sizes)} or fewer."
+            f"{name}={n_folds} is not allowed: groups stay whole, and there are {len(sizes)}. Use "
+            f"{name}={len(sizes)} or fewer."
         )
     order = _hash_order(len(sizes), seed, _FOLDS)
     order = order[np.argsort(-sizes[order], kind="stable")]
@@ -275,17 +278,17 @@ def _fold_of_group(index: NDArray[np.intp], n_folds: int, seed: int) -> NDArray[
     return fold[index]
 
 
-def _checked_pair(pair: Any, number: int, n_rows: int) -> Split:
+def _checked_pair(pair: Any, name: str, n_rows: int) -> Split:
     if not isinstance(pair, list | tuple) or len(pair) != 2:  # noqa: PLR2004
         raise TypeError(
-            f"folds[{number}] is {type(pair).__name__}, but it must be a pair (rows to train on, "
+            f"{name} is {type(pair).__name__}, but it must be a pair (rows to train on, "
             "rows to validate on)."
         )
-    chosen = [_mask(rows, f"folds[{number}][{side}]", n_rows) for side, rows in enumerate(pair)]
+    chosen = [_mask(rows, f"{name}[{side}]", n_rows) for side, rows in enumerate(pair)]
     both = np.flatnonzero(chosen[0] & chosen[1])
     if len(both):
         raise ValueError(
-            f"folds[{number}] has rows on both sides: {listing(both.tolist())}. A row that is "
+            f"{name} has rows on both sides: {listing(both.tolist())}. A row that is "
             "trained on cannot validate: take it out of one."
         )
     return _rows(chosen[0]), _rows(chosen[1])

@@ -1,0 +1,73 @@
+"""What both kinds of voting share: members that are fitted on all rows, and what each counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from arboost.algorithms.named_members import NamedMembers
+from arboost.member_jobs import Job, Learning, run
+from arboost.schema import Schema
+
+__all__ = ["Voting"]
+
+
+class Voting(NamedMembers):
+    """Members that are asked side by side."""
+
+    weights: Any
+
+    def _params(self) -> dict[str, Any]:
+        params = super()._params()
+        given, pairs = params["weights"], params["estimators"]
+        if given is None:
+            return params
+        if len(given) != len(pairs):
+            raise ValueError(
+                f"Number of `estimators` and weights must be equal; got {len(given)} weights, "
+                f"{len(pairs)} estimators. Pass a weight for each, dropped ones too."
+            )
+        if not self._shares(params).sum() > 0.0:
+            raise ValueError(
+                f"weights={self.weights!r} are not allowed: those of the members that are not "
+                "dropped are all 0. Give at least one of them a weight above 0."
+            )
+        return params
+
+    def _shares(self, params: Mapping[str, Any] | None = None) -> NDArray[np.float64]:
+        """Return what each member counts that is not dropped."""
+        pairs = self._pairs() if params is None else params["estimators"]
+        weights = np.ones(len(pairs)) if self.weights is None else np.asarray(self.weights, float)
+        active = self._active({"estimators": pairs})
+        names = {name for name, _ in active}
+        return weights[[name in names for name, _ in pairs]]
+
+    def _mean(self, of_members: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return the mean of what the members say, by their weights."""
+        shares = self._shares()
+        total = np.zeros_like(of_members[0])
+        for share, given in zip(shares, of_members, strict=True):
+            total += share * given
+        mean: NDArray[np.float64] = total / shares.sum()
+        return mean
+
+    def _fit(
+        self,
+        params: dict[str, Any],
+        data: Learning,
+        schema: Schema | None,
+        sample_weight: object,
+        fit_params: Mapping[str, Any],
+    ) -> None:
+        """Fit all members; nothing before the end changes this estimator."""
+        members = self._active(params)
+        arguments = self._arguments(members, sample_weight, fit_params, len(data.y))
+        jobs = [Job(name, clone(member), arguments[name]) for name, member in members]
+        fitted = run(
+            jobs, data, n_jobs=params["n_jobs"], label="voting", visible=params["verbose"] > 0
+        )
+        self._keep_members(params, fitted, schema)

@@ -1,0 +1,262 @@
+"""The parameters of stacking and voting; their names, order and defaults are scikit-learn's."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from arboost.param_kinds import Choice, Flag, Integer, Param, by_name, is_number, to_float
+
+__all__ = [
+    "STACKING_CLASSIFIER",
+    "STACKING_REGRESSOR",
+    "VOTING_CLASSIFIER",
+    "VOTING_REGRESSOR",
+]
+
+_PAIR = 2  # name and estimator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Members(Param):
+    """Estimators with their names, or "drop" in place of one; it has no default."""
+
+    default: Any = inspect.Parameter.empty
+    type_name: ClassVar[str] = "list of (str, estimator)"
+    annotation: ClassVar[str] = "list[tuple[str, Any]]"
+    allowed: ClassVar[str] = "a non-empty list of (string, estimator) tuples"
+
+    def check(self, value: object) -> list[tuple[str, Any]]:
+        """Return the pairs; what the estimators can do is for the ensemble to say."""
+        is_list = isinstance(value, list | tuple) and len(value) > 0
+        if not is_list or not all(map(_is_named, value)):  # type: ignore[call-overload]
+            raise ValueError(self.message(value))
+        return [tuple(pair) for pair in value]  # type: ignore[attr-defined]
+
+    def message(self, value: object) -> str:
+        """Say what was given, what is allowed and what to do, in the words of scikit-learn."""
+        return (
+            f"Invalid 'estimators' attribute, 'estimators' should be {self.allowed}, but "
+            f"{super().message(value).partition(' is not allowed')[0]} was given. {self.advice}"
+        )
+
+
+def _is_named(pair: object) -> bool:
+    return isinstance(pair, list | tuple) and len(pair) == _PAIR and isinstance(pair[0], str)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinalEstimator(Param):
+    """What learns from the answers of the members; None for the default."""
+
+    type_name: ClassVar[str] = "estimator or None"
+    annotation: ClassVar[str] = "Any"
+    allowed: ClassVar[str] = "an estimator with the method fit, or None"
+
+    def check(self, value: object) -> Any:
+        """Return the estimator, which nothing here changes."""
+        is_estimator = callable(getattr(value, "fit", None)) and not isinstance(value, type)
+        if value is not None and not is_estimator:
+            raise TypeError(self.message(value))
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folds(Param):
+    """How rows are held out from members, or that members are fitted already."""
+
+    type_name: ClassVar[str] = 'int, scikit-learn splitter, iterable of pairs, "prefit" or None'
+    annotation: ClassVar[str] = "Any"
+    allowed: ClassVar[str] = (
+        "a number of at least 2, a scikit-learn splitter, a list of pairs (rows to train on, rows "
+        'to hold out), "prefit", or None'
+    )
+
+    def check(self, value: object) -> Any:
+        """Return the value, a number as an int."""
+        if value is None or (isinstance(value, str) and value == "prefit"):
+            return value
+        if is_number(value, numbers.Integral):
+            if int(value) < _PAIR:  # type: ignore[call-overload]
+                raise ValueError(self.message(value))
+            return int(value)  # type: ignore[call-overload]
+        if isinstance(value, str):
+            raise ValueError(self.message(value))
+        if not callable(getattr(value, "split", None)) and not isinstance(value, Iterable):
+            raise TypeError(self.message(value))
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class VoteWeights(Param):
+    """A weight for each member; `check` returns them as float64, or None."""
+
+    type_name: ClassVar[str] = "sequence of float or None"
+    annotation: ClassVar[str] = "Sequence[float] | None"
+    allowed: ClassVar[str] = (
+        "a sequence of finite numbers of at least 0, one for each of the estimators, or None"
+    )
+
+    def check(self, value: object) -> Any:
+        """Return the weights; how many there must be is only known with the estimators."""
+        if value is None:
+            return None
+        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            raise TypeError(self.message(value))
+        several = list(value)
+        if not all(is_number(one, numbers.Real) for one in several):
+            raise TypeError(self.message(value))
+        weights = [to_float(one) for one in several]
+        if not all(math.isfinite(one) and one >= 0.0 for one in weights):
+            raise ValueError(self.message(value))
+        return np.array(weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verbosity(Integer):
+    """A whole number of at least 0, or a truth value."""
+
+    low: int = 0
+
+    @property
+    def type_name(self) -> str:
+        """Type as the docstrings show it."""
+        return "bool" if isinstance(self.default, bool) else "int"
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, to follow "must be"."""
+        return f"{super().allowed}, or True or False"
+
+    def check(self, value: object) -> int:
+        """Return the number."""
+        if isinstance(value, bool | np.bool_):
+            return int(value)
+        number = super().check(value)
+        assert isinstance(number, int)
+        return number
+
+
+def _members(text: str) -> Members:
+    return Members(
+        name="estimators",
+        text=text,
+        advice='Use for example [("trees", GradientBoostingRegressor()), ("line", Ridge())].',
+    )
+
+
+def _final(kind: str, usual: str) -> FinalEstimator:
+    return FinalEstimator(
+        name="final_estimator",
+        default=None,
+        text=f"The {kind} that learns from what the members say; None is scikit-learn's {usual}.",
+        advice=f"Use final_estimator=None for {usual}.",
+    )
+
+
+def _verbose(*, default: bool | int) -> Verbosity:
+    return Verbosity(
+        name="verbose",
+        default=default,
+        text="Above 0, fits of more than about a second draw a progress bar in terminals and "
+        "notebooks.",
+        advice="Use verbose=0 for silence.",
+    )
+
+
+_COMMON = by_name(
+    Integer(
+        name="n_jobs",
+        default=None,
+        low=1,
+        high=1024,
+        also=(-1,),
+        optional=True,
+        text="Number of members that are fitted at a time; -1 for as many as there are CPUs, None "
+        "for one after the other, with the threads that each takes by itself (or as a joblib "
+        "context says). The result does not depend on it.",
+        advice="Use n_jobs=-1 for all CPUs.",
+    ),
+)
+
+_STACKING = _COMMON | by_name(
+    Folds(
+        name="cv",
+        default=None,
+        text="How rows are held out, so that the final estimator sees what members say of rows "
+        "that they have not seen: a number of folds, of equal shares of the classes for "
+        "classifiers, and of whole groups where fit gets groups; a splitter; or pairs (rows to "
+        "train on, rows to hold out). Rows that are never held out, as the first ones of "
+        'TimeSeriesSplit, do not train the final estimator. None is 5. "prefit" takes the members '
+        "as they are.",
+        advice="Use cv=5.",
+    ),
+    Flag(
+        name="passthrough",
+        default=False,
+        text="Whether the final estimator sees the columns of X, too, after those of the members.",
+    ),
+    _verbose(default=0),
+)
+
+STACKING_CLASSIFIER: dict[str, Param] = _STACKING | by_name(
+    _members(
+        "Names and members of the first level: classifiers, or regressors of the number of the "
+        'class. "drop" in place of an estimator leaves it out.'
+    ),
+    _final("classifier", "LogisticRegression"),
+    Choice(
+        name="stack_method",
+        default="auto",
+        options=("auto", "predict_proba", "decision_function", "predict"),
+        text="What members are asked for; auto takes the first of predict_proba, "
+        "decision_function and predict that a member has.",
+    ),
+)
+
+STACKING_REGRESSOR: dict[str, Param] = _STACKING | by_name(
+    _members(
+        'Names and members of the first level, regressors. "drop" in place of an estimator leaves '
+        "it out."
+    ),
+    _final("regressor", "RidgeCV"),
+)
+
+_WEIGHTS = VoteWeights(
+    name="weights",
+    default=None,
+    text="What each member counts, also for those that are dropped; None counts all the same.",
+    advice="Use weights=None to count all members the same.",
+)
+
+VOTING_CLASSIFIER: dict[str, Param] = _COMMON | by_name(
+    _members('Names and classifiers. "drop" in place of an estimator leaves it out.'),
+    Choice(
+        name="voting",
+        default="hard",
+        options=("hard", "soft"),
+        text="Whether the members vote for a class each, the smaller label winning a tie, or "
+        "the mean of their probabilities decides.",
+    ),
+    _WEIGHTS,
+    Flag(
+        name="flatten_transform",
+        default=True,
+        text="Whether transform puts the probabilities of all members side by side, shape "
+        "(n_rows, n_members * n_classes), or one behind the other, shape (n_members, n_rows, "
+        "n_classes); for soft voting.",
+    ),
+    _verbose(default=False),
+)
+
+VOTING_REGRESSOR: dict[str, Param] = _COMMON | by_name(
+    _members('Names and regressors. "drop" in place of an estimator leaves it out.'),
+    _WEIGHTS,
+    _verbose(default=False),
+)

@@ -1,0 +1,35 @@
+"""scikit-learn's own tests of stacking, with our classes in the place of its own.
+
+docs/stacking.md has a table of the tests that differ, each with its reason. Whatever else fails is
+a bug, and so is a row whose test passes.
+"""
+
+import pytest
+
+from swapped import differences, failed, run
+
+SUITE = "sklearn.ensemble.tests.test_stacking"
+CLASSES = ("StackingClassifier", "StackingRegressor")
+QUICK = "drop or error or prefit or names or randomness or routing or n_features_in"
+
+
+def expected():
+    return differences("stacking.md", "### scikit-learn's tests of stacking")
+
+
+def test_quick_ones_differ_as_the_table_says(tmp_path):
+    pytest.importorskip(SUITE)
+    passed, fits = run(tmp_path, SUITE, CLASSES, QUICK)
+    assert len(passed) > 30
+    assert fits > 30
+    assert failed(passed) == set(expected())
+
+
+@pytest.mark.slow
+def test_only_what_the_table_names_differs(tmp_path):
+    pytest.importorskip(SUITE)
+    passed, fits = run(tmp_path, SUITE, CLASSES)
+    assert len(passed) > 75
+    assert fits > 75
+    assert failed(passed) == set(expected())
+    assert all(expected().values())

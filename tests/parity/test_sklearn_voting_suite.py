@@ -1,0 +1,33 @@
+"""scikit-learn's own tests of voting, with our classes in the place of its own.
+
+docs/stacking.md has a table of the tests that differ, each with its reason. Whatever else fails is
+a bug, and so is a row whose test passes. The tests that voting and stacking share run here, too.
+"""
+
+import pytest
+
+from swapped import differences, failed, run
+
+SUITE = "sklearn.ensemble.tests.test_voting"
+COMMON = "sklearn.ensemble.tests.test_common"
+VOTING = ("VotingClassifier", "VotingRegressor")
+BOTH = (*VOTING, "StackingClassifier", "StackingRegressor")
+
+
+@pytest.mark.slow
+def test_only_what_the_table_names_differs(tmp_path):
+    pytest.importorskip(SUITE)
+    passed, fits = run(tmp_path, SUITE, VOTING)
+    expected = differences("stacking.md", "### scikit-learn's tests of voting")
+    assert len(passed) > 35
+    assert fits > 40
+    assert failed(passed) == set(expected)
+    assert all(expected.values())
+
+
+def test_nothing_differs_in_the_common_tests(tmp_path):
+    pytest.importorskip(COMMON)
+    passed, fits = run(tmp_path, COMMON, BOTH, "heterogeneous")
+    assert len(passed) > 15
+    assert fits > 15
+    assert not failed(passed)
