@@ -11,12 +11,8 @@ pass over each value once or twice, so that it should grow with rows x features 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -194,19 +190,15 @@ def growth(found: list[dict[str, Any]], name: str, size: str) -> float:
 
 def run(job: Job, title: str) -> dict[str, Any]:
     """One contestant in a fresh process."""
-    command = [sys.executable, str(harness.HERE / "adaboost_once.py"), json.dumps(asdict(job))]
-    env = os.environ | {"OMP_NUM_THREADS": str(job.threads)}
-    start, before = time.perf_counter(), harness.others_seconds()
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    others = (harness.others_seconds() - before) / (time.perf_counter() - start)
-    if done.returncode != 0:
-        raise SystemExit(f"{job.contestant} failed: {done.stderr[-2000:]}")
-    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    figures = harness.run_alone("adaboost_once.py", asdict(job), job.threads)
+    if "error" in figures:
+        raise SystemExit(f"{job.contestant} failed: {figures['error']}")
+    others = figures["other_cores"]
     note = f"  DISTURBED: other work took {others:.2g} cores" if others > harness.BUSY else ""
     milliseconds = figures["round_seconds"] * 1e3
     what = f"{title}, {job.contestant}, {job.rounds} rounds"
     print(f"  {what}: {milliseconds:.4g} ms a round{note}", file=sys.stderr, flush=True)
-    return figures | {"other_cores": round(others, 2)}
+    return figures
 
 
 if __name__ == "__main__":

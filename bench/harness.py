@@ -23,6 +23,7 @@ HERE = Path(__file__).resolve().parent
 # A candidate (variant, thread count) this much slower than the fastest of its
 # contestant in the first repeat is not run again.
 KEEP_WITHIN = 1.10
+OTHERS = (("ydf",),)  # distributions of contestants that only one question asks for
 BUSY = 0.2  # cores used by other work above which a warning is printed
 
 
@@ -47,9 +48,17 @@ def run(job: Job) -> dict[str, Any]:
     OpenMP's spinning barriers make the peers up to ten times slower then, so a
     comparison is worth nothing unless this is near zero.
     """
+    return run_alone("fit_once.py", asdict(job), job.threads)
+
+
+def run_alone(script: str, job: dict[str, Any], threads: int) -> dict[str, Any]:
+    """Run a script of this folder in a fresh process, with the job as its JSON argument.
+
+    Returns the figures that it prints on its last line, with `other_cores`; or {"error": reason}.
+    """
     # scikit-learn takes its threads from the environment only.
-    env = os.environ | {"OMP_NUM_THREADS": str(job.threads)}
-    command = [sys.executable, str(HERE / "fit_once.py"), json.dumps(asdict(job))]
+    env = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    command = [sys.executable, str(HERE / script), json.dumps(job)]
     start, before = time.perf_counter(), others_seconds()
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     others = (others_seconds() - before) / (time.perf_counter() - start)
@@ -247,8 +256,8 @@ def cores() -> int:
 def versions() -> dict[str, str]:
     """Versions of Python, NumPy and every contestant that is installed."""
     found = {"python": platform.python_version(), "numpy": metadata.version("numpy")}
-    for peer in PEERS.values():
-        for name in peer.distributions:
+    for names in [*(peer.distributions for peer in PEERS.values()), *OTHERS]:
+        for name in names:
             try:
                 found[name] = metadata.version(name)
                 break

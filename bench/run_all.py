@@ -25,6 +25,8 @@ FULL: dict[str, list[str]] = {
     "bench_custom_loss.py": [],
     "bench_cv.py": [],
     "bench_adaboost.py": [],
+    "bench_forest.py": [],
+    "bench_bagging.py": [],
     "bench_import.py": ["--build"],
     "bench_binning.py": [],
     "bench_kernels.py": [],
@@ -41,6 +43,11 @@ QUICK: dict[str, list[str]] = {
     "bench_custom_loss.py": TINY,
     "bench_cv.py": TINY,
     "bench_adaboost.py": ["--rows", "4000", "--rounds", "10", "--few", "2", "--repeats", "1"],
+    "bench_forest.py": ["--rows", "2000", "--trees", "20", "--few", "4", "--repeats", "1"],
+    "bench_bagging.py": [
+        *("--rows", "2000", "--bag-rows", "20000", "--boosters", "5", "--rounds", "5"),
+        *("--trees", "5", "--repeats", "1"),
+    ],
     "bench_threads.py": TINY,
     "bench_import.py": ["--repeats", "2"],
 }

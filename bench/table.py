@@ -227,6 +227,56 @@ def _adaboost_bars(figures: dict[str, Any]) -> Iterator[Bar]:
             yield Bar("its prediction", predicts, 5.0, 15.0)
 
 
+def _forest_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    asked = {
+        "classes": ("random forest", 8.0, 20.0),
+        "numbers": ("random forest, regression", 8.0, 20.0),
+        "many_rows": ("random forest, a tenth of the rows", 8.0, 20.0),
+        "extra": ("extra trees", 4.0, 10.0),
+    }
+    saved, predicted = [], []
+    for name, (words, bar, moonshot) in asked.items():
+        fits = figures["contests"].get(name, {}).get("fits", {})
+        ours, theirs = fits.get("arboost"), fits.get("scikit-learn")
+        if ours is None:
+            continue
+        if theirs is not None:
+            faster = theirs["tree_seconds"] / ours["tree_seconds"]
+            yield Bar(f"{words}, faster than scikit-learn", faster, bar, moonshot)
+            saved.append(ours["saved_bytes"] / theirs["saved_bytes"])
+            predicted.append(theirs["predict_seconds"] / ours["predict_seconds"])
+        ydf = [one["tree_seconds"] for peer, one in fits.items() if peer.startswith("ydf")]
+        if ydf:
+            yield Bar(f"{words}, faster than YDF", min(ydf) / ours["tree_seconds"], 4.0, 10.0)
+        if name == "classes" and theirs is not None:
+            behind = theirs["score"] - ours["score"]
+            yield Bar("its AUC, scikit-learn", behind, 0.002, 0.0, "behind", less_is_better=True)
+    if saved:
+        worst = "saved forest over scikit-learn's pickle, worst"
+        yield Bar(worst, max(saved), 0.2, 0.1, less_is_better=True)
+        yield Bar("prediction of forests, worst", min(predicted), 3.0, 10.0)
+    yield from _depth_bars(figures.get("cost_of_depth", {}))
+
+
+def _depth_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    for words, one in figures.items():
+        cost = one["full"]["tree_seconds"] / one["depth_8"]["tree_seconds"]
+        work = f"full depth over depth 8, {words} features, per row and feature"
+        yield Bar(work, cost, 3.0, 2.0, less_is_better=True)
+        by_level = cost * one["depth_8"]["levels"] / one["full"]["levels"]
+        yield Bar("the same per level, too", by_level, 3.0, 1.0, less_is_better=True)
+
+
+def _bagging_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    fits = figures["memory"]["fits"]
+    more = fits["bagged boosters"]["peak_mb"] / fits["one booster"]["peak_mb"]
+    words = f"memory of {figures['memory']['boosters']} bagged boosters over one"
+    yield Bar(words, more, 1.5, 1.1, less_is_better=True)
+    faster = ratio(figures["stacking"]["fits"], "scikit-learn")
+    if faster is not None:
+        yield Bar("stack of five members, faster than scikit-learn", faster, 4.0, 10.0)
+
+
 def _size_bars(figures: dict[str, Any]) -> Iterator[Bar]:
     if "arboost" in figures["import"]:
         seconds = figures["import"]["arboost"]["median"]
@@ -249,6 +299,8 @@ BARS = {
     "sparse": _sparse_bars,
     "real": _real_bars,
     "adaboost": _adaboost_bars,
+    "forest": _forest_bars,
+    "bagging": _bagging_bars,
 }
 
 
