@@ -7,8 +7,14 @@ chance in one of a thousand fails. The seeds are given, so that a test passes al
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+import textwrap
 from functools import cache
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
