@@ -93,6 +93,7 @@ def run(folder):
     (folder / "swapped_forests.py").write_text(textwrap.dedent(SWAP), "utf-8")
     report = folder / "report.xml"
     options = [f"--junit-xml={report}", f"--rootdir={folder}", "-p", "swapped_forests"]
+    options += ["-o", "markers=thread_unsafe"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
     search = os.pathsep.join([str(folder), *filter(None, sys.path)])
     done = subprocess.run(
