@@ -61,10 +61,10 @@ class SingleTree(Averaged):
         >>> tree = DecisionTreeRegressor().fit([[15], [18], [30]], [1.0, 1.0, 7.0])
         >>> print(tree.text(show_missing=False))
         tree 0: 2 leaves, depth 1
-        node                 cover  value
-          0  all rows            3      3
-          1* ├─ x0 <= 24         2      1
-          2* └─ x0 > 24          1      7
+        node              cover  value
+          0  all rows         3      3
+          1* ├─ x0 <= 24      2      1
+          2* └─ x0 > 24       1      7
         """
         return tree_text(
             self._fitted_model(),
