@@ -96,6 +96,24 @@ MODELS = {
         GradientBoostingClassifier(n_estimators=30, learning_rate=1.0, n_iter_no_change=2),
         LABELS,
     ),
+    "forest of numbers": (RandomForestRegressor(n_estimators=5, max_samples=0.2), TARGET),
+    "forest of two classes": (
+        RandomForestClassifier(n_estimators=5, class_weight="balanced_subsample"),
+        LABELS > 0,
+    ),
+    "forest of three classes": (
+        RandomForestClassifier(n_estimators=3, max_leaf_nodes=200),
+        LABELS,
+    ),
+    "extra trees": (ExtraTreesClassifier(n_estimators=3, min_samples_leaf=5), LABELS),
+    "trees of absolute errors": (
+        RandomForestRegressor(
+            n_estimators=3, criterion="absolute_error", max_samples=0.05, min_samples_leaf=5
+        ),
+        TARGET,
+    ),
+    "entropy": (RandomForestClassifier(n_estimators=2, criterion="entropy"), LABELS > 0),
+    "decision tree": (DecisionTreeRegressor(min_samples_leaf=20), TARGET),
     "AdaBoost": (AdaBoostClassifier(n_estimators=6), LABELS > 0),
     "AdaBoost, three classes": (AdaBoostClassifier(n_estimators=4, max_depth=3), LABELS),
     "real AdaBoost": (AdaBoostClassifier(n_estimators=4, algorithm="real", max_depth=2), LABELS),
@@ -117,24 +135,6 @@ MODELS = {
         AdaBoostRegressor(n_estimators=2, loss="square", tree_method="exact"),
         TARGET,
     ),
-    "forest of numbers": (RandomForestRegressor(n_estimators=5, max_samples=0.2), TARGET),
-    "forest of two classes": (
-        RandomForestClassifier(n_estimators=5, class_weight="balanced_subsample"),
-        LABELS > 0,
-    ),
-    "forest of three classes": (
-        RandomForestClassifier(n_estimators=3, max_leaf_nodes=200),
-        LABELS,
-    ),
-    "extra trees": (ExtraTreesClassifier(n_estimators=3, min_samples_leaf=5), LABELS),
-    "trees of absolute errors": (
-        RandomForestRegressor(
-            n_estimators=3, criterion="absolute_error", max_samples=0.05, min_samples_leaf=5
-        ),
-        TARGET,
-    ),
-    "entropy": (RandomForestClassifier(n_estimators=2, criterion="entropy"), LABELS > 0),
-    "decision tree": (DecisionTreeRegressor(min_samples_leaf=20), TARGET),
 }
 
 
