@@ -1,7 +1,7 @@
 #include "predict/coded.h"
 
 #include <algorithm>
-#include <bit>  // bit_width
+#include <bit>  // bit_cast, bit_ceil, bit_width
 #include <cmath>
 #include <unordered_map>
 
@@ -36,11 +36,18 @@ std::uint64_t packed_node(std::uint64_t next, std::uint64_t column, std::uint64_
   return next << 32 | (0xFFFF - number) << 16 | column;
 }
 
+struct HashOfBits {
+  std::size_t operator()(double x) const {
+    const auto bits = std::bit_cast<std::uint64_t>(x + 0.0);  // zeros of both signs are equal
+    return static_cast<std::size_t>((bits * 0x9E3779B97F4A7C15u) >> 24);
+  }
+};
+
 // Distinct thresholds of a feature.
 struct Thresholds {
-  std::unordered_map<double, std::uint32_t> number;  // in the order of their coming
-  std::vector<std::uint16_t> rank;                   // of each, in the order of their values
-  std::size_t column;
+  std::unordered_map<double, std::uint32_t, HashOfBits> number;  // in the order of their coming
+  std::vector<std::uint16_t> rank;  // of each, in the order of their values
+  std::size_t column = 0;
 
   std::vector<double> sort() {
     std::vector<double> sorted(number.size());
@@ -55,11 +62,13 @@ struct Thresholds {
 
 class Coder {
  public:
-  explicit Coder(const Forest& forest) : forest_(forest) {}
+  Coder(const Forest& forest, std::size_t n_columns) : forest_(forest), thresholds_(n_columns) {}
 
   std::optional<CodedForest> code() {
     if (!forest_.level_sets.empty() || !number_thresholds() || !pays()) return std::nullopt;
-    for (auto& [feature, thresholds] : thresholds_of_) {
+    for (std::size_t feature = 0; feature < thresholds_.size(); ++feature) {
+      Thresholds& thresholds = thresholds_[feature];
+      if (thresholds.number.empty()) continue;
       thresholds.column = coded_.columns.size();
       coded_.columns.push_back({feature, {thresholds.sort(), rows_to_expect}});
     }
@@ -74,16 +83,21 @@ class Coder {
   // Tables of lookups are made for so many rows.
   static constexpr std::size_t rows_to_expect = 1 << 16;
 
+  Thresholds& thresholds_of(std::size_t node) {
+    return thresholds_[static_cast<std::size_t>(forest_.feature[node])];
+  }
+
   bool number_thresholds() {
     number_.resize(forest_.left.size());
     for (std::size_t i = 0; i < number_.size(); ++i) {
       if (forest_.left[i] == 0) continue;
-      auto& known = thresholds_of_[static_cast<std::size_t>(forest_.feature[i])].number;
+      auto& known = thresholds_of(i).number;
+      n_used_ += known.empty();
       const auto next = static_cast<std::uint32_t>(known.size());
       number_[i] = known.try_emplace(forest_.threshold[i], next).first->second;
       if (known.size() > most_thresholds || std::isnan(forest_.threshold[i])) return false;
     }
-    return thresholds_of_.size() < most_columns;
+    return n_used_ < most_columns;
   }
 
   // Compares steps that a row takes through all trees with its values.
@@ -94,7 +108,7 @@ class Coder {
       const auto size = static_cast<std::size_t>(forest_.tree_start[t + 1]) - first;
       steps += static_cast<double>(std::bit_width(size));
     }
-    return steps > steps_per_value * static_cast<double>(thresholds_of_.size());
+    return steps > steps_per_value * static_cast<double>(n_used_);
   }
 
   void code_tree(std::size_t t) {
@@ -111,9 +125,9 @@ class Coder {
     coded_.trees.push_back({begin, first, static_cast<std::uint32_t>(forest_.output[t])});
   }
 
-  std::uint64_t code_node(std::size_t node, std::size_t i) const {
+  std::uint64_t code_node(std::size_t node, std::size_t i) {
     if (forest_.left[node] == 0) return packed_node(place_[i], coded_.stride - 1, missing);
-    const auto& thresholds = thresholds_of_.at(static_cast<std::size_t>(forest_.feature[node]));
+    const Thresholds& thresholds = thresholds_of(node);
     const std::uint64_t number =
         2u * thresholds.rank[number_[node]] + (forest_.default_left[node] ? 1u : 0u);
     return packed_node(place_[static_cast<std::size_t>(forest_.left[node])], thresholds.column,
@@ -144,8 +158,9 @@ class Coder {
   }
 
   const Forest& forest_;
-  std::unordered_map<std::size_t, Thresholds> thresholds_of_;  // of features
-  std::vector<std::uint32_t> number_;                          // of each split's threshold
+  std::vector<Thresholds> thresholds_;        // of each feature
+  std::size_t n_used_ = 0;                    // features
+  std::vector<std::uint32_t> number_;         // of each split's threshold
   std::vector<std::uint32_t> place_, below_;  // of the tree's nodes; nodes from each one down
   std::vector<std::uint32_t> open_;           // nodes whose children have no place yet
   CodedForest coded_;
@@ -257,8 +272,8 @@ auto run_for(std::size_t stride) {
 
 }  // namespace
 
-std::optional<CodedForest> code_forest(const Forest& forest) {
-  return Coder(forest).code();
+std::optional<CodedForest> code_forest(const Forest& forest, std::size_t n_columns) {
+  return Coder(forest, n_columns).code();
 }
 
 void traverse_coded(const Columns& table, const CodedForest& coded, const Forest& forest,

@@ -43,7 +43,7 @@ struct CodedForest {
 // Nothing where splits are by sets, thresholds or columns too many for 16 bits, or walks so short
 // that numbering the values of a row would cost more than it saves. The forest must have been
 // checked, as packing it for `traverse` does.
-std::optional<CodedForest> code_forest(const Forest& forest);
+std::optional<CodedForest> code_forest(const Forest& forest, std::size_t n_columns);
 
 // Adds to the scores of all rows what the trees say, in their order.
 void traverse_coded(const Columns& table, const CodedForest& coded, const Forest& forest,

@@ -217,7 +217,7 @@ struct PackedForest::Parts {
 PackedForest::PackedForest(const Forest& forest, std::size_t n_columns, std::size_t n_outputs) {
   const TreeRange all{0, forest.output.size()};
   Parts parts{forest, n_columns, n_outputs, pack_for(forest, all, n_columns, n_outputs), {}};
-  parts.coded = code_forest(forest);
+  parts.coded = code_forest(forest, n_columns);
   if (parts.coded) parts.packed = {};
   parts_ = std::make_unique<const Parts>(std::move(parts));
 }
