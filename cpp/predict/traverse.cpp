@@ -3,6 +3,7 @@
 #include "predict/traverse.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>  // bit_cast
 #include <cmath>
 #include <limits>
@@ -207,33 +208,50 @@ void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::
   traverse_packed(table, packed, forest, n_outputs, team, scores);
 }
 
+// Numbering thresholds takes several times as long as packing: it waits for a table that is worth
+// it. Threads that come at the same time may both do it, so that none waits for another; what the
+// first has made is kept.
 struct PackedForest::Parts {
+  using Coded = std::optional<CodedForest>;
+
+  Parts(const Forest& views, std::size_t columns, std::size_t outputs)
+      : forest(views),
+        n_columns(columns),
+        n_outputs(outputs),
+        packed(pack_for(views, {0, views.output.size()}, columns, outputs)) {}
+  ~Parts() { delete coded.load(); }
+
+  const Coded* code() const {
+    auto made = std::make_unique<const Coded>(code_forest(forest, n_columns));
+    const Coded* kept = nullptr;
+    return coded.compare_exchange_strong(kept, made.get()) ? made.release() : kept;
+  }
+
   Forest forest;
   std::size_t n_columns, n_outputs;
-  Packed packed;  // without nodes where they are coded
-  std::optional<CodedForest> coded;
+  Packed packed;
+  mutable std::atomic<const Coded*> coded{nullptr};
 };
 
-PackedForest::PackedForest(const Forest& forest, std::size_t n_columns, std::size_t n_outputs) {
-  const TreeRange all{0, forest.output.size()};
-  Parts parts{forest, n_columns, n_outputs, pack_for(forest, all, n_columns, n_outputs), {}};
-  parts.coded = code_forest(forest, n_columns);
-  if (parts.coded) parts.packed = {};
-  parts_ = std::make_unique<const Parts>(std::move(parts));
-}
+PackedForest::PackedForest(const Forest& forest, std::size_t n_columns, std::size_t n_outputs)
+    : parts_(std::make_unique<const Parts>(forest, n_columns, n_outputs)) {}
 
 PackedForest::~PackedForest() = default;
 
 std::size_t PackedForest::n_trees() const {
-  return parts_->forest.output.size();
+  return parts_->packed.trees.size();
 }
 
 void PackedForest::traverse(const Columns& table, std::size_t n_outputs, Team& team,
                             double* scores) const {
   require(table.columns.size() == parts_->n_columns && n_outputs == parts_->n_outputs,
           "another number of columns or outputs than the forest was packed for");
-  if (parts_->coded)
-    traverse_coded(table, *parts_->coded, parts_->forest, n_outputs, team, scores);
+  constexpr std::size_t nodes_per_walk = 4;  // up to which numbering pays at the first table
+  const Parts::Coded* coded = parts_->coded.load();
+  if (coded == nullptr && table.n_rows * n_trees() * nodes_per_walk >= parts_->packed.nodes.size())
+    coded = parts_->code();
+  if (coded != nullptr && coded->has_value() && table.n_rows >= lanes)
+    traverse_coded(table, **coded, parts_->forest, n_outputs, team, scores);
   else
     traverse_packed(table, parts_->packed, parts_->forest, n_outputs, team, scores);
 }
