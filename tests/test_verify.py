@@ -318,3 +318,18 @@ def test_median_that_stays_open():
     subject = median_of([RISES, RISES, FALLS], 1)
     with pytest.raises(ValueError, match=r"cannot decide .* 0: .*3 trees, and 1 .*\(number 2 is"):
         subject.verify_monotone({0: 1})
+
+
+def mean_of(trees, n_features, **changes):
+    return model(trees, n_features, combine="mean", **changes)
+
+
+def test_means_are_monotone_where_sums_are():
+    """One falling tree less than the others rise: only the mean of all is monotone."""
+    slight = (0, 0.0, True, 0.5, 0.0)
+    assert mean_of([RISES, slight], 1).verify_monotone({0: 1})[0].holds
+    subject = mean_of([RISES, FALLS, slight], 1)
+    (proof,) = subject.verify_monotone({0: 1})
+    assert not proof.holds
+    assert_right(subject, proof, 0)
+    np.testing.assert_allclose(proof.counter_example.scores, [0.5, 1 / 3])

@@ -71,6 +71,23 @@ void traverse(const Columns& columns, nb::handle forest, const Scores& out, std:
                     out.data());
 }
 
+// A packed forest and the arrays that it views.
+struct KeptForest {
+  KeptForest(nb::handle forest, std::size_t n_columns, std::size_t n_outputs)
+      : arrays(forest), packed(arrays.views(), n_columns, n_outputs) {}
+
+  void traverse(const Columns& columns, const Scores& out, int n_threads) const {
+    if (out.shape(0) != columns.n_rows)
+      throw std::invalid_argument("out has another number of rows than the table");
+    nb::gil_scoped_release release;
+    Team team(threads_for(columns.n_rows * packed.n_trees(), n_threads), python_poll());
+    packed.traverse(columns, out.shape(1), team, out.data());
+  }
+
+  ForestArrays arrays;
+  PackedForest packed;
+};
+
 void traverse_median(const Columns& columns, nb::handle forest, const Vector<double>& weights,
                      const Scores& out, std::size_t tree_end, int n_threads) {
   if (out.shape(0) != columns.n_rows || out.shape(1) != 1)
@@ -173,6 +190,11 @@ void traverse_quantiles(const Columns& columns, nb::handle forest, nb::handle di
 }  // namespace
 
 void bind_predict(nb::module_& m) {
+  nb::class_<KeptForest>(m, "PackedForest", "The trees of a forest, ready to be walked.")
+      .def(nb::init<nb::handle, std::size_t, std::size_t>(), nb::arg("forest"),
+           nb::arg("n_columns"), nb::arg("n_outputs"))
+      .def("traverse", &KeptForest::traverse, nb::arg("columns"), nb::arg("out").noconvert(),
+           nb::arg("n_threads"), "Adds to out[row][output] what all trees say of the row.");
   m.def("traverse", &traverse, nb::arg("columns"), nb::arg("forest"), nb::arg("out").noconvert(),
         nb::arg("tree_begin"), nb::arg("tree_end"), nb::arg("n_threads"),
         "Adds to out[row][output] what the trees of the range say of the row.");

@@ -3,166 +3,54 @@
 #include "predict/traverse.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>  // bit_cast
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <stdexcept>  // invalid_argument
 #include <vector>
 
-#include "grow/rule.h"  // CodeSet
+#include "predict/coded.h"
+#include "predict/pack.h"
 
 namespace arboost {
 namespace {
 
 constexpr std::size_t lanes = 8;  // rows that walk together: their loads overlap
-constexpr std::size_t block_bytes = 32 * 1024;
+// Rows of a block fit the first level of the cache; where trees do not, thousands of rows have to
+// meet a tree to be worth its coming.
+constexpr std::size_t block_bytes = 32 * 1024, large_block_bytes = 4096 * 1024;
+constexpr std::size_t large_forest = 16384;       // nodes
 constexpr std::size_t leaves_bytes = 128 * 1024;  // in all trees, of the rows of a block
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// A node as it is walked. A leaf leads to itself: it looks at a column that the block adds to the
-// table and that is -infinity everywhere, which is never above a threshold. So the leaf's threshold
-// is free to hold its value, and rows that have arrived can go on stepping beside the others.
-struct Node {
-  double threshold;
-  std::uint32_t next;    // left child; the right one follows it
-  std::uint32_t column;  // of the block, and the two flags below
-};
-constexpr std::uint32_t missing_right = 1u << 31;  // missing values go right
-constexpr std::uint32_t by_set = 1u << 30;         // the bits of the threshold are a set's number
-constexpr std::uint32_t column_bits = by_set - 1;
-
-// In the columns that splits by sets look at, what is no level has this code.
-constexpr std::uint32_t missing_code = 255;
-
-struct Tree {
-  std::size_t first;        // in the packed nodes
-  std::size_t first_value;  // in the forest's nodes
-  int depth;
-  std::uint32_t output;
-};
-
-struct Packed {
-  std::vector<Node> nodes;
-  std::vector<Tree> trees;
-  std::vector<CodeSet> sets;  // with a bit for the missing code
-  struct Column {
-    std::size_t feature;
-    bool of_codes;  // for splits by sets
-  };
-  std::vector<Column> columns;  // of a block
-};
 
 void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
 }
 
-class Packer {
- public:
-  Packer(const Forest& forest, std::size_t n_columns, std::size_t n_outputs)
-      : forest_(forest),
-        n_outputs_(n_outputs),
-        n_columns_(n_columns),
-        column_of_(2 * n_columns, unused) {}
-
-  Packed pack(TreeRange range) {
-    const auto first = static_cast<std::size_t>(forest_.tree_start[range.begin]);
-    const auto last = static_cast<std::size_t>(forest_.tree_start[range.end]);
-    require(first <= last && last <= forest_.left.size(), "trees outside the nodes");
-    packed_.nodes.resize(last - first);
-    for (std::size_t t = range.begin; t < range.end; ++t) pack_tree(t, first);
-    // Only now is the number of used columns known, and with it the place of the added one.
-    for (Node& node : packed_.nodes)
-      if (node.column == unused) node.column = static_cast<std::uint32_t>(packed_.columns.size());
-    return std::move(packed_);
-  }
-
- private:
-  static constexpr std::uint32_t unused = column_bits;
-
-  void pack_tree(std::size_t t, std::size_t origin) {
-    const auto first = static_cast<std::size_t>(forest_.tree_start[t]);
-    const auto last = static_cast<std::size_t>(forest_.tree_start[t + 1]);
-    require(origin <= first && first < last && last <= origin + packed_.nodes.size(),
-            "a tree without nodes");
-    const auto output = static_cast<std::uint32_t>(forest_.output[t]);
-    require(output < n_outputs_, "a tree for an unknown output");
-    const std::size_t size = last - first;
-    depth_.assign(size, 0);
-    int depth = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      depth = std::max(depth, depth_[i]);
-      packed_.nodes[first - origin + i] = pack_node(first + i, i, size);
-    }
-    packed_.trees.push_back({first - origin, first, depth, output});
-  }
-
-  Node pack_node(std::size_t node, std::size_t i, std::size_t size) {
-    if (forest_.left[node] == 0) {
-      const double value = forest_.width == 1 ? forest_.value[node] : 0.0;
-      return {value, static_cast<std::uint32_t>(i), unused};
-    }
-    const auto left = static_cast<std::size_t>(forest_.left[node]);
-    require(left > i && left + 1 < size, "a child outside its tree");
-    depth_[left] = depth_[left + 1] = depth_[i] + 1;
-    const bool has_set = forest_.level_set[node] >= 0;
-    const std::uint32_t column =
-        column_of(static_cast<std::size_t>(forest_.feature[node]), has_set);
-    const auto next = static_cast<std::uint32_t>(left);
-    if (has_set) return {std::bit_cast<double>(pack_set(node)), next, column | by_set};
-    const std::uint32_t flag = forest_.default_left[node] ? 0 : missing_right;
-    return {forest_.threshold[node], next, column | flag};
-  }
-
-  std::uint64_t pack_set(std::size_t node) {
-    const auto number = static_cast<std::size_t>(forest_.level_set[node]);
-    require(number < forest_.level_sets.size() / 4, "an unknown set of levels");
-    CodeSet set;
-    for (std::size_t w = 0; w < 4; ++w) set.words[w] = forest_.level_sets[4 * number + w];
-    put(set, missing_code, forest_.default_left[node] != 0);
-    packed_.sets.push_back(set);
-    return packed_.sets.size() - 1;
-  }
-
-  std::uint32_t column_of(std::size_t feature, bool of_codes) {
-    require(feature < n_columns_, "a split on an unknown column");
-    std::uint32_t& column = column_of_[of_codes ? n_columns_ + feature : feature];
-    if (column == unused) {
-      column = static_cast<std::uint32_t>(packed_.columns.size());
-      packed_.columns.push_back({feature, of_codes});
-    }
-    return column;
-  }
-
-  const Forest& forest_;
-  std::size_t n_outputs_, n_columns_;
-  std::vector<std::uint32_t> column_of_;  // block column of each feature's values, then codes
-  std::vector<int> depth_;                // of the tree's nodes
-  Packed packed_;
-};
-
 // Rows as doubles, row by row, with the leaves' column at the end of each.
 class Block {
  public:
-  Block(const Columns& table, const std::vector<Packed::Column>& columns)
+  Block(const Columns& table, const std::vector<Packed::Column>& columns, std::size_t rows)
       : table_(table),
         columns_(columns),
         stride_(columns.size() + 1),
-        values_(capacity(columns.size()) * stride_, -infinity) {}
+        values_(rows * stride_, -infinity) {}
 
-  static std::size_t capacity(std::size_t n_columns) {
-    const std::size_t rows = block_bytes / ((n_columns + 1) * sizeof(double)) / lanes * lanes;
-    return std::clamp(rows, lanes, block_rows);
+  static std::size_t capacity(const Packed& packed) {
+    const bool is_large = packed.nodes.size() > large_forest;
+    const std::size_t row_bytes = (packed.columns.size() + 1) * sizeof(double);
+    const std::size_t rows = (is_large ? large_block_bytes : block_bytes) / row_bytes;
+    return std::max(lanes, std::min(rows, is_large ? rows : block_rows) / lanes * lanes);
   }
   std::size_t stride() const { return stride_; }
   const double* row(std::size_t i) const { return values_.data() + i * stride_; }
 
   // Returns whether a value is missing.
   bool read(std::size_t begin, std::size_t end) {
-    for (std::size_t column = 0; column < columns_.size(); ++column) {
-      double* values = values_.data() + column;
-      read_block(table_.columns[columns_[column].feature], begin, end, values, stride_);
-      if (columns_[column].of_codes) keep_codes(values, end - begin);
-    }
+    for (std::size_t at = begin; at < end; at += block_rows)
+      read_rows(at, std::min(end, at + block_rows), values_.data() + (at - begin) * stride_);
     const std::size_t n = (end - begin) * stride_;
     bool missing = false;
     for (std::size_t i = 0; i < n; ++i) missing |= std::isnan(values_[i]);
@@ -170,6 +58,14 @@ class Block {
   }
 
  private:
+  void read_rows(std::size_t begin, std::size_t end, double* values) {
+    for (const Packed::Column& column : columns_) {
+      read_block(table_.columns[column.feature], begin, end, values, stride_);
+      if (column.of_codes) keep_codes(values, end - begin);
+      ++values;
+    }
+  }
+
   void keep_codes(double* values, std::size_t n) const {
     for (std::size_t i = 0; i < n; ++i) {
       double& value = values[i * stride_];
@@ -281,17 +177,15 @@ std::size_t blocks_per_chunk(const Packed& packed, std::size_t rows) {
   return std::max(lanes, n) / rows + 1;
 }
 
-}  // namespace
-
-void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::size_t n_outputs,
-              Team& team, double* scores) {
-  require(forest.width == 1 || forest.width == n_outputs, "leaves that do not fit the outputs");
-  require(trees.begin <= trees.end && trees.end < forest.tree_start.size(), "trees out of range");
-  const Packed packed = Packer(forest, table.columns.size(), n_outputs).pack(trees);
-  const std::size_t rows = Block::capacity(packed.columns.size());
+void traverse_packed(const Columns& table, const Packed& packed, const Forest& forest,
+                     std::size_t n_outputs, Team& team, double* scores) {
+  // Small tables are shared out as well.
+  const auto members = static_cast<std::size_t>(team.size());
+  const std::size_t share = (table.n_rows / (2 * members) + lanes) / lanes * lanes;
+  const std::size_t rows = std::min(Block::capacity(packed), share);
   const std::size_t grain = blocks_per_chunk(packed, rows) * rows;
   team.for_chunks(0, table.n_rows, grain, [&](std::size_t begin, std::size_t end, int) {
-    Block block(table, packed.columns);
+    Block block(table, packed.columns, std::min(rows, end - begin));
     for (std::size_t at = begin; at < end; at += rows) {
       const AddValues taker{packed, forest.value.data(), forest.width, n_outputs,
                             scores + at * n_outputs};
@@ -300,15 +194,76 @@ void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::
   });
 }
 
+Packed pack_for(const Forest& forest, TreeRange trees, std::size_t n_columns,
+                std::size_t n_outputs) {
+  require(forest.width == 1 || forest.width == n_outputs, "leaves that do not fit the outputs");
+  return pack_trees(forest, trees, n_columns, n_outputs);
+}
+
+}  // namespace
+
+void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::size_t n_outputs,
+              Team& team, double* scores) {
+  const Packed packed = pack_for(forest, trees, table.columns.size(), n_outputs);
+  traverse_packed(table, packed, forest, n_outputs, team, scores);
+}
+
+// Numbering thresholds takes several times as long as packing: it waits for a table that is worth
+// it. Threads that come at the same time may both do it, so that none waits for another; what the
+// first has made is kept.
+struct PackedForest::Parts {
+  using Coded = std::optional<CodedForest>;
+
+  Parts(const Forest& views, std::size_t columns, std::size_t outputs)
+      : forest(views),
+        n_columns(columns),
+        n_outputs(outputs),
+        packed(pack_for(views, {0, views.output.size()}, columns, outputs)) {}
+  ~Parts() { delete coded.load(); }
+
+  const Coded* code() const {
+    auto made = std::make_unique<const Coded>(code_forest(forest, n_columns));
+    const Coded* kept = nullptr;
+    return coded.compare_exchange_strong(kept, made.get()) ? made.release() : kept;
+  }
+
+  Forest forest;
+  std::size_t n_columns, n_outputs;
+  Packed packed;
+  mutable std::atomic<const Coded*> coded{nullptr};
+};
+
+PackedForest::PackedForest(const Forest& forest, std::size_t n_columns, std::size_t n_outputs)
+    : parts_(std::make_unique<const Parts>(forest, n_columns, n_outputs)) {}
+
+PackedForest::~PackedForest() = default;
+
+std::size_t PackedForest::n_trees() const {
+  return parts_->packed.trees.size();
+}
+
+void PackedForest::traverse(const Columns& table, std::size_t n_outputs, Team& team,
+                            double* scores) const {
+  require(table.columns.size() == parts_->n_columns && n_outputs == parts_->n_outputs,
+          "another number of columns or outputs than the forest was packed for");
+  constexpr std::size_t nodes_per_walk = 4;  // up to which numbering pays at the first table
+  const Parts::Coded* coded = parts_->coded.load();
+  if (coded == nullptr && table.n_rows * n_trees() * nodes_per_walk >= parts_->packed.nodes.size())
+    coded = parts_->code();
+  if (coded != nullptr && coded->has_value() && table.n_rows >= lanes)
+    traverse_coded(table, **coded, parts_->forest, n_outputs, team, scores);
+  else
+    traverse_packed(table, parts_->packed, parts_->forest, n_outputs, team, scores);
+}
+
 void traverse_leaves(const Columns& table, const Forest& forest, std::size_t n_trees, Team& team,
                      FunctionRef<void(const LeafBlock&, int member)> consume) {
-  require(n_trees < forest.tree_start.size(), "trees out of range");
-  const Packed packed = Packer(forest, table.columns.size(), 1).pack({0, n_trees});
+  const Packed packed = pack_trees(forest, {0, n_trees}, table.columns.size(), 1);
   const std::size_t fitting = leaves_bytes / (n_trees * sizeof(std::uint32_t) + 1) / lanes * lanes;
-  const std::size_t rows = std::clamp(fitting, lanes, Block::capacity(packed.columns.size()));
+  const std::size_t rows = std::clamp(fitting, lanes, std::max(lanes, Block::capacity(packed)));
   const std::size_t grain = blocks_per_chunk(packed, rows) * rows;
   team.for_chunks(0, table.n_rows, grain, [&](std::size_t begin, std::size_t end, int member) {
-    Block block(table, packed.columns);
+    Block block(table, packed.columns, rows);
     std::vector<std::uint32_t> leaf(n_trees * rows);
     for (std::size_t at = begin; at < end; at += rows) {
       const std::size_t stop = std::min(end, at + rows);

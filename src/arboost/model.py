@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from arboost.answers import CLASS_LINKS, require, validate_answer
+from arboost.backend import core
 from arboost.ingest import Schema
 
 __all__ = [
@@ -299,6 +301,14 @@ class Model:
     def n_rounds(self) -> int:
         """Number of boosting rounds."""
         return self.n_trees // self.trees_per_round
+
+    @cached_property
+    def packed(self) -> core.PackedForest:
+        """The forest as the core walks it; made when it is first asked for."""
+        return core.PackedForest(self.forest, self.schema.n_features, self.n_outputs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.fields()  # without what can be made again
 
     def truncated(self, rounds: int) -> Self:
         """Return the model as it was after some rounds.

@@ -41,7 +41,7 @@ def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.fl
     if model.combine == "median":
         return _median_scores(model, table, model.n_trees, n_threads)
     scores = _start(model, table)
-    _add_trees(model, table, scores, range(model.n_trees), n_threads)
+    model.packed.traverse(columns=table.columns, out=scores, n_threads=n_threads)
     return _mean(model, scores, model.n_rounds) if model.combine == "mean" else scores
 
 

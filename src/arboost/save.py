@@ -19,7 +19,7 @@ from arboost.answers import Labels
 from arboost.compact import from_sections, to_sections
 from arboost.container import Format, errors_named, pack, read_file, unpack, write_file
 from arboost.levels import Levels
-from arboost.model import ALL_DTYPES, FOREST_DTYPES, Forest, Model
+from arboost.model import ALL_DTYPES, FOREST_DTYPES, SET_DTYPES, Forest, Model
 from arboost.schema import Schema
 
 __all__ = ["FORMAT", "from_bytes", "read_model", "to_bytes", "write_model"]
@@ -51,9 +51,10 @@ def to_bytes(model: Model) -> bytes:
         arrays = to_sections(model.forest)
         header["width"] = model.forest.width
     else:
-        names = ALL_DTYPES if model.forest.has_sets else FOREST_DTYPES
-        arrays = {name: getattr(model.forest, name) for name in names}
+        arrays = {name: getattr(model.forest, name) for name in FOREST_DTYPES}
     arrays["base_score"] = model.base_score
+    if model.combine != "mean" and model.forest.has_sets:
+        arrays |= {name: getattr(model.forest, name) for name in SET_DTYPES}
     header["schema"] = _describe_schema(model.schema, arrays)
     header["classes"] = _describe_classes(model.classes, arrays)
     if model.combine != "sum":

@@ -1,0 +1,52 @@
+// A forest whose thresholds are numbered -> scores of a table whose values are.
+//
+// Deep forests do not fit the cache, so rows come in blocks of thousands, and each block meets one
+// tree after the other. What is walked is small:
+//
+//   node   8 bytes: left child, column, number of the threshold and where missing values go
+//   row    2 bytes for each column: how many thresholds of its feature are below the value
+//
+// Cost: about 1 ns a step of a row from node to node, and 5 ns to number a value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "bin/lookup.h"
+#include "parallel.h"
+#include "predict/traverse.h"  // Forest
+#include "table.h"
+
+namespace arboost {
+
+struct CodedForest {
+  struct Tree {
+    std::size_t first;        // in the nodes here
+    std::size_t first_value;  // in the forest's nodes
+    std::uint32_t output;
+  };
+  struct Column {
+    std::size_t feature;
+    Lookup<std::uint16_t> lookup;  // of the sorted thresholds
+  };
+  static constexpr std::uint32_t root = 1;  // so that the children of a node share a line
+
+  std::vector<std::uint64_t> nodes;
+  std::vector<std::uint32_t> origin;  // of each node: which one of the forest's tree it is
+  std::vector<Tree> trees;
+  std::size_t stride;  // numbers of a row
+  std::vector<Column> columns;
+};
+
+// Nothing where splits are by sets, thresholds or columns too many for 16 bits, or walks so short
+// that numbering the values of a row would cost more than it saves. The forest must have been
+// checked, as packing it for `traverse` does.
+std::optional<CodedForest> code_forest(const Forest& forest, std::size_t n_columns);
+
+// Adds to the scores of all rows what the trees say, in their order.
+void traverse_coded(const Columns& table, const CodedForest& coded, const Forest& forest,
+                    std::size_t n_outputs, Team& team, double* scores);
+
+}  // namespace arboost

@@ -1,0 +1,50 @@
+// Trees -> nodes as they are walked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "grow/rule.h"  // CodeSet
+#include "predict/traverse.h"
+
+namespace arboost {
+
+// A node as it is walked. A leaf leads to itself: it looks at a column that the block adds to the
+// table and that is -infinity everywhere, which is never above a threshold. So the leaf's threshold
+// is free to hold its value, and rows that have arrived can go on stepping beside the others.
+struct Node {
+  double threshold;
+  std::uint32_t next;    // left child; the right one follows it
+  std::uint32_t column;  // of the block, and the two flags below
+};
+constexpr std::uint32_t missing_right = 1u << 31;  // missing values go right
+constexpr std::uint32_t by_set = 1u << 30;         // the bits of the threshold are a set's number
+constexpr std::uint32_t column_bits = by_set - 1;
+
+// In the columns that splits by sets look at, what is no level has this code.
+constexpr std::uint32_t missing_code = 255;
+
+struct Tree {
+  std::size_t first;        // in the packed nodes
+  std::size_t first_value;  // in the forest's nodes
+  int depth;
+  std::uint32_t output;
+};
+
+struct Packed {
+  std::vector<Node> nodes;
+  std::vector<Tree> trees;
+  std::vector<CodeSet> sets;  // with a bit for the missing code
+  struct Column {
+    std::size_t feature;
+    bool of_codes;  // for splits by sets
+  };
+  std::vector<Column> columns;  // of a block
+};
+
+// Throws std::invalid_argument where a tree leads outside its nodes, the columns or the outputs.
+Packed pack_trees(const Forest& forest, TreeRange range, std::size_t n_columns,
+                  std::size_t n_outputs);
+
+}  // namespace arboost
