@@ -127,7 +127,8 @@ def _sharing(jobs: Sequence[Job], data: Learning) -> list[Job]:
     for job, key in zip(jobs, keys, strict=True):
         if key is not None and keys.count(key) > 1 and key not in made:
             weight = job.arguments.get("sample_weight")
-            made[key] = shared_dataset(job.member, data.X, data.y, weight, job.member.n_jobs)
+            with _named(job):
+                made[key] = shared_dataset(job.member, data.X, data.y, weight, job.member.n_jobs)
         shared.append(replace(job, dataset=made.get(key)))
     return shared
 
@@ -145,9 +146,15 @@ def _bins_key(job: Job) -> Hashable:
 
 def _done(job: Job, data: Learning) -> Any:
     """Do one job."""
+    with _named(job), _on_threads(job.member, job.n_threads):
+        return _fitted(job, data) if job.split is None else _held_out_answers(job, data)
+
+
+@contextmanager
+def _named(job: Job) -> Iterator[None]:
+    """Let errors say which member raised them."""
     try:
-        with _on_threads(job.member, job.n_threads):
-            return _fitted(job, data) if job.split is None else _held_out_answers(job, data)
+        yield
     except Exception as error:
         where = "" if job.split is None else " on the rows of a fold"
         error.add_note(f"It was raised by the member {job.name!r}{where}.")

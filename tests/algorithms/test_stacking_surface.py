@@ -209,6 +209,10 @@ def test_errors_of_members_name_them():
     with pytest.raises(ValueError, match="alpha") as caught:
         stack.fit(ROWS, ROWS[:, 0])
     assert caught.value.__notes__ == ["It was raised by the member 'bad'."]
+    stack = StackingRegressor([("bad", GradientBoostingRegressor(max_depth=0)), ("fine", Ridge())])
+    with pytest.raises(ValueError, match="max_depth=0") as caught:
+        stack.fit(ROWS, ROWS[:, 0])
+    assert caught.value.__notes__ == ["It was raised by the member 'bad'."]
 
 
 def test_unfitted():
