@@ -13,9 +13,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from arboost import GradientBoostingClassifier, GradientBoostingRegressor
+from arboost import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+)
 
 
 @parametrize_with_checks(
@@ -28,10 +34,40 @@ from arboost import GradientBoostingClassifier, GradientBoostingRegressor
         GradientBoostingClassifier(n_estimators=20),
         GradientBoostingClassifier(n_estimators=20, multi_strategy="multi_output_tree"),
         GradientBoostingClassifier(n_estimators=10, boosting="gradient"),
+        AdaBoostClassifier(n_estimators=10),
+        AdaBoostClassifier(n_estimators=10, algorithm="real", max_depth=2),
+        AdaBoostClassifier(n_estimators=10, algorithm="gentle", learning_rate=0.5),
+        AdaBoostRegressor(n_estimators=10),
+        AdaBoostRegressor(n_estimators=10, loss="square", learning_rate=0.5, tree_method="exact"),
+        AdaBoostRegressor(DecisionTreeRegressor(max_depth=3), n_estimators=5),
     ]
 )
 def test_estimator_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        AdaBoostClassifier(n_estimators=5, resample=True, oob_score=True, max_depth=2),
+        AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=3, resample=True),
+        AdaBoostRegressor(n_estimators=5, loss="exponential", resample=True, oob_score=True),
+        AdaBoostRegressor(DecisionTreeRegressor(max_depth=3), n_estimators=3, resample=True),
+    ],
+    ids=str,
+)
+def test_estimator_checks_of_those_that_draw(estimator):
+    """Weights and repeated rows draw alike in distribution, but not row by row."""
+    results = check_estimator(estimator, on_skip=None, on_fail=None)
+    failed = {result["check_name"] for result in results if result["status"] == "failed"}
+    expected = {
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    }
+    if estimator.estimator is not None and isinstance(estimator, AdaBoostClassifier):
+        # It sets min_weight_fraction_leaf, which is refused beside an estimator.
+        expected.add("check_class_weight_classifiers")
+    assert failed == expected
 
 
 def test_grid_search_over_a_pipeline():

@@ -59,15 +59,14 @@ void require_draws(std::size_t n_draws) {
 }
 
 void draw_by_weight(Sample& self, const Vector<double>& weight, std::uint64_t seed,
-                    std::uint64_t draw, int n_threads, std::optional<std::size_t> n_draws) {
-  const std::size_t n_rows = weight.shape(0);
+                    std::uint64_t draw, int n_threads, std::optional<std::size_t> draws) {
+  const std::size_t n_rows = weight.shape(0), n_draws = draws.value_or(n_rows);
   require_rows(n_rows);
   require_small(n_rows, " rows");
-  const std::size_t wanted = n_draws.value_or(n_rows);
-  require_draws(wanted);
+  require_draws(n_draws);
   nb::gil_scoped_release release;
-  Team team(threads_for(8 * (n_rows + wanted), n_threads), python_poll());
-  bootstrap_by_weight({weight.data(), n_rows}, wanted, {seed, draw}, self, team);
+  Team team(threads_for(8 * (n_rows + n_draws), n_threads), python_poll());
+  bootstrap_by_weight({weight.data(), n_rows}, n_draws, {seed, draw}, self, team);
 }
 
 void draw_with_replacement(Sample& self, std::size_t n_rows, std::size_t n_draws,
@@ -93,11 +92,10 @@ void bind_sample(nb::module_& m) {
       .def("draw_one_side", &draw_one_side, nb::arg("gradients"), nb::arg("top_rate"),
            nb::arg("other_rate"), nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
            "Takes rows of large gradients, and some of the others, which it weighs.")
-      .def(
-          "draw_by_weight", &draw_by_weight, nb::arg("weight"), nb::arg("seed"), nb::arg("draw"),
-          nb::arg("n_threads"), nb::arg("n_draws") = nb::none(),
-          "Draws with replacement, `n_draws` times or as often as there are rows, in proportion to "
-          "their weights; how often a row was drawn is its weight in the sample.")
+      .def("draw_by_weight", &draw_by_weight, nb::arg("weight"), nb::arg("seed"), nb::arg("draw"),
+           nb::arg("n_threads"), nb::arg("n_draws").none() = nb::none(),
+           "Draws with replacement, as often as there are rows where nothing else is said, in "
+           "proportion to their weights; how often a row was drawn is its weight in the sample.")
       .def("draw_with_replacement", &draw_with_replacement, nb::arg("n_rows"), nb::arg("n_draws"),
            nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
            "Draws rows with replacement, each with the same probability; how often a row was "

@@ -47,7 +47,7 @@ struct DrawSeed {
   std::uint64_t seed, draw;
 };
 
-// Draws with replacement in proportion to weights from 0 on: how often a row was drawn is its
+// Draws with replacement, in proportion to weights from 0 on: how often a row was drawn is its
 // weight in the sample, and rows that never were are not in it (Efron 1979, "Bootstrap methods"). A
 // row that has less than 2^-62 of all weight is never drawn. Throws std::invalid_argument for
 // weights that are negative or not finite, or sum up to nothing.

@@ -1,0 +1,46 @@
+"""Memory of bagged boosters: one table of bins for all of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+resource = pytest.importorskip("resource", reason="peak memory is known to POSIX systems only")
+
+PEAK = """
+import resource, sys
+import numpy as np
+from arboost import BaggingRegressor, GradientBoostingRegressor
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(200_000, 28))
+y = X[:, 0] * X[:, 1] + rng.normal(size=len(X))
+booster = GradientBoostingRegressor(n_estimators=5)
+model = BaggingRegressor(booster, n_estimators=50, oob_score=True) if sys.argv[1:] else booster
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+model.fit(X, y)
+print(before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def peaks(*arguments):
+    """Return peaks of the memory of a process before and after it fits."""
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return map(int, done.stdout.split())
+
+
+@pytest.mark.slow
+def test_fifty_boosters_take_little_more_memory_than_one():
+    before, one = peaks()
+    assert one > before  # the peak is that of the fit
+    _, fifty = peaks("bagged")
+    assert fifty <= 1.5 * one
