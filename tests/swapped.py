@@ -78,5 +78,5 @@ def failed(passed):
 def differences(page, heading):
     """Return tests and reasons of the table below a heading, a test in each first column."""
     text = (DOCS / page).read_text("utf-8")
-    section = text.partition(f"\n{heading}\n")[2].partition("\n## ")[0]
+    section = text.partition(f"\n{heading}\n")[2].partition("\n##")[0]
     return dict(re.findall(r"^\| `(test_\w+)` \| (.+?) \|$", section, re.MULTILINE))

@@ -175,6 +175,15 @@ def test_arguments_of_fit_are_passed_on():
     assert len(estimator.evals_result_["validation"]["squared_error"]) == 5
 
 
+def test_training_does_not_go_on_from_bins():
+    X, y = table()
+    old = GradientBoostingRegressor(n_estimators=5).fit(X, y)
+    estimator = GradientBoostingRegressor(n_estimators=5)
+    data = bags.shared_dataset(estimator, X, y)
+    with pytest.raises(ValueError, match="init_model must score the values"):
+        bags.fit_on_rows(estimator, data, np.arange(300, dtype=np.uint32), init_model=old)
+
+
 def test_what_cannot_be_shared():
     X, y = table()
     assert bags.shared_dataset(object(), X, y) is None

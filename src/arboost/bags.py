@@ -128,7 +128,8 @@ def in_order(
     if n_threads == 1:
         yield from (task(*of_one) for of_one in arguments)
         return
-    parallel = Parallel(n_jobs=n_threads, prefer="threads", return_as="generator")
+    # Even where a joblib context asks for processes: the tasks share a table.
+    parallel = Parallel(n_jobs=n_threads, require="sharedmem", return_as="generator")
     configured = _Configured(get_config(), task)
     # Some estimators set the warning filters of the process for a moment. Two threads that do so
     # at the same time may leave the filters of one of them behind; this block puts them back.

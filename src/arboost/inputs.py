@@ -157,10 +157,7 @@ def training_rows(
         Whether y may have several columns.
     """
     reading = Reading() if reading is None else reading
-    if isinstance(X, DatasetRows):
-        reading.check_follows(X.dataset.reading, "the Dataset")
-        return X.read()
-    if not isinstance(X, Dataset):
+    if not isinstance(X, Dataset | DatasetRows):
         if schema is not None:
             _check_schema(reading, schema)
         # Numbers stand for levels in what is predicted; rows to learn from get their own.
@@ -173,6 +170,9 @@ def training_rows(
             "X is a Dataset, which holds bins instead of values, but init_model must score the "
             "values. Pass the table that the Dataset was made from."
         )
+    if isinstance(X, DatasetRows):
+        reading.check_follows(X.dataset.reading, "the Dataset")
+        return X.read()
     reading.check_follows(X.reading, "the Dataset")
     labels = X.y if y is None and X.y is not None else target(y, X.n_rows, several=several)
     weight = X.sample_weight

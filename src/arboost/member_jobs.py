@@ -127,7 +127,8 @@ def _sharing(jobs: Sequence[Job], data: Learning) -> list[Job]:
     for job, key in zip(jobs, keys, strict=True):
         if key is not None and keys.count(key) > 1 and key not in made:
             weight = job.arguments.get("sample_weight")
-            made[key] = shared_dataset(job.member, data.X, data.y, weight, job.member.n_jobs)
+            with _named(job):
+                made[key] = shared_dataset(job.member, data.X, data.y, weight, job.member.n_jobs)
         shared.append(replace(job, dataset=made.get(key)))
     return shared
 
@@ -145,9 +146,15 @@ def _bins_key(job: Job) -> Hashable:
 
 def _done(job: Job, data: Learning) -> Any:
     """Do one job."""
+    with _named(job), _as_part(job.member, job.n_threads):
+        return _fitted(job, data) if job.split is None else _held_out_answers(job, data)
+
+
+@contextmanager
+def _named(job: Job) -> Iterator[None]:
+    """Let errors say which member raised them."""
     try:
-        with _on_threads(job.member, job.n_threads):
-            return _fitted(job, data) if job.split is None else _held_out_answers(job, data)
+        yield
     except Exception as error:
         where = "" if job.split is None else " on the rows of a fold"
         error.add_note(f"It was raised by the member {job.name!r}{where}.")
@@ -180,17 +187,23 @@ def _held_out_answers(job: Job, data: Learning) -> Any:
 
 
 @contextmanager
-def _on_threads(member: Any, n_threads: int | None) -> Iterator[None]:
-    """Let a member of the engine use so many threads for a while, on which no answer depends."""
-    given = member.n_jobs if is_engine(member) else 0
-    if n_threads is None or given not in (None, -1):
+def _as_part(member: Any, n_threads: int | None) -> Iterator[None]:
+    """Let a member of the engine work for a while as one of several.
+
+    It leaves the progress bar to the whole, and takes its share of the threads where it would take
+    all. No answer depends on either.
+    """
+    if not is_engine(member):
         yield
         return
-    member.n_jobs = n_threads
+    given = {"verbose": member.verbose, "n_jobs": member.n_jobs}
+    takes_all = given["n_jobs"] in (None, -1)
+    changed = {"verbose": 0} | ({"n_jobs": n_threads} if takes_all and n_threads else {})
+    member.set_params(**changed)
     try:
         yield
     finally:
-        member.n_jobs = given
+        member.set_params(**given)
 
 
 def check_weights(name: str, estimator: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 
 from arboost.errors import listing
 from arboost.member_answers import member_name
@@ -58,7 +59,8 @@ def answers(
     X : table of shape (n_rows, ...)
     classes : Classes
     by_label : bool
-        Whether the member was fitted on labels instead of the numbers of the classes.
+        Whether the member was fitted on labels instead of the numbers of the classes, as one in a
+        FrozenEstimator always was.
 
     Returns
     -------
@@ -69,6 +71,7 @@ def answers(
     given = getattr(member, method)(X)
     if classes is None:
         return np.asarray(given)
+    by_label = by_label or isinstance(member, FrozenEstimator)
     known = getattr(member, "classes_", None)
     if isinstance(classes, list):
         if not isinstance(given, list):
@@ -95,7 +98,8 @@ def class_votes(member: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
             "return one label for each row."
         )
     known = np.asarray(getattr(member, "classes_", np.arange(len(classes))))
-    if np.isin(known, np.arange(len(classes))).all():
+    by_label = isinstance(member, FrozenEstimator)
+    if not by_label and np.isin(known, np.arange(len(classes))).all():
         return predicted.astype(np.intp)
     return _class_numbers(member, predicted, classes)
 

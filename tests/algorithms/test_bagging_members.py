@@ -27,6 +27,7 @@ from arboost import (
     GradientBoostingRegressor,
     SchemaError,
 )
+from arboost.algorithms import bagging_ensemble
 from arboost.save import to_bytes
 from bagged import DIABETES, IRIS, Unweighted, Witness, numbered
 
@@ -147,6 +148,24 @@ def test_sparse(form, estimator):
     np.testing.assert_allclose(
         model.oob_decision_function_, dense.oob_decision_function_, rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_progress(monkeypatch, verbose, n_jobs):
+    shown = []
+
+    class Recorder(bagging_ensemble.Bar):
+        def __init__(self, total, label, *, visible):
+            shown.append((total, label, visible))
+            super().__init__(total, label, visible=visible)
+
+        def show(self, done, results=None):
+            shown.append(done)
+
+    monkeypatch.setattr(bagging_ensemble, "Bar", Recorder)
+    BaggingClassifier(n_estimators=4, n_jobs=n_jobs, verbose=verbose).fit(*IRIS)
+    assert shown == [(4, "fitting", verbose == 1), 1, 2, 3, 4]
 
 
 def test_random_states_of_members():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -194,11 +195,21 @@ def test_any_n_jobs_gives_the_same_answer(weight):
     assert [member.n_jobs for member in fits[2].estimators_[:2]] == [None, None]
 
 
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_joblib_says_how_many_at_a_time(backend):
+    X, y = load_iris(return_X_y=True)
+    members = [*engine_members()[:2], ("bayes", GaussianNB())]
+    alone = StackingClassifier(members, cv=2).fit(X, y)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        stack = StackingClassifier(members, cv=2).fit(X, y)
+    np.testing.assert_array_equal(stack.predict_proba(X), alone.predict_proba(X))
+
+
 def test_a_member_keeps_its_own_threads():
     X, y = load_diabetes(return_X_y=True)
     members = [("trees", GradientBoostingRegressor(n_estimators=3, n_jobs=1))]
     stack = StackingRegressor(members, n_jobs=2, cv=2).fit(X, y)
-    assert stack.estimators_[0].n_jobs == 1
+    assert stack.estimators_[0].get_params() == members[0][1].get_params()
 
 
 def test_exact_trees_and_categories():

@@ -10,12 +10,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
     ShuffleSplit,
+    TimeSeriesSplit,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
@@ -30,6 +32,7 @@ from arboost import (
     GradientBoostingRegressor,
     StackingClassifier,
     StackingRegressor,
+    VotingClassifier,
 )
 from stacked import (
     GROUPS,
@@ -209,6 +212,10 @@ def test_errors_of_members_name_them():
     with pytest.raises(ValueError, match="alpha") as caught:
         stack.fit(ROWS, ROWS[:, 0])
     assert caught.value.__notes__ == ["It was raised by the member 'bad'."]
+    stack = StackingRegressor([("bad", GradientBoostingRegressor(max_depth=0)), ("fine", Ridge())])
+    with pytest.raises(ValueError, match="max_depth=0") as caught:
+        stack.fit(ROWS, ROWS[:, 0])
+    assert caught.value.__notes__ == ["It was raised by the member 'bad'."]
 
 
 def test_unfitted():
@@ -229,6 +236,32 @@ def test_default_final_estimators():
     )
     final = StackingRegressor([("a", Ridge())]).fit(X, y).final_estimator_
     assert type(final).__name__ == "RidgeCV"
+
+
+def test_a_class_that_the_final_estimator_has_not_seen():
+    """The only rows of a class are never held out."""
+    X, y = load_iris(return_X_y=True)
+    order = np.r_[:50, np.random.default_rng(0).permutation(np.arange(50, 150))]
+    folds = TimeSeriesSplit(2, test_size=50)
+    stack = StackingClassifier([("bayes", GaussianNB())], GaussianNB(), cv=folds)
+    stack.fit(X[order], y[order])
+    assert stack.final_estimator_.classes_.tolist() == [1, 2]
+    given = stack.predict_proba(X)
+    assert given.shape == (150, 3)
+    assert (given[:, 0] == 0.0).all()
+    assert set(stack.predict(X)) == {1, 2}
+
+
+@pytest.mark.parametrize("voting", ["hard", "soft"])
+def test_frozen_members_know_labels_not_numbers(voting):
+    X, y = load_iris(return_X_y=True)
+    y = y + 1
+    frozen = GaussianNB().fit(X[:100], y[:100])  # labels 1 and 2, which are numbers of others
+    members = [("frozen", FrozenEstimator(frozen))]
+    stack = StackingClassifier(members, cv=3).fit(X, y)
+    np.testing.assert_array_equal(stack.transform(X)[:, :2], frozen.predict_proba(X))
+    vote = VotingClassifier(members, voting=voting).fit(X, y)
+    np.testing.assert_array_equal(vote.predict(X), frozen.predict(X))
 
 
 # Weights and repeated rows are to give the same: with equal gains decided alike, and converged.

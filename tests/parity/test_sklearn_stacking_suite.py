@@ -10,7 +10,7 @@ from swapped import differences, failed, run
 
 SUITE = "sklearn.ensemble.tests.test_stacking"
 CLASSES = ("StackingClassifier", "StackingRegressor")
-QUICK = "drop or error or prefit or names or randomness or routing or n_features_in"
+QUICK = "error or prefit or names or randomness or routing or n_features_in"
 
 
 def expected():
@@ -20,8 +20,8 @@ def expected():
 def test_quick_ones_differ_as_the_table_says(tmp_path):
     pytest.importorskip(SUITE)
     passed, fits = run(tmp_path, SUITE, CLASSES, QUICK)
-    assert len(passed) > 30
-    assert fits > 30
+    assert len(passed) > 25
+    assert fits > 20
     assert failed(passed) == set(expected())
 
 

@@ -90,7 +90,7 @@ class Stacking(NamedMembers):
         wanted = params.get("stack_method", "predict")
         advice = 'stack_method="auto"'
         methods = [find_method(name, member, wanted, advice) for name, member in members]
-        if params["cv"] == "prefit":
+        if isinstance(params["cv"], str):  # "prefit"
             first = _of_fitted(members, methods, data, groups)
         else:
             first = self._out_of_fold(params, members, methods, arguments, data, groups)

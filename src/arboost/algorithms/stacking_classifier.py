@@ -16,7 +16,7 @@ from arboost.estimator import store
 from arboost.member_jobs import Learning
 from arboost.param_kinds import Param
 from arboost.param_stacking import STACKING_CLASSIFIER
-from arboost.stack_answers import Classes
+from arboost.stack_answers import Classes, answers
 from arboost.targets import encode_labels, target
 
 __all__ = ["StackingClassifier"]
@@ -151,10 +151,10 @@ class StackingClassifier(ClassifierMixin, Stacking):
         Of several targets: the probability of the larger label of each, shape (n_rows, n_targets).
         """
         first = self._first_level(X)
-        given = self.final_estimator_.predict_proba(first)
+        # The rows that it was fitted on may lack a class: those never held out have it.
+        given = answers(self.final_estimator_, "predict_proba", first, self._classes)
         if not isinstance(given, list):
-            shares: NDArray[np.float64] = given
-            return shares
+            return given
         return np.column_stack([_share_of_larger(one) for one in given])
 
     @available_if(final_has("decision_function"))  # type: ignore[untyped-decorator]
