@@ -97,7 +97,8 @@ def test_classifier(estimator, weighted, settings, theirs_of):
 
 def test_two_classes(theirs_of):
     X, y = load_breast_cancer(return_X_y=True)
-    model = BaggingClassifier(n_estimators=20, max_features=5, oob_score=True).fit(X, y)
+    tree = DecisionTreeClassifier()
+    model = BaggingClassifier(tree, n_estimators=20, max_features=5, oob_score=True).fit(X, y)
     theirs = theirs_of(model, X, y)
     np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(X), atol=1e-12)
     assert model.oob_score_ == theirs.oob_score_
