@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.answers import Labels
+from arboost.compact import from_sections, to_sections
 from arboost.container import Format, errors_named, pack, read_file, unpack, write_file
 from arboost.levels import Levels
-from arboost.model import ALL_DTYPES, FOREST_DTYPES, SET_DTYPES, Forest, Model
+from arboost.model import ALL_DTYPES, FOREST_DTYPES, Forest, Model
 from arboost.schema import Schema
 
 __all__ = ["FORMAT", "from_bytes", "read_model", "to_bytes", "write_model"]
@@ -43,11 +44,16 @@ _MODEL_FIELDS = ("kind", "link", "trees_per_round", "params")
 
 def to_bytes(model: Model) -> bytes:
     """Return the model as the bytes of a model file."""
-    arrays: dict[str, NDArray[Any]] = {name: getattr(model.forest, name) for name in FOREST_DTYPES}
+    header: dict[str, Any] = {name: getattr(model, name) for name in _MODEL_FIELDS}
+    arrays: dict[str, NDArray[Any]]
+    if model.combine == "mean":
+        model.validate()  # what is broken has no compact form
+        arrays = to_sections(model.forest)
+        header["width"] = model.forest.width
+    else:
+        names = ALL_DTYPES if model.forest.has_sets else FOREST_DTYPES
+        arrays = {name: getattr(model.forest, name) for name in names}
     arrays["base_score"] = model.base_score
-    if model.forest.has_sets:
-        arrays |= {name: getattr(model.forest, name) for name in SET_DTYPES}
-    header = {name: getattr(model, name) for name in _MODEL_FIELDS}
     header["schema"] = _describe_schema(model.schema, arrays)
     header["classes"] = _describe_classes(model.classes, arrays)
     if model.combine != "sum":
@@ -108,10 +114,6 @@ def _describe_labels(
 
 
 def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Model:
-    dtypes = ALL_DTYPES if "level_set" in arrays else FOREST_DTYPES
-    for name, dtype in dtypes.items():
-        if arrays[name].dtype != dtype:
-            raise ValueError(f"{name} of type {arrays[name].dtype}")
     values = {name: header[name] for name in _MODEL_FIELDS}
     values["combine"] = header.get("combine", "sum")
     scores = ["base_score", *(["tree_weights"] if "tree_weights" in arrays else [])]
@@ -130,11 +132,23 @@ def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Mod
     values |= {name: arrays[name] for name in scores}
     values["targets"] = _read_targets(header.get("targets", []))
     return Model(
-        forest=Forest(**{name: arrays[name] for name in dtypes}),
+        forest=_read_forest(header, arrays),
         schema=_read_schema(header["schema"], arrays),
         classes=_read_classes(header["classes"], arrays),
         **values,
     )
+
+
+def _read_forest(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Forest:
+    if "width" in header:
+        if type(header["width"]) is not int or header["width"] < 1:
+            raise ValueError(f"leaves of width {header['width']!r}")
+        return from_sections(arrays, header["width"])
+    dtypes = ALL_DTYPES if "level_set" in arrays else FOREST_DTYPES
+    for name, dtype in dtypes.items():
+        if arrays[name].dtype != dtype:
+            raise ValueError(f"{name} of type {arrays[name].dtype}")
+    return Forest(**{name: arrays[name] for name in dtypes})
 
 
 def _describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
