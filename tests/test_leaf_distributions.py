@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -240,3 +241,17 @@ def test_core_refuses_damaged_distributions(rng, name, place, value, message):
     leaves, out = np.zeros((1, 3), np.int64), np.empty((1, 1))
     with pytest.raises(ValueError, match=message):
         _core.leaf_quantiles(LeafDistributions(**arrays), leaves, np.array([0.5]), out, 1)
+
+
+def test_shares_that_do_not_add_up_lead_nowhere(rng):
+    """Answers may be wrong then, but are values of the training rows."""
+    model, table = problem(rng, 30, 3, n_splits=10)
+    known = leaf_distributions(model, table, np.arange(30.0), np.ones(30), n_threads=1)
+    for share in (0, 2**44):
+        damaged = replace(known, upto=np.full_like(known.upto, share))
+        found = table_quantiles(model, table, damaged, [0.0, 0.5, 1.0], n_threads=1)
+        assert np.isin(found, known.values).all()
+    for share in (-1, 2**44 + 1):
+        damaged = replace(known, upto=np.full_like(known.upto, share))
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            table_quantiles(model, table, damaged, 0.5, n_threads=1)

@@ -28,7 +28,7 @@ struct LeafDistributions {
   std::span<const double> values;            // by rank
 };
 
-// Throws std::invalid_argument where an entry leads outside the arrays.
+// Throws std::invalid_argument where an entry leads outside the arrays, or a share is none.
 void validate(const LeafDistributions& distributions);
 
 // out[row][i] = quantile number i; NaN for rows whose leaves are all empty. leaf[row][tree] is a
