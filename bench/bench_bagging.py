@@ -110,7 +110,9 @@ def stacking(args: argparse.Namespace, scratch: Path) -> dict[str, Any]:
 
 def run(job: Job) -> dict[str, Any]:
     """One contestant in a fresh process."""
-    figures = harness.run_alone("bagging_once.py", asdict(job), job.threads)
+    # Its members run side by side in processes, whose OpenMP threads would get in each other's way.
+    of_openmp = 1 if job.contestant == THEIRS else job.threads
+    figures = harness.run_alone("bagging_once.py", asdict(job), of_openmp)
     if "error" in figures:
         raise SystemExit(f"{job.contestant} failed: {figures['error']}")
     others = figures["other_cores"]

@@ -14,8 +14,13 @@ from arboost import (
     AdaBoostClassifier,
     AdaBoostRegressor,
     Dataset,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
     bags,
 )
 from arboost.draws import Draws
@@ -138,6 +143,13 @@ ESTIMATORS = [
     (AdaBoostRegressor(n_estimators=5), None),
     (AdaBoostRegressor(n_estimators=5, resample=True, oob_score=True), None),
     (AdaBoostClassifier(n_estimators=5), 3),
+    (DecisionTreeRegressor(), None),
+    (DecisionTreeRegressor(criterion="absolute_error", tree_method="exact", max_depth=4), None),
+    (DecisionTreeClassifier(ccp_alpha=0.01), 2),
+    (DecisionTreeClassifier(criterion="entropy"), 3),
+    (RandomForestRegressor(n_estimators=3, max_samples=0.5), None),
+    (RandomForestClassifier(n_estimators=30, oob_score=True, class_weight="balanced"), 3),
+    (ExtraTreesClassifier(n_estimators=3), 3),
 ]
 
 

@@ -2,47 +2,14 @@
 
 from __future__ import annotations
 
-import numbers
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from arboost.param_kinds import Flag, Integer, Param, by_name, is_number, to_float
+from arboost.param_counts import CountOrShare
+from arboost.param_kinds import Flag, Integer, Param, by_name
 from arboost.param_structures import Learner
 from arboost.params import PARAMS
 
 __all__ = ["BAGGING"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountOrShare(Param):
-    """A number of things as an integer, or a share of them as a float; None where `optional`."""
-
-    optional: bool = False
-
-    @property
-    def type_name(self) -> str:
-        """Type as the docstrings show it."""
-        return "int or float" + (" or None" if self.optional else "")
-
-    @property
-    def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
-        text = "an integer of at least 1, or a float above 0 and at most 1"
-        return text + (", or None" if self.optional else "")
-
-    def check(self, value: object) -> int | float | None:
-        """Return a count as an int, a share as a float, or None."""
-        if value is None and self.optional:
-            return None
-        if not is_number(value, numbers.Real):
-            raise TypeError(self.message(value))
-        if isinstance(value, numbers.Integral):
-            if int(value) < 1:
-                raise ValueError(self.message(value))
-            return int(value)
-        share = to_float(value)
-        if not 0.0 < share <= 1.0:
-            raise ValueError(self.message(value))
-        return share
 
 
 BAGGING: dict[str, Param] = by_name(
@@ -50,7 +17,7 @@ BAGGING: dict[str, Param] = by_name(
         name="estimator",
         default=None,
         text="What is trained on each bag: any estimator of scikit-learn's kind, which is cloned; "
-        "None is a decision tree.",
+        "None is arboost's decision tree.",
         advice="Use estimator=None for decision trees.",
     ),
     Integer(

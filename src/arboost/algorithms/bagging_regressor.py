@@ -10,11 +10,11 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.bagging_ensemble import Ask, Bagging
+from arboost.algorithms.decision_tree_regressor import DecisionTreeRegressor
 from arboost.estimator import store
 from arboost.losses.base import Floats
 from arboost.member_answers import predicted_numbers
@@ -35,7 +35,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
     ----------
     estimator : estimator or None, default=None
         What is trained on each bag: any estimator of scikit-learn's kind, which is cloned; None is
-        a decision tree.
+        arboost's decision tree.
     n_estimators : int, default=10
         Number of members, each of them an estimator with a bag of its own.
     max_samples : int or float or None, default=None
