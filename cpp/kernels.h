@@ -204,6 +204,25 @@ struct SortedRows {
 // Rows that are scanned at once; SplitScratch must have room for a few entries more.
 constexpr std::size_t sorted_block = 1024;
 
+// The rows of a small node of a table without shared columns, and what each holds.
+struct FewRows {
+  const Codes* codes;
+  const Element* elements;     // [n]
+  const std::int64_t* values;  // [n][channels]
+  std::size_t n;
+  const std::int64_t* totals;  // [channels]
+};
+
+// The best split of a node among several features.
+struct NodeSplit {
+  std::int32_t feature = -1;  // -1: none
+  FeatureSplit split;
+  std::int64_t* left_sums;  // [channels]
+};
+
+// Splits of all features that are scored together; SplitScratch must have room for so many bins.
+constexpr std::size_t few_candidates = 1024;
+
 struct LossArgs;   // loss/losses.h
 struct LossRows;   // loss/losses.h
 struct LossSums;   // loss/losses.h
@@ -236,6 +255,12 @@ struct Kernels {
                                    std::size_t feature, const Element* elements,
                                    const std::int64_t* row_values, std::size_t n,
                                    const std::int64_t* totals, double floor, SplitScratch& scratch);
+
+  // The best split of a small node among several features, with a score above that of `best` so
+  // far. Among equal scores the first feature wins.
+  void (*find_split_few)(const GainParams& params, const FewRows& rows,
+                         const std::uint32_t* features, std::size_t n_features,
+                         SplitScratch& scratch, NodeSplit& best);
 
   // The same for a feature of which `n` codes may occur: scratch has them in order in `bins`, the
   // running sums over them in `prefix`, and the last one's own sums in `missing`.

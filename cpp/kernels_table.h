@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grow/draw.h"
+#include "grow/few.h"
 #include "grow/fold.h"
 #include "grow/histogram.h"
 #include "grow/levels.h"
@@ -29,6 +30,7 @@ const Kernels table = {
     .partition = partition,
     .find_split = find_split,
     .find_split_small = find_split_small,
+    .find_split_few = find_split_few,
     .find_split_listed = find_split_listed,
     .find_candidate = find_candidate,
     .find_set = find_set,

@@ -13,22 +13,46 @@ std::uint64_t place_of(std::uint64_t key, std::uint32_t feature) {
   return mix_bits(mix_bits(key + feature));
 }
 
-// A share of the features, at least one: the first ones in the order of its key.
-void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t seed, Purpose purpose,
-          std::uint64_t tree, std::uint64_t place, std::vector<std::uint32_t>& out) {
+constexpr std::size_t most_kept = 32;  // above, a sort by halves is faster than keeping an order
+
+// The number that as many others are below, when few are: the lowest ones so far are kept in order.
+std::uint64_t nth_of(std::span<const std::uint64_t> numbers, std::size_t nth) {
+  std::uint64_t lowest[most_kept];
+  std::fill_n(lowest, nth + 1, ~std::uint64_t{0});
+  for (const std::uint64_t number : numbers) {
+    if (number >= lowest[nth]) continue;
+    std::size_t at = nth;
+    for (; at > 0 && lowest[at - 1] > number; --at) lowest[at] = lowest[at - 1];
+    lowest[at] = number;
+  }
+  return lowest[nth];
+}
+
+// A share of the features, at least one: the first ones in the order of a key.
+void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t key,
+          std::vector<std::uint32_t>& out, std::vector<std::uint64_t>& ranks) {
   out.assign(from.begin(), from.end());
   if (rate >= 1) return;
   constexpr double slack = 1e-9;  // 0.29 * 100 is meant to be 29
   const auto share = static_cast<std::size_t>(rate * static_cast<double>(from.size()) + slack);
   const std::size_t size = std::clamp<std::size_t>(share, 1, from.size());
-  const std::uint64_t key = counter_hash(seed, purpose, tree, place);
-  const auto rank = [key](std::uint32_t f) { return place_of(key, f); };
   // Hashes of different features differ, so there are as many up to the one in this place.
-  std::vector<std::uint64_t> ranks(from.size());
-  std::transform(from.begin(), from.end(), ranks.begin(), rank);
-  const auto last = ranks.begin() + static_cast<std::ptrdiff_t>(size - 1);
-  std::nth_element(ranks.begin(), last, ranks.end());
-  std::erase_if(out, [&](std::uint32_t f) { return rank(f) > *last; });
+  ranks.resize(2 * from.size());
+  for (std::size_t j = 0; j < from.size(); ++j) ranks[j] = place_of(key, from[j]);
+  std::uint64_t last;
+  if (size <= most_kept) {
+    last = nth_of({ranks.data(), from.size()}, size - 1);
+  } else {
+    std::uint64_t* sorted = std::copy_n(ranks.data(), from.size(), ranks.data() + from.size());
+    std::nth_element(sorted - from.size(), sorted - from.size() + (size - 1), sorted);
+    last = *(sorted - from.size() + (size - 1));
+  }
+  std::size_t kept = 0;
+  for (std::size_t j = 0; j < from.size(); ++j) {
+    out[kept] = from[j];
+    kept += ranks[j] <= last ? 1 : 0;
+  }
+  out.resize(kept);
 }
 
 bool holds(const std::vector<std::uint32_t>& group, std::uint32_t feature) {
@@ -50,7 +74,9 @@ void ColumnSampler::start_tree(std::uint64_t seed, std::uint64_t tree, std::uint
   if (samples_trees()) {
     std::vector<std::uint32_t> all(n_features_);
     std::iota(all.begin(), all.end(), 0u);
-    draw(all, params_.colsample_bytree, seed, Purpose::tree_columns, tree, 0, tree_);
+    std::vector<std::uint64_t> ranks;
+    draw(all, params_.colsample_bytree, counter_hash(seed, Purpose::tree_columns, tree, 0), tree_,
+         ranks);
   }
   in_turn_ = tree_;
   turn(in_turn_);
@@ -67,9 +93,10 @@ std::span<const std::uint32_t> ColumnSampler::of_level(std::int64_t depth) {
   if (params_.colsample_bylevel >= 1) return tree_;
   std::lock_guard lock(mutex_);
   while (static_cast<std::int64_t>(levels_.size()) <= depth) {
+    const std::uint64_t key = counter_hash(seed_, Purpose::level_columns, number_, levels_.size());
+    std::vector<std::uint64_t> ranks;
     levels_.emplace_back();
-    draw(tree_, params_.colsample_bylevel, seed_, Purpose::level_columns, number_,
-         levels_.size() - 1, levels_.back());
+    draw(tree_, params_.colsample_bylevel, key, levels_.back(), ranks);
   }
   return levels_[static_cast<std::size_t>(depth)];  // a deque's elements stay where they are
 }
@@ -89,29 +116,37 @@ std::span<const std::uint32_t> ColumnSampler::of_path(const GrowNode& node,
 std::vector<std::uint32_t> ColumnSampler::rest_of_node(const GrowNode& node) {
   if (params_.colsample_bynode >= 1) return {};
   std::vector<std::uint32_t> allowed, drawn, rest;
+  std::vector<std::uint64_t> ranks;
   const std::span<const std::uint32_t> features = of_path(node, allowed);
   if (features.empty()) return {};
-  draw(features, params_.colsample_bynode, seed_, Purpose::node_columns, number_, node.path, drawn);
+  const std::uint64_t key = counter_hash(seed_, Purpose::node_columns, number_, node.path);
+  draw(features, params_.colsample_bynode, key, drawn, ranks);
   std::set_difference(features.begin(), features.end(), drawn.begin(), drawn.end(),
                       std::back_inserter(rest));
-  const std::uint64_t key = counter_hash(seed_, Purpose::node_columns, number_, node.path);
   std::sort(rest.begin(), rest.end(), [key](std::uint32_t a, std::uint32_t b) {
     return place_of(key, a) < place_of(key, b);
   });
   return rest;
 }
 
-std::span<const std::uint32_t> ColumnSampler::of_node(const GrowNode& node,
-                                                      std::vector<std::uint32_t>& own) {
-  const bool all = params_.colsample_bylevel >= 1 && params_.colsample_bynode >= 1 && !restricts();
-  if (all) return in_turn_;
-  std::vector<std::uint32_t> allowed;
-  const std::span<const std::uint32_t> features = of_path(node, allowed);
-  own.clear();
-  if (features.empty()) return own;
-  draw(features, params_.colsample_bynode, seed_, Purpose::node_columns, number_, node.path, own);
-  turn(own);
-  return own;
+std::span<const std::uint32_t> ColumnSampler::of_node(const GrowNode& node, Room& room) {
+  if (!restricts()) return of_node(node.depth, node.path, room);
+  return draw_for(of_path(node, room.allowed), node.path, room);
+}
+
+std::span<const std::uint32_t> ColumnSampler::of_node(std::int64_t depth, std::uint64_t path,
+                                                      Room& room) {
+  if (params_.colsample_bylevel >= 1 && params_.colsample_bynode >= 1) return in_turn_;
+  return draw_for(of_level(depth), path, room);
+}
+
+std::span<const std::uint32_t> ColumnSampler::draw_for(std::span<const std::uint32_t> from,
+                                                       std::uint64_t path, Room& room) const {
+  if (from.empty()) return {};
+  draw(from, params_.colsample_bynode, counter_hash(seed_, Purpose::node_columns, number_, path),
+       room.features, room.ranks);
+  turn(room.features);
+  return room.features;
 }
 
 void ColumnSampler::open_groups(GrowNode& root) const {

@@ -16,6 +16,8 @@
 namespace arboost {
 namespace {
 
+constexpr std::size_t rows_by_row = 512;
+
 double finite(double x) {
   constexpr double largest = std::numeric_limits<double>::max();
   return std::clamp(x, -largest, largest);
@@ -56,12 +58,12 @@ CodeSet draw_levels(const CodeSet& seen, std::uint64_t key) {
 }
 
 // The codes of rows, and the range of those that are neither missing nor of rows that do not count.
-template <class Code, class Range>
-void gather_codes(const Code* column, const Element* elements, const std::int64_t* values,
+template <class CodeOf, class Range>
+void gather_codes(CodeOf code_of, const Element* elements, const std::int64_t* values,
                   std::size_t n, std::uint32_t n_bins, Element* codes, Range& range) {
   std::uint32_t low = n_bins, high = 0, missing = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t code = column[row_of(elements[i])];
+    const std::uint32_t code = code_of(row_of(elements[i]));
     codes[i] = code;
     const bool counts = values[i] != 0;
     const bool is_value = counts & (code != n_bins);
@@ -103,12 +105,21 @@ Grower::CutRange Grower::cut_range(const GrowNode& node, std::uint32_t feature, 
   if (cuts_rows(node, feature)) {
     scratch.ordered.resize(node.n_rows());
     const std::size_t store = codes_.where[feature].store;
-    const auto gather = [&](const auto* column) {
-      gather_codes(column, rows_.elements(node), own.values.data(), node.n_rows(), n_bins,
+    const auto gather = [&](auto code_of) {
+      gather_codes(code_of, rows_.elements(node), own.values.data(), node.n_rows(), n_bins,
                    scratch.ordered.data(), range);
     };
-    codes_.width == 1 ? gather(codes_.column<std::uint8_t>(store))
-                      : gather(codes_.column<std::uint16_t>(store));
+    // Few rows lie anywhere in the table, but their features side by side.
+    const bool by_row = node.n_rows() <= rows_by_row;
+    const auto gather_as = [&](auto zero) {
+      using Code = decltype(zero);
+      const Code* column = codes_.column<Code>(store);
+      if (by_row)
+        gather([&](RowId row) -> std::uint32_t { return codes_.row<Code>(row)[store]; });
+      else
+        gather([=](RowId row) -> std::uint32_t { return column[row]; });
+    };
+    codes_.width == 1 ? gather_as(std::uint8_t{}) : gather_as(std::uint16_t{});
     return range;
   }
   each_sum(node, feature, own, scratch, [&](std::uint32_t code, const std::int64_t*) {
