@@ -102,7 +102,7 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
   else if (columns_.samples_trees())
     histograms_.use_features(columns_.of_tree());
   start_gain();
-  subtree_rows_ = subtree_rows();
+  subtree_rows_ = subtree_rows(team.size());
   for (auto& scratch : scratch_) scratch->subtrees.clear();
   failed_ = false;
   histograms_.release_all();  // of a tree that was interrupted
