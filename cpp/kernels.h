@@ -167,6 +167,8 @@ struct SplitScratch {
       : stride(max_bins + 32),  // room for the padding of vectorised loops
         prefix(stride * channels),
         rough(stride),
+        rough_sums(stride),
+        hessians(stride),
         scores(stride),
         bins(stride),
         touched(256, 0),
@@ -179,6 +181,8 @@ struct SplitScratch {
   std::size_t stride;                 // from one channel's prefix sums to the next
   Buffer<std::int64_t> prefix;        // [channels][stride]: sums over the codes up to each bin
   Buffer<std::int32_t> rough;         // [stride]: scores after each bin, as the bits of floats
+  Buffer<float> rough_sums;           // [stride]: over the outputs
+  Buffer<std::int64_t> hessians;      // [stride]: of all outputs, on the left
   Buffer<double> scores;              // [stride]: the same scores as doubles
   Buffer<std::uint32_t> bins;         // small nodes: the codes that occur, in order
   std::vector<std::uint8_t> touched;  // small nodes: which codes occur; all zero between calls
@@ -287,6 +291,10 @@ struct Kernels {
   FeatureSplit (*find_split_sorted)(const GainParams& params, const SortedRows& rows,
                                     const std::int64_t* totals, double floor,
                                     SplitScratch& scratch);
+
+  // ranks[j] = a hash of features[j] that depends on nothing but the key.
+  void (*rank_features)(std::uint64_t key, const std::uint32_t* features, std::size_t n,
+                        std::uint64_t* ranks);
 
   // Fixed-point pairs of the tree's rows [begin, end) -> elements with narrow pairs.
   void (*quantise_narrow)(const NarrowArgs& args, std::size_t begin, std::size_t end,

@@ -36,6 +36,7 @@ const Kernels table = {
     .find_set = find_set,
     .find_set_sorted = find_set_sorted,
     .find_split_sorted = find_split_sorted,
+    .rank_features = rank_features,
     .quantise_narrow = quantise_narrow,
     .gradient_norms = gradient_norms,
     .draw = draw,

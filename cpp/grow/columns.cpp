@@ -1,6 +1,7 @@
 #include "grow/columns.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "random.h"
@@ -8,24 +9,41 @@
 namespace arboost {
 namespace {
 
-// Where a feature is in a random order.
-std::uint64_t place_of(std::uint64_t key, std::uint32_t feature) {
-  return mix_bits(mix_bits(key + feature));
-}
+constexpr std::size_t most_kept = 12;  // above, halving is faster than keeping an order
 
-constexpr std::size_t most_kept = 32;  // above, a sort by halves is faster than keeping an order
-
-// The number that as many others are below, when few are: the lowest ones so far are kept in order.
-std::uint64_t nth_of(std::span<const std::uint64_t> numbers, std::size_t nth) {
-  std::uint64_t lowest[most_kept];
-  std::fill_n(lowest, nth + 1, ~std::uint64_t{0});
+// The size-th lowest of random numbers. `room` is for as many.
+//
+// Those that are surely above are left out first, by a limit that about 2 sqrt(size) more numbers
+// than needed are expected below. Few are kept in order, the lowest first, without branches that
+// random numbers would take at random.
+std::uint64_t nth_lowest(std::span<const std::uint64_t> numbers, std::size_t size,
+                         std::uint64_t* room) {
+  const auto wanted = static_cast<double>(size), all = static_cast<double>(numbers.size());
+  const double share = (wanted + 2 * std::sqrt(wanted) + 2) / all;
+  const std::uint64_t limit =
+      share < 1 ? static_cast<std::uint64_t>(share * 0x1p64) : ~std::uint64_t{0};
+  std::size_t n = 0;
   for (const std::uint64_t number : numbers) {
-    if (number >= lowest[nth]) continue;
-    std::size_t at = nth;
-    for (; at > 0 && lowest[at - 1] > number; --at) lowest[at] = lowest[at - 1];
-    lowest[at] = number;
+    room[n] = number;
+    n += number <= limit ? 1 : 0;
   }
-  return lowest[nth];
+  if (n < size)
+    n = static_cast<std::size_t>(std::copy(numbers.begin(), numbers.end(), room) - room);
+  if (size > most_kept) {
+    std::nth_element(room, room + (size - 1), room + n);
+    return room[size - 1];
+  }
+  std::uint64_t lowest[most_kept];
+  std::fill_n(lowest, size, ~std::uint64_t{0});
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint64_t number = room[i];
+    for (std::size_t j = 0; j < size; ++j) {
+      const std::uint64_t other = lowest[j];
+      lowest[j] = std::min(number, other);
+      number = std::max(number, other);
+    }
+  }
+  return lowest[size - 1];
 }
 
 // A share of the features, at least one: the first ones in the order of a key.
@@ -38,15 +56,9 @@ void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t key,
   const std::size_t size = std::clamp<std::size_t>(share, 1, from.size());
   // Hashes of different features differ, so there are as many up to the one in this place.
   ranks.resize(2 * from.size());
-  for (std::size_t j = 0; j < from.size(); ++j) ranks[j] = place_of(key, from[j]);
-  std::uint64_t last;
-  if (size <= most_kept) {
-    last = nth_of({ranks.data(), from.size()}, size - 1);
-  } else {
-    std::uint64_t* sorted = std::copy_n(ranks.data(), from.size(), ranks.data() + from.size());
-    std::nth_element(sorted - from.size(), sorted - from.size() + (size - 1), sorted);
-    last = *(sorted - from.size() + (size - 1));
-  }
+  kernels().rank_features(key, from.data(), from.size(), ranks.data());
+  const std::uint64_t last =
+      nth_lowest({ranks.data(), from.size()}, size, ranks.data() + from.size());
   std::size_t kept = 0;
   for (std::size_t j = 0; j < from.size(); ++j) {
     out[kept] = from[j];
@@ -123,9 +135,10 @@ std::vector<std::uint32_t> ColumnSampler::rest_of_node(const GrowNode& node) {
   draw(features, params_.colsample_bynode, key, drawn, ranks);
   std::set_difference(features.begin(), features.end(), drawn.begin(), drawn.end(),
                       std::back_inserter(rest));
-  std::sort(rest.begin(), rest.end(), [key](std::uint32_t a, std::uint32_t b) {
-    return place_of(key, a) < place_of(key, b);
-  });
+  // In the order that `draw` takes the first ones of.
+  const auto place = [key](std::uint32_t f) { return mix_bits(mix_bits(key + f)); };
+  std::sort(rest.begin(), rest.end(),
+            [place](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
   return rest;
 }
 

@@ -118,5 +118,10 @@ std::size_t draw_top(const TopArgs& args, std::size_t begin, std::size_t end,
   return n;
 }
 
+void rank_features(std::uint64_t key, const std::uint32_t* features, std::size_t n,
+                   std::uint64_t* ranks) {
+  for (std::size_t j = 0; j < n; ++j) ranks[j] = mix_bits(mix_bits(key + features[j]));
+}
+
 }  // namespace
 }  // namespace arboost::ARBOOST_ISA

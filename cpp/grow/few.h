@@ -33,6 +33,7 @@ constexpr std::size_t few_rows = 64;
 struct FewCodes {
   alignas(64) std::uint8_t codes[few_rows];
   alignas(64) std::uint8_t counts[few_rows];
+  std::size_t offsets[few_rows];  // of the rows in the table
 };
 
 // counts[i] = how many of the codes are at most codes[i].
@@ -91,10 +92,8 @@ inline void count_codes(std::size_t n, FewCodes& few) {
 #endif
 
 inline void read_codes(const FewRows& rows, std::size_t feature, FewCodes& few) {
-  const Codes& codes = *rows.codes;
-  const std::uint8_t* by_row = codes.by_row.data() + codes.where[feature].store;
-  const std::size_t stride = codes.row_stride;
-  for (std::size_t i = 0; i < rows.n; ++i) few.codes[i] = by_row[row_of(rows.elements[i]) * stride];
+  const std::uint8_t* by_row = rows.codes->by_row.data() + rows.codes->where[feature].store;
+  for (std::size_t i = 0; i < rows.n; ++i) few.codes[i] = by_row[few.offsets[i]];
 }
 
 // The splits of a feature, among those of others in scratch.prefix.
@@ -125,8 +124,11 @@ inline void add_running_sums(FewSearch& search, const FewCodes& few) {
   const std::size_t n = search.rows.n, stride = search.stride();
   const std::int64_t* ARBOOST_RESTRICT values = search.rows.values;
   std::int64_t* ARBOOST_RESTRICT sums = search.scratch.prefix.data() + search.n;
+  // In whole registers: there is room behind the last one.
+  constexpr std::size_t lanes = 8;
   for (std::size_t c = 0; c < channels; ++c)
-    for (std::size_t i = 0; i < n; ++i) sums[c * stride + i] = 0;
+    for (std::size_t i = 0; i < n; i += lanes)
+      for (std::size_t j = 0; j < lanes; ++j) sums[c * stride + i + j] = 0;
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t c = 0; c < channels; ++c)
       sums[c * stride + few.counts[i] - 1] += values[i * channels + c];
@@ -182,7 +184,19 @@ void add_feature(FewSearch& search, std::uint32_t feature, FewCodes& few) {
     if (n_present == 0) return;
   }
   count_codes(n, few);
-  search.p.channels == 1 ? add_running_sums<1>(search, few) : add_running_sums<0>(search, few);
+  switch (search.p.channels) {
+    case 1:
+      add_running_sums<1>(search, few);
+      break;
+    case 2:
+      add_running_sums<2>(search, few);
+      break;
+    case 3:
+      add_running_sums<3>(search, few);
+      break;
+    default:
+      add_running_sums<0>(search, few);
+  }
   const bool has_missing = n_present < n;
   if (has_missing) add_missing_left(search, n_present);
   search.groups[search.n_groups++] = {feature, static_cast<std::uint32_t>(search.n), has_missing,
@@ -201,14 +215,42 @@ void name_codes(const FewSearch& search, FewCodes& few) {
   const auto feature = static_cast<std::size_t>(search.best.feature);
   read_codes(search.rows, feature, few);
   count_codes(search.rows.n, few);
-  split.bin = 0;
-  split.next = search.rows.codes->n_bins[feature];
+  std::uint32_t bin = 0, next = search.rows.codes->n_bins[feature];
   for (std::size_t i = 0; i < search.rows.n; ++i) {
     const std::uint32_t code = few.codes[i];
-    if (few.counts[i] <= search.best_count)
-      split.bin = code > split.bin ? code : split.bin;
-    else
-      split.next = code < split.next ? code : split.next;
+    const bool is_left = few.counts[i] <= search.best_count;
+    bin = is_left && code > bin ? code : bin;
+    next = !is_left && code < next ? code : next;
+  }
+  split.bin = bin;
+  split.next = next;
+}
+
+// Two rows have one split, on any feature that tells them apart: the first one takes it.
+void find_split_of_two(FewSearch& search, const std::uint32_t* features, std::size_t n_features) {
+  const FewRows& rows = search.rows;
+  const Codes& codes = *rows.codes;
+  const std::size_t offsets[2] = {row_of(rows.elements[0]) * codes.row_stride,
+                                  row_of(rows.elements[1]) * codes.row_stride};
+  for (std::size_t c = 0; c < search.channels(); ++c)
+    search.scratch.prefix[c * search.stride()] = rows.values[c];
+  NodeSplit& best = search.best;
+  if (find_best(search.p, {1, rows.totals, nullptr}, best.split.score, search.scratch) == 1) return;
+  for (std::size_t j = 0; j < n_features; ++j) {
+    const std::uint32_t f = features[j];
+    const std::uint8_t* by_row = codes.by_row.data() + codes.where[f].store;
+    const std::uint32_t one = by_row[offsets[0]], other = by_row[offsets[1]];
+    if (one == other) continue;
+    const std::size_t left = one < other ? 0 : 1;
+    best.feature = static_cast<std::int32_t>(f);
+    best.split.score = search.scratch.scores[0];
+    best.split.found = true;
+    best.split.bin = left == 0 ? one : other;
+    best.split.next = left == 0 ? other : one;
+    best.split.missing_seen = best.split.next == codes.n_bins[f];
+    for (std::size_t c = 0; c < search.channels(); ++c)
+      best.left_sums[c] = rows.values[left * search.channels() + c];
+    return;
   }
 }
 
@@ -217,9 +259,15 @@ void find_split_few(const GainParams& p, const FewRows& rows, const std::uint32_
   FewCodes few;
   SplitGroup groups[few_candidates + 1];
   FewSearch search{p, rows, scratch, best, groups};
+  const bool by_byte = rows.codes->width == 1 && rows.n <= few_rows;
+  bool any_levels = false;
+  for (std::size_t j = 0; j < n_features; ++j) any_levels |= rows.codes->has_levels(features[j]);
+  if (by_byte && rows.n == 2 && !any_levels) return find_split_of_two(search, features, n_features);
+  for (std::size_t i = 0; by_byte && i < rows.n; ++i)
+    few.offsets[i] = row_of(rows.elements[i]) * rows.codes->row_stride;
   for (std::size_t j = 0; j < n_features; ++j) {
     const std::uint32_t f = features[j];
-    if (rows.n <= few_rows && rows.codes->width == 1 && !rows.codes->has_levels(f)) {
+    if (by_byte && !rows.codes->has_levels(f)) {
       add_feature(search, f, few);
       continue;
     }

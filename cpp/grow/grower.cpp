@@ -186,7 +186,7 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
   start_gain();
   cut_key_ = counter_hash(request.seed, Purpose::random_cut, request.number, output);
   if (purity_) purity_->start_tree(gradients, output, width_);
-  subtree_rows_ = subtree_rows();
+  subtree_rows_ = subtree_rows(team.size());
   for (auto& scratch : scratch_) scratch->subtrees.clear();
   failed_ = false;
   histograms_.release_all();  // of a tree that was interrupted

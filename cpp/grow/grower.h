@@ -177,7 +177,7 @@ class Grower {
   double node_score(const std::int64_t* sums) const;  // without bounds
 
   // Whole subtrees of small nodes.
-  std::size_t subtree_rows() const;
+  std::size_t subtree_rows(int n_threads) const;
   bool grow_if_small(GrowNode& node, int member) {
     return node.n_rows() <= subtree_rows_ && grow_subtree(node, member);
   }

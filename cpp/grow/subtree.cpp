@@ -18,7 +18,8 @@ bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::
   for (std::size_t i = 1; i < n; ++i)
     for (std::size_t k = 0; k < outputs; ++k) {
       const std::int64_t one = values[k], other = values[i * channels + k];
-      if (std::int64_t{sum_g(one)} * sum_h(other) != std::int64_t{sum_g(other)} * sum_h(one))
+      if (sum_h(one) == 0 ||
+          std::int64_t{sum_g(one)} * sum_h(other) != std::int64_t{sum_g(other)} * sum_h(one))
         return false;
     }
   return true;
@@ -42,10 +43,13 @@ std::size_t partition_in_place(Element* elements, std::size_t n, Element* ARBOOS
 template <class Code>
 std::size_t partition_rows(const Codes& codes, const SplitRule& rule, std::size_t feature,
                            Element* elements, std::size_t n, Element* spare) {
+  // The codes of a few rows are still in the cache, those of many are nearer to each other by
+  // column.
+  constexpr std::size_t few = 512;
   const std::size_t store = codes.where[feature].store;
-  const auto code = [&codes, store](RowId row) -> std::uint32_t {
-    return codes.row<Code>(row)[store];
-  };
+  const Code* first = n <= few ? codes.row<Code>(0) + store : codes.column<Code>(store);
+  const std::size_t stride = n <= few ? codes.row_stride / sizeof(Code) : 1;
+  const auto code = [first, stride](RowId row) -> std::uint32_t { return first[row * stride]; };
   if (rule.by_set)
     return partition_in_place(elements, n, spare,
                               [&](RowId row) { return holds(rule.left, code(row)); });
@@ -60,7 +64,7 @@ std::size_t partition_rows(const Codes& codes, const SplitRule& rule, std::size_
 
 // Subtrees suit tables whose features have columns of their own, and trees that nothing but their
 // nodes themselves constrain; and they pay off unless most of them would be cut off again.
-std::size_t Grower::subtree_rows() const {
+std::size_t Grower::subtree_rows(int n_threads) const {
   if (sorted_ != nullptr || absolute_ || !codes_.is_plain() || gain_.bounded ||
       !params_.interactions.empty())
     return 0;
@@ -68,9 +72,11 @@ std::size_t Grower::subtree_rows() const {
   if (params_.max_leaves < static_cast<std::int64_t>(rows_.rows().n / rows_per_leaf)) return 0;
   if (params_.subtree_rows != TreeParams::automatic) return params_.subtree_rows;
   if (params_.random_cuts) return std::min<std::size_t>(small_rows_, 4096);
-  // A histogram has all features of the tree, a subtree reads those of each node.
+  // A histogram has all features of the tree, a subtree reads those of each node: where these are
+  // few and every slot has several sums, no node is worth a histogram.
   const double share = std::max(params_.colsample_bylevel * params_.colsample_bynode,
                                 1.0 / static_cast<double>(codes_.n_features));
+  if (channels_ > 1 && share < 0.25) return n_threads == 1 ? rows_.rows().n : shared_node_rows;
   const double worth = static_cast<double>(small_rows_) / share;
   return std::max(small_rows_, static_cast<std::size_t>(std::min(worth, 4096.0)));
 }
