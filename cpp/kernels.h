@@ -296,6 +296,9 @@ struct Kernels {
   void (*rank_features)(std::uint64_t key, const std::uint32_t* features, std::size_t n,
                         std::uint64_t* ranks);
 
+  // The number that `nth` of n different numbers are below; quadratic in n.
+  std::uint64_t (*nth_of_few)(const std::uint64_t* numbers, std::size_t n, std::size_t nth);
+
   // Fixed-point pairs of the tree's rows [begin, end) -> elements with narrow pairs.
   void (*quantise_narrow)(const NarrowArgs& args, std::size_t begin, std::size_t end,
                           Element* elements);

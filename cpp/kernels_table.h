@@ -37,6 +37,7 @@ const Kernels table = {
     .find_set_sorted = find_set_sorted,
     .find_split_sorted = find_split_sorted,
     .rank_features = rank_features,
+    .nth_of_few = nth_of_few,
     .quantise_narrow = quantise_narrow,
     .gradient_norms = gradient_norms,
     .draw = draw,

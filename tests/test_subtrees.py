@@ -126,9 +126,7 @@ def test_a_deep_tree_for_any_threads(outputs, best_first):
     expected = grow(codes, gradients, outputs, NEVER, **params)
     assert len(expected["left"]) > 10_000
     for size, n_threads in ((None, 1), (None, 2), (None, 4), (20, 2), (3000, 4)):
-        assert_same(
-            expected, grow(codes, gradients, outputs, size, n_threads=n_threads, **params)
-        )
+        assert_same(expected, grow(codes, gradients, outputs, size, n_threads=n_threads, **params))
 
 
 def test_a_pure_node_is_a_leaf():

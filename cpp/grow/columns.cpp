@@ -9,13 +9,10 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t most_kept = 12;  // above, halving is faster than keeping an order
+constexpr std::size_t few_numbers = 32;  // above, halving is faster than comparing all with all
 
-// The size-th lowest of random numbers. `room` is for as many.
-//
-// Those that are surely above are left out first, by a limit that about 2 sqrt(size) more numbers
-// than needed are expected below. Few are kept in order, the lowest first, without branches that
-// random numbers would take at random.
+// The size-th lowest of different random numbers; `room` is for as many. Those that are surely
+// above are left out first: about 2 sqrt(size) more than needed are expected below the limit.
 std::uint64_t nth_lowest(std::span<const std::uint64_t> numbers, std::size_t size,
                          std::uint64_t* room) {
   const auto wanted = static_cast<double>(size), all = static_cast<double>(numbers.size());
@@ -29,21 +26,9 @@ std::uint64_t nth_lowest(std::span<const std::uint64_t> numbers, std::size_t siz
   }
   if (n < size)
     n = static_cast<std::size_t>(std::copy(numbers.begin(), numbers.end(), room) - room);
-  if (size > most_kept) {
-    std::nth_element(room, room + (size - 1), room + n);
-    return room[size - 1];
-  }
-  std::uint64_t lowest[most_kept];
-  std::fill_n(lowest, size, ~std::uint64_t{0});
-  for (std::size_t i = 0; i < n; ++i) {
-    std::uint64_t number = room[i];
-    for (std::size_t j = 0; j < size; ++j) {
-      const std::uint64_t other = lowest[j];
-      lowest[j] = std::min(number, other);
-      number = std::max(number, other);
-    }
-  }
-  return lowest[size - 1];
+  if (n <= few_numbers) return kernels().nth_of_few(room, n, size - 1);
+  std::nth_element(room, room + (size - 1), room + n);
+  return room[size - 1];
 }
 
 // A share of the features, at least one: the first ones in the order of a key.

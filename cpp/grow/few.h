@@ -215,15 +215,27 @@ void name_codes(const FewSearch& search, FewCodes& few) {
   const auto feature = static_cast<std::size_t>(search.best.feature);
   read_codes(search.rows, feature, few);
   count_codes(search.rows.n, few);
-  std::uint32_t bin = 0, next = search.rows.codes->n_bins[feature];
-  for (std::size_t i = 0; i < search.rows.n; ++i) {
-    const std::uint32_t code = few.codes[i];
-    const bool is_left = few.counts[i] <= search.best_count;
-    bin = is_left && code > bin ? code : bin;
-    next = !is_left && code < next ? code : next;
+  // Behind the rows: nothing that counts on either side.
+  constexpr std::size_t lanes = 16;
+  for (std::size_t i = search.rows.n; i % lanes != 0; ++i) few.codes[i] = few.counts[i] = 0;
+  const auto last = static_cast<std::uint8_t>(search.best_count);
+  std::uint8_t bin[lanes] = {}, next[lanes];
+  for (std::uint8_t& code : next) code = 255;
+  for (std::size_t first = 0; first < search.rows.n; first += lanes)
+    for (std::size_t j = 0; j < lanes; ++j) {
+      const std::uint8_t code = few.codes[first + j];
+      const bool is_left = few.counts[first + j] <= last;
+      const std::uint8_t left = is_left ? code : std::uint8_t{0};
+      const std::uint8_t right = is_left ? std::uint8_t{255} : code;
+      bin[j] = left > bin[j] ? left : bin[j];
+      next[j] = right < next[j] ? right : next[j];
+    }
+  for (std::size_t j = 1; j < lanes; ++j) {
+    bin[0] = bin[j] > bin[0] ? bin[j] : bin[0];
+    next[0] = next[j] < next[0] ? next[j] : next[0];
   }
-  split.bin = bin;
-  split.next = next;
+  split.bin = bin[0];
+  split.next = next[0];
 }
 
 // Two rows have one split, on any feature that tells them apart: the first one takes it.

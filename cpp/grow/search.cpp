@@ -176,7 +176,9 @@ std::uint32_t Grower::middle_bin(std::size_t feature, std::uint32_t bin, std::ui
   const double middle = edges[low] / 2 + edges[high] / 2;
   while (high - low > 1) {
     const std::uint32_t between = low + (high - low) / 2;
-    (edges[between] <= middle ? low : high) = between;
+    const bool is_low = edges[between] <= middle;  // as hard to foresee as the data: no branch
+    low = is_low ? between : low;
+    high = is_low ? high : between;
   }
   return middle - edges[low] <= edges[high] - middle ? low : high;
 }

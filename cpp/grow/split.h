@@ -7,9 +7,13 @@
 // Included by kernels_table.h inside each instruction set's variant.
 #pragma once
 
-#include <bit>      // bit_cast
+#include <bit>      // bit_cast, countr_zero
 #include <cstring>  // memcpy
 #include <limits>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>  // 16 scores at once
+#endif
 
 #include "kernels.h"
 #include "loss/functions.h"  // log_of
@@ -173,6 +177,49 @@ inline double exact_score(const GainParams& p, const Pass& pass, std::int64_t pr
   return split_score<true, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
 }
 
+constexpr std::size_t rough_lanes = 16;  // scores that are compared at once
+
+// A bit for each of 16 numbers that is not below the least.
+inline std::uint32_t lanes_from(const std::int32_t* rough, std::int32_t least) {
+#if defined(__AVX512F__)
+  return _mm512_cmpge_epi32_mask(_mm512_loadu_si512(rough), _mm512_set1_epi32(least));
+#else
+  int any = 0;
+  for (std::size_t j = 0; j < rough_lanes; ++j) any |= rough[j] >= least;
+  if (any == 0) return 0;
+  std::uint32_t bits = 0;
+  for (std::size_t j = 0; j < rough_lanes; ++j)
+    bits |= (rough[j] >= least ? std::uint32_t{1} : 0) << j;
+  return bits;
+#endif
+}
+
+// Among the entries of one group whose rough scores are not below the least, the first of the
+// highest score above `floor`; or the group's end. Many entries are nearly equal where the rows
+// are.
+std::size_t first_best_of_lanes(const GainParams& params, const Pass& pass, std::size_t group,
+                                std::int32_t least, double floor, SplitScratch& scratch) {
+  const GainParams p = params;
+  const std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data() + group;
+  const std::int32_t* ARBOOST_RESTRICT rough = scratch.rough.data() + group;
+  double* ARBOOST_RESTRICT scores = scratch.scores.data() + group;
+  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
+  const std::int64_t total = pass.totals[0];
+  for (std::size_t j = 0; j < rough_lanes; ++j) {
+    const std::int64_t left = prefix[j] + extra;
+    const std::int64_t right = total - left;
+    const double score =
+        split_score<true, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
+    scores[j] = rough[j] >= least ? score : forbidden;
+  }
+  double best = floor;
+  for (std::size_t j = 0; j < rough_lanes; ++j) best = scores[j] > best ? scores[j] : best;
+  if (!(best > floor)) return group + rough_lanes;
+  std::size_t index = 0;
+  while (scores[index] != best) ++index;
+  return group + index;
+}
+
 // What score_one_output<true> and first_best find together, at half the price: scores are computed
 // as floats, and only those that may be the highest as doubles. A float score is a quotient of sums
 // of positive terms, so its relative error is a few units of 6e-8; `slack` is ten times that.
@@ -180,7 +227,7 @@ inline double exact_score(const GainParams& p, const Pass& pass, std::int64_t pr
 std::size_t first_best_plain(const GainParams& params, const Pass& pass, double floor,
                              SplitScratch& scratch) {
   constexpr double slack = 4e-6;
-  constexpr std::size_t lanes = 16;
+  constexpr std::size_t lanes = rough_lanes;
   const GainParams p = params;
   std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
   std::int32_t* ARBOOST_RESTRICT rough = scratch.rough.data();
@@ -206,15 +253,15 @@ std::size_t first_best_plain(const GainParams& params, const Pass& pass, double 
   if (roughly * (1 + slack) <= floor) return pass.n;
   const auto least = std::bit_cast<std::int32_t>(static_cast<float>(roughly * (1 - slack)));
   std::size_t index = pass.n;
-  std::int64_t last = 0;  // nothing on the left is never allowed
   for (std::size_t group = 0; group < n; group += lanes) {
-    int any = 0;
-    for (std::size_t j = 0; j < lanes; ++j) any |= rough[group + j] >= least;
-    for (std::size_t b = group; any != 0 && b < group + lanes; ++b) {
-      // Few rows often repeat a split, or have it the other way round.
-      if (rough[b] < least || prefix[b] == last) continue;
-      if (extra == 0 && prefix[b] == total - last) continue;
-      last = prefix[b];
+    const std::uint32_t hits = lanes_from(rough + group, least);
+    if (std::popcount(hits) > 2) {
+      const std::size_t found = first_best_of_lanes(p, pass, group, least, floor, scratch);
+      if (found < group + lanes) floor = scratch.scores[index = found];
+      continue;
+    }
+    for (std::uint32_t left = hits; left != 0; left &= left - 1) {
+      const std::size_t b = group + static_cast<std::size_t>(std::countr_zero(left));
       const double score = exact_score(p, pass, prefix[b]);
       if (!(score > floor)) continue;
       floor = scratch.scores[b] = score;
@@ -296,7 +343,7 @@ std::int32_t rough_scores(const GainParams& p, const Pass& pass, std::size_t n,
 // The same as first_best_plain for several outputs, or counted rows.
 std::size_t first_best_of_outputs(const GainParams& p, const Pass& pass, double floor,
                                   SplitScratch& scratch) {
-  constexpr std::size_t lanes = 16;
+  constexpr std::size_t lanes = rough_lanes;
   const double slack = 4e-6 + 1e-7 * p.outputs;
   const std::size_t end = pass.n, n = (end + lanes - 1) & ~(lanes - 1);
   for (int c = 0; c < p.channels; ++c)
@@ -309,20 +356,21 @@ std::size_t first_best_of_outputs(const GainParams& p, const Pass& pass, double 
   const auto least = std::bit_cast<std::int32_t>(static_cast<float>(roughly * (1 - slack)));
   const std::int32_t* rough = scratch.rough.data();
   std::size_t index = end, last = end;
-  for (std::size_t b = 0; b < end; ++b) {
-    if (rough[b] < least) continue;
-    bool repeated = last < end;
-    for (int k = 0; repeated && k < p.outputs; ++k) {
-      const std::int64_t* prefix = scratch.prefix.data() + k * scratch.stride;
-      repeated = prefix[b] == prefix[last];
+  for (std::size_t group = 0; group < n; group += lanes)
+    for (std::uint32_t hits = lanes_from(rough + group, least); hits != 0; hits &= hits - 1) {
+      const std::size_t b = group + static_cast<std::size_t>(std::countr_zero(hits));
+      bool repeated = last < end;
+      for (int k = 0; repeated && k < p.outputs; ++k) {
+        const std::int64_t* prefix = scratch.prefix.data() + k * scratch.stride;
+        repeated = prefix[b] == prefix[last];
+      }
+      if (repeated) continue;
+      last = b;
+      const double score = exact_score_of_outputs(p, pass, b, scratch);
+      if (!(score > floor)) continue;
+      floor = scratch.scores[b] = score;
+      index = b;
     }
-    if (repeated) continue;
-    last = b;
-    const double score = exact_score_of_outputs(p, pass, b, scratch);
-    if (!(score > floor)) continue;
-    floor = scratch.scores[b] = score;
-    index = b;
-  }
   return index;
 }
 
