@@ -167,6 +167,8 @@ struct SplitScratch {
       : stride(max_bins + 32),  // room for the padding of vectorised loops
         prefix(stride * channels),
         rough(stride),
+        rough_sums(stride),
+        hessians(stride),
         scores(stride),
         bins(stride),
         touched(256, 0),
@@ -179,6 +181,8 @@ struct SplitScratch {
   std::size_t stride;                 // from one channel's prefix sums to the next
   Buffer<std::int64_t> prefix;        // [channels][stride]: sums over the codes up to each bin
   Buffer<std::int32_t> rough;         // [stride]: scores after each bin, as the bits of floats
+  Buffer<float> rough_sums;           // [stride]: over the outputs
+  Buffer<std::int64_t> hessians;      // [stride]: of all outputs, on the left
   Buffer<double> scores;              // [stride]: the same scores as doubles
   Buffer<std::uint32_t> bins;         // small nodes: the codes that occur, in order
   std::vector<std::uint8_t> touched;  // small nodes: which codes occur; all zero between calls
@@ -203,6 +207,25 @@ struct SortedRows {
 
 // Rows that are scanned at once; SplitScratch must have room for a few entries more.
 constexpr std::size_t sorted_block = 1024;
+
+// The rows of a small node of a table without shared columns, and what each holds.
+struct FewRows {
+  const Codes* codes;
+  const Element* elements;     // [n]
+  const std::int64_t* values;  // [n][channels]
+  std::size_t n;
+  const std::int64_t* totals;  // [channels]
+};
+
+// The best split of a node among several features.
+struct NodeSplit {
+  std::int32_t feature = -1;  // -1: none
+  FeatureSplit split;
+  std::int64_t* left_sums;  // [channels]
+};
+
+// Splits of all features that are scored together; SplitScratch must have room for so many bins.
+constexpr std::size_t few_candidates = 1024;
 
 struct LossArgs;   // loss/losses.h
 struct LossRows;   // loss/losses.h
@@ -237,6 +260,12 @@ struct Kernels {
                                    const std::int64_t* row_values, std::size_t n,
                                    const std::int64_t* totals, double floor, SplitScratch& scratch);
 
+  // The best split of a small node among several features, with a score above that of `best` so
+  // far. Among equal scores the first feature wins.
+  void (*find_split_few)(const GainParams& params, const FewRows& rows,
+                         const std::uint32_t* features, std::size_t n_features,
+                         SplitScratch& scratch, NodeSplit& best);
+
   // The same for a feature of which `n` codes may occur: scratch has them in order in `bins`, the
   // running sums over them in `prefix`, and the last one's own sums in `missing`.
   FeatureSplit (*find_split_listed)(const GainParams& params, std::size_t n, std::size_t n_bins,
@@ -262,6 +291,13 @@ struct Kernels {
   FeatureSplit (*find_split_sorted)(const GainParams& params, const SortedRows& rows,
                                     const std::int64_t* totals, double floor,
                                     SplitScratch& scratch);
+
+  // ranks[j] = a hash of features[j] that depends on nothing but the key.
+  void (*rank_features)(std::uint64_t key, const std::uint32_t* features, std::size_t n,
+                        std::uint64_t* ranks);
+
+  // The number that `nth` of n different numbers are below; quadratic in n.
+  std::uint64_t (*nth_of_few)(const std::uint64_t* numbers, std::size_t n, std::size_t nth);
 
   // Fixed-point pairs of the tree's rows [begin, end) -> elements with narrow pairs.
   void (*quantise_narrow)(const NarrowArgs& args, std::size_t begin, std::size_t end,

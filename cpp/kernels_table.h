@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grow/draw.h"
+#include "grow/few.h"
 #include "grow/fold.h"
 #include "grow/histogram.h"
 #include "grow/levels.h"
@@ -29,11 +30,14 @@ const Kernels table = {
     .partition = partition,
     .find_split = find_split,
     .find_split_small = find_split_small,
+    .find_split_few = find_split_few,
     .find_split_listed = find_split_listed,
     .find_candidate = find_candidate,
     .find_set = find_set,
     .find_set_sorted = find_set_sorted,
     .find_split_sorted = find_split_sorted,
+    .rank_features = rank_features,
+    .nth_of_few = nth_of_few,
     .quantise_narrow = quantise_narrow,
     .gradient_norms = gradient_norms,
     .draw = draw,

@@ -291,6 +291,22 @@ def test_same_bytes_for_any_number_of_threads(kind, criterion, exact, random_cut
         assert_same_bytes(one, many)
 
 
+@pytest.mark.parametrize("random_cuts", [False, True])
+@pytest.mark.parametrize(("kind", "criterion"), NAMES)
+def test_subtrees_that_are_grown_at_once_are_the_same(kind, criterion, random_cuts):
+    """With few values, so that drawn features are often constant and further ones are drawn."""
+    codes, target = problem(kind, 2000, features=6, values=9, seed=23, missing=0.05)
+    settings = {"criterion": criterion, "random_cuts": random_cuts, "colsample_bynode": 0.2}
+    for policy in ({}, {"best_first": True, "max_leaves": 300}, {"min_samples_leaf": 3}):
+        trees = [
+            grow(encode(codes), target, np.ones(2000), subtree_rows=rows, **policy, **settings)[0]
+            for rows in (0, 50, 4000)
+        ]
+        assert len(trees[0]["left"]) > 200
+        for other in trees[1:]:
+            assert_same_bytes(trees[0], other)
+
+
 DIGEST = """
 import hashlib
 import numpy as np

@@ -1,6 +1,7 @@
 #include "grow/columns.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "random.h"
@@ -8,27 +9,47 @@
 namespace arboost {
 namespace {
 
-// Where a feature is in a random order.
-std::uint64_t place_of(std::uint64_t key, std::uint32_t feature) {
-  return mix_bits(mix_bits(key + feature));
+constexpr std::size_t few_numbers = 32;  // above, halving is faster than comparing all with all
+
+// The size-th lowest of different random numbers; `room` is for as many. Those that are surely
+// above are left out first: about 2 sqrt(size) more than needed are expected below the limit.
+std::uint64_t nth_lowest(std::span<const std::uint64_t> numbers, std::size_t size,
+                         std::uint64_t* room) {
+  const auto wanted = static_cast<double>(size), all = static_cast<double>(numbers.size());
+  const double share = (wanted + 2 * std::sqrt(wanted) + 2) / all;
+  const std::uint64_t limit =
+      share < 1 ? static_cast<std::uint64_t>(share * 0x1p64) : ~std::uint64_t{0};
+  std::size_t n = 0;
+  for (const std::uint64_t number : numbers) {
+    room[n] = number;
+    n += number <= limit ? 1 : 0;
+  }
+  if (n < size)
+    n = static_cast<std::size_t>(std::copy(numbers.begin(), numbers.end(), room) - room);
+  if (n <= few_numbers) return kernels().nth_of_few(room, n, size - 1);
+  std::nth_element(room, room + (size - 1), room + n);
+  return room[size - 1];
 }
 
-// A share of the features, at least one: the first ones in the order of its key.
-void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t seed, Purpose purpose,
-          std::uint64_t tree, std::uint64_t place, std::vector<std::uint32_t>& out) {
+// A share of the features, at least one: the first ones in the order of a key.
+void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t key,
+          std::vector<std::uint32_t>& out, std::vector<std::uint64_t>& ranks) {
   out.assign(from.begin(), from.end());
   if (rate >= 1) return;
   constexpr double slack = 1e-9;  // 0.29 * 100 is meant to be 29
   const auto share = static_cast<std::size_t>(rate * static_cast<double>(from.size()) + slack);
   const std::size_t size = std::clamp<std::size_t>(share, 1, from.size());
-  const std::uint64_t key = counter_hash(seed, purpose, tree, place);
-  const auto rank = [key](std::uint32_t f) { return place_of(key, f); };
   // Hashes of different features differ, so there are as many up to the one in this place.
-  std::vector<std::uint64_t> ranks(from.size());
-  std::transform(from.begin(), from.end(), ranks.begin(), rank);
-  const auto last = ranks.begin() + static_cast<std::ptrdiff_t>(size - 1);
-  std::nth_element(ranks.begin(), last, ranks.end());
-  std::erase_if(out, [&](std::uint32_t f) { return rank(f) > *last; });
+  ranks.resize(2 * from.size());
+  kernels().rank_features(key, from.data(), from.size(), ranks.data());
+  const std::uint64_t last =
+      nth_lowest({ranks.data(), from.size()}, size, ranks.data() + from.size());
+  std::size_t kept = 0;
+  for (std::size_t j = 0; j < from.size(); ++j) {
+    out[kept] = from[j];
+    kept += ranks[j] <= last ? 1 : 0;
+  }
+  out.resize(kept);
 }
 
 bool holds(const std::vector<std::uint32_t>& group, std::uint32_t feature) {
@@ -50,7 +71,9 @@ void ColumnSampler::start_tree(std::uint64_t seed, std::uint64_t tree, std::uint
   if (samples_trees()) {
     std::vector<std::uint32_t> all(n_features_);
     std::iota(all.begin(), all.end(), 0u);
-    draw(all, params_.colsample_bytree, seed, Purpose::tree_columns, tree, 0, tree_);
+    std::vector<std::uint64_t> ranks;
+    draw(all, params_.colsample_bytree, counter_hash(seed, Purpose::tree_columns, tree, 0), tree_,
+         ranks);
   }
   in_turn_ = tree_;
   turn(in_turn_);
@@ -67,9 +90,10 @@ std::span<const std::uint32_t> ColumnSampler::of_level(std::int64_t depth) {
   if (params_.colsample_bylevel >= 1) return tree_;
   std::lock_guard lock(mutex_);
   while (static_cast<std::int64_t>(levels_.size()) <= depth) {
+    const std::uint64_t key = counter_hash(seed_, Purpose::level_columns, number_, levels_.size());
+    std::vector<std::uint64_t> ranks;
     levels_.emplace_back();
-    draw(tree_, params_.colsample_bylevel, seed_, Purpose::level_columns, number_,
-         levels_.size() - 1, levels_.back());
+    draw(tree_, params_.colsample_bylevel, key, levels_.back(), ranks);
   }
   return levels_[static_cast<std::size_t>(depth)];  // a deque's elements stay where they are
 }
@@ -89,29 +113,38 @@ std::span<const std::uint32_t> ColumnSampler::of_path(const GrowNode& node,
 std::vector<std::uint32_t> ColumnSampler::rest_of_node(const GrowNode& node) {
   if (params_.colsample_bynode >= 1) return {};
   std::vector<std::uint32_t> allowed, drawn, rest;
+  std::vector<std::uint64_t> ranks;
   const std::span<const std::uint32_t> features = of_path(node, allowed);
   if (features.empty()) return {};
-  draw(features, params_.colsample_bynode, seed_, Purpose::node_columns, number_, node.path, drawn);
+  const std::uint64_t key = counter_hash(seed_, Purpose::node_columns, number_, node.path);
+  draw(features, params_.colsample_bynode, key, drawn, ranks);
   std::set_difference(features.begin(), features.end(), drawn.begin(), drawn.end(),
                       std::back_inserter(rest));
-  const std::uint64_t key = counter_hash(seed_, Purpose::node_columns, number_, node.path);
-  std::sort(rest.begin(), rest.end(), [key](std::uint32_t a, std::uint32_t b) {
-    return place_of(key, a) < place_of(key, b);
-  });
+  // In the order that `draw` takes the first ones of.
+  const auto place = [key](std::uint32_t f) { return mix_bits(mix_bits(key + f)); };
+  std::sort(rest.begin(), rest.end(),
+            [place](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
   return rest;
 }
 
-std::span<const std::uint32_t> ColumnSampler::of_node(const GrowNode& node,
-                                                      std::vector<std::uint32_t>& own) {
-  const bool all = params_.colsample_bylevel >= 1 && params_.colsample_bynode >= 1 && !restricts();
-  if (all) return in_turn_;
-  std::vector<std::uint32_t> allowed;
-  const std::span<const std::uint32_t> features = of_path(node, allowed);
-  own.clear();
-  if (features.empty()) return own;
-  draw(features, params_.colsample_bynode, seed_, Purpose::node_columns, number_, node.path, own);
-  turn(own);
-  return own;
+std::span<const std::uint32_t> ColumnSampler::of_node(const GrowNode& node, Room& room) {
+  if (!restricts()) return of_node(node.depth, node.path, room);
+  return draw_for(of_path(node, room.allowed), node.path, room);
+}
+
+std::span<const std::uint32_t> ColumnSampler::of_node(std::int64_t depth, std::uint64_t path,
+                                                      Room& room) {
+  if (params_.colsample_bylevel >= 1 && params_.colsample_bynode >= 1) return in_turn_;
+  return draw_for(of_level(depth), path, room);
+}
+
+std::span<const std::uint32_t> ColumnSampler::draw_for(std::span<const std::uint32_t> from,
+                                                       std::uint64_t path, Room& room) const {
+  if (from.empty()) return {};
+  draw(from, params_.colsample_bynode, counter_hash(seed_, Purpose::node_columns, number_, path),
+       room.features, room.ranks);
+  turn(room.features);
+  return room.features;
 }
 
 void ColumnSampler::open_groups(GrowNode& root) const {

@@ -24,9 +24,16 @@ class ColumnSampler {
   void start_tree(std::uint64_t seed, std::uint64_t tree, std::uint64_t turn);
   std::span<const std::uint32_t> of_tree() const { return tree_; }  // ascending
 
-  // The features that the node may split on, from the one whose turn it is; `own` is room for them.
-  // Any thread.
-  std::span<const std::uint32_t> of_node(const GrowNode& node, std::vector<std::uint32_t>& own);
+  // Where a thread draws.
+  struct Room {
+    std::vector<std::uint32_t> features, allowed;
+    std::vector<std::uint64_t> ranks;
+  };
+
+  // The features that the node may split on, from the one whose turn it is. Any thread.
+  std::span<const std::uint32_t> of_node(const GrowNode& node, Room& room);
+  // The same where no interactions are restricted: depth and path of a node say everything.
+  std::span<const std::uint32_t> of_node(std::int64_t depth, std::uint64_t path, Room& room);
 
   // The other features that it might have drawn for itself, in random order. Any thread.
   std::vector<std::uint32_t> rest_of_node(const GrowNode& node);
@@ -41,6 +48,8 @@ class ColumnSampler {
   std::span<const std::uint32_t> of_path(const GrowNode& node, std::vector<std::uint32_t>& own);
   void turn(std::vector<std::uint32_t>& features) const;
   bool restricts() const { return !params_.interactions.empty(); }
+  std::span<const std::uint32_t> draw_for(std::span<const std::uint32_t> from, std::uint64_t path,
+                                          Room& room) const;
 
   const TreeParams& params_;
   std::size_t n_features_;

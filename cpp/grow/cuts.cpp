@@ -16,6 +16,8 @@
 namespace arboost {
 namespace {
 
+constexpr std::size_t rows_by_row = 512;
+
 double finite(double x) {
   constexpr double largest = std::numeric_limits<double>::max();
   return std::clamp(x, -largest, largest);
@@ -56,17 +58,17 @@ CodeSet draw_levels(const CodeSet& seen, std::uint64_t key) {
 }
 
 // The codes of rows, and the range of those that are neither missing nor of rows that do not count.
-template <class Code, class Range>
-void gather_codes(const Code* column, const Element* elements, const std::int64_t* values,
+template <class CodeOf, class Range>
+void gather_codes(CodeOf code_of, const Element* elements, const std::int64_t* values,
                   std::size_t n, std::uint32_t n_bins, Element* codes, Range& range) {
   std::uint32_t low = n_bins, high = 0, missing = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t code = column[row_of(elements[i])];
+    const std::uint32_t code = code_of(row_of(elements[i]));
     codes[i] = code;
     const bool counts = values[i] != 0;
     const bool is_value = counts & (code != n_bins);
-    low = is_value & (code < low) ? code : low;
-    high = is_value & (code > high) ? code : high;
+    low = std::min(low, is_value ? code : n_bins);
+    high = std::max(high, is_value ? code : 0u);
     missing |= counts & (code == n_bins) ? 1 : 0;
   }
   range.low = low;
@@ -80,6 +82,19 @@ void gather_codes(const Code* column, const Element* elements, const std::int64_
 bool Grower::cuts_rows(const GrowNode& node, std::uint32_t feature) const {
   return sorted_ == nullptr && node.histogram == nullptr && channels_ == 1 &&
          codes_.where[feature].storage == Storage::own && !codes_.has_levels(feature);
+}
+
+// The best of the candidates of a cut, as Kernels::find_candidate finds it, or n.
+std::size_t Grower::best_of_cut(const GainParams& p, const GrowNode& node, std::size_t n,
+                                double floor, SplitScratch& split) const {
+  if (n > 1 || channels_ > 1 || !is_plain(p))
+    return kernels().find_candidate(p, n, node.sums.data(), floor, split);
+  const std::int64_t left = split.prefix[0], right = node.sums[0] - left;
+  if (sum_h(left) < p.min_h || sum_h(right) < p.min_h) return n;
+  const double score =
+      split_score<true, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
+  split.scores[0] = score;
+  return score > floor ? 0 : n;
 }
 
 bool Grower::varies(const GrowNode& node, std::uint32_t feature, Scratch& own) const {
@@ -103,12 +118,21 @@ Grower::CutRange Grower::cut_range(const GrowNode& node, std::uint32_t feature, 
   if (cuts_rows(node, feature)) {
     scratch.ordered.resize(node.n_rows());
     const std::size_t store = codes_.where[feature].store;
-    const auto gather = [&](const auto* column) {
-      gather_codes(column, rows_.elements(node), own.values.data(), node.n_rows(), n_bins,
+    const auto gather = [&](auto code_of) {
+      gather_codes(code_of, rows_.elements(node), own.values.data(), node.n_rows(), n_bins,
                    scratch.ordered.data(), range);
     };
-    codes_.width == 1 ? gather(codes_.column<std::uint8_t>(store))
-                      : gather(codes_.column<std::uint16_t>(store));
+    // Few rows lie anywhere in the table, but their features side by side.
+    const bool by_row = node.n_rows() <= rows_by_row;
+    const auto gather_as = [&](auto zero) {
+      using Code = decltype(zero);
+      const Code* column = codes_.column<Code>(store);
+      if (by_row)
+        gather([&](RowId row) -> std::uint32_t { return codes_.row<Code>(row)[store]; });
+      else
+        gather([=](RowId row) -> std::uint32_t { return column[row]; });
+    };
+    codes_.width == 1 ? gather_as(std::uint8_t{}) : gather_as(std::uint16_t{});
     return range;
   }
   each_sum(node, feature, own, scratch, [&](std::uint32_t code, const std::int64_t*) {
@@ -133,7 +157,9 @@ void Grower::sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureS
     const std::int64_t* values = own.values.data();
     const Element* codes = scratch.ordered.data();
     std::int64_t left = 0, missing = 0;
-    for (std::size_t i = 0; i < node.n_rows(); ++i) left += codes[i] <= cut.bin ? values[i] : 0;
+    const std::uint32_t bin = cut.bin;
+    for (std::size_t i = 0; i < node.n_rows(); ++i)  // without a branch that codes take at random
+      left += values[i] & -static_cast<std::int64_t>(codes[i] <= bin);
     for (std::size_t i = 0; cut.missing_seen && i < node.n_rows(); ++i)
       missing += codes[i] == n_bins ? values[i] : 0;
     split.prefix[0] = left;
@@ -173,9 +199,8 @@ FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::ui
   SplitScratch& split = scratch.split;
   const bool two_ways = best.missing_seen && !best.by_set && range.low < range.high;
   const std::size_t n = two_ways ? 2 : 1;
-  const std::size_t found = absolute_
-                                ? score_cut(node, feature, best, n, own, floor, scratch)
-                                : kernels().find_candidate(p, n, node.sums.data(), floor, split);
+  const std::size_t found = absolute_ ? score_cut(node, feature, best, n, own, floor, scratch)
+                                      : best_of_cut(p, node, n, floor, split);
   best.found = found < n;
   best.score = best.found ? split.scores[found] : floor;
   if (!best.found) return best;

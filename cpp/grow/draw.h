@@ -118,5 +118,24 @@ std::size_t draw_top(const TopArgs& args, std::size_t begin, std::size_t end,
   return n;
 }
 
+void rank_features(std::uint64_t key, const std::uint32_t* features, std::size_t n,
+                   std::uint64_t* ranks) {
+  for (std::size_t j = 0; j < n; ++j) ranks[j] = mix_bits(mix_bits(key + features[j]));
+}
+
+// How many are below each is counted, for all at once.
+std::uint64_t nth_of_few(const std::uint64_t* numbers, std::size_t n, std::size_t nth) {
+  constexpr std::size_t lanes = 8;
+  for (std::size_t first = 0; first < n; first += lanes) {
+    std::uint64_t own[lanes], below[lanes] = {};
+    for (std::size_t j = 0; j < lanes; ++j) own[j] = numbers[first + j < n ? first + j : n - 1];
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < lanes; ++j) below[j] += numbers[i] < own[j] ? 1 : 0;
+    for (std::size_t j = 0; j < lanes; ++j)
+      if (below[j] == nth) return own[j];
+  }
+  return numbers[0];  // only where numbers are equal
+}
+
 }  // namespace
 }  // namespace arboost::ARBOOST_ISA

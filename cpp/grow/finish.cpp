@@ -23,13 +23,12 @@ struct Stretch {
 
 // The rows of a leaf lie with the leaf or, where a thread had gone ahead and split it in vain, with
 // the last of those splits.
-void add_stretches(const GrowNode* leaf, std::vector<Stretch>& stretches) {
-  const auto id = static_cast<std::uint32_t>(leaf->id);
+void add_stretches(const GrowNode* leaf, std::uint32_t id, std::vector<Stretch>& stretches) {
   std::vector<const GrowNode*> below{leaf};
   while (!below.empty()) {
     const GrowNode* node = below.back();
     below.pop_back();
-    if (node->expanded) {
+    if (node->expanded) {  // but not of those whose subtree one thread has grown
       below.insert(below.end(), {node->left, node->right});
       continue;
     }
@@ -42,6 +41,7 @@ void add_stretches(const GrowNode* leaf, std::vector<Stretch>& stretches) {
 
 void Grower::finish_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                          GrownTrees& forest, Team& team) {
+  order_nodes();
   append_splits(forest);
   const bool walks = request.sample != nullptr && request.leaves_from_all_rows;
   if (walks)
@@ -66,8 +66,15 @@ std::vector<double> Grower::sums(const Gradients& gradients, std::size_t output,
 // Notes the leaf of each row: the rows of a leaf lie together, their places in the table do not.
 void Grower::assign_leaves(Team& team) {
   std::vector<Stretch> stretches;
-  for (const GrowNode* node : tree_)
-    if (!node->committed) add_stretches(node, stretches);
+  for (std::size_t id = 0; id < placed_.size(); ++id) {
+    if (left_[id] != 0) continue;
+    const auto leaf = static_cast<std::uint32_t>(id);
+    const auto [node, below] = placed_[id];
+    if (below == nullptr)
+      add_stretches(node, leaf, stretches);
+    else
+      stretches.push_back({below->begin, below->end, node, leaf});
+  }
   const std::size_t grain = std::max<std::size_t>(1, stretches.size() / 64);
   team.for_chunks(0, stretches.size(), grain, [&](std::size_t first, std::size_t last, int) {
     for (std::size_t s = first; s < last; ++s) {
@@ -111,11 +118,11 @@ class Grower::NodeSums {
 
   // The sums of inner nodes as well: children come after their parents, so from the back every
   // node's sums are complete when it is reached.
-  std::vector<std::int64_t> with_inner(const std::vector<GrowNode*>& tree) {
+  std::vector<std::int64_t> with_inner(const std::vector<std::int32_t>& left_of) {
     const std::size_t per_node = 2 * width_;
-    for (std::size_t id = tree.size(); id-- > 0;) {
-      if (!tree[id]->committed) continue;
-      const auto left = static_cast<std::size_t>(tree[id]->left->id);
+    for (std::size_t id = left_of.size(); id-- > 0;) {
+      if (left_of[id] == 0) continue;
+      const auto left = static_cast<std::size_t>(left_of[id]);
       for (std::size_t j = 0; j < per_node; ++j)
         sums_[id * per_node + j] = sums_[left * per_node + j] + sums_[(left + 1) * per_node + j];
     }
@@ -134,9 +141,9 @@ class Grower::NodeSums {
 };
 
 std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) const {
-  NodeSums sums(tree_.size(), width_);
+  NodeSums sums(left_.size(), width_);
   const TreeRows rows = rows_.rows();
-  const std::size_t grain = std::max(stretch_rows, 16 * tree_.size());
+  const std::size_t grain = std::max(stretch_rows, 16 * left_.size());
   team.for_chunks(0, rows.n, grain, [&](std::size_t begin, std::size_t end, int) {
     const std::uint32_t* leaf = space_.leaf_of_row.data();
     if (rows.is_all())
@@ -144,13 +151,13 @@ std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) 
     else
       sums.add(pairs, begin, end, [leaf, rows](std::size_t i) { return leaf[rows.row(i)]; });
   });
-  return sums.with_inner(tree_);
+  return sums.with_inner(left_);
 }
 
 // The same for rows that were not there when the tree grew; notes their leaves as well.
 std::vector<std::int64_t> Grower::walked_sums(const TreePairs& pairs, const GrownTrees& forest,
                                               Team& team) {
-  NodeSums sums(tree_.size(), width_);
+  NodeSums sums(left_.size(), width_);
   const TreeRows rows = rows_.rows();
   forest.walk(forest.n_trees() - 1, table_, rows, team,
               [&](std::size_t begin, std::size_t end, const std::uint32_t* leaves) {
@@ -161,31 +168,38 @@ std::vector<std::int64_t> Grower::walked_sums(const TreePairs& pairs, const Grow
                   for (std::size_t i = begin; i < end; ++i) noted[rows.row(i)] = leaves[i - begin];
                 sums.add(pairs, begin, end, [&](std::size_t i) { return leaves[i - begin]; });
               });
-  return sums.with_inner(tree_);
+  return sums.with_inner(left_);
 }
 
 // Bins that were proposed for a round mean nothing after it: trees keep the ranks they end with.
-std::int32_t Grower::table_bin(const GrowNode& node) const {
-  const std::uint32_t bin = node.split.bin;
-  const auto feature = static_cast<std::size_t>(node.feature);
+std::int32_t Grower::table_bin(std::size_t feature, std::uint32_t bin) const {
   return static_cast<std::int32_t>(proposal_ ? proposal_->last_rank(feature, bin) : bin);
 }
 
 void Grower::append_splits(GrownTrees& forest) const {
   constexpr double largest = std::numeric_limits<double>::max();
-  for (const GrowNode* node : tree_) {
-    forest.feature.push_back(node->committed ? node->feature : 0);
-    forest.bin.push_back(node->committed ? table_bin(*node) : 0);
-    forest.left.push_back(node->committed ? node->left->id : 0);
-    forest.default_left.push_back(node->committed && node->split.missing_left);
-    const bool by_set = node->committed && node->split.by_set;
-    forest.set.push_back(by_set ? static_cast<std::int32_t>(forest.sets.size()) : -1);
-    if (by_set) forest.sets.push_back(node->split.left);
-    forest.gain.push_back(node->committed ? std::min(node->gain * score_unit_, largest) : 0.0);
+  const std::size_t first = forest.feature.size(), size = first + left_.size();
+  forest.feature.resize(size, 0);
+  forest.bin.resize(size, 0);
+  forest.left.insert(forest.left.end(), left_.begin(), left_.end());
+  forest.default_left.resize(size, 0);
+  forest.set.resize(size, -1);
+  forest.gain.resize(size, 0.0);
+  for (std::size_t id = 0; id < left_.size(); ++id) {
+    if (left_[id] == 0) continue;
+    const SplitOf split = split_of(placed_[id]);
+    const std::size_t at = first + id;
+    forest.feature[at] = split.feature;
+    forest.bin[at] = table_bin(static_cast<std::size_t>(split.feature), split.bin);
+    forest.default_left[at] = split.missing_left;
+    forest.gain[at] = std::min(split.gain * score_unit_, largest);
+    if (split.set == nullptr) continue;
+    forest.set[at] = static_cast<std::int32_t>(forest.sets.size());
+    forest.sets.push_back(*split.set);
   }
-  forest.value.resize(forest.feature.size() * width_);
-  forest.cover.resize(forest.feature.size());
-  forest.tree_start.push_back(static_cast<std::int64_t>(forest.feature.size()));
+  forest.value.resize(size * width_);
+  forest.cover.resize(size);
+  forest.tree_start.push_back(static_cast<std::int64_t>(size));
 }
 
 // The step of a leaf is -S(G) / (H + lambda) within all limits (Chen and Guestrin 2016, equation 5,
@@ -202,7 +216,7 @@ void Grower::set_values(const std::vector<std::int64_t>& sums, double rate,
                .upper = std::numeric_limits<double>::max()};
   const std::size_t tree = forest.n_trees() - 1;
   double* values = forest.values(tree);
-  for (std::size_t id = 0; id < tree_.size(); ++id) {
+  for (std::size_t id = 0; id < left_.size(); ++id) {
     if (gain_.bounded) {
       p.lower = tree_[id]->lower * step_unit;
       p.upper = tree_[id]->upper * step_unit;

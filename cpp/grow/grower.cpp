@@ -186,11 +186,14 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
   start_gain();
   cut_key_ = counter_hash(request.seed, Purpose::random_cut, request.number, output);
   if (purity_) purity_->start_tree(gradients, output, width_);
+  subtree_rows_ = subtree_rows(team.size());
+  for (auto& scratch : scratch_) scratch->subtrees.clear();
   failed_ = false;
   histograms_.release_all();  // of a tree that was interrupted
   n_nodes_ = 0;
   tree_.clear();
-  queue_.reset(params_.max_leaves - 1);
+  // Subtrees are cut to the number of leaves when the nodes take their places.
+  queue_.reset(subtree_rows_ > 0 ? TreeParams::unlimited : params_.max_leaves - 1);
   start_root(team);
 }
 
@@ -236,10 +239,10 @@ void Grower::start_root(Team& team) {
   root.sums.assign(channels_, 0);
   const auto add_rows = [&] {
     std::vector<std::int64_t> values(root.n_rows() * channels_);
-    rows_.read_values(root, values.data());
+    rows_.read_values(rows_.elements(root), root.n_rows(), values.data());
     for (std::size_t j = 0; j < values.size(); ++j) root.sums[j % channels_] += values[j];
   };
-  if (sorted_ || absolute_) {
+  if (sorted_ || absolute_ || root.n_rows() <= subtree_rows_) {
     add_rows();
   } else {
     root.histogram = histograms_.build(codes_, rows_, root, 0, team);
@@ -254,7 +257,7 @@ void Grower::start_root(Team& team) {
           root.sums[c] += root.histogram[(first + slot) * channels_ + c];
     }
   }
-  if (may_split(root)) evaluate(root, 0, team);
+  if (!grow_if_small(root, 0) && may_split(root)) evaluate(root, 0, team);
   queue_.add_to_frontier(&root);
 }
 
@@ -312,6 +315,7 @@ GrowNode& Grower::new_node(std::size_t begin, std::size_t end, int buffer, std::
   node.gain = -1;
   node.histogram = nullptr;
   node.taken = node.expanded = node.committed = false;
+  node.subtree_of = -1;
   return node;
 }
 
@@ -362,14 +366,13 @@ void Grower::forget_histogram(GrowNode& node) {
   node.histogram = nullptr;
 }
 
-bool Grower::may_split(const GrowNode& node) const {
+bool Grower::may_split(std::int64_t depth, std::size_t n_rows, const std::int64_t* sums) const {
   std::int64_t h = 0;
-  for (std::size_t k = 0; k < width_; ++k) h += sum_h(node.sums[k]);
-  return node.depth < params_.max_depth &&
-         node.n_rows() >= 2 * static_cast<std::size_t>(params_.min_samples_leaf) &&
-         node.n_rows() >= static_cast<std::size_t>(params_.min_samples_split) &&
-         h >= 2 * std::int64_t{gain_.min_h} * static_cast<std::int64_t>(width_) &&
-         !(purity_ && purity_->is_pure(rows_.elements(node), node.n_rows()));
+  for (std::size_t k = 0; k < width_; ++k) h += sum_h(sums[k]);
+  return depth < params_.max_depth &&
+         n_rows >= 2 * static_cast<std::size_t>(params_.min_samples_leaf) &&
+         n_rows >= static_cast<std::size_t>(params_.min_samples_split) &&
+         h >= 2 * std::int64_t{gain_.min_h} * static_cast<std::int64_t>(width_);
 }
 
 }  // namespace arboost

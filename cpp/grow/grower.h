@@ -26,6 +26,7 @@
 #include "grow/queue.h"
 #include "grow/rows.h"
 #include "grow/sorted.h"
+#include "grow/subtree.h"
 #include "grow/tree.h"
 #include "loss/apply.h"
 #include "parallel.h"
@@ -92,11 +93,19 @@ class Grower {
     std::vector<std::int64_t> values, room;
     std::vector<std::uint32_t> candidates;  // features of the splits that are scored at once
     std::vector<Found> found;
-    std::vector<std::uint32_t> features;
+    ColumnSampler::Room columns;
     AbsoluteNode errors;  // absolute errors: of the node that is searched,
     AbsoluteSide side;    // ... and of a split's sides
     std::vector<Element> ordered;
     std::vector<std::size_t> places;
+    Subtrees subtrees;
+    GrowNode view;  // a node of a subtree, for searches that have no kernel
+  };
+  struct Placed {              // a node in its place in the tree
+    const GrowNode* node;      // the node itself, or the one that its subtree began with
+    const SubtreeNode* below;  // the node, where it is of a subtree
+
+    double gain() const { return below != nullptr ? below->gain : node->gain; }
   };
 
   void start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
@@ -131,6 +140,8 @@ class Grower {
                      Scratch& scratch) const;
   void sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
                const Scratch& own, Scratch& scratch) const;
+  std::size_t best_of_cut(const GainParams& p, const GrowNode& node, std::size_t n, double floor,
+                          SplitScratch& split) const;
   FeatureSplit find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                         const Scratch& own, double floor, Scratch& scratch) const;
   template <class Use>
@@ -148,24 +159,56 @@ class Grower {
   void score_candidates(const GainParams& p, const GrowNode& node, Scratch& scratch,
                         Found& best) const;
   std::int64_t apart(const GrowNode& node) const;
-  std::uint32_t middle_bin(const GrowNode& node, Scratch& own) const;
+  double floor_of(const std::int64_t* sums, double score) const;
+  bool is_heavier(const std::int64_t* left_sums, const std::int64_t* sums) const;
+  std::uint32_t middle_bin(std::size_t feature, std::uint32_t bin, std::uint32_t next) const;
   std::uint32_t next_code(const GrowNode& node, Scratch& own) const;
   void bound_children(GrowNode& node) const;
   GainParams gain_of(const GrowNode& node) const;
   void commit(GrowNode& node);
   void forget_histogram(GrowNode& node);
-  bool may_split(const GrowNode& node) const;
+  bool may_split(const GrowNode& node) const {
+    return may_split(node.depth, node.n_rows(), node.sums.data()) &&
+           !(purity_ && purity_->is_pure(rows_.elements(node), node.n_rows()));
+  }
+  bool may_split(std::int64_t depth, std::size_t n_rows, const std::int64_t* sums) const;
   bool is_small(const GrowNode& node) const { return node.n_rows() <= small_rows_; }
   void make_children(GrowNode& node, std::size_t n_left);
   GrowNode& new_node(std::size_t begin, std::size_t end, int buffer, std::int64_t depth);
   double node_score(const GrowNode& node) const;
-  double least_score(const GrowNode& node, double node_score) const;
+  double node_score(const std::int64_t* sums) const;  // without bounds
+
+  // Whole subtrees of small nodes.
+  std::size_t subtree_rows(int n_threads) const;
+  bool grow_if_small(GrowNode& node, int member) {
+    return node.n_rows() <= subtree_rows_ && grow_subtree(node, member);
+  }
+  bool grow_subtree(GrowNode& root, int member);
+  void open_in_subtree(Subtrees& trees, std::size_t number, std::int64_t depth, std::uint64_t path,
+                       const std::int64_t* sums);
+  bool search_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer);
+  void search_as_node(Scratch& own, const Subtrees::Open& at, int buffer,
+                      std::span<const std::uint32_t> features, NodeSplit& best);
+  void split_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer);
+
+  // Where all nodes are in the tree.
+  struct SplitOf {
+    std::int32_t feature;
+    std::uint32_t bin;
+    bool missing_left;
+    double gain;
+    const CodeSet* set;  // null: by bin
+  };
+  SplitOf split_of(const Placed& placed) const;
+  Placed place(const GrowNode* node) const;
+  void place_children(std::size_t id);
+  void order_nodes();
 
   // The finished tree: its splits, the leaf of each row, exact sums of its nodes, and values.
   void finish_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                    GrownTrees& forest, Team& team);
   void append_splits(GrownTrees& forest) const;
-  std::int32_t table_bin(const GrowNode& node) const;
+  std::int32_t table_bin(std::size_t feature, std::uint32_t bin) const;
   void assign_leaves(Team& team);
   class NodeSums;
   std::vector<std::int64_t> node_sums(const TreePairs& pairs, Team& team) const;
@@ -180,6 +223,7 @@ class Grower {
   TreeParams params_;
   Workspace& space_;
   std::size_t width_, channels_, small_rows_;
+  std::size_t subtree_rows_ = 0;  // nodes of at most so many grow their subtrees at once
   RowPartition rows_;
   std::unique_ptr<Purity> purity_;          // null: nodes are split for their gain alone
   std::unique_ptr<AbsoluteRows> absolute_;  // null: sums tell what a split is worth
@@ -198,6 +242,9 @@ class Grower {
   std::deque<GrowNode> nodes_;  // used again for the next tree
   std::size_t n_nodes_ = 0;
   std::vector<GrowNode*> tree_;  // by id
+  // Of the tree that has grown, by id: its nodes, and their left children or 0.
+  std::vector<Placed> placed_;
+  std::vector<std::int32_t> left_;
   std::atomic<bool> failed_{false};
 };
 

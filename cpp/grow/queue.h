@@ -34,6 +34,8 @@ struct GrowNode {
   bool taken = false;      // by a thread, or dropped
   bool expanded = false;   // its children exist
   bool committed = false;  // ... and are part of the tree
+  int subtree_of = -1;     // member that has grown all below it, from this node of its own on
+  std::size_t subtree = 0;
   GrowNode* left = nullptr;
   GrowNode* right = nullptr;
 

@@ -188,18 +188,39 @@ void RowPartition::prepare_wide(const TreePairs& pairs, Team& team) {
   h_scale_ = std::ldexp(1.0, h_shift - pairs.h_exponent);
 }
 
-void RowPartition::read_values(const GrowNode& node, std::int64_t* values) const {
-  const Element* e = elements(node);
+void RowPartition::read_values(const Element* e, std::size_t n, std::int64_t* values) const {
+  const auto narrow = [](Element element) {
+    const auto pair = static_cast<std::int32_t>(element >> 32);
+    return pack(pair >> 16, pair & 0xffff);
+  };
+  if (sums_.channels() == 1) {
+    for (std::size_t i = 0; i < n; ++i)
+      values[i] = sums_.wide == nullptr ? narrow(e[i]) : sums_.wide[row_of(e[i])];
+    return;
+  }
   const auto outputs = static_cast<std::size_t>(sums_.outputs);
-  for (std::size_t i = 0; i < node.n_rows(); ++i) {
-    if (sums_.wide == nullptr) {
-      const auto pair = static_cast<std::int32_t>(e[i] >> 32);
-      *values++ = pack(pair >> 16, pair & 0xffff);
-    } else {
+  for (std::size_t i = 0; i < n; ++i) {
+    if (sums_.wide == nullptr)
+      *values++ = narrow(e[i]);
+    else
       for (std::size_t k = 0; k < outputs; ++k) *values++ = sums_.wide[row_of(e[i]) * outputs + k];
-    }
     if (sums_.counted) *values++ = 1;
   }
+}
+
+bool RowPartition::any_empty(const GrowNode& node) const {
+  if (sums_.counted) return false;
+  const Element* e = elements(node);
+  const auto outputs = static_cast<std::size_t>(sums_.outputs);
+  bool any = false;
+  for (std::size_t i = 0; i < node.n_rows(); ++i) {
+    std::uint64_t h = sums_.wide == nullptr ? e[i] >> 32 & 0xffff : 0;
+    if (sums_.wide != nullptr)
+      for (std::size_t k = 0; k < outputs; ++k)
+        h |= static_cast<std::uint32_t>(sum_h(sums_.wide[row_of(e[i]) * outputs + k]));
+    any |= h == 0;
+  }
+  return any;
 }
 
 // A split on a sparse feature, as a column of bytes: 1 for the rows that go the other way than the

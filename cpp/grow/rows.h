@@ -62,8 +62,10 @@ class RowPartition {
   const Element* elements(const GrowNode& node) const {
     return space_.elements[node.buffer].data() + node.begin;
   }
-  // What each of a node's rows adds to a histogram slot, [n_rows][channels].
-  void read_values(const GrowNode& node, std::int64_t* values) const;
+  // What each of n rows adds to a histogram slot, [n][channels].
+  void read_values(const Element* elements, std::size_t n, std::int64_t* values) const;
+  // True when some row of the node adds nothing to the sums of any hessian, and is not counted.
+  bool any_empty(const GrowNode& node) const;
 
   // Sends the node's rows to its children's ranges; returns how many went left.
   std::size_t split(const GrowNode& node, int member, Team& team);

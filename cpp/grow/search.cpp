@@ -35,13 +35,14 @@ void Grower::evaluate_children(GrowNode& node, int member, Team& team) {
   const bool left_smaller = node.left->n_rows() <= node.right->n_rows();
   GrowNode& smaller = left_smaller ? *node.left : *node.right;
   GrowNode& larger = left_smaller ? *node.right : *node.left;
-  const bool search_smaller = may_split(smaller), search_larger = may_split(larger);
+  const bool search_smaller = !grow_if_small(smaller, member) && may_split(smaller);
+  const bool search_larger = !grow_if_small(larger, member) && may_split(larger);
   std::int64_t* parent = node.histogram;
   node.histogram = nullptr;
   if (search_larger && !is_small(larger)) {
     if (parent == nullptr) {
       larger.histogram = histograms_.build(codes_, rows_, larger, member, team);
-    } else if (is_small(smaller)) {
+    } else if (is_small(smaller) || smaller.subtree_of >= 0) {
       kernels().accumulate(codes_, histograms_.slots(), rows_.sums(), rows_.elements(smaller),
                            smaller.n_rows(), true, parent);
       larger.histogram = parent;
@@ -69,15 +70,17 @@ void Grower::evaluate_sorted(GrowNode& node, int member, Team& team) {
 }
 
 double Grower::node_score(const GrowNode& node) const {
-  if (gain_.bounded) {
-    const GainParams p = gain_of(node);
-    const double g = sum_g(node.sums[0]), h = sum_h(node.sums[0]);
-    return score_of_step(p, g, h, bounded_step(p, g, h));
-  }
+  if (!gain_.bounded) return node_score(node.sums.data());
+  const GainParams p = gain_of(node);
+  const double g = sum_g(node.sums[0]), h = sum_h(node.sums[0]);
+  return score_of_step(p, g, h, bounded_step(p, g, h));
+}
+
+double Grower::node_score(const std::int64_t* sums) const {
   if (gain_.criterion != Criterion::quadratic) {
     double score = 0;
     for (std::size_t k = 0; k < width_; ++k) {  // as Kernels::find_split has it
-      const double g = sum_g(node.sums[k]), weight = sum_h(node.sums[k]) * gain_.h_per_g;
+      const double g = sum_g(sums[k]), weight = sum_h(sums[k]) * gain_.h_per_g;
       const auto part = [weight](double sum) {
         return sum > 0 ? sum * kernels().logarithm(sum / weight) : 0.0;
       };
@@ -88,23 +91,23 @@ double Grower::node_score(const GrowNode& node) const {
   const bool plain = is_plain(gain_);
   double score = 0;
   for (std::size_t k = 0; k < width_; ++k) {
-    const double g = sum_g(node.sums[k]), h = sum_h(node.sums[k]);
+    const double g = sum_g(sums[k]), h = sum_h(sums[k]);
     score += plain ? side_score<true>(gain_, g, h) : side_score<false>(gain_, g, h);
   }
   return score;
 }
 
-// The score that a node's splits must exceed. (A bounded node's score can be negative: its bounds
-// may force a step that costs.)
-double Grower::least_score(const GrowNode& node, double node_score) const {
-  double size = std::abs(node_score);
+// What a split of a node must score more than. A bounded node's own score can be negative: its
+// bounds may force a step that costs.
+double Grower::floor_of(const std::int64_t* sums, double score) const {
+  double size = std::abs(score);
   if (gain_.criterion == Criterion::entropy || gain_.criterion == Criterion::poisson)
     for (std::size_t k = 0; k < width_; ++k)  // logarithms of means near 1 are near 0
-      size += gain_.two_classes ? sum_h(node.sums[k]) * gain_.h_per_g
-                                : -static_cast<double>(sum_g(node.sums[k]));
-  if (!params_.allow_zero_gain) return node_score + std::max(min_gain_, least_relative_gain * size);
+      size +=
+          gain_.two_classes ? sum_h(sums[k]) * gain_.h_per_g : -static_cast<double>(sum_g(sums[k]));
+  if (!params_.allow_zero_gain) return score + std::max(min_gain_, least_relative_gain * size);
   const double rounding = least_relative_gain * (size + min_gain_);
-  return node_score + min_gain_ - std::max(rounding, std::numeric_limits<double>::min());
+  return score + min_gain_ - std::max(rounding, std::numeric_limits<double>::min());
 }
 
 // The node's best split over all features: the highest gain, then the first feature in turn.
@@ -113,8 +116,8 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
   open_sums(node, own);
   const double score = absolute_ ? -own.errors.open(rows_.elements(node), node.n_rows(), *absolute_)
                                  : node_score(node);
-  const double floor = least_score(node, score);
-  const auto features = columns_.of_node(node, own.features);
+  const double floor = floor_of(node.sums.data(), score);
+  const auto features = columns_.of_node(node, own.columns);
   if (features.empty()) return;
   const std::size_t cost =  // of one feature
       absolute_ ? 16 * node.n_rows()
@@ -145,31 +148,37 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
   node.split = best->split;
   node.left_sums = best->left_sums;
   if (node.split.by_set) return;  // it has a side for everything
-  if (!params_.random_cuts) node.split.bin = middle_bin(node, own);
-  if (node.split.missing_seen) return;
-  // No missing value here to learn a direction from: follow the heavier child.
+  const auto feature = static_cast<std::size_t>(node.feature);
+  if (!params_.random_cuts)
+    node.split.bin = middle_bin(feature, node.split.bin, next_code(node, own));
+  if (!node.split.missing_seen)
+    node.split.missing_left = is_heavier(node.left_sums.data(), node.sums.data());
+}
+
+// Without a missing value in the node to learn a direction from, they follow the heavier child.
+bool Grower::is_heavier(const std::int64_t* left_sums, const std::int64_t* sums) const {
   std::int64_t left_h = 0, h = 0;
   for (std::size_t k = 0; k < width_; ++k) {
-    left_h += sum_h(node.left_sums[k]);
-    h += sum_h(node.sums[k]);
+    left_h += sum_h(left_sums[k]);
+    h += sum_h(sums[k]);
   }
-  node.split.missing_left = 2 * left_h >= h;
+  return 2 * left_h >= h;
 }
 
 // All bins from the last one on the left to the first one on the right, exclusive, split the node's
 // rows alike; the search has found the lowest. Rows to come are served best by the edge nearest to
 // the middle of the gap; and where only missing rows are on the right, by the end of all values.
-std::uint32_t Grower::middle_bin(const GrowNode& node, Scratch& own) const {
-  const auto feature = static_cast<std::size_t>(node.feature);
+std::uint32_t Grower::middle_bin(std::size_t feature, std::uint32_t bin, std::uint32_t next) const {
   const std::uint32_t n_bins = codes_.n_bins[feature];
-  const std::uint32_t next = std::min(next_code(node, own), n_bins);
-  if (next == n_bins) return n_bins - 1;
+  if (next >= n_bins) return n_bins - 1;
   const std::vector<double>& edges = codes_.edges[feature];
-  std::uint32_t low = node.split.bin, high = next - 1;
+  std::uint32_t low = bin, high = next - 1;
   const double middle = edges[low] / 2 + edges[high] / 2;
   while (high - low > 1) {
     const std::uint32_t between = low + (high - low) / 2;
-    (edges[between] <= middle ? low : high) = between;
+    const bool is_low = edges[between] <= middle;  // as hard to foresee as the data: no branch
+    low = is_low ? between : low;
+    high = is_low ? high : between;
   }
   return middle - edges[low] <= edges[high] - middle ? low : high;
 }
@@ -202,7 +211,7 @@ void Grower::open_sums(const GrowNode& node, Scratch& own) {
     return;
   }
   own.values.resize(node.n_rows() * channels_);
-  rows_.read_values(node, own.values.data());
+  rows_.read_values(rows_.elements(node), node.n_rows(), own.values.data());
   if (own.sums != nullptr)
     own.sums->open(rows_.elements(node), node.n_rows(), own.values.data(), rows_.sums());
 }

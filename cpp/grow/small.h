@@ -56,30 +56,28 @@ std::size_t collect(const std::uint8_t* column, const Element* elements,
   // From here on with one code after the other, in order: its number, its running sums, and its
   // slot emptied for the next call.
   std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
-  std::int64_t* ARBOOST_RESTRICT last = scratch.missing.data();
   const std::size_t stride = scratch.stride;
-  for (std::size_t c = 0; c < channels; ++c) last[c] = 0;
+  // Known channels have their sums in registers.
+  std::int64_t known[2 * (fixed_channels == 0 ? 1 : fixed_channels)] = {};
+  std::int64_t* ARBOOST_RESTRICT sum = fixed_channels == 0 ? scratch.sides.data() : known;
+  std::int64_t* ARBOOST_RESTRICT own =
+      fixed_channels == 0 ? scratch.missing.data() : known + fixed_channels;
+  for (std::size_t c = 0; c < channels; ++c) sum[c] = own[c] = 0;
   std::size_t n_codes = 0;
-  std::int64_t sum = 0;  // of the only channel, in a register
   for (std::uint32_t first = 0; first < 256; first += 64) {
     for (std::uint64_t marks = bits_of_bytes(touched + first); marks != 0; marks &= marks - 1) {
       const std::uint32_t code = first + static_cast<std::uint32_t>(std::countr_zero(marks));
       bins[n_codes] = code;
-      if constexpr (fixed_channels == 1) {
-        sum += last[0] = slots[code];
-        slots[code] = 0;
-        prefix[n_codes] = sum;
-      } else {
-        for (std::size_t c = 0; c < channels; ++c) {
-          last[c] = slots[code * channels + c];
-          slots[code * channels + c] = 0;
-          std::int64_t* at = prefix + c * stride + n_codes;
-          *at = last[c] + (n_codes == 0 ? 0 : at[-1]);
-        }
+      for (std::size_t c = 0; c < channels; ++c) {
+        sum[c] += own[c] = slots[code * channels + c];
+        slots[code * channels + c] = 0;
+        prefix[c * stride + n_codes] = sum[c];
       }
       ++n_codes;
     }
   }
+  if (fixed_channels > 0)
+    for (std::size_t c = 0; c < channels; ++c) scratch.missing[c] = own[c];
   std::memset(touched, 0, 256);
   return n_codes;
 }
@@ -156,10 +154,14 @@ FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size
     return collect_codes(column, elements, row_values, n, channels, scratch);
   };
   const std::size_t store = codes.where[feature].store;
+  const auto collect_bytes = channels == 1   ? collect<1>
+                             : channels == 2 ? collect<2>
+                             : channels == 3 ? collect<3>
+                             : channels == 4 ? collect<4>
+                                             : collect<0>;
   const std::size_t n_codes = codes.width == 2
                                   ? run(collect_sorted, codes.column<std::uint16_t>(store))
-                              : channels == 1 ? run(collect<1>, codes.column<std::uint8_t>(store))
-                                              : run(collect<0>, codes.column<std::uint8_t>(store));
+                                  : run(collect_bytes, codes.column<std::uint8_t>(store));
   if (codes.has_levels(feature))
     return find_set_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
   return find_split_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);

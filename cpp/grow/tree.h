@@ -49,6 +49,9 @@ struct TreeParams {
   double cat_l2 = 10;
   // Groups of features, ascending, that may meet on a path from root to leaf; empty: all may.
   std::vector<std::vector<std::uint32_t>> interactions;
+  // Nodes of at most so many rows grow their subtrees at once. The tree is the same for any number.
+  static constexpr std::size_t automatic = std::numeric_limits<std::size_t>::max();
+  std::size_t subtree_rows = automatic;
   Candidates candidates = Candidates::bins;
   double sketch_eps = 0.004;
   // Memory for the histograms of nodes that wait to be split. What does not fit is built again from

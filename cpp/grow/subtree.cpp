@@ -1,0 +1,205 @@
+// A small node -> its whole subtree, in place and without a pause. The same searches, draws and
+// rules as for other nodes, so the same splits.
+#include "grow/subtree.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "grow/grower.h"
+#include "random.h"
+
+namespace arboost {
+namespace {
+
+// True where all rows ask for the same step g / h: no split of them can gain anything, because
+// H^2 / (H + lambda) of two sides is never above that of both together.
+bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
+  for (std::size_t i = 1; i < n; ++i)
+    for (std::size_t k = 0; k < outputs; ++k) {
+      const std::int64_t one = values[k], other = values[i * channels + k];
+      if (sum_h(one) == 0 ||
+          std::int64_t{sum_g(one)} * sum_h(other) != std::int64_t{sum_g(other)} * sum_h(one))
+        return false;
+    }
+  return true;
+}
+
+// Left in place, right into `spare` and from there behind the left.
+template <class GoesLeft>
+std::size_t partition_in_place(Element* elements, std::size_t n, Element* ARBOOST_RESTRICT spare,
+                               GoesLeft goes_left) {
+  std::size_t n_left = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Element e = elements[i];
+    elements[n_left] = e;
+    spare[i - n_left] = e;
+    n_left += goes_left(row_of(e)) ? 1 : 0;
+  }
+  std::memcpy(elements + n_left, spare, (n - n_left) * sizeof(Element));
+  return n_left;
+}
+
+template <class Code>
+std::size_t partition_rows(const Codes& codes, const SplitRule& rule, std::size_t feature,
+                           Element* elements, std::size_t n, Element* spare) {
+  // The codes of a few rows are still in the cache, those of many are nearer to each other by
+  // column.
+  constexpr std::size_t few = 512;
+  const std::size_t store = codes.where[feature].store;
+  const Code* first = n <= few ? codes.row<Code>(0) + store : codes.column<Code>(store);
+  const std::size_t stride = n <= few ? codes.row_stride / sizeof(Code) : 1;
+  const auto code = [first, stride](RowId row) -> std::uint32_t { return first[row * stride]; };
+  if (rule.by_set)
+    return partition_in_place(elements, n, spare,
+                              [&](RowId row) { return holds(rule.left, code(row)); });
+  const std::uint32_t bin = rule.bin, missing_left = rule.missing_left;
+  return partition_in_place(elements, n, spare, [&](RowId row) {
+    const std::uint32_t c = code(row);
+    return (c <= bin) | (c == missing_left);
+  });
+}
+
+}  // namespace
+
+// Subtrees suit tables whose features have columns of their own, and trees that nothing but their
+// nodes themselves constrain; and they pay off unless most of them would be cut off again.
+std::size_t Grower::subtree_rows(int n_threads) const {
+  if (sorted_ != nullptr || absolute_ || !codes_.is_plain() || gain_.bounded ||
+      !params_.interactions.empty())
+    return 0;
+  constexpr std::size_t rows_per_leaf = 8;
+  if (params_.max_leaves < static_cast<std::int64_t>(rows_.rows().n / rows_per_leaf)) return 0;
+  if (params_.subtree_rows != TreeParams::automatic) return params_.subtree_rows;
+  if (params_.random_cuts) return std::min<std::size_t>(small_rows_, 4096);
+  // A histogram has all features of the tree, a subtree reads those of each node: where these are
+  // few and every slot has several sums, no node is worth a histogram.
+  const double share = std::max(params_.colsample_bylevel * params_.colsample_bynode,
+                                1.0 / static_cast<double>(codes_.n_features));
+  if (channels_ > 1 && share < 0.25) return n_threads == 1 ? rows_.rows().n : shared_node_rows;
+  const double worth = static_cast<double>(small_rows_) / share;
+  return std::max(small_rows_, static_cast<std::size_t>(std::min(worth, 4096.0)));
+}
+
+// False, and nothing is done, where some row counts nothing: of such rows the general search alone
+// knows which codes occur.
+bool Grower::grow_subtree(GrowNode& root, int member) {
+  Scratch& own = *scratch_[static_cast<std::size_t>(member)];
+  Subtrees& trees = own.subtrees;
+  if (rows_.any_empty(root)) return false;
+  root.subtree_of = member;
+  root.subtree = trees.nodes.size();
+  trees.spare.resize(std::max(trees.spare.size(), root.n_rows()));
+  trees.sums.resize(channels_);
+  trees.left_sums.resize(channels_);
+  trees.nodes.push_back({.begin = static_cast<std::uint32_t>(root.begin),
+                         .end = static_cast<std::uint32_t>(root.end)});
+  open_in_subtree(trees, root.subtree, root.depth, root.path, root.sums.data());
+  while (!trees.open.empty()) {
+    const Subtrees::Open at = trees.open.back();
+    trees.open.pop_back();
+    const std::int64_t* sums = trees.open_sums.data() + trees.open.size() * channels_;
+    std::copy(sums, sums + channels_, trees.sums.data());
+    if (search_in_subtree(own, at, root.buffer)) split_in_subtree(own, at, root.buffer);
+  }
+  return true;
+}
+
+// Lets a node wait for its search, if it may be split at all.
+void Grower::open_in_subtree(Subtrees& trees, std::size_t number, std::int64_t depth,
+                             std::uint64_t path, const std::int64_t* sums) {
+  const SubtreeNode& node = trees.nodes[number];
+  if (!may_split(depth, node.end - node.begin, sums)) return;
+  const std::size_t at = trees.open.size();
+  trees.open.push_back({static_cast<std::uint32_t>(number), depth, path});
+  if (trees.open_sums.size() < (at + 1) * channels_) trees.open_sums.resize((at + 1) * channels_);
+  std::copy(sums, sums + channels_, trees.open_sums.data() + at * channels_);
+}
+
+// The node's best split, and the sums of its left side; false where it stays a leaf.
+bool Grower::search_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer) {
+  Subtrees& trees = own.subtrees;
+  SubtreeNode& node = trees.nodes[at.node];
+  const std::size_t n = node.end - node.begin;
+  if (own.values.size() < n * channels_) own.values.resize(n * channels_);
+  const Element* elements = space_.elements[buffer].data() + node.begin;
+  rows_.read_values(elements, n, own.values.data());
+  if (purity_ ? purity_->is_pure(elements, n)
+              : is_plain(gain_) && agree(own.values.data(), n, width_, channels_))
+    return false;
+  const double score = node_score(trees.sums.data());
+  const auto features = columns_.of_node(at.depth, at.path, own.columns);
+  NodeSplit best{.feature = -1, .split = {}, .left_sums = trees.left_sums.data()};
+  best.split.score = floor_of(trees.sums.data(), score);
+  if (codes_.width == 2 && own.split.keys.size() < n) own.split.keys.resize(n);
+  const FewRows rows{&codes_, elements, own.values.data(), n, trees.sums.data()};
+  if (!params_.random_cuts)
+    kernels().find_split_few(gain_, rows, features.data(), features.size(), own.split, best);
+  if (best.feature < 0 && (params_.random_cuts || params_.allow_zero_gain))
+    search_as_node(own, at, buffer, features, best);
+  if (best.feature < 0) return false;
+  FeatureSplit& split = best.split;
+  node.feature = best.feature;
+  node.gain = std::max(split.score - score, 0.0);
+  if (!split.by_set) {
+    if (!params_.random_cuts)
+      split.bin = middle_bin(static_cast<std::size_t>(best.feature), split.bin, split.next);
+    if (!split.missing_seen) split.missing_left = is_heavier(best.left_sums, trees.sums.data());
+  }
+  node.bin = split.bin;
+  node.missing_left = split.missing_left;
+  if (split.by_set) {
+    node.set = static_cast<std::int32_t>(trees.sets.size());
+    trees.sets.push_back(split.left);
+  }
+  return true;
+}
+
+// Random cuts, and features that are drawn in place of constant ones.
+void Grower::search_as_node(Scratch& own, const Subtrees::Open& at, int buffer,
+                            std::span<const std::uint32_t> features, NodeSplit& best) {
+  const SubtreeNode& node = own.subtrees.nodes[at.node];
+  GrowNode& view = own.view;
+  view.begin = node.begin;
+  view.end = node.end;
+  view.buffer = buffer;
+  view.depth = at.depth;
+  view.path = at.path;
+  view.sums = own.subtrees.sums;
+  own.found.resize(1);
+  Found& found = own.found.front();
+  found.feature = -1;
+  found.split = best.split;
+  if (params_.random_cuts) search(view, features, own, own, found);
+  if (found.feature < 0 && params_.allow_zero_gain) search_further(view, features, own, found);
+  if (found.feature < 0) return;
+  best.feature = found.feature;
+  best.split = found.split;
+  std::copy(found.left_sums.begin(), found.left_sums.end(), best.left_sums);
+}
+
+void Grower::split_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer) {
+  Subtrees& trees = own.subtrees;
+  const SubtreeNode node = trees.nodes[at.node];
+  const auto feature = static_cast<std::size_t>(node.feature);
+  const SplitRule rule =
+      rule_of(codes_, feature,
+              {.bin = node.bin,
+               .missing_left = node.missing_left,
+               .levels = node.set < 0 ? nullptr : &trees.sets[static_cast<std::size_t>(node.set)]});
+  const auto partition =
+      codes_.width == 1 ? partition_rows<std::uint8_t> : partition_rows<std::uint16_t>;
+  const std::size_t n_left =
+      partition(codes_, rule, feature, space_.elements[buffer].data() + node.begin,
+                node.end - node.begin, trees.spare.data());
+  const std::uint32_t middle = node.begin + static_cast<std::uint32_t>(n_left);
+  const std::size_t left = trees.nodes.size();
+  trees.nodes[at.node].left = static_cast<std::uint32_t>(left - at.node);
+  trees.nodes.push_back({.begin = node.begin, .end = middle});
+  trees.nodes.push_back({.begin = middle, .end = node.end});
+  for (std::size_t c = 0; c < channels_; ++c) trees.sums[c] -= trees.left_sums[c];
+  open_in_subtree(trees, left + 1, at.depth + 1, mix_bits(2 * at.path + 1), trees.sums.data());
+  open_in_subtree(trees, left, at.depth + 1, mix_bits(2 * at.path), trees.left_sums.data());
+}
+
+}  // namespace arboost

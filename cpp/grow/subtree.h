@@ -1,0 +1,45 @@
+// Subtrees of small nodes, which one thread grows at once: their rows are in its cache, and nothing
+// has to wait in a queue. Where they stand in the tree is decided afterwards (grow/order.cpp).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels.h"
+
+namespace arboost {
+
+// A node of such a subtree.
+struct SubtreeNode {
+  double gain = -1;          // of its split, in units; below 0: it is a leaf
+  std::uint32_t begin, end;  // its elements, in the buffer of the node that the subtree began with
+  std::uint32_t left = 0;    // how far its left child is behind it; the right one follows that
+  std::uint32_t bin = 0;
+  std::int32_t feature = 0;
+  std::int32_t set = -1;  // which of the member's sets, or -1
+  bool missing_left = false;
+};
+
+// What one member has grown of a tree, and where it works.
+struct Subtrees {
+  std::vector<SubtreeNode> nodes;
+  std::vector<CodeSet> sets;
+
+  // Nodes that are still to be split, and their sums [channels].
+  struct Open {
+    std::uint32_t node;
+    std::int64_t depth;
+    std::uint64_t path;
+  };
+  std::vector<Open> open;
+  std::vector<std::int64_t> open_sums;
+  std::vector<std::int64_t> sums, left_sums;  // of the node that is being split
+  std::vector<Element> spare;                 // rows on their way to the right
+
+  void clear() {
+    nodes.clear();
+    sets.clear();
+  }
+};
+
+}  // namespace arboost
