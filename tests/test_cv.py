@@ -10,7 +10,14 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 import arboost
-from arboost import GradientBoostingClassifier, GradientBoostingRegressor, cv, save
+from arboost import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    cv,
+    save,
+)
 
 R, C = GradientBoostingRegressor, GradientBoostingClassifier
 DART = {"rate_drop": 0.3, "one_drop": True}
@@ -26,7 +33,7 @@ def data():
 
 
 def target_of(estimator, values, n_classes=2):
-    if isinstance(estimator, R):
+    if isinstance(estimator, R | AdaBoostRegressor):
         return values
     return np.searchsorted(np.quantile(values, np.arange(1, n_classes) / n_classes), values)
 
@@ -45,6 +52,12 @@ ESTIMATORS = {
     "quantiles": (R(n_estimators=8, loss="quantile", alpha=[0.2, 0.8]), 2),
     "exact": (R(n_estimators=8, tree_method="exact"), 2),
     "approx": (R(n_estimators=8, tree_method="approx"), 2),
+    "AdaBoost": (AdaBoostClassifier(n_estimators=8), 2),
+    "AdaBoost, three classes": (AdaBoostClassifier(n_estimators=8, max_depth=2), 3),
+    "real AdaBoost": (AdaBoostClassifier(n_estimators=8, algorithm="real"), 3),
+    "AdaBoost that draws": (AdaBoostClassifier(n_estimators=8, resample=True, max_depth=2), 3),
+    "R2": (AdaBoostRegressor(n_estimators=8), 2),
+    "R2 that draws": (AdaBoostRegressor(n_estimators=8, resample=True, loss="square"), 2),
 }
 
 

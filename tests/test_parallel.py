@@ -100,6 +100,7 @@ def test_ctrl_c_stops_a_long_fit():
 def test_every_instruction_set_gives_the_same_bytes(isa, tmp_path):
     code = """
         import sys, numpy as np
+        from arboost import AdaBoostClassifier, AdaBoostRegressor
         from arboost import GradientBoostingClassifier, _core
         rng = np.random.default_rng(0)
         X = rng.normal(size=(40_000, 6))
@@ -119,6 +120,15 @@ def test_every_instruction_set_gives_the_same_bytes(isa, tmp_path):
         bound = {"subsample": 0.5, "monotone_constraints": {0: 1}, "rate_drop": 0.5}
         model = GradientBoostingClassifier(n_estimators=6, **bound).fit(X, y > 0)
         model.save(sys.argv[1] + "bound")
+        for algorithm in ("discrete", "real", "gentle"):
+            for name, labels in (("two", y > 0), ("three", y)):
+                model = AdaBoostClassifier(n_estimators=3, algorithm=algorithm, max_depth=2)
+                model.fit(X, labels).save(sys.argv[1] + algorithm + name)
+        model = AdaBoostClassifier(n_estimators=3, resample=True).fit(X, y)
+        model.save(sys.argv[1] + "resampled")
+        for loss in ("linear", "square", "exponential"):
+            model = AdaBoostRegressor(n_estimators=3, loss=loss, resample=loss == "square")
+            model.fit(X, np.nan_to_num(X[:, 0] * X[:, 1]) + y).save(sys.argv[1] + loss)
         print(_core.instruction_set())
     """
     seen = []

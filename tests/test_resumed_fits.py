@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from arboost import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     Checkpoint,
     CustomLoss,
     GradientBoostingClassifier,
@@ -45,6 +47,8 @@ def data():
 
 
 def target_of(estimator, values, n_classes):
+    if isinstance(estimator, AdaBoostRegressor):
+        return values
     if isinstance(estimator, GradientBoostingRegressor):
         return np.exp(values) if estimator.loss in ("poisson", "gamma", "tweedie") else values
     return np.searchsorted(np.quantile(values, np.arange(1, n_classes) / n_classes), values)
@@ -82,6 +86,14 @@ FITS = {
     "approx": (C(tree_method="approx", sketch_eps=0.05), 2),
     "approx by node": (C(tree_method="approx", sketch_eps=0.05, sketch_scope="local"), 2),
     "custom": (R(loss=CustomLoss(name="log_cosh", gradients=log_cosh)), 2),
+    "AdaBoost": (AdaBoostClassifier(), 2),
+    "AdaBoost, three classes": (AdaBoostClassifier(learning_rate=0.5), 3),
+    "real AdaBoost": (AdaBoostClassifier(algorithm="real", tree_method="exact"), 3),
+    "early AdaBoost": (AdaBoostClassifier(algorithm="gentle", **EARLY), 3),
+    "AdaBoost that draws": (AdaBoostClassifier(resample=True, oob_score=True), 3),
+    "R2": (AdaBoostRegressor(loss="exponential"), 2),
+    "early R2": (AdaBoostRegressor(n_estimators=200, n_iter_no_change=6), 2),
+    "R2 that draws": (AdaBoostRegressor(resample=True, oob_score=True), 2),
 }
 
 
@@ -106,6 +118,29 @@ def test_killed_and_resumed(tmp_path, data, name):
     estimator.set_params(n_jobs=3)
     assert fit(estimator, data, n_classes, checkpoint=checkpoint) == whole
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("given", [AdaBoostClassifier(), AdaBoostRegressor()], ids=str)
+def test_what_is_known_of_the_rounds_of_adaboost(tmp_path, data, given):
+    """Errors, weights, draws and validation data are part of the state."""
+    X, values = data
+    y = target_of(given, values, 3)
+    params = {"n_estimators": 13, "resample": True, "oob_score": True, "n_jobs": 1, "max_depth": 2}
+    options = {
+        "sample_weight": np.linspace(0.0, 2.0, 200),
+        "X_val": X[200:],
+        "y_val": y[200:],
+    }
+    whole = type(given)(**params).fit(X[:200], y[:200], **options)
+    resumed = type(given)(**params)
+    checkpoint = Checkpoint(tmp_path / "fit.arc", every=2)
+    with pytest.raises(Killed):
+        resumed.fit(X[:200], y[:200], **options, checkpoint=checkpoint, callbacks=[kill_at(5)])
+    resumed.fit(X[:200], y[:200], **options, checkpoint=checkpoint)
+    facts, expected = ({k: v for k, v in vars(m).items() if k[-1] == "_"} for m in (resumed, whole))
+    assert save.to_bytes(facts.pop("model_")) == save.to_bytes(expected.pop("model_"))
+    assert {"estimator_errors_", "oob_score_", "evals_result_"} <= set(facts)
+    np.testing.assert_equal(facts, expected)
 
 
 def test_validation_data_and_weights(tmp_path, data):

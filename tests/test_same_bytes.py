@@ -9,6 +9,8 @@ import pytest
 from scipy import sparse
 
 from arboost import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     Dataset,
     DecisionTreeRegressor,
     ExtraTreesClassifier,
@@ -112,6 +114,27 @@ MODELS = {
     ),
     "entropy": (RandomForestClassifier(n_estimators=2, criterion="entropy"), LABELS > 0),
     "decision tree": (DecisionTreeRegressor(min_samples_leaf=20), TARGET),
+    "AdaBoost": (AdaBoostClassifier(n_estimators=6), LABELS > 0),
+    "AdaBoost, three classes": (AdaBoostClassifier(n_estimators=4, max_depth=3), LABELS),
+    "real AdaBoost": (AdaBoostClassifier(n_estimators=4, algorithm="real", max_depth=2), LABELS),
+    "gentle AdaBoost": (AdaBoostClassifier(n_estimators=4, algorithm="gentle"), LABELS > 0),
+    "AdaBoost that draws": (
+        AdaBoostClassifier(n_estimators=4, resample=True, oob_score=True, max_depth=2),
+        LABELS,
+    ),
+    "AdaBoost, stopped early": (
+        AdaBoostClassifier(n_estimators=15, n_iter_no_change=2, max_depth=2),
+        LABELS,
+    ),
+    "R2": (AdaBoostRegressor(n_estimators=4), TARGET),
+    "R2 that draws": (
+        AdaBoostRegressor(n_estimators=4, loss="exponential", resample=True, oob_score=True),
+        TARGET,
+    ),
+    "R2, exact": (
+        AdaBoostRegressor(n_estimators=2, loss="square", tree_method="exact"),
+        TARGET,
+    ),
 }
 
 
@@ -202,14 +225,16 @@ def frames():
     }
 
 
-def test_kinds_of_tables(tmp_path):
-    model, y = MODELS["binary, best first"]
+@pytest.mark.parametrize("name", ["binary, best first", "AdaBoost", "R2 that draws"])
+def test_kinds_of_tables(name, tmp_path):
+    model, y = MODELS[name]
     digests = {kind: digest(model, frame, y, tmp_path) for kind, frame in frames().items()}
     assert len(set(digests.values())) == 1, digests
 
 
-def test_dataset_and_table(tmp_path):
-    model, y = MODELS["three classes"]
+@pytest.mark.parametrize("name", ["three classes", "AdaBoost, three classes"])
+def test_dataset_and_table(name, tmp_path):
+    model, y = MODELS[name]
     assert digest(model, Dataset(X, y), None, tmp_path) == digest(model, X, y, tmp_path)
 
 

@@ -146,8 +146,7 @@ void set_values(TreeGrower& self, const Array<double, nb::ndim<2>>& values) {
   self.trees.set_values(tree, {values.data(), values.size()}, self.params.monotone);
 }
 
-// Means or medians for the nodes of the last tree.
-template <auto set>
+template <auto set>  // means or medians
 void set_centres(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
                  const std::optional<Vector<double>>& weight, const Sample* sample) {
   self.last_with_leaves();
@@ -156,9 +155,9 @@ void set_centres(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
           "these numbers do not fit the grower's table and outputs");
   require(sample == nullptr || sample->size == self.grower.rows().n,
           "this is not the sample that the last tree was grown on");
+  const std::size_t n_weights = weight ? self.n_training() : 0;
+  const std::span<const double> weights{weight ? weight->data() : nullptr, n_weights};
   nb::gil_scoped_release release;
-  std::span<const double> weights;
-  if (weight) weights = {weight->data(), weight->shape(0)};
   set(self.grower, {y.data(), y.size()}, weights, sample, self.trees);
 }
 
@@ -334,8 +333,7 @@ void bind_grow(nb::module_& m) {
       .def("set_values", &set_values, nb::arg("values"), "Other values for the last tree's nodes.")
       .def("set_means", &set_centres<set_means>, nb::arg("y"), nb::arg("weight").none(),
            nb::arg("sample").none(),
-           "Gives the last tree's nodes the means of y, shape (n_training, width), over the rows "
-           "that it was grown on.")
+           "Gives the last tree's nodes the means of y (n_training, width) over its rows.")
       .def("set_medians", &set_centres<set_medians>, nb::arg("y"), nb::arg("weight").none(),
            nb::arg("sample").none(), "The same with weighted medians.")
       .def_prop_ro(

@@ -23,6 +23,8 @@ from arboost.schemes import Amounts
 
 __all__ = ["AmountRounds"]
 
+_ROUNDING = 1e-9  # of the range of y
+
 
 class AmountRounds(Reweighting):
     """A fit of `Amounts` between two rounds.
@@ -63,6 +65,7 @@ class AmountRounds(Reweighting):
         self.distribution[:] = 1.0 if weight is None else weight
         self.distribution /= self.distribution.sum()
         self._losses = np.empty_like(self.distribution)
+        self._range = float(data.target.y.max() / 2 - data.target.y.min() / 2) * 2
         self._predictions = [_columns(part) for part in evaluations]
         if data.start is not None:
             for column in data.start.T:
@@ -104,9 +107,14 @@ class AmountRounds(Reweighting):
         return self.distribution * len(self.distribution)  # its sum is 1
 
     def _error(self, votes: Floats) -> float:
+        prediction = votes[:, 0].copy()
+        # Leaf values are sums of integers: what they miss by rounding is no error to learn from.
+        if np.abs(self.target.y - prediction).max() <= _ROUNDING * self._range:
+            self._losses[:] = 0.0
+            return 0.0
         return core.r2_losses(
             self.target.y,
-            votes[:, 0].copy(),
+            prediction,
             self.distribution,
             self.scheme.error,
             self._losses,
@@ -115,9 +123,9 @@ class AmountRounds(Reweighting):
 
     def _keep(self, error: float, votes: Floats) -> None:
         is_weak = error >= self.scheme.chance  # the very first learner, which stays alone
-        self.learners.keep(1.0)
         for part, columns in enumerate(self._predictions):
             columns.append(self.learners.votes(part)[:, 0])
+        self.learners.keep(1.0)
         weight = 1.0 if is_weak else -self.scheme.rate * self.scheme.log_beta(error)
         self._note(error=error, weight=weight)
         if is_weak:

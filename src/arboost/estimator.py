@@ -358,6 +358,11 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
         """Return the probabilities of the classes in the order of ``classes_``."""
         return self._fitted_model().predict_proba(X, n_jobs=self.n_jobs)
 
+    def predict_log_proba(self, X: object) -> NDArray[np.float64]:
+        """Return the logarithms of the probabilities; minus infinity for those of 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def decision_function(self, X: object) -> NDArray[np.float64]:
         """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
         return _decision(self._fitted_model().predict_raw(X, n_jobs=self.n_jobs))

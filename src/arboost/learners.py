@@ -123,6 +123,8 @@ class TreeLearners:
         self._grower = make_grower(data.binned, tree, self._width, data.rows, workspace)
         self._gradients = core.Gradients(self.n_rows, self._width, by_row=self._width > 1)
         self._is_unweighted = False  # whether the gradients are those of rows of weight 1
+        weight = data.target.weight
+        self._mean_weight = 1.0 if weight is None else float(weight.mean())
         self._units: Floats = np.empty((0, self._width))
 
     def learn(self, weight: Floats | None, sample: core.Sample | None, number: int) -> None:
@@ -142,7 +144,7 @@ class TreeLearners:
             n_threads=self._n_threads,
         )
         last = self._grower.last_tree()
-        self._units = self._scheme.unit(last["value"], last["cover"])
+        self._units = self._scheme.unit(last["value"], last["cover"] * self._mean_weight)
         self._grower.set_values(self._units)
 
     def votes(self, part: int | None = None) -> Floats:

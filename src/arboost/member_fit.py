@@ -21,7 +21,7 @@ from arboost.ingest import Schema, Table
 from arboost.inputs import VALIDATION, Part, Rows, has_validation, table_rows, weighted_target
 from arboost.losses import Loss
 from arboost.losses.base import Floats
-from arboost.member_learners import MemberLearners, MemberSet, check_learner
+from arboost.member_learners import MemberLearners, MemberSet, check_learner, cover_of
 from arboost.member_tables import MemberTable, member_table
 from arboost.members import Ballot, MemberModel, member_name
 from arboost.metrics import Metric
@@ -211,7 +211,7 @@ class _Fit:
 
     def _outcome(self, fitted: Fitted, monitor: Monitor, training: Part) -> Outcome:
         members, weights = fitted.forest, fitted.facts["weight"]
-        covers = np.full(len(members), float(len(training.target.y)))
+        covers = np.full(len(members), cover_of(training.target))
         best = monitor.best_index
         old = self.old
         if old is not None:

@@ -24,7 +24,7 @@ from arboost.member_tables import take_rows
 from arboost.members import Ballot, member_name
 from arboost.schemes import Votes
 
-__all__ = ["MemberLearners", "MemberSet", "check_learner"]
+__all__ = ["MemberLearners", "MemberSet", "check_learner", "cover_of"]
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ class MemberLearners:
         # exactly the weights that the user gave.
         weight = data.target.weight
         self._scale = 1.0 if weight is None else float(weight.mean())
+        self._cover = cover_of(data.target)
         self._last: Any = None
         self._kept: list[tuple[Any, float]] = []
 
@@ -106,7 +107,7 @@ class MemberLearners:
     def votes(self, part: int | None = None) -> Floats:
         """Return what the last clone says of the training rows, or of an evaluation set."""
         rows = self._data if part is None else self._evaluations[part]
-        return self._ballot.votes(self._last, rows.X, self.n_rows)
+        return self._ballot.votes(self._last, rows.X, self._cover)
 
     def keep(self, factor: float) -> None:
         """Settle that the last clone counts, this many times."""
@@ -120,7 +121,7 @@ class MemberLearners:
         """Return what a clone that was kept adds to the scores of some training rows."""
         member, factor = self._kept[index]
         X = take_rows(self._data.X, rows)
-        return factor * self._ballot.votes(member, X, self.n_rows)
+        return factor * self._ballot.votes(member, X, self._cover)
 
     def fitted(self, n_learners: int) -> tuple[Any, ...]:
         """Return the first clones that were kept."""
@@ -148,6 +149,12 @@ class MemberLearners:
             # Trees learn a constant from rows of one class; many other classifiers refuse them.
             self._last = DummyClassifier(strategy="most_frequent")
         self._last.fit(take_rows(self._data.X, rows), y)
+
+
+def cover_of(target: Target) -> float:
+    """Return the weight of all rows that learners see, in the units of the user's weights."""
+    n_rows = float(len(target.y))
+    return n_rows if target.weight is None else n_rows * float(target.weight.mean())
 
 
 _STATE_MESSAGE = (

@@ -59,7 +59,7 @@ class Ballot:
         member : fitted estimator
         X : table of shape (n_rows, ...)
         cover : float
-            Weight of all rows that it learnt from, where a row weighs 1.
+            Weight of all rows that it learnt from.
 
         Returns
         -------
@@ -126,7 +126,7 @@ class MemberModel:
     weights : float64 array of shape (n_members,)
         What each counts.
     covers : float64 array of shape (n_members,)
-        Rows that each was trained on.
+        Weight of the rows that each was trained on.
     ballot : Ballot
     schema : Schema
         Names and number of the columns.

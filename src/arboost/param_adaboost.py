@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arboost.param_kinds import Choice, Flag, Integer, Param, Real, by_name
+from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
 from arboost.param_structures import Learner
 from arboost.params import BOOSTED_CLASSIFIER, PARAMS
 
@@ -15,6 +15,7 @@ ENGINE_ONLY = (
     "max_depth",
     "max_leaves",
     "min_samples_leaf",
+    "min_weight_fraction_leaf",
     "tree_method",
     "max_bins",
     "bundling",
@@ -60,6 +61,13 @@ _COMMON = by_name(
         options=("hist", "exact"),
         text="Where splits are looked for: between the bins of a histogram, or between all "
         "distinct values.",
+    ),
+    Fraction(
+        name="min_weight_fraction_leaf",
+        default=0.0,
+        high=0.5,
+        text="Smallest share of the weight of all rows, as the round has them, that each side of a "
+        "split must hold.",
     ),
     Integer(
         name="max_restarts",

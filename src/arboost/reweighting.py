@@ -40,6 +40,8 @@ class WeightRecipe:
     n_estimators : int
         Rounds.
     tree : TreeParams
+    least_share : float
+        Share of the rows' weight that each side of a split must hold.
     resample : bool
         Whether learners see rows that are drawn by their weights, instead of the weights.
     max_restarts : int
@@ -51,6 +53,7 @@ class WeightRecipe:
     scheme: Votes | Amounts
     n_estimators: int
     tree: TreeParams
+    least_share: float = 0.0
     resample: bool = False
     max_restarts: int = 0
     out_of_bag: bool = False

@@ -77,7 +77,7 @@ class Votes:
         outputs : float64 array of shape (m, n_outputs)
             p_1 - p_0 of two classes, or the probabilities of all.
         cover : float64 array of shape (m,)
-            Weight of the training rows behind each, where a row weighs 1.
+            Weight of the training rows behind each, in the units of the user's weights.
         """
         two, k = self.n_classes == _TWO_CLASSES, self.n_classes
         if self.algorithm == "gentle":
@@ -126,17 +126,19 @@ class Votes:
         with np.errstate(over="ignore"):  # a bound may say nothing at all
             return np.cumprod(factors, dtype=np.float64)
 
-    def edge_bounds(self, errors: Floats) -> Floats:
+    def edge_bounds(self, errors: Floats, weights: Floats) -> Floats:
         """Return the bound that follows from the edges alone; NaN where there is none.
 
         exp(-2 sum gamma_t^2) for steps in full. As Z is convex in the step and 1 at its start, a
         shorter step by the factor r has Z <= 1 - r (1 - exp(-2 gamma^2)).
         """
-        if self.algorithm != "discrete" or self.n_classes != _TWO_CLASSES or self.rate > 1.0:
+        if self.algorithm != "discrete" or self.n_classes != _TWO_CLASSES:
             return np.full(len(errors), np.nan)
+        full = np.array([-0.5 * _log_odds(error) for error in errors])
+        rates = np.round(weights / full, 12)  # rounds may have had other learning rates
         edges = 0.5 - errors
-        factors = 1.0 - self.rate * (1.0 - np.exp(-2.0 * edges**2))
-        return np.cumprod(factors, dtype=np.float64)
+        factors = 1.0 - rates * (1.0 - np.exp(-2.0 * edges**2))
+        return np.cumprod(np.where(rates <= 1.0, factors, np.nan), dtype=np.float64)
 
     def vote_range(self, votes: Floats) -> float:
         """Return the largest difference that votes make between two classes."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arboost.amount_rounds import AmountRounds
 from arboost.backend import core
+from arboost.grow import TreeParams
 from arboost.learners import TreeLearners
 from arboost.losses.base import mean
 from arboost.recipe import EvaluationSet, TrainingSet
@@ -33,7 +34,7 @@ def vote_rounds(
     learners = TreeLearners(
         data,
         evaluations,
-        recipe.tree,
+        _tree(recipe, data),
         recipe.scheme,
         n_threads=n_threads,
         seed=seed,
@@ -66,7 +67,7 @@ def amount_rounds(
     learners = TreeLearners(
         data,
         evaluations,
-        recipe.tree,
+        _tree(recipe, data),
         recipe.scheme,
         n_threads=n_threads,
         seed=seed,
@@ -81,3 +82,9 @@ def amount_rounds(
         n_threads=n_threads,
         seed=seed,
     )
+
+
+def _tree(recipe: WeightRecipe, data: TrainingSet) -> TreeParams:
+    """Return how trees are grown; the weights of their rows have the mean 1."""
+    least_weight = recipe.least_share * len(data.target.y)
+    return replace(recipe.tree, min_child_weight=least_weight)

@@ -24,6 +24,8 @@ from arboost.schemes import Votes
 
 __all__ = ["VoteRounds"]
 
+_LARGEST_EXPONENT = 709.0  # of e, below the largest double
+
 
 class VoteRounds(Reweighting):
     """A fit of `Votes` between two rounds."""
@@ -103,17 +105,17 @@ class VoteRounds(Reweighting):
 
     def _keep(self, error: float, votes: Floats) -> None:
         factor = self.scheme.weight(error)
-        self.learners.keep(factor)
         self.scores += factor * votes
         for part in range(len(self.evaluations)):
             self.evaluation_scores[part] += factor * self.learners.votes(part)
+        self.learners.keep(factor)  # from now on the factor is in what it says
         before = self._log_loss
         self._log_loss, training_error = self._weigh()
         self._note(
             error=error,
             weight=factor,
-            normalizer=math.exp(self._log_loss - before),
-            loss=math.exp(self._log_loss),
+            normalizer=_exp(self._log_loss - before),
+            loss=_exp(self._log_loss),
             training_error=training_error,
             vote_range=factor * self.scheme.vote_range(votes),
         )
@@ -136,6 +138,10 @@ class VoteRounds(Reweighting):
     def _score(self, y: Floats, scores: Scores, weight: Floats | None) -> float:
         weight = np.ones(len(y)) if weight is None else weight
         return 1.0 - core.weighted_error(y, weight, scores, self.n_threads)
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < _LARGEST_EXPONENT else math.inf
 
 
 def _useless(recipe: WeightRecipe, n_classes: int) -> str:

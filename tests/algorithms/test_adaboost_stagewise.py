@@ -149,7 +149,8 @@ def test_leaves_of_real_boosting_minimise_the_loss(table, weighted):
     """With one row more of each leaf, shared by the classes, no leaf can do better alone."""
     model, X, y, weight = fitted(table, "engine", weighted, algorithm="real", n_estimators=10)
     k = len(model.classes_)
-    distributions = recomputed(model, X, y, weight).distributions * len(y)
+    total = len(y) if weight is None else weight.sum()
+    distributions = recomputed(model, X, y, weight).distributions * total
     for votes, row_weight in zip(unit_votes(model, X), distributions, strict=False):
         leaves = np.unique(votes, axis=0)
         assert len(leaves) == 2

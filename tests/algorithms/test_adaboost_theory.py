@@ -137,6 +137,17 @@ def test_lemma_4_is_silent_where_it_does_not_hold(params):
     assert len(model.edge_bound_) == model.n_iter_
 
 
+@pytest.mark.parametrize("small", [1e-3, 1e-6, 1e-9])
+def test_lemma_3_of_tiny_errors(small):
+    """Less than half a row: only an error of 0 itself is not weighed by the formula."""
+    X, y = np.arange(6.0).reshape(-1, 1), np.array([0, 0, 1, 1, 1, 0])
+    model = AdaBoostClassifier(n_estimators=1).fit(X, y, sample_weight=[1, 1, 1, 1, 1, small])
+    e = small / (5 + small)
+    close(model.estimator_errors_, [e], rtol=1e-8)
+    close(model.estimator_weights_, [np.log((1 - e) / e) / 2], rtol=1e-8)
+    close(model.normalizers_, [2 * np.sqrt(e * (1 - e))], rtol=1e-8)
+
+
 # ---- more than two classes ----
 
 
@@ -196,7 +207,7 @@ def no_split_helps(X, codes, weight, n_classes):
     return all(np.allclose(shares(side), 1 / n_classes) for side in sides)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     tables,
     st.integers(2, 4),
@@ -226,6 +237,11 @@ def test_theory_of_any_table(rng, n_classes, algorithm, rate, depth, weighted):
     np.testing.assert_allclose(model.training_error_, by_hand.training_errors, **tight)
     assert (model.estimator_errors_ < 1 - 1 / n_classes).all()
     assert (model.estimator_weights_ > 0).all()
+    if algorithm == "discrete":
+        e = np.where(model.estimator_errors_ > 0, model.estimator_errors_, 1e-10)
+        half = 2 if n_classes == 2 else 1
+        expected = rate / half * (np.log((1 - e) / e) + np.log(n_classes - 1))
+        np.testing.assert_allclose(model.estimator_weights_, expected, **tight)
     is_perfect = model.estimator_errors_[-1] < 1e-12
     assert (model.stop_reason_ == "perfect learner") == is_perfect
     slack = 1 + 1e-12

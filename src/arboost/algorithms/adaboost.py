@@ -226,6 +226,7 @@ class AdaBoost(TreeEnsemble):
             scheme=scheme,
             n_estimators=params["n_estimators"],
             tree=tree,
+            least_share=params["min_weight_fraction_leaf"],
             resample=params["resample"],
             max_restarts=params["max_restarts"],
             out_of_bag=params["oob_score"],

@@ -50,6 +50,9 @@ class AdaBoostClassifier(AdaBoost, TreeClassifier):
         Largest number of leaves of a tree; None sets no limit.
     min_samples_leaf : int, default=1
         Smallest number of training rows that each side of a split must hold.
+    min_weight_fraction_leaf : float, default=0.0
+        Smallest share of the weight of all rows, as the round has them, that each side of a split
+        must hold.
     tree_method : {"hist", "exact"}, default="hist"
         Where splits are looked for: between the bins of a histogram, or between all distinct
         values.
@@ -174,6 +177,7 @@ class AdaBoostClassifier(AdaBoost, TreeClassifier):
         max_depth: int | None = 1,
         max_leaves: int | None = None,
         min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
         tree_method: str = "hist",
         max_bins: int = 255,
         bundling: bool = True,
@@ -253,4 +257,4 @@ class AdaBoostClassifier(AdaBoost, TreeClassifier):
         errors, weights = self.estimator_errors_, self.estimator_weights_
         self.edges_ = 0.5 - errors
         self.training_error_bound_ = votes.error_bounds(errors, weights, self.exponential_loss_)
-        self.edge_bound_ = votes.edge_bounds(errors)
+        self.edge_bound_ = votes.edge_bounds(errors, weights)

@@ -48,6 +48,9 @@ class AdaBoostRegressor(AdaBoost, TreeRegressor):
         Largest number of leaves of a tree; None sets no limit.
     min_samples_leaf : int, default=1
         Smallest number of training rows that each side of a split must hold.
+    min_weight_fraction_leaf : float, default=0.0
+        Smallest share of the weight of all rows, as the round has them, that each side of a split
+        must hold.
     tree_method : {"hist", "exact"}, default="hist"
         Where splits are looked for: between the bins of a histogram, or between all distinct
         values.
@@ -147,6 +150,7 @@ class AdaBoostRegressor(AdaBoost, TreeRegressor):
         max_depth: int | None = 3,
         max_leaves: int | None = None,
         min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
         tree_method: str = "hist",
         max_bins: int = 255,
         bundling: bool = True,

@@ -60,11 +60,11 @@ class SingleTree(Averaged):
         >>> from arboost import DecisionTreeRegressor
         >>> tree = DecisionTreeRegressor().fit([[15], [18], [30]], [1.0, 1.0, 7.0])
         >>> print(tree.text(show_missing=False))
-        tree 0 of 1: 2 leaves, depth 1
-        node                 cover  value
-          0  all rows            3      3
-          1* ├─ x0 <= 24         2      1
-          2* └─ x0 > 24          1      7
+        tree 0: 2 leaves, depth 1
+        node              cover  value
+          0  all rows         3      3
+          1* ├─ x0 <= 24      2      1
+          2* └─ x0 > 24       1      7
         """
         return tree_text(
             self._fitted_model(),
