@@ -260,6 +260,8 @@ def _forest_bars(figures: dict[str, Any]) -> Iterator[Bar]:
 
 def _depth_bars(figures: dict[str, Any]) -> Iterator[Bar]:
     for words, one in figures.items():
+        if min(one[name]["tree_seconds"] for name in ("full", "depth_8")) <= 0:
+            continue  # too small to be measured
         cost = one["full"]["tree_seconds"] / one["depth_8"]["tree_seconds"]
         work = f"full depth over depth 8, {words} features, per row and feature"
         yield Bar(work, cost, 3.0, 2.0, less_is_better=True)

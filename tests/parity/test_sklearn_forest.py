@@ -74,8 +74,8 @@ def test_held_out_scores(name, data, settings):
     assert p > 0.001 or close, (np.mean(ours), np.mean(theirs), p)
 
 
-# scikit-learn's own tests of forests. docs/forests_differences.md has a table of those that differ, each with
-# its reason. Whatever else fails is a bug, and so is a row whose test passes.
+# scikit-learn's own tests of forests. docs/forests_differences.md has a table of those that differ,
+# each with its reason. Whatever else fails is a bug, and so is a row whose test passes.
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "forests_differences.md"
 SUITE = "sklearn.ensemble.tests.test_forest"
