@@ -208,7 +208,7 @@ struct SortedRows {
 // Rows that are scanned at once; SplitScratch must have room for a few entries more.
 constexpr std::size_t sorted_block = 1024;
 
-// The rows of a small node of a table without shared columns, and what each holds.
+// The rows of a small node, of a table without shared columns.
 struct FewRows {
   const Codes* codes;
   const Element* elements;     // [n]
@@ -217,15 +217,13 @@ struct FewRows {
   const std::int64_t* totals;  // [channels]
 };
 
-// The best split of a node among several features.
-struct NodeSplit {
+struct NodeSplit {            // the best of a node among several features
   std::int32_t feature = -1;  // -1: none
   FeatureSplit split;
   std::int64_t* left_sums;  // [channels]
 };
 
-// Splits of all features that are scored together; SplitScratch must have room for so many bins.
-constexpr std::size_t few_candidates = 1024;
+constexpr std::size_t few_candidates = 1024;  // scored together; SplitScratch must have room
 
 struct LossArgs;   // loss/losses.h
 struct LossRows;   // loss/losses.h
@@ -260,8 +258,7 @@ struct Kernels {
                                    const std::int64_t* row_values, std::size_t n,
                                    const std::int64_t* totals, double floor, SplitScratch& scratch);
 
-  // The best split of a small node among several features, with a score above that of `best` so
-  // far. Among equal scores the first feature wins.
+  // The best split of a small node among several features, if above `best`; of equals the first.
   void (*find_split_few)(const GainParams& params, const FewRows& rows,
                          const std::uint32_t* features, std::size_t n_features,
                          SplitScratch& scratch, NodeSplit& best);
@@ -292,7 +289,7 @@ struct Kernels {
                                     const std::int64_t* totals, double floor,
                                     SplitScratch& scratch);
 
-  // ranks[j] = a hash of features[j] that depends on nothing but the key.
+  // ranks[j] = a hash of the key and features[j].
   void (*rank_features)(std::uint64_t key, const std::uint32_t* features, std::size_t n,
                         std::uint64_t* ranks);
 

@@ -9,6 +9,7 @@
 #include "grow/levels.h"
 #include "grow/partition.h"
 #include "grow/quantise.h"
+#include "grow/rough.h"
 #include "grow/scan.h"
 #include "grow/small.h"
 #include "grow/split.h"

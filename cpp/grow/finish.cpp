@@ -37,6 +37,19 @@ void add_stretches(const GrowNode* leaf, std::uint32_t id, std::vector<Stretch>&
   }
 }
 
+// The positions of training rows that a sample left out, ascending.
+std::vector<std::uint32_t> positions_outside(const TreeRows& sample, std::size_t n_training) {
+  std::vector<std::uint32_t> others;
+  others.reserve(n_training - sample.n);
+  for (std::size_t position = 0, i = 0; position < n_training; ++position) {
+    if (i < sample.n && sample.positions[i] == position)
+      ++i;
+    else
+      others.push_back(static_cast<std::uint32_t>(position));
+  }
+  return others;
+}
+
 }  // namespace
 
 void Grower::finish_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
@@ -236,19 +249,28 @@ void Grower::add_last(const GrownTrees& forest, std::size_t output, std::size_t 
                       double* scores, Team& team) const {
   const TreeRows rows = rows_.rows();
   const std::size_t last = forest.n_trees() - 1;
-  if (rows.positions != nullptr) {  // rows outside the sample have yet to find their leaves
-    forest.add(last, table_, training_rows(), 1.0, {scores + output, outputs}, team);
-    return;
-  }
+  // Rows outside the sample have yet to find their leaves. In a small tree all find them together.
+  constexpr std::size_t small_tree = 512;
+  if (rows.positions != nullptr && left_.size() < small_tree)
+    return forest.add(last, table_, training_rows(), 1.0, {scores + output, outputs}, team);
   const double* values = forest.values(last);
   const std::uint32_t* leaf = space_.leaf_of_row.data();
-  const auto add = [&](std::size_t begin, std::size_t end, auto row) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const double* value = values + leaf[row(i)] * width_;
-      double* score = scores + i * outputs + output;
-      for (std::size_t k = 0; k < width_; ++k) score[k] += value[k];
-    }
+  const auto add_leaf = [&](std::size_t position, std::uint32_t which) {
+    const double* value = values + which * width_;
+    double* score = scores + position * outputs + output;
+    for (std::size_t k = 0; k < width_; ++k) score[k] += value[k];
   };
+  const auto add = [&](std::size_t begin, std::size_t end, auto row) {
+    for (std::size_t i = begin; i < end; ++i) add_leaf(rows.position(i), leaf[row(i)]);
+  };
+  if (rows.positions != nullptr) {
+    const std::vector<std::uint32_t> others = positions_outside(rows, rows_.n_training());
+    const TreeRows outside{others.size(), others.data(), rows.table_rows};
+    forest.walk(last, table_, outside, team,
+                [&](std::size_t begin, std::size_t end, const std::uint32_t* leaves) {
+                  for (std::size_t i = begin; i < end; ++i) add_leaf(others[i], leaves[i - begin]);
+                });
+  }
   team.for_chunks(0, rows.n, stretch_rows, [&](std::size_t begin, std::size_t end, int) {
     if (rows.is_all())
       add(begin, end, [](std::size_t i) { return i; });

@@ -35,12 +35,29 @@ inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
 #endif
 }
 
+// The codes of a feature, by row of the table. Those of a node's neighbours in the tree are still
+// in the cache while its rows are few and all their features lie together; of many rows, one column
+// is nearer than all.
+template <class Code>
+struct CodesOf {
+  CodesOf(const Codes& codes, std::size_t store, std::size_t n) {
+    constexpr std::size_t near_rows = 1024;
+    const bool by_row = n <= near_rows && codes.row_stride <= 64;
+    first = by_row ? codes.row<Code>(0) + store : codes.column<Code>(store);
+    stride = by_row ? codes.row_stride / sizeof(Code) : 1;
+  }
+  std::uint32_t operator()(Element e) const { return first[row_of(e) * stride]; }
+
+  const Code* first;
+  std::size_t stride;
+};
+
 // The codes that occur among the rows, in order, into scratch.bins, and the running sums over them
 // into scratch.prefix; the last code's own sums into scratch.missing. Returns how many occur.
 //
 // One-byte codes: a byte for each code marks what occurs, so there is nothing to sort.
 template <std::size_t fixed_channels>  // 0: known only at run time
-std::size_t collect(const std::uint8_t* column, const Element* elements,
+std::size_t collect(CodesOf<std::uint8_t> code_of, const Element* elements,
                     const std::int64_t* row_values, std::size_t n, std::size_t any_channels,
                     SplitScratch& scratch) {
   const std::size_t channels = fixed_channels == 0 ? any_channels : fixed_channels;
@@ -48,7 +65,7 @@ std::size_t collect(const std::uint8_t* column, const Element* elements,
   std::int64_t* ARBOOST_RESTRICT slots = scratch.slots.data();
   std::uint32_t* ARBOOST_RESTRICT bins = scratch.bins.data();
   for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t code = column[row_of(elements[i])];
+    const std::size_t code = code_of(elements[i]);
     touched[code] = 1;
     for (std::size_t c = 0; c < channels; ++c)
       slots[code * channels + c] += row_values[i * channels + c];
@@ -94,11 +111,11 @@ void sort_keys(std::uint64_t* keys, std::size_t n) {
 }
 
 // Two-byte codes: a mark for each of up to 65,536 codes would cost more than sorting the rows.
-std::size_t collect_sorted(const std::uint16_t* column, const Element* elements,
+std::size_t collect_sorted(CodesOf<std::uint16_t> code_of, const Element* elements,
                            const std::int64_t* row_values, std::size_t n, std::size_t channels,
                            SplitScratch& scratch) {
   for (std::size_t i = 0; i < n; ++i)
-    scratch.keys[i] = std::uint64_t{column[row_of(elements[i])]} << 32 | i;
+    scratch.keys[i] = std::uint64_t{code_of(elements[i])} << 32 | i;
   sort_keys(scratch.keys.data(), n);
   std::size_t n_codes = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -150,8 +167,8 @@ FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size
                               std::size_t n, const std::int64_t* totals, double floor,
                               SplitScratch& scratch) {
   const auto channels = static_cast<std::size_t>(p.channels);
-  const auto run = [&](auto collect_codes, const auto* column) {
-    return collect_codes(column, elements, row_values, n, channels, scratch);
+  const auto run = [&](auto collect_codes, const auto& code_of) {
+    return collect_codes(code_of, elements, row_values, n, channels, scratch);
   };
   const std::size_t store = codes.where[feature].store;
   const auto collect_bytes = channels == 1   ? collect<1>
@@ -160,8 +177,8 @@ FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size
                              : channels == 4 ? collect<4>
                                              : collect<0>;
   const std::size_t n_codes = codes.width == 2
-                                  ? run(collect_sorted, codes.column<std::uint16_t>(store))
-                                  : run(collect_bytes, codes.column<std::uint8_t>(store));
+                                  ? run(collect_sorted, CodesOf<std::uint16_t>(codes, store, n))
+                                  : run(collect_bytes, CodesOf<std::uint8_t>(codes, store, n));
   if (codes.has_levels(feature))
     return find_set_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
   return find_split_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);

@@ -84,6 +84,7 @@ std::size_t Grower::subtree_rows(int n_threads) const {
 // False, and nothing is done, where some row counts nothing: of such rows the general search alone
 // knows which codes occur.
 bool Grower::grow_subtree(GrowNode& root, int member) {
+  static_assert(few_candidates <= most_candidates);
   Scratch& own = *scratch_[static_cast<std::size_t>(member)];
   Subtrees& trees = own.subtrees;
   if (rows_.any_empty(root)) return false;
