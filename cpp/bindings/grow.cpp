@@ -226,9 +226,8 @@ constexpr const char* criteria[] = {"quadratic", "entropy", "poisson", "absolute
 Criterion criterion_of(const std::string& name) {
   for (std::size_t i = 0; i < std::size(criteria); ++i)
     if (name == criteria[i]) return static_cast<Criterion>(i);
-  throw std::invalid_argument("criterion is \"" + name +
-                              "\", but must be one of \"quadratic\", \"entropy\", \"poisson\" and "
-                              "\"absolute_error\"");
+  throw std::invalid_argument("criterion is \"" + name + "\", but must be one of \"quadratic\", " +
+                              "\"entropy\", \"poisson\" and \"absolute_error\"");
 }
 
 void bind_params(nb::module_& m) {

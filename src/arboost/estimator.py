@@ -33,7 +33,7 @@ from arboost.model import Model
 from arboost.monitor import Round
 from arboost.param_kinds import Param
 from arboost.params import check, record
-from arboost.predict import answer, probabilities, table_scores
+from arboost.predict import answer, decision, probabilities, table_scores
 from arboost.recipe import Recipe, Rounds
 from arboost.reweighting import WeightRecipe
 from arboost.serve import Predictor
@@ -365,7 +365,7 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
 
     def decision_function(self, X: object) -> NDArray[np.float64]:
         """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
-        return _decision(self._fitted_model().predict_raw(X, n_jobs=self.n_jobs))
+        return decision(self._fitted_model().predict_raw(X, n_jobs=self.n_jobs))
 
     def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield what `predict` would return after each round."""
@@ -380,7 +380,7 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
     def staged_decision_function(self, X: object) -> Iterator[NDArray[np.float64]]:
         """Yield what `decision_function` would return after each round."""
         for raw in self._staged_raw(X):
-            yield _decision(raw)
+            yield decision(raw)
 
     def _task(self, y: NDArray[Any], classes: NDArray[Any] | None) -> Task:
         if classes is not None:
@@ -397,7 +397,3 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
     ) -> NDArray[np.float64] | None:
         assert task.classes is not None
         return class_factors(params, task.classes, task.y, weight)
-
-
-def _decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:
-    return raw[:, 0] if raw.shape[1] == 1 else raw

@@ -23,6 +23,7 @@ from arboost.model import Model
 
 __all__ = [
     "answer",
+    "decision",
     "probabilities",
     "raw_scores",
     "staged_raw_scores",
@@ -72,6 +73,11 @@ def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[ND
         _add_trees(model, table, scores, range(first, first + model.trees_per_round), n_threads)
         rounds = first // model.trees_per_round + 1
         yield _mean(model, scores, rounds) if model.combine == "mean" else scores.copy()
+
+
+def decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return raw scores as `decision_function` gives them: a vector where there is one output."""
+    return raw[:, 0] if raw.shape[1] == 1 else raw
 
 
 def probabilities(model: Answering, raw: NDArray[np.float64]) -> Probabilities:
