@@ -59,7 +59,8 @@ DIGEST = """
 import hashlib
 import numpy as np
 from cart import encode, grow
-from test_criteria import ARRAYS, NAMES, problem
+from cart_cases import NAMES, problem
+from stored import ARRAYS
 from arboost import _core
 digest = hashlib.sha256()
 for kind, criterion in NAMES:
