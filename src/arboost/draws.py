@@ -136,22 +136,18 @@ def make_draws(
     else:
         n_draws = _wanted(given, n_rows if chances is None else float(chances.sum()))
     if isinstance(given, float) and n_draws < max(_FEW_DRAWS, n_rows ** (1 / 3)):
-        total = (
-            f"the number of samples is {n_rows}"
-            if chances is None
-            else f"the total sum of sample weights is {chances.sum()}"
-        )
+        whole = f"{n_rows} rows" if chances is None else f"a total weight of {chances.sum():g}"
         warnings.warn(
-            f"Using the fractional value max_samples={given} when {total} results in a low number "
-            f"({n_draws}) of bootstrap samples. We recommend passing `max_samples` as an integer "
-            "instead.",
+            f"max_samples={given} of {whole} is {n_draws} drawn rows for each member, from which "
+            "there is little to learn. Pass the number of draws itself, for example "
+            f"max_samples={n_rows}.",
             DataWarning,
             stacklevel=5,
         )
     if not repeats and n_draws > n_rows:
         raise ValueError(
-            f"max_samples={n_draws} must be <= n_samples={n_rows} to be able to sample without "
-            "replacement. Use a smaller number, a share, or bootstrap=True."
+            f"max_samples={n_draws} is not allowed with bootstrap=False: each of the {n_rows} rows "
+            "can be drawn once. Use a smaller number, a share, or bootstrap=True."
         )
     if params["oob_score"] and not repeats and n_draws == n_rows:
         raise ValueError(
@@ -161,8 +157,8 @@ def make_draws(
     n_drawn_features = _wanted(params["max_features"], n_features)
     if n_drawn_features > n_features:
         raise ValueError(
-            f"max_features={n_drawn_features} must be <= n_features={n_features}. Use a smaller "
-            "number, or a share such as 0.5."
+            f"max_features={n_drawn_features} is not allowed: X has {n_features} features. Use a "
+            "smaller number, or a share such as 0.5."
         )
     return Draws(
         seed=params["random_state"],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -249,14 +250,13 @@ def _check_model(model: Any, name: str) -> None:
 
 def _matplotlib() -> ModuleType:
     try:
-        import matplotlib as mpl
+        return import_module("matplotlib")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "arboost.plots needs matplotlib, which is not installed. Install it, for example by "
             "pip install 'arboost[plots]'.",
             name=error.name,
         ) from error
-    return mpl
 
 
 def _axes(ax: Axes | None) -> Axes:

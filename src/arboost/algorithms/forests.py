@@ -177,9 +177,8 @@ class Forests(Averaged):
         heard = ~np.isnan(means[:, 0])
         if not heard.all():
             warnings.warn(
-                f"Some inputs do not have OOB scores: {np.count_nonzero(~heard)} of {len(heard)} "
-                "rows were drawn for every tree. Their values are NaN, and they do not count in "
-                "oob_score_. Use more trees.",
+                f"{np.count_nonzero(~heard)} of {len(heard)} rows were drawn for every tree: their "
+                "values out of bag are NaN, and do not count in oob_score_. Use more trees.",
                 DataWarning,
                 stacklevel=5,
             )
