@@ -270,8 +270,8 @@ class Bagging(BaseEstimator):
         n_without = int(np.count_nonzero(n_answers == 0.0))
         if n_without:
             warnings.warn(
-                f"{n_without} of {n_rows} rows were drawn by every member: their answers out of bag "
-                "are NaN, and they do not count in the score. Use more estimators.",
+                f"{n_without} of {n_rows} rows were drawn by every member: their answers out of "
+                "bag are NaN, and they do not count in the score. Use more estimators.",
                 DataWarning,
                 stacklevel=3,
             )
