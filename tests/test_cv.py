@@ -15,6 +15,7 @@ from arboost import (
     AdaBoostRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    RandomForestRegressor,
     cv,
     save,
 )
@@ -237,7 +238,9 @@ def test_codes_of_some_rows(max_bins):
 @pytest.mark.parametrize(
     ("estimator", "options", "error", "message"),
     [
-        (LinearRegression(), {}, TypeError, "needs an estimator of arboost"),
+        (LinearRegression(), {}, TypeError, "needs a booster of arboost"),
+        (AdaBoostRegressor(LinearRegression()), {}, TypeError, "on its own trees"),
+        (RandomForestRegressor(), {}, TypeError, "needs a booster of arboost"),
         (R(), {"folds": 1}, ValueError, "folds=1 is not allowed"),
         (R(), {"folds": "5"}, TypeError, "folds='5'"),
         (R(), {"metrics": "auc"}, ValueError, "does not fit loss='squared_error'"),

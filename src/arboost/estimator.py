@@ -58,6 +58,7 @@ class TreeEnsemble(BaseEstimator):
     """What regressors and classifiers share."""
 
     _TABLE: ClassVar[Mapping[str, Param]]
+    _has_rounds: bool = True  # of trees of the engine, which `arboost.cv` can make side by side
     n_jobs: int | None
     model_: Predictor
 

@@ -102,6 +102,10 @@ class AdaBoost(TreeEnsemble):
         )
 
     @property
+    def _has_rounds(self) -> bool:  # type: ignore[override]
+        return self.estimator is None
+
+    @property
     def _is_done(self) -> bool:
         """Whether the last learner was perfect, so that no row is left to learn from."""
         return bool(len(self.estimator_errors_)) and self.estimator_errors_[-1] == 0.0

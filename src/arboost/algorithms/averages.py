@@ -60,6 +60,8 @@ class Seen:
 class Averaged(TreeEnsemble):
     """Trees that know nothing of each other, whose mean is the answer."""
 
+    _has_rounds = False
+
     # There are no rounds to validate, to watch or to go on from.
     def fit(  # type: ignore[override]
         self, X: object, y: object = None, sample_weight: object = None

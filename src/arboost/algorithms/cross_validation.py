@@ -109,7 +109,7 @@ def cv(
 
     Parameters
     ----------
-    estimator : GradientBoostingClassifier or GradientBoostingRegressor
+    estimator : GradientBoosting or AdaBoost estimator, the latter on trees of the engine
         Whose parameters to use; it stays as it is. ``validation_fraction`` and
         ``validation_split`` have no meaning here, and ``max_time`` is that of all folds together.
     X : table of shape (n_rows, n_features), or arboost.Dataset
@@ -143,11 +143,11 @@ def cv(
     >>> result.mean["squared_error"].shape, result.scores["squared_error"].shape
     ((20,), (4, 20))
     """
-    if not isinstance(estimator, TreeEnsemble):
+    if not getattr(estimator, "_has_rounds", False):
         raise TypeError(
-            f"estimator={estimator!r} ({type(estimator).__name__}) is not allowed: cv shares bins "
-            "between folds, so it needs an estimator of arboost. For others there is "
-            "sklearn.model_selection.cross_validate."
+            f"estimator={estimator!r} ({type(estimator).__name__}) is not allowed: cv goes round "
+            "by round on bins that folds share, so it needs a booster of arboost on its own trees. "
+            "For others there is sklearn.model_selection.cross_validate."
         )
     started = time.monotonic()
     params = estimator._params()
