@@ -69,7 +69,7 @@ void gather_codes(CodeOf code_of, const Element* elements, const std::int64_t* v
     const bool is_value = counts & (code != n_bins);
     low = std::min(low, is_value ? code : n_bins);
     high = std::max(high, is_value ? code : 0u);
-    missing |= counts & (code == n_bins) ? 1 : 0;
+    missing |= (counts & (code == n_bins)) ? 1 : 0;
   }
   range.low = low;
   range.high = high;

@@ -192,7 +192,7 @@ std::int32_t rough_scores(const GainParams& p, const Pass& pass, std::size_t n,
     const std::int64_t least = p.min_count - extra;
     const std::int64_t most = pass.totals[p.outputs] - extra - p.min_count;
     for (std::size_t b = 0; b < n; ++b)
-      rough[b] = (counts[b] >= least) & (counts[b] <= most) ? rough[b] : -1;
+      rough[b] = ((counts[b] >= least) & (counts[b] <= most)) ? rough[b] : -1;
   }
   std::int32_t highest = -1;
   for (std::size_t b = 0; b < n; ++b) highest = rough[b] > highest ? rough[b] : highest;
