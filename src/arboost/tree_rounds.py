@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from arboost.amount_rounds import AmountRounds
 from arboost.backend import core
-from arboost.grow import TreeParams
 from arboost.learners import TreeLearners
 from arboost.losses.base import mean
 from arboost.recipe import EvaluationSet, TrainingSet
@@ -31,14 +30,8 @@ def vote_rounds(
     workspace: core.Workspace | None = None,
 ) -> VoteRounds:
     """Return a fit of classes before its first round."""
-    learners = TreeLearners(
-        data,
-        evaluations,
-        _tree(recipe, data),
-        recipe.scheme,
-        n_threads=n_threads,
-        seed=seed,
-        workspace=workspace,
+    learners = _learners(
+        recipe, data, evaluations, n_threads=n_threads, seed=seed, workspace=workspace
     )
     return VoteRounds(
         recipe,
@@ -64,14 +57,8 @@ def amount_rounds(
     """Return a fit of numbers before its first round, or after those of a model that goes on."""
     assert isinstance(recipe.scheme, Amounts)
     recipe = replace(recipe, scheme=replace(recipe.scheme, middle=mean(data.target)))
-    learners = TreeLearners(
-        data,
-        evaluations,
-        _tree(recipe, data),
-        recipe.scheme,
-        n_threads=n_threads,
-        seed=seed,
-        workspace=workspace,
+    learners = _learners(
+        recipe, data, evaluations, n_threads=n_threads, seed=seed, workspace=workspace
     )
     return AmountRounds(
         recipe,
@@ -84,7 +71,23 @@ def amount_rounds(
     )
 
 
-def _tree(recipe: WeightRecipe, data: TrainingSet) -> TreeParams:
-    """Return how trees are grown; the weights of their rows have the mean 1."""
+def _learners(
+    recipe: WeightRecipe,
+    data: TrainingSet,
+    evaluations: Sequence[EvaluationSet],
+    *,
+    n_threads: int,
+    seed: int,
+    workspace: core.Workspace | None,
+) -> TreeLearners:
+    """Return the maker of trees; the weights of their rows have the mean 1."""
     least_weight = recipe.least_share * len(data.target.y)
-    return replace(recipe.tree, min_child_weight=least_weight)
+    return TreeLearners(
+        data,
+        evaluations,
+        replace(recipe.tree, min_child_weight=least_weight),
+        recipe.scheme,
+        n_threads=n_threads,
+        seed=seed,
+        workspace=workspace,
+    )
