@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arboost import _core
+from arboost.bundling import storage_plan
 from test_grow import encode
 
 NEVER = 0
@@ -144,7 +145,7 @@ def test_columns_that_share_a_byte(outputs, random_cuts):
     columns = _core.Columns(n)
     columns.add_matrix(X)
     edges = [np.unique(c[~np.isnan(c)])[:-1] + 0.5 for c in X.T]
-    plan = _core.plan_storage(columns, None, edges, 1, [False] * len(edges), True, 0.0)
+    plan = storage_plan(columns, None, edges)
     shared = _core.encode(columns, None, edges, 1, [False] * len(edges), plan)
     own = _core.encode(columns, None, edges, 1)
     assert shared.n_stores < own.n_stores

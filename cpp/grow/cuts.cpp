@@ -7,6 +7,7 @@
 // of those levels that occur; missing rows are one of them. Missing rows of a number are tried on
 // both sides of the cut.
 #include <algorithm>
+#include <bit>  // bit_ceil
 #include <limits>
 
 #include "grow/grower.h"
@@ -23,9 +24,11 @@ double finite(double x) {
   return std::clamp(x, -largest, largest);
 }
 
-// The value that a bin of a feature with these edges, two at the least, stands for.
+// The value that a bin of a feature with these edges, one at the least, stands for.
 double value_of(const std::vector<double>& edges, std::uint32_t bin) {
   const std::size_t last = edges.size();
+  if (bin > last) return std::numeric_limits<double>::infinity();
+  if (last == 1) return bin;  // there is one cut
   if (bin == 0) return finite(edges[0] - (edges[1] / 2 - edges[0] / 2));
   if (bin == last) return finite(edges[last - 1] + (edges[last - 1] / 2 - edges[last - 2] / 2));
   return edges[bin - 1] / 2 + edges[bin] / 2;
@@ -66,20 +69,20 @@ void gather_codes(CodeOf code_of, const Element* elements, const std::int64_t* v
 
 }  // namespace
 
-// The values that the bins of numbers stand for.
+// The values that bins stand for, for kernels.
 void Grower::set_cut_values() {
+  if (codes_.width > 1) return;
+  const auto is_cut = [this](std::size_t f) {
+    return codes_.n_bins[f] > 1 && !codes_.has_levels(f);
+  };
+  std::size_t n_cut = 0;
+  for (std::size_t f = 0; f < codes_.n_features; ++f) n_cut += is_cut(f) ? 1 : 0;
+  bin_values_.reserve(n_cut * CutDraws::length);
   for (std::size_t f = 0; f < codes_.n_features; ++f) {
-    const std::vector<double>& edges = codes_.edges[f];
-    std::vector<double>& values = bin_values_.emplace_back();
-    if (edges.size() > 1 && !codes_.has_levels(f))
-      for (std::uint32_t bin = 0; bin <= edges.size(); ++bin)
-        values.push_back(value_of(edges, bin));
-    cut_values_.push_back(values.data());
+    cut_values_.push_back(bin_values_.data() + bin_values_.size());
+    for (std::uint32_t bin = 0; is_cut(f) && bin < CutDraws::length; ++bin)
+      bin_values_.push_back(value_of(codes_.edges[f], bin));
   }
-}
-
-CutDraws Grower::cut_draws(std::uint64_t path) const {
-  return {mix_bits(cut_key_ + path), cut_values_.data()};
 }
 
 // Small nodes with one channel have loops of their own, over columns of numbers.
@@ -185,7 +188,7 @@ void Grower::sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureS
 
 FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                               const Scratch& own, double floor, Scratch& scratch) const {
-  const CutDraws draws = cut_draws(node.path);
+  const std::uint64_t key = cut_key(mix_bits(cut_key_ + node.path), feature);
   const std::uint32_t n_bins = codes_.n_bins[feature];
   const CutRange range = cut_range(node, feature, own, scratch);
   FeatureSplit best;
@@ -193,9 +196,11 @@ FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::ui
   best.missing_seen = range.missing;
   best.by_set = codes_.has_levels(feature);
   if (best.by_set)
-    best.left = draw_levels(range.seen, cut_key(draws, feature));
+    best.left = draw_levels(range.seen, key);
   else if (range.low < range.high)
-    best.bin = draw_cut(draws, feature, range.low, range.high);
+    best.bin = draw_cut(
+        key, [&](std::uint32_t bin) { return value_of(codes_.edges[feature], bin); },
+        std::bit_ceil(n_bins), range.low, range.high);
   else
     best.bin = n_bins - 1;  // all values on the left, missing rows on the right
   sum_cut(node, feature, best, own, scratch);

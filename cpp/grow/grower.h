@@ -136,7 +136,6 @@ class Grower {
     CodeSet seen;  // of a category
   };
   void set_cut_values();
-  CutDraws cut_draws(std::uint64_t path) const;
   bool cuts_rows(const GrowNode& node, std::uint32_t feature) const;
   CutRange cut_range(const GrowNode& node, std::uint32_t feature, const Scratch& own,
                      Scratch& scratch) const;
@@ -192,6 +191,7 @@ class Grower {
   void open_in_subtree(Subtrees& trees, std::size_t number, std::int64_t depth, std::uint64_t path,
                        const std::int64_t* sums);
   bool search_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer);
+  bool is_pure(const Element* elements, std::size_t n, const std::int64_t* values) const;
   bool cut_in_subtree(const FewRows& rows, std::span<const std::uint32_t> features,
                       std::uint64_t path, Scratch& own, NodeSplit& best);
   void search_as_node(Scratch& own, const Subtrees::Open& at, int buffer,
@@ -236,6 +236,7 @@ class Grower {
   std::size_t subtree_rows_ = 0;  // nodes of at most so many grow their subtrees at once
   RowPartition rows_;
   std::unique_ptr<Purity> purity_;          // null: nodes are split for their gain alone
+  bool values_tell_purity_ = false;         // as well, and they are nearer
   std::unique_ptr<AbsoluteRows> absolute_;  // null: sums tell what a split is worth
   std::unique_ptr<SortedColumns> sorted_;   // all values, or candidates for each node, else null
   Histograms histograms_;
@@ -244,7 +245,7 @@ class Grower {
   double score_unit_ = 1;  // real value of one unit of score
   // Random cuts: the tree's key, and what the bins of each feature stand for.
   std::uint64_t cut_key_ = 0;
-  std::vector<std::vector<double>> bin_values_;
+  std::vector<double> bin_values_;
   std::vector<const double*> cut_values_;
   double min_gain_ = 0;                            // that a split must exceed or reach, in units
   std::vector<std::unique_ptr<Scratch>> scratch_;  // [member]

@@ -106,7 +106,7 @@ struct SplitScratch {
   std::vector<std::int64_t> missing;  // small nodes: sums of the missing rows
   std::vector<std::int64_t> left;     // sums of the left side of the split that was returned
   std::vector<std::uint64_t> keys;    // small nodes, two-byte codes: [rows] (code, row) pairs
-  std::vector<std::uint8_t> codes;    // small nodes, random cuts: [rows], and padded_rows more
+  std::vector<std::uint8_t> codes;    // random cuts: [cut_group][rows + padded_rows]
   // Sorted rows: `left` of the best split with missing values on the right, the same on the left,
   // and running sums.
   std::vector<std::int64_t> sides;
@@ -152,7 +152,8 @@ struct NodeSplit {            // the best of a node among several features
   std::int64_t* left_sums;  // [channels]
 };
 
-constexpr std::size_t padded_rows = 16;       // that loops over random cuts may read too far
+constexpr std::size_t padded_rows = 16;       // that loops over random cuts may read too far,
+constexpr std::size_t cut_group = 8;          // and features that are cut together
 constexpr std::size_t few_candidates = 1024;  // scored together; SplitScratch must have room
 
 }  // namespace arboost

@@ -35,13 +35,14 @@ inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
 #endif
 }
 
+constexpr std::size_t near_rows = 1024;
+
 // The codes of a feature, by row of the table. Those of a node's neighbours in the tree are still
 // in the cache while its rows are few and all their features lie together; of many rows, one column
 // is nearer than all.
 template <class Code>
 struct CodesOf {
   CodesOf(const Codes& codes, std::size_t store, std::size_t n) {
-    constexpr std::size_t near_rows = 1024;
     const bool by_row = n <= near_rows && codes.row_stride <= 64;
     first = by_row ? codes.row<Code>(0) + store : codes.column<Code>(store);
     stride = by_row ? codes.row_stride / sizeof(Code) : 1;

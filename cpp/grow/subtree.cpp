@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "grow/grower.h"
 #include "random.h"
@@ -25,6 +26,18 @@ bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::
   return true;
 }
 
+// True where some row asks for another step than the first one, by more than the rounding of both
+// to integers explains.
+bool differ(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
+  for (std::size_t i = 1; i < n; ++i)
+    for (std::size_t k = 0; k < outputs; ++k) {
+      const std::int64_t one = values[k], other = values[i * channels + k];
+      const std::int64_t g = sum_g(one), h = sum_h(one), g2 = sum_g(other), h2 = sum_h(other);
+      if (std::abs(g * h2 - g2 * h) > std::abs(g) + h + std::abs(g2) + h2 + 2) return true;
+    }
+  return false;
+}
+
 // Left in place, right into `spare` and from there behind the left.
 template <class GoesLeft>
 std::size_t partition_in_place(Element* elements, std::size_t n, Element* ARBOOST_RESTRICT spare,
@@ -40,24 +53,36 @@ std::size_t partition_in_place(Element* elements, std::size_t n, Element* ARBOOS
   return n_left;
 }
 
+template <class CodeOf>
+std::size_t partition_by(const SplitRule& rule, CodeOf code_of, Element* elements, std::size_t n,
+                         Element* spare) {
+  if (rule.by_set)
+    return partition_in_place(elements, n, spare,
+                              [&](RowId row) { return holds(rule.left, code_of(row)); });
+  const std::uint32_t bin = rule.bin, missing_left = rule.missing_left;
+  return partition_in_place(elements, n, spare, [&](RowId row) {
+    const std::uint32_t c = code_of(row);
+    return (c <= bin) | (c == missing_left);
+  });
+}
+
+// `table`: the feature's codes by stored ones, or null.
 template <class Code>
-std::size_t partition_rows(const Codes& codes, const SplitRule& rule, std::size_t feature,
-                           Element* elements, std::size_t n, Element* spare) {
+std::size_t partition_rows(const Codes& codes, std::size_t feature, const std::uint8_t* table,
+                           const SplitRule& rule, std::span<Element> elements, Element* spare) {
   // The codes of a few rows are still in the cache, those of many are nearer to each other by
   // column.
   constexpr std::size_t few = 512;
-  const std::size_t store = codes.where[feature].store;
+  const std::size_t n = elements.size(), store = codes.where[feature].store;
   const Code* first = n <= few ? codes.row<Code>(0) + store : codes.column<Code>(store);
   const std::size_t stride = n <= few ? codes.row_stride / sizeof(Code) : 1;
-  const auto code = [first, stride](RowId row) -> std::uint32_t { return first[row * stride]; };
-  if (rule.by_set)
-    return partition_in_place(elements, n, spare,
-                              [&](RowId row) { return holds(rule.left, code(row)); });
-  const std::uint32_t bin = rule.bin, missing_left = rule.missing_left;
-  return partition_in_place(elements, n, spare, [&](RowId row) {
-    const std::uint32_t c = code(row);
-    return (c <= bin) | (c == missing_left);
-  });
+  if (table != nullptr)
+    return partition_by(
+        rule, [=](RowId row) -> std::uint32_t { return table[first[row * stride]]; },
+        elements.data(), n, spare);
+  return partition_by(
+      rule, [=](RowId row) -> std::uint32_t { return first[row * stride]; }, elements.data(), n,
+      spare);
 }
 
 }  // namespace
@@ -137,6 +162,13 @@ void Grower::open_in_subtree(Subtrees& trees, std::size_t number, std::int64_t d
   std::copy(sums, sums + channels_, trees.open_sums.data() + at * channels_);
 }
 
+// True where rows have nothing to tell apart: trees that split for gain alone ask for less.
+bool Grower::is_pure(const Element* elements, std::size_t n, const std::int64_t* values) const {
+  if (values_tell_purity_ || (!purity_ && is_plain(gain_)))
+    return agree(values, n, width_, channels_);
+  return purity_ && !differ(values, n, width_, channels_) && purity_->is_pure(elements, n);
+}
+
 // The node's best split, and the sums of its left side; false where it stays a leaf.
 bool Grower::search_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer) {
   Subtrees& trees = own.subtrees;
@@ -146,9 +178,7 @@ bool Grower::search_in_subtree(Scratch& own, const Subtrees::Open& at, int buffe
     own.values.resize(n * channels_ + padded_rows);
   const Element* elements = space_.elements[buffer].data() + node.begin;
   rows_.read_values(elements, n, own.values.data());
-  if (purity_ ? purity_->is_pure(elements, n)
-              : is_plain(gain_) && agree(own.values.data(), n, width_, channels_))
-    return false;
+  if (is_pure(elements, n, own.values.data())) return false;
   const double score = node_score(trees.sums.data());
   const auto features = columns_.of_node(at.depth, at.path, own.columns);
   NodeSplit best{.feature = -1, .split = {}, .left_sums = trees.left_sums.data()};
@@ -185,9 +215,11 @@ bool Grower::cut_in_subtree(const FewRows& rows, std::span<const std::uint32_t> 
   const auto is_category = [this](std::uint32_t f) { return codes_.has_levels(f); };
   if (codes_.width != 1 || std::any_of(features.begin(), features.end(), is_category)) return false;
   std::fill_n(own.values.data() + rows.n * channels_, padded_rows, 0);
-  if (own.split.codes.size() < rows.n + padded_rows) own.split.codes.resize(rows.n + padded_rows);
+  const std::size_t room = cut_group * (rows.n + padded_rows);
+  if (own.split.codes.size() < room) own.split.codes.resize(room);
+  const CutDraws draws{mix_bits(cut_key_ + path), cut_values_.data()};
   const std::size_t n_varying = kernels().find_cut_few(
-      gain_, rows, cut_draws(path), {features.data(), features.size()}, own.split, best);
+      gain_, rows, draws, {features.data(), features.size()}, own.split, best);
   return n_varying > 0 || !params_.allow_zero_gain;
 }
 
@@ -220,16 +252,17 @@ void Grower::split_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer
   Subtrees& trees = own.subtrees;
   const SubtreeNode node = trees.nodes[at.node];
   const auto feature = static_cast<std::size_t>(node.feature);
-  const SplitRule rule =
-      rule_of(codes_, feature,
-              {.bin = node.bin,
-               .missing_left = node.missing_left,
-               .levels = node.set < 0 ? nullptr : &trees.sets[static_cast<std::size_t>(node.set)]});
+  const SplitRule rule = own_rule(
+      codes_, feature,
+      {.bin = node.bin,
+       .missing_left = node.missing_left,
+       .levels = node.set < 0 ? nullptr : &trees.sets[static_cast<std::size_t>(node.set)]});
   const auto partition =
       codes_.width == 1 ? partition_rows<std::uint8_t> : partition_rows<std::uint16_t>;
+  const std::span elements(space_.elements[buffer].data() + node.begin, node.end - node.begin);
   const std::size_t n_left =
-      partition(codes_, rule, feature, space_.elements[buffer].data() + node.begin,
-                node.end - node.begin, trees.spare.data());
+      partition(codes_, feature, tables_.empty() ? nullptr : tables_[feature], rule, elements,
+                trees.spare.data());
   const std::uint32_t middle = node.begin + static_cast<std::uint32_t>(n_left);
   const std::size_t left = trees.nodes.size();
   trees.nodes[at.node].left = static_cast<std::uint32_t>(left - at.node);
