@@ -17,7 +17,7 @@ namespace arboost::ARBOOST_ISA {
 namespace {
 
 constexpr std::size_t code_lanes = 16, sum_lanes = 8;
-constexpr std::size_t handful = 16;  // rows
+constexpr std::size_t handful = 32;  // rows
 static_assert(code_lanes <= padded_rows && sum_lanes <= padded_rows);
 
 struct CodeRange {
@@ -200,9 +200,10 @@ bool is_handful(const FewRows& rows, FeatureList features, std::size_t channels)
 std::size_t draw_cuts(const FewRows& rows, const CutDraws& draws, FeatureList features,
                       std::size_t channels, SplitScratch& scratch, Cut* cuts) {
   if (is_handful(rows, features, channels)) {
-    const auto draw = rows.n <= 4   ? draw_handful<4>
-                      : rows.n <= 8 ? draw_handful<8>
-                                    : draw_handful<16>;
+    const auto draw = rows.n <= 4    ? draw_handful<4>
+                      : rows.n <= 8  ? draw_handful<8>
+                      : rows.n <= 16 ? draw_handful<16>
+                                     : draw_handful<32>;
     return draw(rows, draws, features, scratch.prefix.data(), cuts);
   }
   gather_codes(rows, features, scratch.codes.data());

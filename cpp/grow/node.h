@@ -152,7 +152,7 @@ struct NodeSplit {            // the best of a node among several features
   std::int64_t* left_sums;  // [channels]
 };
 
-constexpr std::size_t padded_rows = 16;       // that loops over random cuts may read too far,
+constexpr std::size_t padded_rows = 32;       // that loops over random cuts may read too far,
 constexpr std::size_t cut_group = 8;          // and features that are cut together
 constexpr std::size_t few_candidates = 1024;  // scored together; SplitScratch must have room
 
