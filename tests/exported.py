@@ -11,7 +11,7 @@ import arboost
 from arboost.serve import Predictor
 from test_predict import make_model, random_forest
 
-WORDS = ["Köln", "Oslo", 'a "quoted"\n*/ ??/ \\ %s', "", "nan", "x" * 5000, "b\0c", "b"]
+WORDS = ["Köln", "Oslo", 'a "quoted"\n*/ ??/ \\ %s', "", "nan", "é" * 3000, "b\0c", "b"]
 HOSTILE = ('say "no"', "two\nlines", "*/ int main(", "??/", "\\", "label", "é", "model_raw")
 
 
@@ -128,6 +128,17 @@ def random_model(rng, *, n_outputs=1, width=1, categories=(), n_trees=12):
     """Trees of any shape, thresholds at infinity, and sets of any levels."""
     forest = random_forest(rng, n_trees, 5, n_outputs, width, 40, categories)
     return make_model(forest, 5, n_outputs, categories=categories)
+
+
+def random_median(rng):
+    """Trees whose weights have sums that are not exact, and leaves of few values."""
+    forest = random_forest(rng, 40, 5, 1, 1)
+    forest = replace(forest, value=forest.value.round(1))
+    weights = rng.choice([0.1, 0.2, 0.3, 0.7], 40)
+    fields = make_model(forest, 5, 1).fields()
+    model = Predictor(**fields | {"combine": "median", "tree_weights": weights})
+    model.validate()
+    return model
 
 
 def hostile_names(model):

@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 
 import arboost
-from exported import CASES, HOSTILE, WORDS, hostile_names, model_of, random_model, rows_of
+from exported import (
+    CASES,
+    HOSTILE,
+    WORDS,
+    hostile_names,
+    model_of,
+    random_median,
+    random_model,
+    rows_of,
+)
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["cc"]
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
@@ -147,6 +156,11 @@ def test_random_trees(n_outputs, width, categories, rng, tmp_path):
     model = random_model(rng, n_outputs=n_outputs, width=width, categories=categories)
     compiled = Compiled(model, tmp_path)
     check_raw(compiled, rows_of(model, rng, 500).astype(float))
+
+
+def test_random_medians(rng, tmp_path):
+    model = random_median(rng)
+    check_raw(Compiled(model, tmp_path), rows_of(model, rng, 500))
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

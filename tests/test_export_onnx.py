@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import arboost
-from exported import CASES, HOSTILE, hostile_names, model_of, random_model, rows_of
+from exported import CASES, HOSTILE, hostile_names, model_of, random_median, random_model, rows_of
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -50,7 +50,7 @@ def check(session, X):
     if model.kind == "regressor":
         expected = model.predict(X).reshape(len(X), model.n_outputs)
         assert found["variable"].shape == expected.shape
-        np.testing.assert_allclose(found["variable"], expected, rtol=1e-13, atol=1e-14)
+        np.testing.assert_allclose(found["variable"], expected, rtol=1e-12, atol=1e-12)
         return
     ends = [f"_{i}" for i in range(len(model.targets))] or [""]
     labels = model.predict(X).reshape(len(X), len(ends))
@@ -58,11 +58,15 @@ def check(session, X):
     probabilities = probabilities if model.targets else [probabilities]
     assert session.names == [kind + end for end in ends for kind in ("label", "probabilities")]
     for i, end in enumerate(ends):
-        assert found[f"label{end}"].tolist() == labels[:, i].tolist()
         assert found[f"probabilities{end}"].shape == probabilities[i].shape
         np.testing.assert_allclose(
-            found[f"probabilities{end}"], probabilities[i], rtol=1e-12, atol=1e-300
+            found[f"probabilities{end}"], probabilities[i], rtol=1e-11, atol=1e-300
         )
+        second, first = np.sort(probabilities[i], axis=1)[:, -2:].T
+        clear = first - second > 1e-9  # else the order of sums decides
+        assert len(X) < 10 or clear.mean() > 0.5
+        assert found[f"label{end}"].shape == (len(X),)
+        assert found[f"label{end}"][clear].tolist() == labels[clear, i].tolist()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -89,9 +93,10 @@ def test_random_trees(n_outputs, width, categories, seed):
     check(Session(model), rows_of(model, rng, 600).astype(float))
 
 
-def test_median_is_exact(rng):
+@pytest.mark.parametrize("kind", ["fitted", "random"])
+def test_median_is_exact(kind, rng):
     """It is what one of the trees says, not a sum."""
-    model = model_of("r2")
+    model = model_of("r2") if kind == "fitted" else random_median(rng)
     X = rows_of(model, rng)
     np.testing.assert_array_equal(Session(model).run(X)["variable"][:, 0], model.predict(X))
 
@@ -99,12 +104,16 @@ def test_median_is_exact(rng):
 def test_names_of_inputs(rng):
     """Names are those of the columns, unless an output has that name."""
     model = hostile_names(model_of("levels"))
-    object.__setattr__(model.schema, "names", ("label", "variable", ""))
+    object.__setattr__(model.schema, "names", ("label", "variable", "LabelEncoder"))
     session = Session(model)
-    assert [one.name for one in session.session.get_inputs()] == ["label", "variable_1", "_1"]
+    assert [one.name for one in session.session.get_inputs()] == [
+        "label",
+        "variable_1",
+        "LabelEncoder",
+    ]
     X = rows_of(model, rng)
     expected = model_of("levels").predict(X)
-    np.testing.assert_allclose(session.run(X)["variable"][:, 0], expected, rtol=1e-13)
+    np.testing.assert_allclose(session.run(X)["variable"][:, 0], expected, rtol=1e-12)
 
 
 def test_hostile_names(rng):

@@ -169,13 +169,14 @@ $combine}
 """)
 
 BY_THRESHOLD = Template("""\
-    if (x == x$and_present) left = x <= model_threshold[model_at[node]];
+    const int is_present = x == x$and_present;
+    if (is_present) left = x <= model_threshold[model_at[node]];
 """)
 
 BY_SET = Template("""\
     const size_t n_codes = model_n_codes[split / 2];
     if (n_codes == 0) {
-  $by_threshold    } else if (x >= 0.0 && x < (double)n_codes) {
+$by_threshold    } else if (x >= 0.0 && x < (double)n_codes) {
       const size_t code = (size_t)x, word = model_at[node] * MODEL_SET_WORDS + code / 32;
       if ((double)code == x) left = (int)(model_set[word] >> (code % 32) & 1u);
     }

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -242,7 +243,7 @@ def _write_trees(header: _Header, model: Model) -> None:
     header.integers("model_at", at)
     test = _test(header, model.schema)
     if forest.has_sets:
-        test = c.BY_SET.substitute(by_threshold=test)
+        test = c.BY_SET.substitute(by_threshold=indent(test, "  "))
     header.code(c.WALK.substitute(test=test, combine=_combine(header, model, forest)))
 
 

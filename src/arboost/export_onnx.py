@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.levels import Levels
 from arboost.model import N_CODES, Forest, Model, distinct_rows
 from arboost.onnx_answers import output_names, write_answers
 from arboost.onnx_graph import FLOAT64, INT32, INT64, STRING, Graph
@@ -42,7 +41,12 @@ def _features(graph: Graph, schema: Schema) -> str:
     """Return the columns of the model: codes of levels, NaN for what is missing."""
     if any(schema.levels):
         names = schema.names or [f"x{feature}" for feature in range(schema.n_features)]
-        columns = [_column(graph, name, schema.levels_of(i)) for i, name in enumerate(names)]
+        is_text = [one is not None and one.kind == "string" for one in schema.levels]
+        inputs = [
+            graph.input(name, STRING if text else FLOAT64, 1)
+            for name, text in zip(names, is_text, strict=True)
+        ]  # all of them first, so that they have their names for themselves
+        columns = [_column(graph, schema, i, one) for i, one in enumerate(inputs)]
         X = graph.one("Concat", *columns, axis=1)
     else:
         X = graph.input("X", FLOAT64, schema.n_features)
@@ -54,20 +58,24 @@ def _features(graph: Graph, schema: Schema) -> str:
     return graph.one("Where", is_missing, graph.constant(np.full((1, 1), np.nan)), X)
 
 
-def _column(graph: Graph, name: str, levels: Levels | None) -> str:
+def _column(graph: Graph, schema: Schema, feature: int, given: str) -> str:
+    """Return a column of numbers as it is, and of a category what stands for its levels."""
+    levels = schema.levels_of(feature)
     if levels is None:
-        return graph.input(name, FLOAT64, 1)
+        return given
     is_text = levels.kind == "string"
     keys = np.array(levels.texts(), object) if is_text else levels.values
     values = levels.statistic
     if values is None:
         codes = np.arange(len(levels))
         values = np.where(codes < N_CODES, codes, np.nan)
+    if not is_text:
+        values = np.where(keys == schema.missing, np.nan, values)
     if not len(levels):  # no map without a key
         keys, values = np.array([b""], object) if is_text else np.zeros(1), np.array([np.nan])
     return graph.one(
         "LabelEncoder",
-        graph.input(name, STRING if is_text else FLOAT64, 1),
+        given,
         keys_tensor=keys,
         values_tensor=values,
         default_tensor=np.array([np.nan]),

@@ -33,7 +33,8 @@ class Graph:
 
     def input(self, wanted: str, kind: int, width: int) -> str:
         """Return the name of a new input, shape (n_rows, width)."""
-        name = self._free(wanted)
+        # Half of a pair of UTF-16 is a string of Python, but none of ONNX.
+        name = self._free(wanted.encode("utf-8", "backslashreplace").decode())
         self._inputs.append(self._value(name, kind, ("n_rows", width)))
         return name
 

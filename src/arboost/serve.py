@@ -128,11 +128,12 @@ class Predictor(Model):
     def to_onnx(self, path: str | os.PathLike[str] | None = None) -> Any:
         """Write the model as ONNX; needs the package onnx (``pip install arboost[onnx]``).
 
-        The answers of onnxruntime are those of `predict` and `predict_proba` but for the order of
-        sums, about 15 digits. A model of numbers has one input "X" of doubles, shape
-        (n_rows, n_features). With categories or times it has one input for each column, shape
-        (n_rows, 1): strings for categories of strings, doubles for all others. Unknown levels and
-        NaN are missing.
+        onnxruntime takes the same way through every tree, and adds in an order of its own: answers
+        differ from those of `predict` and `predict_proba` by rounding only. A model without
+        categories has one input "X" of doubles, shape (n_rows, n_features). With categories there
+        is one input for each column, called as the column is, shape (n_rows, 1): strings for
+        categories of strings, doubles for all others. Unknown levels and NaN are missing, and
+        times are seconds.
 
         The output of a regressor is "variable", those of a classifier are "label" and
         "probabilities"; with several targets "label_0", "probabilities_0", "label_1", ...
