@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -250,6 +251,19 @@ def test_several_files_and_models_in_one_program(tmp_path):
     expected = model_of("binary").predict_proba(np.zeros((1, 5)))[0, 1]
     assert float(printed[0]) == pytest.approx(expected, rel=1e-13)
     compile_with(COMPILERS[0], ["-x", "c++", *STRICT], tmp_path, "-c", "models.c", "-o", "cpp.o")
+
+
+def test_example_of_the_docs(tmp_path, monkeypatch):
+    """It says what Python says of the same row."""
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).resolve().parents[1] / "docs" / "export.md").read_text("utf-8")
+    code = re.search(r"```python\n(.*?)print", page, re.DOTALL)[1]
+    exec(compile(code, "docs/export.md", "exec"), names := {})
+    (tmp_path / "main.c").write_text(re.search(r"```c\n(.*?)```", page, re.DOTALL)[1])
+    compile_with(COMPILERS[0], FLAGS, tmp_path, "main.c", "-o", "program", "-lm")
+    row = pytest.importorskip("pandas").DataFrame({"age": [30.0], "city": ["Oslo"]})
+    expected = f"{names['model'].predict(row)[0]} {names['model'].predict_proba(row).max():.3f}\n"
+    assert subprocess.check_output([tmp_path / "program"], text=True) == expected
 
 
 def test_fast_math_is_refused(tmp_path):
