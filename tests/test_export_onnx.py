@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import arboost
+from arboost.model import Forest
 from exported import CASES, HOSTILE, hostile_names, model_of, random_median, random_model, rows_of
+from test_predict import make_model
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -149,6 +151,30 @@ def test_types_of_labels(labels, kind):
     session = Session(model.fit(X, y).model_)
     assert session.session.get_outputs()[0].type == kind
     check(session, X)
+
+
+def chain(depth):
+    """One tree, whose right children are split again and again."""
+    left = np.zeros(2 * depth + 1, int)
+    left[:-1:2] = np.arange(1, 2 * depth, 2)
+    return Forest(
+        tree_start=[0, len(left)],
+        feature=np.zeros(len(left)),
+        threshold=np.arange(len(left)) / 2,
+        left=left,
+        default_left=np.zeros(len(left), bool),
+        value=np.arange(len(left))[:, None],
+        gain=np.zeros(len(left)),
+        cover=np.ones(len(left)),
+        output=[0],
+    )
+
+
+def test_deep_trees():
+    X = np.arange(-1, 1001, 0.5)[:, None]
+    check(Session(make_model(chain(1000), 1, 1)), X)
+    with pytest.raises(ValueError, match="more than 1000 splits one below the other"):
+        make_model(chain(1001), 1, 1).to_onnx()
 
 
 def test_written_to_a_file(tmp_path):

@@ -26,15 +26,32 @@ __all__ = ["onnx_model"]
 
 _THRESHOLD, _SET = 0, 6  # modes of a split: at most the threshold, and in the set
 _SUM = 1
+_DEEPEST = 1000  # onnxruntime calls itself from level to level; a stack of 1 MB holds so many
 _GATHERED = 128  # numbers of leaves that are gathered for a row at a time
 
 
 def onnx_model(model: Model) -> Any:
     """Return the model as an ``onnx.ModelProto``."""
+    _check_depth(model.forest)
     graph = Graph(output_names(model))
     write_answers(graph, model, _raw_scores(graph, model, _features(graph, model.schema)))
     names = model.schema.names
     return graph.finish({} if names is None else {"feature_names": json.dumps(names)})
+
+
+def _check_depth(forest: Forest) -> None:
+    node, root = forest.tree_start[:-1], forest.tree_start[:-1]
+    for _ in range(_DEEPEST + 1):
+        split = forest.is_split[node]
+        if not split.any():
+            return
+        root = np.tile(root[split], 2)
+        left = forest.left[node[split]]
+        node = root + np.concatenate([left, left + 1])
+    raise ValueError(
+        f"a tree has more than {_DEEPEST} splits one below the other, and onnxruntime crashes on "
+        "very deep trees. Use to_c, or train with a max_depth."
+    )
 
 
 def _features(graph: Graph, schema: Schema) -> str:
