@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import replace
 from functools import cache
 
@@ -128,6 +129,21 @@ def random_model(rng, *, n_outputs=1, width=1, categories=(), n_trees=12):
     """Trees of any shape, thresholds at infinity, and sets of any levels."""
     forest = random_forest(rng, n_trees, 5, n_outputs, width, 40, categories)
     return make_model(forest, 5, n_outputs, categories=categories)
+
+
+def times(rng, n=300):
+    """Return a model of days and numbers, rows of it, and the same as seconds and numbers.
+
+    The number that means missing is a day, too, and there it is none.
+    """
+    table = np.empty((n, 2), object)
+    days = rng.integers(0, 10, n)
+    table[:, 0] = [datetime.datetime(1970, 1, 1 + day) for day in days.tolist()]
+    table[:, 1] = rng.choice([0.0, 86400.0, 1e5], n)
+    y = days + np.where(table[:, 1] == 86400.0, 7.0, 0.0)
+    model = arboost.GradientBoostingRegressor(n_estimators=20, missing=86400.0, verbose=0)
+    seconds = np.stack([days * 86400.0, table[:, 1].astype(float)], axis=1)
+    return model.fit(table, y).model_, table, seconds
 
 
 def random_median(rng):

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import arboost
 from exported import (
     CASES,
     HOSTILE,
@@ -22,6 +21,7 @@ from exported import (
     random_median,
     random_model,
     rows_of,
+    times,
 )
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["cc"]
@@ -271,13 +271,24 @@ def test_fast_math_is_refused(tmp_path):
         Compiled(model_of("squared"), tmp_path, flags=[*FLAGS, "-ffast-math"])
 
 
-def test_times_and_missing_are_explained():
-    days = np.arange("2024-01-01", "2024-02-10", dtype="datetime64[D]")
-    table = np.array([[day, float(i)] for i, day in enumerate(days.tolist())], object)
-    model = arboost.GradientBoostingRegressor(n_estimators=5, verbose=0, missing=-1.0)
-    text = model.fit(table, np.arange(40.0)).model_.to_c()
+def test_times(rng, tmp_path):
+    model, table, seconds = times(rng)
+    found = Compiled(model, tmp_path).run("raw_of", seconds, 1)
+    np.testing.assert_array_equal(found, model.predict_raw(table))
+    text = model.to_c()
     assert "Feature 0 (the first is 0) is a time: seconds since 1970 in UTC." in text
-    assert "-1.0 is missing in columns of plain numbers, too." in text
+    assert "86400.0 is missing in columns of plain numbers, too." in text
+
+
+def test_nothing_else_is_loaded(tmp_path):
+    model_of("levels").save(tmp_path / "model.arb")
+    code = (
+        "import sys, arboost\n"
+        "assert arboost.load(sys.argv[1]).to_c()\n"
+        "print([name for name in ('sklearn', 'pandas', 'onnx') if name in sys.modules])\n"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "model.arb"]
+    assert subprocess.check_output(command, text=True).strip() == "[]"
 
 
 def test_lines_are_short_and_ascii():

@@ -9,7 +9,16 @@ import pytest
 
 import arboost
 from arboost.model import Forest
-from exported import CASES, HOSTILE, hostile_names, model_of, random_median, random_model, rows_of
+from exported import (
+    CASES,
+    HOSTILE,
+    hostile_names,
+    model_of,
+    random_median,
+    random_model,
+    rows_of,
+    times,
+)
 from test_predict import make_model
 
 onnx = pytest.importorskip("onnx")
@@ -93,6 +102,12 @@ def test_random_trees(n_outputs, width, categories, seed):
     rng = np.random.default_rng(seed)
     model = random_model(rng, n_outputs=n_outputs, width=width, categories=categories)
     check(Session(model), rows_of(model, rng, 600).astype(float))
+
+
+def test_times(rng):
+    model, table, seconds = times(rng)
+    found = Session(model).run(seconds)["variable"][:, 0]
+    np.testing.assert_allclose(found, model.predict(table), rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["fitted", "random"])
