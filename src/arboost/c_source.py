@@ -15,6 +15,7 @@ __all__ = [
     "ANSWER",
     "BY_SET",
     "BY_THRESHOLD",
+    "BY_THRESHOLD_OF_PRESENT",
     "CLASSES",
     "DIVIDE",
     "LEVELS",
@@ -168,9 +169,13 @@ void model_raw(const double *row, double *raw) {
 $combine}
 """)
 
-BY_THRESHOLD = Template("""\
-    const int is_present = x == x$and_present;
-    if (is_present) left = x <= model_threshold[model_at[node]];
+# Without a branch: which way a row goes cannot be foreseen.
+BY_THRESHOLD = """\
+    left = (x <= model_threshold[model_at[node]]) | (left & (x != x));
+"""
+BY_THRESHOLD_OF_PRESENT = Template("""\
+    const int is_present = (x == x) & ($is_present);
+    left = is_present ? x <= model_threshold[model_at[node]] : left;
 """)
 
 BY_SET = Template("""\

@@ -263,13 +263,13 @@ def _words(forest: Forest, schema: Schema) -> NDArray[np.uint32]:
 def _test(header: _Header, schema: Schema) -> str:
     """Return the test of a threshold."""
     if math.isnan(schema.missing):
-        return c.BY_THRESHOLD.substitute(and_present="")
+        return c.BY_THRESHOLD
     is_present = f"x != {_double(schema.missing)}"
     if schema.special:
         is_plain = ~np.isin(np.arange(schema.n_features), schema.special)
         header.integers("model_is_plain", is_plain.astype(np.uint8))
-        is_present = f"(!model_is_plain[split / 2] || {is_present})"
-    return c.BY_THRESHOLD.substitute(and_present=f" && {is_present}")
+        is_present = f"!model_is_plain[split / 2] || {is_present}"
+    return c.BY_THRESHOLD_OF_PRESENT.substitute(is_present=is_present)
 
 
 def _combine(header: _Header, model: Model, forest: Forest) -> str:
