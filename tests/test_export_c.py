@@ -33,6 +33,14 @@ pytestmark = pytest.mark.skipif(
     reason="no C compiler (gcc, clang or cc) is there",
 )
 
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_models():
+    """Let go of all models before the core is gone."""
+    yield
+    model_of.cache_clear()
+
+
 DRIVER = """
 #define {upper}_IMPLEMENTATION
 #include "{name}.h"

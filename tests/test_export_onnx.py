@@ -25,6 +25,13 @@ onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forget_models():
+    """Let go of all models before the core is gone."""
+    yield
+    model_of.cache_clear()
+
+
 class Session:
     """A model in onnxruntime."""
 
