@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 import arboost
+from arboost.levels import Levels
 from arboost.serve import Predictor
 from test_predict import make_model, random_forest
 
@@ -129,6 +130,20 @@ def random_model(rng, *, n_outputs=1, width=1, categories=(), n_trees=12):
     """Trees of any shape, thresholds at infinity, and sets of any levels."""
     forest = random_forest(rng, n_trees, 5, n_outputs, width, 40, categories)
     return make_model(forest, 5, n_outputs, categories=categories)
+
+
+def without_levels(rng, n=100):
+    """Return a model of a number and two categories that were always missing, and rows of it."""
+    table = np.empty((n, 3), object)
+    table[:, 0] = rng.normal(size=n)
+    model = arboost.GradientBoostingRegressor(
+        n_estimators=5, categorical_features=[1, 2], verbose=0
+    )
+    model = model.fit(table, table[:, 0].astype(float)).model_
+    text = Levels("string", np.empty(0, np.uint8), np.zeros(1, np.int64))
+    schema = replace(model.schema, levels=(None, text, model.schema.levels[2]))
+    assert not any(map(len, schema.levels[1:]))
+    return Predictor(**model.fields() | {"schema": schema}), table
 
 
 def times(rng, n=300):

@@ -22,6 +22,7 @@ from exported import (
     random_model,
     rows_of,
     times,
+    without_levels,
 )
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["cc"]
@@ -286,6 +287,14 @@ def test_times(rng, tmp_path):
     text = model.to_c()
     assert "Feature 0 (the first is 0) is a time: seconds since 1970 in UTC." in text
     assert "86400.0 is missing in columns of plain numbers, too." in text
+
+
+def test_categories_without_levels(rng, tmp_path):
+    model, table = without_levels(rng)
+    compiled = Compiled(model, tmp_path)
+    check_raw(compiled, table)
+    assert np.isnan(compiled.level(1, "string", ""))
+    assert np.isnan(compiled.level(2, "number", 0.0))
 
 
 def test_nothing_else_is_loaded(tmp_path):

@@ -18,6 +18,7 @@ from exported import (
     random_model,
     rows_of,
     times,
+    without_levels,
 )
 from test_predict import make_model
 
@@ -115,6 +116,11 @@ def test_times(rng):
     model, table, seconds = times(rng)
     found = Session(model).run(seconds)["variable"][:, 0]
     np.testing.assert_allclose(found, model.predict(table), rtol=1e-12)
+
+
+def test_categories_without_levels(rng):
+    model, table = without_levels(rng)
+    check(Session(model), table)
 
 
 @pytest.mark.parametrize("kind", ["fitted", "random"])

@@ -122,12 +122,11 @@ def _about(model: Model) -> str:
         for feature in schema.special
         if schema.unit_of(feature)
     )
-    if any(schema.levels):
+    if schema.has_levels:
         rows += " * For a category, pass what model_level or model_level_of_number returns.\n"
-    what = "A classifier" if model.kind == "classifier" else "A regressor"
-    return c.ABOUT.substitute(
-        what=f"{what} of {model.n_trees} trees", version=__version__, missing=missing, rows=rows
-    )
+    trees = "1 tree" if model.n_trees == 1 else f"{model.n_trees} trees"
+    what = f"A {model.kind} of {trees}"
+    return c.ABOUT.substitute(what=what, version=__version__, missing=missing, rows=rows)
 
 
 def _declare(header: _Header, model: Model) -> None:
@@ -141,7 +140,7 @@ def _declare(header: _Header, model: Model) -> None:
     header.code(c.CLASSES if model.kind == "classifier" else c.VALUES)
     if _class_numbers(model) is not None:
         header.code("extern const double model_class_numbers[MODEL_N_CLASSES];\n")
-    if any(model.schema.levels):
+    if model.schema.has_levels:
         header.code(c.LEVEL_TABLES)
     header.code("\n#ifdef __cplusplus\n}\n#endif\n")
 
@@ -160,7 +159,7 @@ def _write_names(header: _Header, model: Model) -> None:
         numbers = _class_numbers(model)
         if numbers is not None:
             header.doubles("const double model_class_numbers[MODEL_N_CLASSES]", numbers)
-    if any(schema.levels):
+    if schema.has_levels:
         _write_levels(header, schema)
 
 
@@ -175,13 +174,16 @@ def _class_numbers(model: Model) -> NDArray[np.float64] | None:
     labels = [part.labels for part in target_parts(model)]
     if any(one.dtype.kind not in "biuf" for one in labels):
         return None
-    whole = [int(one) for part in labels for one in part.tolist()]
-    return np.array(whole, np.float64) if max(map(abs, whole)) <= _LARGEST_WHOLE else None
+    numbers = np.concatenate([one.astype(np.float64) for one in labels])
+    return numbers if (np.abs(numbers) <= _LARGEST_WHOLE).all() else None
 
 
 def _write_levels(header: _Header, schema: Schema) -> None:
-    columns: dict[str, list[str]] = {"model_levels": [], "model_level_numbers": []}
-    columns["model_level_values"] = []
+    columns: dict[str, list[str]] = {
+        "model_levels": [],
+        "model_level_numbers": [],
+        "model_level_values": [],
+    }
     for feature, levels in enumerate(schema.levels):
         tables = {} if levels is None or not len(levels) else _level_tables(header, feature, levels)
         for table, items in columns.items():

@@ -40,13 +40,13 @@ def onnx_model(model: Model) -> Any:
 
 
 def _check_depth(forest: Forest) -> None:
-    node, root = forest.tree_start[:-1], forest.tree_start[:-1]
+    node = root = forest.tree_start[:-1]
     for _ in range(_DEEPEST + 1):
-        split = forest.is_split[node]
-        if not split.any():
+        left = forest.left[node]
+        root, left = root[left > 0], left[left > 0]
+        if not len(left):
             return
-        root = np.tile(root[split], 2)
-        left = forest.left[node[split]]
+        root = np.tile(root, 2)
         node = root + np.concatenate([left, left + 1])
     raise ValueError(
         f"a tree has more than {_DEEPEST} splits one below the other, and onnxruntime crashes on "
@@ -56,7 +56,7 @@ def _check_depth(forest: Forest) -> None:
 
 def _features(graph: Graph, schema: Schema) -> str:
     """Return the columns of the model: codes of levels, NaN for what is missing."""
-    if any(schema.levels):
+    if schema.has_levels:
         names = schema.names or [f"x{feature}" for feature in range(schema.n_features)]
         is_text = [one is not None and one.kind == "string" for one in schema.levels]
         inputs = [
