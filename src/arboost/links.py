@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "LARGEST_EXPONENT",
     "LINKS",
     "exp",
     "identity",
@@ -42,7 +43,7 @@ __all__ = [
 Scores = NDArray[np.float64]
 
 # The logarithm of the largest double, rounded down.
-_LARGEST_EXPONENT = 709.782712893384
+LARGEST_EXPONENT = 709.782712893384
 
 
 def identity(raw: Scores) -> Scores:
@@ -59,7 +60,7 @@ def exp(raw: Scores) -> Scores:
     array([[1.        ],
            [2.71828183]])
     """
-    answer: Scores = np.exp(np.minimum(raw, _LARGEST_EXPONENT))
+    answer: Scores = np.exp(np.minimum(raw, LARGEST_EXPONENT))
     return answer
 
 
@@ -108,7 +109,7 @@ def logistic_of_double(raw: Scores) -> Scores:
            [1. , 0. ]])
     """
     # Probabilities are 0 and 1 long before; the double of a larger score might not be finite.
-    return logistic(2.0 * raw.clip(-_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+    return logistic(2.0 * raw.clip(-LARGEST_EXPONENT, LARGEST_EXPONENT))
 
 
 def softmax(raw: Scores) -> Scores:

@@ -51,6 +51,11 @@ class Schema:
         """Which features are split by sets of levels: categories without a statistic."""
         return tuple(self.is_category(feature) for feature in range(self.n_features))
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether a feature is a category, with or without a statistic."""
+        return any(levels is not None for levels in self.levels)
+
     def is_category(self, feature: int) -> bool:
         """Whether the feature is split by sets of levels."""
         levels = self.levels_of(feature)
