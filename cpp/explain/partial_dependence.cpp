@@ -15,10 +15,11 @@ constexpr std::size_t lanes = 8;  // rows that walk together: their loads overla
 constexpr std::size_t sums_bytes = 256 * 1024;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Sums over trees for one row and output. What depends on one feature of the grid, or on none, is
-// kept apart, so that only leaves below splits on both touch every point:
+// Sums over trees for one row and output, but for leaves that the whole grid leads to. What depends
+// on one feature of the grid is kept apart, so that only leaves below splits on both touch every
+// point:
 //
-//   [0]  everywhere | points of the first axis | points of the second | all points
+//   points of the first axis | points of the second | all points
 class Sums {
  public:
   explicit Sums(const GridForest& grid_forest)
@@ -26,29 +27,27 @@ class Sums {
         n_first_(grid_forest.n_points(0)),
         n_second_(grid_forest.grid.size() > 1 ? grid_forest.n_points(1) : 0) {}
 
-  std::size_t size() const { return 1 + n_first_ + n_second_ + n_first_ * n_second_; }
+  std::size_t size() const { return n_first_ + n_second_ + n_first_ * n_second_; }
 
   void add(const Region& region, double value, double* sums) const {
     const Part &first = region.part[0], &second = region.part[1];
-    if (first.is_all && second.is_all) {
-      sums[0] += value;
-    } else if (second.is_all) {
-      add_runs(first, value, sums + 1);
+    if (second.is_all) {
+      add_runs(first, value, sums);
     } else if (first.is_all) {
-      add_runs(second, value, sums + 1 + n_first_);
+      add_runs(second, value, sums + n_first_);
     } else {
-      double* points = sums + 1 + n_first_ + n_second_;
+      double* points = sums + n_first_ + n_second_;
       for (std::uint32_t r = first.begin; r < first.end; ++r)
         for (std::size_t i = runs_[r].begin; i < runs_[r].end; ++i)
           add_runs(second, value, points + i * n_second_);
     }
   }
 
-  // Writes the sum of each point to out[point * stride].
-  void total(const double* sums, double* out, std::size_t stride) const {
-    const double *first = sums + 1, *second = first + n_first_, *both = second + n_second_;
+  // Writes the sum of each point, what is the same everywhere included, to out[point * stride].
+  void total(double everywhere, const double* sums, double* out, std::size_t stride) const {
+    const double *second = sums + n_first_, *both = second + n_second_;
     for (std::size_t i = 0; i < n_first_; ++i) {
-      const double base = sums[0] + first[i];
+      const double base = everywhere + sums[i];
       if (n_second_ == 0) out[i * stride] = base;
       for (std::size_t j = 0; j < n_second_; ++j)
         out[(i * n_second_ + j) * stride] = base + second[j] + both[i * n_second_ + j];
@@ -65,20 +64,20 @@ class Sums {
   std::size_t n_first_, n_second_;
 };
 
-// Adds the leaf's values to the sums of all outputs it speaks of, which are `size` apart.
+// Adds the leaf's values, times a factor, to the sums of the outputs that it speaks of.
 inline void add_leaf(const GridForest& grid_forest, const Sums& sums, std::size_t tree,
-                     std::size_t leaf, double factor, double* out) {
+                     std::size_t leaf, double factor, double* everywhere, double* out) {
   const Forest& forest = grid_forest.forest;
   const auto number = static_cast<std::size_t>(grid_forest.region[leaf]);
-  const Region& region = grid_forest.regions[number];
-  const double* value = forest.value.data() + leaf * forest.width;
-  if (forest.width == 1) {
-    const auto output = static_cast<std::size_t>(forest.output[tree]);
-    sums.add(region, factor * value[0], out + output * sums.size());
-    return;
+  const std::size_t width = forest.width;
+  const std::size_t first = width == 1 ? static_cast<std::size_t>(forest.output[tree]) : 0;
+  const double* value = forest.value.data() + leaf * width;
+  for (std::size_t k = 0; k < width; ++k) {
+    if (number == 0)
+      everywhere[first + k] += factor * value[k];
+    else
+      sums.add(grid_forest.regions[number], factor * value[k], out + (first + k) * sums.size());
   }
-  for (std::size_t k = 0; k < forest.width; ++k)
-    sums.add(region, factor * value[k], out + k * sums.size());
 }
 
 // A few rows: their values, where they are in a tree, and their sums.
@@ -92,6 +91,7 @@ class Block {
         n_outputs_(n_outputs),
         stride_(grid_forest.columns.size() + 1),
         values_(rows * stride_, -infinity),
+        everywhere_(rows * n_outputs),
         totals_(rows * n_outputs * sums_.size()) {}
 
   static std::size_t capacity(const GridForest& grid_forest, std::size_t n_outputs) {
@@ -101,15 +101,15 @@ class Block {
 
   void run(std::size_t begin, std::size_t end, double* out) {
     read(begin, end);
-    std::fill(totals_.begin(), totals_.end(), 0.0);
     const std::size_t n = end - begin;
     for (std::size_t t = 0; t < grid_forest_.forest.output.size(); ++t)
       grid_forest_.has_sets() ? run_tree<true>(t, n) : run_tree<false>(t, n);
     const std::size_t n_points = grid_forest_.n_points(), size = sums_.size();
-    for (std::size_t row = 0; row < n; ++row)
-      for (std::size_t k = 0; k < n_outputs_; ++k)
-        sums_.total(totals_.data() + (row * n_outputs_ + k) * size,
-                    out + row * n_points * n_outputs_ + k, n_outputs_);
+    for (std::size_t i = 0; i < n * n_outputs_; ++i) {  // by row and output
+      const std::size_t row = i / n_outputs_, k = i % n_outputs_;
+      sums_.total(everywhere_[i], totals_.data() + i * size, out + row * n_points * n_outputs_ + k,
+                  n_outputs_);
+    }
   }
 
  private:
@@ -133,48 +133,69 @@ class Block {
     }
   }
 
-  // Rows that arrive at a split on the grid go on as two.
   template <bool with_sets>
   void run_tree(std::size_t t, std::size_t n) {
     const auto first = static_cast<std::size_t>(grid_forest_.forest.tree_start[t]);
-    const std::int32_t* left = grid_forest_.forest.left.data() + first;
-    const std::int32_t* region = grid_forest_.region.data() + first;
-    const std::size_t row_sums = n_outputs_ * sums_.size();
-    walkers_.clear();
-    for (std::size_t row = 0; row < n; ++row)
-      walkers_.push_back({static_cast<std::uint32_t>(row), 0});
-    for (std::size_t at = 0, count = 0; at < walkers_.size(); at += count) {
-      count = std::min(lanes, walkers_.size() - at);
-      walk<with_sets>(grid_forest_.nodes.data() + first, walkers_.data() + at, count);
-      for (std::size_t i = at; i < at + count; ++i) {
-        const Walker walker = walkers_[i];
-        const auto child = static_cast<std::uint32_t>(left[walker.node]);
-        if (child == 0) {
-          add_leaf(grid_forest_, sums_, t, first + walker.node, 1.0,
-                   totals_.data() + walker.row * row_sums);
-          continue;
-        }
-        for (const std::uint32_t side : {child, child + 1})
-          if (region[side] != GridForest::nowhere) walkers_.push_back({walker.row, side});
+    const GridForest::Node* nodes = grid_forest_.nodes.data() + first;
+    const bool one_value = grid_forest_.forest.width == 1;
+    double* plain = everywhere_.data() + grid_forest_.forest.output[t];
+    std::uint32_t at[lanes];
+    for (std::size_t row = 0; row < n; row += lanes) {
+      const std::size_t count = std::min(lanes, n - row);
+      const double* values[lanes];
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        at[lane] = 0;
+        values[lane] = values_.data() + (row + std::min(lane, count - 1)) * stride_;
+      }
+      walk<with_sets>(nodes, grid_forest_.depth[t], values, at);
+      for (std::size_t lane = 0; lane < count; ++lane) {
+        const GridForest::Node& node = nodes[at[lane]];
+        if (one_value && (node.column & GridForest::is_plain) != 0)
+          plain[(row + lane) * n_outputs_] += node.threshold;
+        else
+          arrive(t, first, {static_cast<std::uint32_t>(row + lane), at[lane]});
       }
     }
+    run_divided<with_sets>(t, first);
   }
 
-  // Lets some rows go on until none moves.
+  // Rows that arrive at a split on the grid go on as two.
+  void arrive(std::size_t t, std::size_t first, Walker walker) {
+    const auto left = static_cast<std::uint32_t>(grid_forest_.forest.left[first + walker.node]);
+    if (left == 0)
+      return add_leaf(grid_forest_, sums_, t, first + walker.node, 1.0,
+                      everywhere_.data() + walker.row * n_outputs_,
+                      totals_.data() + walker.row * n_outputs_ * sums_.size());
+    walkers_.push_back({walker.row, left});
+    walkers_.push_back({walker.row, left + 1});
+  }
+
   template <bool with_sets>
-  void walk(const GridForest::Node* nodes, Walker* walkers, std::size_t count) const {
+  void run_divided(std::size_t t, std::size_t first) {
     std::uint32_t at[lanes];
-    const double* row[lanes];
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      const Walker& walker = walkers[std::min(lane, count - 1)];
-      at[lane] = walker.node;
-      row[lane] = values_.data() + walker.row * stride_;
+    const double* values[lanes];
+    for (std::size_t begin = 0, count = 0; begin < walkers_.size(); begin += count) {
+      count = std::min(lanes, walkers_.size() - begin);
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        const Walker& walker = walkers_[begin + std::min(lane, count - 1)];
+        at[lane] = walker.node;
+        values[lane] = values_.data() + walker.row * stride_;
+      }
+      walk<with_sets>(grid_forest_.nodes.data() + first, grid_forest_.depth[t], values, at);
+      for (std::size_t lane = 0; lane < count; ++lane)
+        arrive(t, first, {walkers_[begin + lane].row, at[lane]});
     }
-    for (std::uint32_t moved = 1; moved != 0;) {
-      moved = 0;
+    walkers_.clear();
+  }
+
+  template <bool with_sets>
+  void walk(const GridForest::Node* nodes, int depth, const double* const* values,
+            std::uint32_t* at) const {
+    for (int level = 0; level < depth; ++level) {
+      std::uint32_t moved = 0;
       for (std::size_t lane = 0; lane < lanes; ++lane) {
         const GridForest::Node node = nodes[at[lane]];
-        const double x = row[lane][node.column & GridForest::column_bits];
+        const double x = values[lane][node.column & GridForest::column_bits];
         std::uint32_t right = x > node.threshold;
         right |= (x != x) & (node.column >> 31);
         if constexpr (with_sets)
@@ -185,16 +206,17 @@ class Block {
         moved |= next ^ at[lane];
         at[lane] = next;
       }
+      if (moved == 0) break;
     }
-    for (std::size_t lane = 0; lane < count; ++lane) walkers[lane].node = at[lane];
   }
 
   const Columns& table_;
   const GridForest& grid_forest_;
   Sums sums_;
   std::size_t n_outputs_, stride_;
-  std::vector<double> values_;  // by row; the last column is -infinity
-  std::vector<double> totals_;  // by row and output
+  std::vector<double> values_;      // by row; the last column is -infinity
+  std::vector<double> everywhere_;  // by row and output: of leaves that the whole grid leads to
+  std::vector<double> totals_;      // by row and output: `Sums`
   std::vector<Walker> walkers_;
 };
 
@@ -216,7 +238,8 @@ void partial_of_trees(const GridForest& grid_forest, std::span<const double> cov
                       std::size_t n_outputs, double* out) {
   const Forest& forest = grid_forest.forest;
   const Sums sums(grid_forest);
-  std::vector<double> totals(n_outputs * sums.size()), weight(forest.left.size());
+  std::vector<double> everywhere(n_outputs), totals(n_outputs * sums.size());
+  std::vector<double> weight(forest.left.size());
   for (std::size_t t = 0; t < forest.output.size(); ++t) {
     const auto first = static_cast<std::size_t>(forest.tree_start[t]);
     const auto last = static_cast<std::size_t>(forest.tree_start[t + 1]);
@@ -224,7 +247,7 @@ void partial_of_trees(const GridForest& grid_forest, std::span<const double> cov
     for (std::size_t node = first; node < last; ++node) {  // parents come before their children
       if (grid_forest.region[node] == GridForest::nowhere) continue;
       if (forest.left[node] == 0) {
-        add_leaf(grid_forest, sums, t, node, weight[node], totals.data());
+        add_leaf(grid_forest, sums, t, node, weight[node], everywhere.data(), totals.data());
         continue;
       }
       const std::size_t left = first + static_cast<std::size_t>(forest.left[node]);
@@ -240,7 +263,7 @@ void partial_of_trees(const GridForest& grid_forest, std::span<const double> cov
     }
   }
   for (std::size_t k = 0; k < n_outputs; ++k)
-    sums.total(totals.data() + k * sums.size(), out + k, n_outputs);
+    sums.total(everywhere[k], totals.data() + k * sums.size(), out + k, n_outputs);
 }
 
 }  // namespace arboost

@@ -51,11 +51,14 @@ class Maker {
       require(static_cast<std::size_t>(forest_.output[t]) < n_outputs_,
               "a tree for an unknown output");
       made_.region[first] = 0;
+      depth_.assign(last - first, 0);
       for (std::size_t i = 0; i < last - first; ++i) make_node(first, i, last - first);
+      made_.depth.push_back(*std::max_element(depth_.begin(), depth_.end()));
     }
     // Only now is the number of used columns known, and with it the place of the added one.
     for (GridForest::Node& node : made_.nodes)
-      if (node.column == unused) node.column = static_cast<std::uint32_t>(made_.columns.size());
+      if ((node.column & GridForest::column_bits) == unused)
+        node.column ^= unused ^ static_cast<std::uint32_t>(made_.columns.size());
     for (std::size_t r = 0; r < n_regions_; ++r)
       made_.regions.push_back({{part_of(r, 0), part_of(r, 1)}});
   }
@@ -72,7 +75,11 @@ class Maker {
     const std::size_t node = first + i;
     GridForest::Node& made = made_.nodes[node];
     made = {infinity, static_cast<std::uint32_t>(i), unused};
-    if (forest_.left[node] == 0) return;
+    if (forest_.left[node] == 0) {
+      if (forest_.width == 1) made.threshold = forest_.value[node];
+      if (made_.region[node] == 0) made.column |= GridForest::is_plain;
+      return;
+    }
     const auto left = static_cast<std::size_t>(forest_.left[node]);
     require(left > i && left + 1 < size, "a child outside its tree");
     const auto feature = static_cast<std::size_t>(forest_.feature[node]);
@@ -84,6 +91,7 @@ class Maker {
     const std::int32_t region = made_.region[node];
     if (region == GridForest::nowhere) return;  // so are its children
     std::int32_t* children = made_.region.data() + first + left;
+    depth_[left] = depth_[left + 1] = depth_[i] + 1;
     for (std::size_t axis = 0; axis < made_.grid.size(); ++axis)
       if (made_.grid[axis].feature == feature)
         return divide(node, axis, static_cast<std::uint32_t>(left), children);
@@ -180,6 +188,7 @@ class Maker {
   std::vector<std::uint64_t> masks_;      // of each region: a bit for each point of either axis
   std::size_t n_regions_ = 0;
   std::vector<std::uint64_t> left_;  // points of an axis that go left
+  std::vector<int> depth_;           // of the tree's nodes
 };
 
 }  // namespace

@@ -47,14 +47,16 @@ class GridForest {
  public:
   // A leaf leads to itself, and so does a split that the grid is divided at: it looks at the last
   // column of a row, which is -infinity and never above a threshold. Splits that send the whole
-  // grid one way look there, too, and lead to that side.
+  // grid one way look there, too, and lead to that side. The threshold of a leaf is its value where
+  // leaves have one number, and free else.
   struct Node {
     double threshold;
     std::uint32_t next;    // left child; the right one follows it
     std::uint32_t column;  // among those of `columns`, and the flags below
   };
   static constexpr std::uint32_t missing_right = 1u << 31;
-  static constexpr std::uint32_t by_set = 1u << 30;  // the threshold's bits are a set's number
+  static constexpr std::uint32_t by_set = 1u << 30;    // the threshold's bits are a set's number
+  static constexpr std::uint32_t is_plain = 1u << 31;  // of leaves: the whole grid leads there
   static constexpr std::uint32_t column_bits = by_set - 1;
   static constexpr std::uint32_t missing_code = 255;  // of what is no level
   static constexpr std::int32_t nowhere = -1;         // region of nodes that the grid misses
@@ -76,6 +78,7 @@ class GridForest {
   Forest forest;
   Grid grid;
   std::vector<Node> nodes;           // those of the forest
+  std::vector<int> depth;            // of each tree: steps from the root to where rows stop
   std::vector<std::int32_t> region;  // of each node
   std::vector<Region> regions;       // the first is the whole grid
   std::vector<Run> runs;

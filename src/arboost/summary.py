@@ -44,8 +44,8 @@ _TABLES: Mapping[str, tuple[Mapping[str, Param], ...]] = {
     ),
 }
 
-# What is "auto" was found by the fit, and is shown in any case.
-_PARAMS_HEAD = "parameters, but those at their defaults"
+# Those whose default is "auto" were found by the fit, and are shown in any case.
+_PARAMS_HEAD = "parameters (defaults left out)"
 _MOST_BARS, _MOST_LABELS, _MOST_LETTERS = 10, 5, 28
 _BAR_COLUMNS = 24
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
