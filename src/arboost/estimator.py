@@ -18,7 +18,7 @@ from arboost import automatic, previous
 from arboost.answers import Probabilities
 from arboost.backend import threads
 from arboost.ensemble import Training
-from arboost.explain import split_importances
+from arboost.explain import importances
 from arboost.ingest import Reading, Schema, Table
 from arboost.inputs import (
     Part,
@@ -171,7 +171,7 @@ class TreeEnsemble(BaseEstimator):
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of each feature in the total gain of all splits; all 0 where nothing was split."""
-        gain = split_importances(self._fitted_model(), "gain")
+        gain = importances(self._fitted_model(), "gain")
         total = gain.sum()
         return gain / total if total > 0 else gain
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.answers import Probabilities
-from arboost.explained import Explained
-from arboost.explained import threads_of as _threads
+from arboost.inspected import Inspected
+from arboost.inspected import threads_of as _threads
 from arboost.predict import answer, probabilities, raw_scores, staged_raw_scores
 from arboost.save import from_bytes, read_model, to_bytes, write_model
 from arboost.verify import MonotoneProof, verify_monotone
@@ -21,7 +21,7 @@ __all__ = ["Predictor", "load"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Predictor(Explained):
+class Predictor(Inspected):
     """A fitted model, ready to run. `load` returns it, and estimators hold it as ``model_``.
 
     Tables are matched by column name as in ``fit``; NaN and None are missing values. Answers are

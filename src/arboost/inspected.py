@@ -1,4 +1,4 @@
-"""What a model tells of itself: the part of a Predictor that explains.
+"""What a model tells of itself: the part of a Predictor that looks inside.
 
 What the methods need is imported when they are called, so that loading and running a model stays
 light.
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from arboost.partial_dependence import PartialDependence
     from arboost.summary import Summary
 
-__all__ = ["Explained", "threads_of"]
+__all__ = ["Inspected", "threads_of"]
 
 
-class Explained(Model):
+class Inspected(Model):
     """A model that can be looked at."""
 
     @property
