@@ -79,7 +79,7 @@ class Inspected(Model):
         >>> X, y = [[0, 1], [1, 0], [2, 1], [3, 0]], [0, 1, 2, 3]
         >>> model = arboost.GradientBoostingRegressor(n_estimators=20).fit(X, y).model_
         >>> dict(zip(model.feature_names, model.importances("split").tolist()))
-        {'x0': 53.0, 'x1': 0.0}
+        {'x0': 54.0, 'x1': 0.0}
         """
         from arboost.explain import importances
         from arboost.permutation import Shuffles
