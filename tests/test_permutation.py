@@ -135,6 +135,20 @@ def test_same_for_any_number_of_threads_and_all_seeds_differ(rng):
     assert len(np.unique(each)) == each.size
 
 
+@pytest.mark.skipif(not hasattr(arboost.Predictor, "shap_values"), reason="no SHAP values")
+@pytest.mark.parametrize("kind", ["boosted", "three", "forest"])
+def test_mean_shap(kind, rng):
+    model, frame = fitted(kind, rng)
+    values = np.abs(model.shap_values(frame)).reshape(*frame.shape, -1).sum(axis=2)
+    np.testing.assert_allclose(model.importances("shap", frame), values.mean(axis=0), rtol=1e-12)
+    weight = rng.random(len(frame))
+    expected = weight @ values / weight.sum()
+    found = model.importances("shap", frame, sample_weight=weight)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="X has no rows"):
+        model.importances("shap", frame[:0])
+
+
 def test_features_that_no_split_asks_for(rng):
     X = np.c_[rng.normal(size=100), np.zeros(100)]
     model = arboost.GradientBoostingRegressor(n_estimators=5).fit(X, X[:, 0]).model_
@@ -160,10 +174,12 @@ def test_totals_over_splits(rng):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"kind": "magic"}, ValueError, "use one of gain, cover, split, permutation"),
-        ({"X": None}, ValueError, "without X: it rates"),
+        ({"kind": "magic"}, ValueError, "use one of gain, cover, split, permutation, shap"),
+        ({"X": None}, ValueError, "without X: it looks"),
         ({"y": None}, ValueError, "Pass X and y"),
-        ({"kind": "gain"}, ValueError, "sum over the splits of the model, but X and y was passed"),
+        ({"kind": "gain"}, ValueError, "'gain' does not look at X and y, but it was passed"),
+        ({"kind": "shap"}, ValueError, "'shap' does not look at y"),
+        ({"kind": "shap", "X": None, "y": None}, ValueError, "Pass X."),
         ({"n_repeats": 0}, ValueError, "n_repeats=0 is not allowed"),
         ({"random_state": -1}, ValueError, "random_state=-1 is not allowed"),
         ({"random_state": None}, ValueError, "random_state=None is not allowed"),

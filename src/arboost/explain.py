@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from arboost.model import Model
 from arboost.permutation import Shuffles, permutation_importances
+from arboost.targets import weights
 
 __all__ = ["IMPORTANCE_KINDS", "importances", "split_importances", "tree_importances"]
 
 Floats = NDArray[np.float64]
 
 SPLIT_KINDS = ("gain", "cover", "split")
-IMPORTANCE_KINDS = (*SPLIT_KINDS, "permutation")
+IMPORTANCE_KINDS = (*SPLIT_KINDS, "permutation", "shap")
 
 
 def importances(
@@ -33,7 +34,7 @@ def importances(
     Parameters
     ----------
     model : Model
-    kind : {"gain", "cover", "split", "permutation"}, default="gain"
+    kind : {"gain", "cover", "split", "permutation", "shap"}, default="gain"
     X, y, shuffles, sample_weight, n_threads
         Of `arboost.permutation.permutation_importances`, whose mean over the repeats it is.
 
@@ -47,26 +48,39 @@ def importances(
     """
     if kind not in IMPORTANCE_KINDS:
         raise ValueError(f"kind={kind!r} is not allowed: use one of {', '.join(IMPORTANCE_KINDS)}.")
-    needed: dict[str, Any] = {"permutation": {"X": X, "y": y}}.get(kind, {})
+    needed: dict[str, Any] = {"permutation": {"X": X, "y": y}, "shap": {"X": X}}.get(kind, {})
     absent = [name for name, value in needed.items() if value is None]
     if absent:
         raise ValueError(
-            f"kind={kind!r} was asked for without {' and '.join(absent)}: it rates the answers for "
-            f"rows. Pass {' and '.join(needed)}."
+            f"kind={kind!r} was asked for without {' and '.join(absent)}: it looks at the answers "
+            f"for rows. Pass {' and '.join(needed)}."
         )
-    unused = {"X": X, "y": y, "sample_weight": sample_weight}
+    unused = {"y": y} if kind == "shap" else {"X": X, "y": y, "sample_weight": sample_weight}
     given = [name for name, value in unused.items() if value is not None]
-    if kind in SPLIT_KINDS and given:
+    if kind != "permutation" and given:
         raise ValueError(
-            f"kind={kind!r} is a sum over the splits of the model, but {' and '.join(given)} was "
-            f'passed. Leave it out, or use kind="permutation".'
+            f"kind={kind!r} does not look at {' and '.join(given)}, but it was passed. Leave it "
+            'out, or use kind="permutation".'
         )
     if kind in SPLIT_KINDS:
         return split_importances(model, kind)
+    if kind == "shap":
+        return _mean_shap(model, X, sample_weight, n_threads)
     losses = permutation_importances(
         model, X, y, shuffles, sample_weight=sample_weight, n_threads=n_threads
     )
     mean: Floats = losses.mean(axis=0)
+    return mean
+
+
+def _mean_shap(model: Model, X: object, sample_weight: object, n_threads: int) -> Floats:
+    """Return the mean of |SHAP value| over the rows, summed over the outputs."""
+    explained: Any = model  # a Predictor: its SHAP values are a stage of their own
+    values = np.abs(explained.shap_values(X, n_jobs=n_threads))
+    if not len(values):
+        raise ValueError("X has no rows, but the importance is a mean over rows. Pass some.")
+    by_feature = values.reshape(*values.shape[:2], -1).sum(axis=2)
+    mean: Floats = np.average(by_feature, axis=0, weights=weights(sample_weight, len(values)))
     return mean
 
 

@@ -48,15 +48,16 @@ class Inspected(Model):
 
         Parameters
         ----------
-        kind : {"gain", "cover", "split", "permutation"}, default="gain"
+        kind : {"gain", "cover", "split", "permutation", "shap"}, default="gain"
             Total gain of all splits on the feature; total of the hessians (of rows, in forests)
-            that reach them; their number; or how much worse `metric` gets when the values of the
-            feature are shuffled among the rows of X.
+            that reach them; their number; how much worse `metric` gets when the values of the
+            feature are shuffled among the rows of X; or the mean over these rows of what the
+            feature adds to the raw scores or takes from them, summed over the outputs.
         X : table of shape (n_rows, n_features)
-            For "permutation" only, as are all others. Rows that the model was not fitted on tell
-            what it needs for new ones.
+            For "permutation" and "shap" only. Rows that the model was not fitted on tell what it
+            needs for new ones.
         y : array of shape (n_rows,) or (n_rows, n_targets)
-            True values or labels.
+            True values or labels; for "permutation" only, as are all others but the weights.
         metric : str, callable, arboost.Metric or None
             A name that ``eval_metric`` takes, a function of (y, raw scores, weight) of which less
             is better, or an `arboost.Metric`; None is "rmse" or "log_loss".
