@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from arboost.partial_dependence import PartialDependence
     from arboost.summary import Summary
 
-__all__ = ["Inspected", "threads_of"]
+__all__ = ["Inspected"]
 
 
 class Inspected(Model):
@@ -92,7 +92,7 @@ class Inspected(Model):
             y,
             Shuffles(metric, n_repeats, random_state),
             sample_weight=sample_weight,
-            n_threads=threads_of(n_jobs),
+            n_threads=_threads(n_jobs),
         )
 
     def partial_dependence(
@@ -155,7 +155,7 @@ class Inspected(Model):
             way=Way(kind, method, response),
             grid=grid,
             sample_weight=sample_weight,
-            n_threads=threads_of(n_jobs),
+            n_threads=_threads(n_jobs),
         )
 
     def tree_text(
@@ -226,6 +226,5 @@ class Inspected(Model):
         return self.summary()._repr_html_()
 
 
-def threads_of(n_jobs: object) -> int:
-    """Return the number of threads that a user's `n_jobs` means."""
+def _threads(n_jobs: object) -> int:
     return threads(check({"n_jobs": n_jobs})["n_jobs"])

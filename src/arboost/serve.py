@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.answers import Probabilities
+from arboost.backend import threads
 from arboost.inspected import Inspected
-from arboost.inspected import threads_of as _threads
+from arboost.params import check
 from arboost.predict import answer, probabilities, raw_scores, staged_raw_scores
 from arboost.save import from_bytes, read_model, to_bytes, write_model
 from arboost.verify import MonotoneProof, verify_monotone
@@ -137,3 +138,7 @@ def _from_bytes(data: bytes) -> Predictor:
 
 def _counted(number: int, thing: str) -> str:
     return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+def _threads(n_jobs: object) -> int:
+    return threads(check({"n_jobs": n_jobs})["n_jobs"])
