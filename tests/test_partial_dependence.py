@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn import ensemble
 from sklearn.inspection import partial_dependence as sklearn_partial_dependence
 
@@ -289,57 +290,6 @@ def test_far_away_values_cost_no_digits():
     np.testing.assert_array_equal(found.average, np.where(X[:, 0] == 20, 1e15, X[:, 0]))
 
 
-def test_grid_of_numbers_and_times(rng):
-    model, frame = fitted("boosted", rng)
-    rooms = model.partial_dependence(frame, "rooms")
-    assert rooms.grid[0].tolist() == [1, 2, 3, 4, 5]
-    sold = model.partial_dependence(frame, "sold", grid=Grid(6, missing=True))
-    assert sold.grid[0].dtype == "datetime64[us]"
-    assert np.isnat(sold.grid[0]).tolist() == [False] * 6 + [True]
-    assert sold.grid[0][0] > np.datetime64("2020-01-01")
-    city = model.partial_dependence(frame, "city", grid=Grid(missing=True))
-    assert city.grid[0].tolist() == ["Bern", "Oslo", "Rome", "Wien", None]
-    street = model.partial_dependence(frame, "street", grid=10)
-    assert len(street.grid[0]) == 10
-    assert repr(street) == "PartialDependence(street: 10 points)"
-
-
-def test_given_values(rng):
-    model, frame = fitted("boosted", rng)
-    grid = Grid(values={"age": [20, None, 60], "city": ["Wien", "Bern"], "sold": ["2021-05-01"]})
-    both = model.partial_dependence(frame, ("age", "city"), grid=grid)
-    np.testing.assert_array_equal(both.grid[0], [20, np.nan, 60])
-    assert both.grid[1].tolist() == ["Wien", "Bern"]
-    for i, age in enumerate(both.grid[0]):
-        for j, city in enumerate(both.grid[1]):
-            changed = with_value(with_value(frame, "age", age), "city", city)
-            assert both.average[i, j] == pytest.approx(model.predict(changed).mean(), rel=1e-12)
-    sold = model.partial_dependence(frame, "sold", grid=grid)
-    changed = with_value(frame, "sold", pd.Timestamp("2021-05-01"))
-    assert sold.average[0] == pytest.approx(model.predict(changed).mean(), rel=1e-12)
-
-
-def test_a_number_that_means_missing(rng):
-    X = rng.integers(0, 4, (60, 2)).astype(float)
-    X[::5, 0] = -1
-    model = arboost.GradientBoostingRegressor(n_estimators=5, missing=-1.0).fit(X, X[:, 0]).model_
-    found = model.partial_dependence(X, 0, grid=Grid(missing=True))
-    np.testing.assert_array_equal(found.grid[0], [0, 1, 2, 3, np.nan])
-    given = model.partial_dependence(X, 0, grid=Grid(values={0: [-1]}))
-    assert given.average[0] == pytest.approx(found.average[-1], rel=1e-12)
-
-
-def test_infinite_values_are_no_points(rng):
-    X = rng.normal(size=(50, 1))
-    X[:3, 0] = np.inf, -np.inf, np.nan
-    model = arboost.GradientBoostingRegressor(n_estimators=3).fit(X, np.arange(50.0)).model_
-    assert np.isfinite(model.partial_dependence(X, 0, grid=10).grid[0]).all()
-    one = model.partial_dependence(np.array([[0.0]] * 99 + [[1.0]]), 0, grid=2)
-    assert one.grid[0].tolist() == [0, 1]
-    with pytest.raises(ValueError, match="has no values in X"):
-        model.partial_dependence([[np.inf], [np.nan]], 0)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -381,12 +331,6 @@ def test_recursion_that_would_be_wrong(rng):
         model.partial_dependence(frame[:0], "age")
 
 
-@pytest.mark.parametrize("percentiles", [(0.9, 0.1), (0.5,), (-1, 2), "ab", None, (np.nan, 1)])
-def test_bad_percentiles(percentiles):
-    with pytest.raises(ValueError, match="percentiles="):
-        Grid(percentiles=percentiles)
-
-
 def test_deep_forests_agree(rng):
     """Grids of more than 64 points, and trees that ask often for the same feature."""
     X = rng.normal(size=(400, 2))
@@ -396,3 +340,11 @@ def test_deep_forests_agree(rng):
     points = np.stack(np.meshgrid(*found.grid, indexing="ij"), -1).reshape(-1, 2)
     np.testing.assert_allclose(found.average.ravel(), model.predict(points), rtol=1e-12)
     assert np.corrcoef(found.average.ravel(), theirs.predict(points))[0, 1] > 0.9
+
+
+def test_sparse_tables(rng):
+    X = sparse.random(200, 6, density=0.3, random_state=0, format="csr")
+    dense = X.toarray()
+    model = arboost.GradientBoostingRegressor(n_estimators=5).fit(X, dense[:, 0] - dense[:, 1])
+    ours, other = (model.model_.partial_dependence(one, (0, 1), grid=9) for one in (X, dense))
+    np.testing.assert_array_equal(ours.average, other.average)

@@ -12,7 +12,8 @@ namespace arboost {
 namespace {
 
 constexpr std::size_t lanes = 8;  // rows that walk together: their loads overlap
-constexpr std::size_t sums_bytes = 256 * 1024;
+// Of a block: values fit the first level of the cache, sums the second.
+constexpr std::size_t values_bytes = 32 * 1024, sums_bytes = 256 * 1024;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Sums over trees for one row and output, but for leaves that the whole grid leads to. What depends
@@ -95,15 +96,16 @@ class Block {
         totals_(rows * n_outputs * sums_.size()) {}
 
   static std::size_t capacity(const GridForest& grid_forest, std::size_t n_outputs) {
-    const std::size_t row_bytes = n_outputs * Sums(grid_forest).size() * sizeof(double);
-    return std::clamp(sums_bytes / row_bytes, lanes, block_rows);
+    const std::size_t row_sums = n_outputs * Sums(grid_forest).size() * sizeof(double);
+    const std::size_t row_values = (grid_forest.columns.size() + 1) * sizeof(double);
+    const std::size_t rows = std::min(sums_bytes / row_sums, values_bytes / row_values);
+    return std::clamp(rows, lanes, block_rows) / lanes * lanes;
   }
 
   void run(std::size_t begin, std::size_t end, double* out) {
-    read(begin, end);
+    const bool is_simple = !read(begin, end) && !grid_forest_.has_sets();
     const std::size_t n = end - begin;
-    for (std::size_t t = 0; t < grid_forest_.forest.output.size(); ++t)
-      grid_forest_.has_sets() ? run_tree<true>(t, n) : run_tree<false>(t, n);
+    for (std::size_t t = 0; t < grid_forest_.forest.output.size(); ++t) run_tree(t, n, is_simple);
     const std::size_t n_points = grid_forest_.n_points(), size = sums_.size();
     for (std::size_t i = 0; i < n * n_outputs_; ++i) {  // by row and output
       const std::size_t row = i / n_outputs_, k = i % n_outputs_;
@@ -117,7 +119,8 @@ class Block {
     std::uint32_t row, node;
   };
 
-  void read(std::size_t begin, std::size_t end) {
+  // Returns whether a value is missing.
+  bool read(std::size_t begin, std::size_t end) {
     double* values = values_.data();
     for (const GridForest::Column& column : grid_forest_.columns) {
       read_block(table_.columns[column.feature], begin, end, values, stride_);
@@ -131,32 +134,41 @@ class Block {
       }
       ++values;
     }
+    const std::size_t n = (end - begin) * stride_;
+    bool missing = false;
+    for (std::size_t i = 0; i < n; ++i) missing |= std::isnan(values_[i]);
+    return missing;
   }
 
-  template <bool with_sets>
-  void run_tree(std::size_t t, std::size_t n) {
+  void run_tree(std::size_t t, std::size_t n, bool is_simple) {
     const auto first = static_cast<std::size_t>(grid_forest_.forest.tree_start[t]);
+    const std::size_t full = n / lanes * lanes;
+    for (std::size_t row = 0; row < full; row += lanes)
+      is_simple ? start<lanes, true>(t, first, row) : start<lanes, false>(t, first, row);
+    for (std::size_t row = full; row < n; ++row) start<1, false>(t, first, row);
+    run_divided(t, first, is_simple);
+  }
+
+  // Some rows that follow each other walk from the root.
+  template <std::size_t n, bool is_simple>
+  void start(std::size_t t, std::size_t first, std::size_t row) {
     const GridForest::Node* nodes = grid_forest_.nodes.data() + first;
-    const bool one_value = grid_forest_.forest.width == 1;
-    double* plain = everywhere_.data() + grid_forest_.forest.output[t];
-    std::uint32_t at[lanes];
-    for (std::size_t row = 0; row < n; row += lanes) {
-      const std::size_t count = std::min(lanes, n - row);
-      const double* values[lanes];
-      for (std::size_t lane = 0; lane < lanes; ++lane) {
-        at[lane] = 0;
-        values[lane] = values_.data() + (row + std::min(lane, count - 1)) * stride_;
-      }
-      walk<with_sets>(nodes, grid_forest_.depth[t], values, at);
-      for (std::size_t lane = 0; lane < count; ++lane) {
-        const GridForest::Node& node = nodes[at[lane]];
-        if (one_value && (node.column & GridForest::is_plain) != 0)
-          plain[(row + lane) * n_outputs_] += node.threshold;
-        else
-          arrive(t, first, {static_cast<std::uint32_t>(row + lane), at[lane]});
-      }
+    const double* values[n];
+    std::uint32_t at[n];
+    for (std::size_t lane = 0; lane < n; ++lane) {
+      at[lane] = 0;
+      values[lane] = values_.data() + (row + lane) * stride_;
     }
-    run_divided<with_sets>(t, first);
+    walk<n, is_simple>(nodes, grid_forest_.depth[t], values, at);
+    double* plain = everywhere_.data() + row * n_outputs_ + grid_forest_.forest.output[t];
+    const bool one_value = grid_forest_.forest.width == 1;
+    for (std::size_t lane = 0; lane < n; ++lane) {
+      const GridForest::Node& node = nodes[at[lane]];
+      if (one_value && (node.column & GridForest::is_plain) != 0)
+        plain[lane * n_outputs_] += node.threshold;
+      else
+        arrive(t, first, {static_cast<std::uint32_t>(row + lane), at[lane]});
+    }
   }
 
   // Rows that arrive at a split on the grid go on as two.
@@ -170,8 +182,8 @@ class Block {
     walkers_.push_back({walker.row, left + 1});
   }
 
-  template <bool with_sets>
-  void run_divided(std::size_t t, std::size_t first) {
+  void run_divided(std::size_t t, std::size_t first, bool is_simple) {
+    const auto walk_some = is_simple ? &Block::walk<lanes, true> : &Block::walk<lanes, false>;
     std::uint32_t at[lanes];
     const double* values[lanes];
     for (std::size_t begin = 0, count = 0; begin < walkers_.size(); begin += count) {
@@ -181,32 +193,34 @@ class Block {
         at[lane] = walker.node;
         values[lane] = values_.data() + walker.row * stride_;
       }
-      walk<with_sets>(grid_forest_.nodes.data() + first, grid_forest_.depth[t], values, at);
+      (this->*walk_some)(grid_forest_.nodes.data() + first, grid_forest_.depth[t], values, at);
       for (std::size_t lane = 0; lane < count; ++lane)
         arrive(t, first, {walkers_[begin + lane].row, at[lane]});
     }
     walkers_.clear();
   }
 
-  template <bool with_sets>
+  // Simple are rows without missing values and trees without sets.
+  template <std::size_t n, bool is_simple>
   void walk(const GridForest::Node* nodes, int depth, const double* const* values,
             std::uint32_t* at) const {
     for (int level = 0; level < depth; ++level) {
       std::uint32_t moved = 0;
-      for (std::size_t lane = 0; lane < lanes; ++lane) {
+      for (std::size_t lane = 0; lane < n; ++lane) {
         const GridForest::Node node = nodes[at[lane]];
         const double x = values[lane][node.column & GridForest::column_bits];
         std::uint32_t right = x > node.threshold;
-        right |= (x != x) & (node.column >> 31);
-        if constexpr (with_sets)
+        if constexpr (!is_simple) {
+          right |= (x != x) & (node.column >> 31);
           if (node.column & GridForest::by_set)
             right = !holds(grid_forest_.sets[std::bit_cast<std::uint64_t>(node.threshold)],
                            static_cast<std::uint32_t>(x));
+        }
         const std::uint32_t next = node.next + right;
         moved |= next ^ at[lane];
         at[lane] = next;
       }
-      if (moved == 0) break;
+      if (moved == 0) break;  // uneven trees: all have arrived before the deepest leaf
     }
   }
 

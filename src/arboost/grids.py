@@ -137,7 +137,7 @@ def axis_of(table: Table, feature: int, grid: Grid) -> Axis:
     else:
         stored = _number_points(table.columns.read(feature), grid)
         shown = _shown_numbers(stored, schema.unit_of(feature))
-    if grid.missing and not np.isnan(stored).any():
+    if grid.missing and not _has_missing(shown):
         stored = np.append(stored, np.nan)
         last = None if shown.dtype == object else "NaT" if shown.dtype.kind in "mM" else np.nan
         shown = np.append(shown, np.array([last], shown.dtype))
@@ -147,6 +147,12 @@ def axis_of(table: Table, feature: int, grid: Grid) -> Axis:
             "Pass a table that has some, or Grid(values=...)."
         )
     return Axis(feature, np.ascontiguousarray(stored, np.float64), shown)
+
+
+def _has_missing(shown: NDArray[Any]) -> bool:
+    if shown.dtype == object:
+        return any(one is None for one in shown)
+    return bool((np.isnat(shown) if shown.dtype.kind in "mM" else np.isnan(shown)).any())
 
 
 def _number_points(values: Floats, grid: Grid) -> Floats:

@@ -286,7 +286,7 @@ def _gathered(
         first += len(part)
     whole = float(first) if weight is None else float(weight.sum())
     average = np.asarray(total / whole) if kind != "individual" else None
-    return average, np.concatenate(kept) if kept else None
+    return average, (np.concatenate(kept) if len(kept) > 1 else kept[0]) if kept else None
 
 
 def _shaped(answers: Floats, shape: tuple[int, ...]) -> Floats:
