@@ -35,8 +35,10 @@ def truth_of(kind, model, frame, rng):
 
 
 @pytest.mark.filterwarnings("ignore:.*feature names")
+@pytest.mark.parametrize("worth", [0, 20])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "quantiles"])
-def test_same_as_predicting_shuffled_tables(kind, rng):
+def test_same_as_predicting_shuffled_tables(kind, worth, rng, monkeypatch):
+    monkeypatch.setattr("arboost.permutation._WALKS_WORTH_A_NODE", worth)
     model, frame = fitted(kind, rng)
     y, weight = truth_of(kind, model, frame, rng), rng.random(len(frame))
     found = permutation_importances(
@@ -69,8 +71,10 @@ def test_same_as_predicting_shuffled_tables(kind, rng):
     np.testing.assert_array_equal(mean, found.mean(axis=0))
 
 
-def test_trees_that_do_not_ask_are_walked_once(rng):
+@pytest.mark.parametrize("worth", [-1, 20, 1e9])
+def test_trees_that_do_not_ask_are_walked_once(worth, rng, monkeypatch):
     """Trees with and without the feature, sets among them: the parts add up to the whole."""
+    monkeypatch.setattr("arboost.permutation._WALKS_WORTH_A_NODE", worth)
     _, frame = fitted("boosted", rng)
     y = frame["rooms"] / 2 + (frame["city"] == "Oslo") + (frame["age"] > 40)
     stumps = arboost.GradientBoostingRegressor(n_estimators=30, max_depth=1)
