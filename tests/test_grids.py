@@ -11,6 +11,7 @@ from arboost import Grid
 from arboost.backend import core
 from arboost.model import Forest
 from test_partial_dependence import fitted, with_value
+from test_predict import THRESHOLDS, make_model, random_forest, walk
 
 
 def test_grid_of_numbers_and_times(rng):
@@ -123,3 +124,33 @@ def test_the_core_refuses_bad_grids():
     columns.add_matrix(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="rows outside"):
         made.of_rows(columns=columns, begin=1, out=np.empty((2, 3, 1)), n_threads=1)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("features", [(0,), (3,), (0, 1), (3, 0), (1, 3)])
+def test_trees_of_random_shape(features, width, rng):
+    """Infinite and missing values, sets of 255 levels, lone leaves; more points than a word has."""
+    for n_rows in (1, 7, 17):
+        forest = random_forest(rng, 12, 4, 3, width, categories=(3,))
+        model = make_model(forest, 4, 3, trees_per_round=12 if width == 1 else 1, categories=(3,))
+        values = np.array([*THRESHOLDS, np.nan, np.inf, -np.inf])
+        X = rng.choice(values, (n_rows, 4))
+        X[:, 3] = rng.choice([0, 7, 63, 64, 200, 254, np.nan], n_rows)
+        points = {3: np.array([*range(0, 255, 3), np.nan])}
+        grid = [points.get(feature, values) for feature in features]
+        made = core.GridForest(
+            forest=forest, n_columns=4, n_outputs=3, features=list(features), values=grid
+        )
+        shape = tuple(map(len, grid))
+        found = np.empty((n_rows, int(np.prod(shape)), 3))
+        columns = core.Columns(n_rows)
+        columns.add_matrix(X)
+        made.of_rows(columns=columns, begin=0, out=found, n_threads=2)
+        for point in rng.integers(0, found.shape[1], 6).tolist():
+            changed = X.copy()
+            for feature, axis, i in zip(
+                features, grid, np.unravel_index(point, shape), strict=True
+            ):
+                changed[:, feature] = axis[i]
+            expected = walk(model, changed) - model.base_score
+            np.testing.assert_allclose(found[:, point], expected, rtol=1e-12, atol=1e-12)
