@@ -1,14 +1,15 @@
-"""Pictures of single trees: as text, and as SVG that notebooks show."""
+"""Pictures of single trees: as text, as SVG that notebooks show, and for Graphviz."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from arboost.graphviz import dot
 from arboost.model import Model
 from arboost.svg import drawn
 from arboost.tree_words import Answer, Style, TreeWords, columns_of
 
-__all__ = ["TreePicture", "tree_svg", "tree_text"]
+__all__ = ["TreePicture", "tree_dot", "tree_svg", "tree_text"]
 
 _MOST_SHARES = 8  # columns of classes that fit a line
 
@@ -110,6 +111,39 @@ def tree_svg(
     style = Style(precision, show_missing=show_missing, at_most="\N{LESS-THAN OR EQUAL TO}")
     words = TreeWords(model, tree, style)
     return TreePicture(drawn(words, _limit(max_depth, words)))
+
+
+def tree_dot(
+    model: Model,
+    tree: int = 0,
+    *,
+    max_depth: int | None = None,
+    precision: int = 4,
+    show_missing: bool = True,
+) -> str:
+    r"""Return a tree in the language of Graphviz, which draws it as a picture of any format.
+
+    Parameters
+    ----------
+    model : Model
+        An estimator's ``model_``, or what `arboost.load` returns.
+    tree : int, default=0
+    max_depth : int or None, default=None
+        How many splits deep to go; None for all.
+    precision : int, default=4
+        Significant digits of thresholds and values.
+    show_missing : bool, default=True
+        Whether to say where missing values go, which all trees know even if no value was missing.
+
+    Examples
+    --------
+    >>> import arboost
+    >>> model = arboost.GradientBoostingRegressor().fit([[15], [18], [21]], [1.0, 1.0, 4.0]).model_
+    >>> print(tree_dot(model, show_missing=False).splitlines()[4])
+      0 [label="x0 <= 19.5\n0\ncover 3"];
+    """
+    words = TreeWords(model, tree, Style(precision, show_missing=show_missing))
+    return dot(words, _limit(max_depth, words))
 
 
 def _limit(max_depth: int | None, words: TreeWords) -> int:

@@ -86,6 +86,11 @@ class Schema:
         """Return the unit of a column of times, "" for plain numbers."""
         return self.units[feature] if self.units else ""
 
+    @cached_property
+    def shown_names(self) -> tuple[str, ...]:
+        """Names of the features; x0, x1 and so on where the table had none."""
+        return self.names or tuple(f"x{feature}" for feature in range(self.n_features))
+
     def label(self, feature: int) -> str:
         """Return what messages call a column: its name, or its number."""
         return repr(feature if self.names is None else self.names[feature])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from arboost.answers import Probabilities
 from arboost.backend import threads
 from arboost.container import write_file
-from arboost.model import Model
+from arboost.inspected import Inspected
 from arboost.params import check
 from arboost.predict import answer, probabilities, raw_scores, staged_raw_scores
 from arboost.save import from_bytes, read_model, to_bytes, write_model
@@ -23,7 +23,7 @@ __all__ = ["Predictor", "load"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Predictor(Model):
+class Predictor(Inspected):
     """A fitted model, ready to run. `load` returns it, and estimators hold it as ``model_``.
 
     Tables are matched by column name as in ``fit``; NaN and None are missing values. Answers are

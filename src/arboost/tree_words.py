@@ -206,7 +206,7 @@ class TreeWords:
         schema = self._model.schema
         names = []
         for feature in range(schema.n_features):
-            name = f"x{feature}" if schema.names is None else clean(schema.names[feature]) or "''"
+            name = clean(schema.shown_names[feature]) or "''"
             levels = schema.levels_of(feature)
             by_target = levels is not None and levels.statistic is not None
             names.append(f"target mean of {name}" if by_target else name)
