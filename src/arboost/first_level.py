@@ -73,8 +73,8 @@ def _check_held_out_once(splits: Sequence[Split], n_rows: int) -> None:
     if len(often):
         raise ValueError(
             f"cv holds out {len(often)} rows more than once, such as {listing(often.tolist(), 3)}, "
-            "but a row has one first-level answer. Use folds that only work for partitions, such "
-            "as KFold or TimeSeriesSplit, which hold out a row at most once."
+            "but the final estimator learns from each row once. Use a splitter that holds out a "
+            "row at most once, such as KFold or TimeSeriesSplit."
         )
 
 

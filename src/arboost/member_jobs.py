@@ -215,6 +215,6 @@ def check_weights(name: str, estimator: Any) -> str:
     if inspect.Parameter.VAR_KEYWORD in kinds and not hasattr(estimator, "steps"):
         return "sample_weight"  # it hands on what it gets, as a search of parameters does
     raise TypeError(
-        f"Underlying estimator {member_name(estimator)} does not support sample weights: the fit "
-        f"of {name!r} has no argument sample_weight. Leave out sample_weight, or this estimator."
+        f"sample_weight is given, but the fit of {name!r} ({member_name(estimator)}) has no such "
+        "argument. Leave out sample_weight, or this estimator."
     )

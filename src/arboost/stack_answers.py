@@ -42,8 +42,8 @@ def find_method(name: str, member: Any, wanted: str, advice: str) -> str:
         if callable(getattr(member, method, None)):
             return method
     raise ValueError(
-        f"Underlying estimator {name} does not implement the method {' or '.join(asked)}: it is a "
-        f"{member_name(member)}. Use {advice}, or another estimator."
+        f"the member {name!r} ({member_name(member)}) has no method {' or '.join(asked)}. Use "
+        f"{advice}, or another estimator."
     )
 
 

@@ -152,7 +152,7 @@ def test_criteria_that_do_not_fit():
     with pytest.raises(ValueError, match=r"'level'.*absolute_error"):
         DecisionTreeRegressor(criterion="absolute_error").fit(table, range(10))
     poisson = DecisionTreeRegressor(criterion="poisson")
-    with pytest.raises(ValueError, match="the smallest is -1"):
+    with pytest.raises(ValueError, match="y goes down to -1"):
         poisson.fit(X[:3], [1.0, 2.0, -1.0])
     with pytest.raises(ValueError, match="all values are 0"):
         poisson.fit(X[:3], [0.0, 0.0, 0.0])

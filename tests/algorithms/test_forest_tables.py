@@ -102,7 +102,7 @@ def test_warm_starts_end_where_cold_ones_do(kind, tmp_path):
 
 def test_warm_starts_that_add_nothing():
     model = forest("numbers", warm_start=True).fit(X, Y)
-    with pytest.warns(UserWarning, match="does not fit new trees"):
+    with pytest.warns(DataWarning, match="n_estimators=12 is the number of trees that warm_start=True keeps"):
         model.fit(X, Y)
     assert len(model.estimators_) == 12
     with pytest.raises(ValueError, match="warm_start=True keeps the 12 trees"):
@@ -262,7 +262,7 @@ def test_limits():
 
 
 REFUSED = {
-    "oob_score is not allowed with bootstrap=False": {"oob_score": True, "bootstrap": False},
+    "oob_score=True is not allowed with bootstrap=False": {"oob_score": True, "bootstrap": False},
     "max_samples=5 is not allowed with bootstrap=False": {"max_samples": 5, "bootstrap": False},
     "max_features='all'": {"max_features": "all"},
     "max_features=0": {"max_features": 0},

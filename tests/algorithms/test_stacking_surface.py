@@ -166,14 +166,14 @@ def test_a_failed_fit_changes_nothing():
         ({"verbose": -1}, ValueError, "verbose must be an integer of at least 0, or True or False"),
         ({"passthrough": 1}, TypeError, "passthrough must be True or False"),
         ({"final_estimator": Ridge}, TypeError, "final_estimator must be an estimator with"),
-        ({"final_estimator": GaussianNB()}, ValueError, "should be a regressor"),
-        ({"estimators": ()}, ValueError, "non-empty list of .string, estimator. tuples"),
-        ({"estimators": [Ridge()]}, ValueError, "Invalid 'estimators' attribute.*Use for example"),
-        ({"estimators": [("a", "drop")]}, ValueError, "All estimators are dropped"),
-        ({"estimators": [("a", GaussianNB())]}, ValueError, "GaussianNB should be a regressor"),
-        ({"estimators": [("a", Ridge)]}, ValueError, "instance of an estimator"),
-        ({"estimators": [("a", 3)]}, ValueError, "a is 3 .int., which has no fit"),
-        ({"estimators": [("cv", Ridge())]}, ValueError, "conflict with constructor arguments"),
+        ({"final_estimator": GaussianNB()}, ValueError, "is no regressor. Use a regressor"),
+        ({"estimators": ()}, ValueError, "list of pairs .name, estimator., at least one"),
+        ({"estimators": [Ridge()]}, ValueError, "Ridge.. .list. is not allowed.*Use for example"),
+        ({"estimators": [("a", "drop")]}, ValueError, "nothing but .drop."),
+        ({"estimators": [("a", GaussianNB())]}, ValueError, "'a' .GaussianNB. is no regressor"),
+        ({"estimators": [("a", Ridge)]}, ValueError, "Pass an estimator, not its class"),
+        ({"estimators": [("a", 3)]}, ValueError, "'a' is 3 .int., which has no fit"),
+        ({"estimators": [("cv", Ridge())]}, ValueError, "'cv', which is a parameter of StackingRegressor"),
     ],
 )
 def test_refused(changes, error, message):
@@ -196,14 +196,14 @@ def test_groups_that_nothing_reads():
 
 def test_arguments_that_nobody_routes():
     stack = StackingRegressor([("line", Ridge())])
-    with pytest.raises(ValueError, match=r"\[colour\] are passed to fit.*metadata_routing=True"):
+    with pytest.raises(ValueError, match=r"fit got colour.*metadata_routing=True"):
         stack.fit(ROWS, ROWS[:, 0], colour="red")
 
 
 def test_method_that_a_member_lacks():
     X, y = load_iris(return_X_y=True)
     stack = StackingClassifier([("line", Ridge())], stack_method="predict_proba")
-    with pytest.raises(ValueError, match="line does not implement the method predict_proba"):
+    with pytest.raises(ValueError, match=r"'line' \(Ridge\) has no method predict_proba"):
         stack.fit(X, y)
 
 

@@ -300,16 +300,16 @@ def _check_targets(given: int, kept: int) -> None:
 
 
 def _check_counts(y: Floats) -> None:
-    """Raise ValueError, in the words of scikit-learn, for what has no deviance."""
+    """Raise ValueError for what has no deviance."""
     if y.min() < 0.0:
         raise ValueError(
-            "Some value(s) of y are negative which is not allowed for Poisson regression: the "
-            f"smallest is {y.min()}. Use values from 0 on, or another criterion."
+            f"y goes down to {y.min()}, "
+            'but criterion="poisson" is for counts. Use values from 0 on, or another criterion.'
         )
     if not y.any():
         raise ValueError(
-            "Sum of y is not strictly positive which is necessary for Poisson regression: all "
-            "values are 0. Use another criterion."
+            'y is 0 in every row, but criterion="poisson" needs a value above 0. Use another '
+            "criterion."
         )
 
 

@@ -30,6 +30,7 @@ from arboost.losses.base import Floats
 from arboost.member_tables import MemberTable, member_table, take_columns, take_rows
 from arboost.param_bagging import BAGGING
 from arboost.params import check
+from arboost.previous import n_to_add
 from arboost.progress import Bar
 from arboost.schema import Schema
 from arboost.targets import weights
@@ -88,7 +89,7 @@ class Bagging(BaseEstimator):
         params = self._checked_params()
         old = self if params["warm_start"] and hasattr(self, "estimators_") else None
         n_old = 0 if old is None else len(self.estimators_)
-        if n_old and self._n_left(params["n_estimators"], n_old) == 0:
+        if n_old and n_to_add(params["n_estimators"], n_old, "members", stacklevel=3) == 0:
             return self
         if isinstance(X, Dataset):
             raise TypeError(
@@ -152,22 +153,6 @@ class Bagging(BaseEstimator):
                 "have seen other rows than those of this fit. Use warm_start=False."
             )
         return params
-
-    def _n_left(self, wanted: int, n_old: int) -> int:
-        """Return how many members are to be added to those that are kept."""
-        if wanted < n_old:
-            raise ValueError(
-                f"n_estimators={wanted} is not allowed: warm_start=True keeps the {n_old} members "
-                "there are. Use a larger number, or warm_start=False to start anew."
-            )
-        if wanted == n_old:
-            warnings.warn(
-                "Warm-start fitting without increasing n_estimators does not fit new members: "
-                f"n_estimators={wanted}, and there are as many.",
-                DataWarning,
-                stacklevel=3,
-            )
-        return wanted - n_old
 
     def _fits(
         self,

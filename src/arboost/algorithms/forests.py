@@ -28,6 +28,7 @@ from arboost.inputs import Rows, training_rows
 from arboost.leaf_values import LeafDistributions, leaf_distributions, table_quantiles
 from arboost.model import Forest
 from arboost.predict import answer, probabilities
+from arboost.previous import n_to_add
 from arboost.serve import Predictor
 from arboost.targets import numbers_of
 
@@ -99,7 +100,8 @@ class Forests(Averaged):
         targets = self._targets(params, rows.y, old)
         rows = with_numbers(rows, targets, None if old is None else old.schema)
         seen = self._seen(params, targets, rows.weight)
-        n_more = self._n_more(params, old)
+        wanted = params["n_estimators"]
+        n_more = wanted if old is None else n_to_add(wanted, old.n_trees, "trees", stacklevel=4)
         n_outputs, n_threads = sum(targets.n_outputs), threads(params["n_jobs"])
         forest, bags = Forest.empty(n_outputs), Bags()
         unseen = Unseen(len(rows.y), n_outputs) if params["oob_score"] else None
@@ -139,23 +141,6 @@ class Forests(Averaged):
     def _old_model(self) -> Predictor | None:
         """Return the model whose trees are kept, or None."""
         return self.model_ if self.warm_start and hasattr(self, "model_") else None
-
-    def _n_more(self, params: dict[str, Any], old: Predictor | None) -> int:
-        """Return how many trees are to be grown."""
-        wanted: int = params["n_estimators"]
-        if old is None:
-            return wanted
-        if wanted < old.n_trees:
-            raise ValueError(
-                f"n_estimators={wanted} is not allowed: warm_start=True keeps the {old.n_trees} "
-                "trees there are. Use a larger number, or warm_start=False to start anew."
-            )
-        if wanted == old.n_trees:
-            warnings.warn(
-                "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                stacklevel=4,
-            )
-        return wanted - old.n_trees
 
     def _seen(self, params: dict[str, Any], targets: Targets, weight: Floats | None) -> Seen:
         if not params["bootstrap"]:
@@ -219,9 +204,9 @@ class Forests(Averaged):
             return
         if params["oob_score"]:
             raise ValueError(
-                "oob_score is not allowed with bootstrap=False: Out of bag estimation only "
-                "available if bootstrap=True, as otherwise every tree sees all rows. Use "
-                "bootstrap=True."
+                f"oob_score={params['oob_score']!r} is not allowed with bootstrap=False: every "
+                "tree sees all rows, and none is out of bag. Use bootstrap=True, or "
+                "oob_score=False."
             )
         if params["max_samples"] is not None:
             raise ValueError(

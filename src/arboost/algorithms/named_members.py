@@ -90,7 +90,8 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         members = self._active(params)
         if not members:
             raise ValueError(
-                "All estimators are dropped. At least one is required to be an estimator."
+                'estimators has nothing but "drop", and one member must be there. Put an estimator '
+                "in its place."
             )
         for name, member in members:
             self._check_member(name, member)
@@ -102,36 +103,39 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         return [(name, member) for name, member in params["estimators"] if not _is_drop(member)]
 
     def _check_names(self, names: list[str]) -> None:
-        """Raise ValueError, in the words of scikit-learn, for names that cannot be told apart."""
-        if len(set(names)) < len(names):
+        """Raise ValueError for names that cannot be told apart."""
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
             raise ValueError(
-                f"Names provided are not unique: {names!r}. Give each member a name of its own."
+                f"estimators has several members of the name {listing(map(repr, twice))}. Give "
+                "each a name of its own."
             )
         taken = sorted(set(names) & set(super().get_params(deep=False)))
         if taken:
             raise ValueError(
-                f"Estimator names conflict with constructor arguments: {taken!r}. Use other names."
+                f"estimators has members of the name {listing(map(repr, taken))}, which is a "
+                f"parameter of {type(self).__name__}. Use other names."
             )
         nested = [name for name in names if "__" in name]
         if nested:
             raise ValueError(
-                f"Estimator names must not contain __: got {nested!r}. It stands between the name "
-                "of a member and its parameter: use one _."
+                f"estimators has members of the name {listing(map(repr, nested))}, but __ stands "
+                "between the name of a member and that of its parameter. Use one _."
             )
 
     def _check_member(self, name: str, member: Any) -> None:
         if isinstance(member, type) or not callable(getattr(member, "fit", None)):
             raise ValueError(
-                f"The estimator {name} is {member!r} ({type(member).__name__}), which has no fit. "
-                'It should be an instance of an estimator, or "drop".'
+                f"the member {name!r} is {member!r} ({type(member).__name__}), which has no fit. "
+                'Pass an estimator, not its class, or "drop".'
             )
         fits, kind = (is_classifier, "classifier")
         if not is_classifier(self):
             fits, kind = (is_regressor, "regressor")
         if not self._MEMBERS_OF_ANY_KIND and not fits(member):
             raise ValueError(
-                f"The estimator {member_name(member)} should be a {kind}, but {name!r} is none. "
-                f"Use a {kind}, or leave it out."
+                f"the member {name!r} ({member_name(member)}) is no {kind}. Use a {kind}, or leave "
+                "it out."
             )
 
     def _table(self, X: object) -> tuple[Any, Schema | None]:
@@ -174,9 +178,10 @@ class NamedMembers(TransformerMixin, BaseEstimator):
     def _check_routed(self, fit_params: Mapping[str, Any]) -> None:
         if fit_params and not is_routing():
             raise ValueError(
-                f"[{listing(fit_params)}] are passed to fit, but handing on such arguments is only "
-                "supported if enable_metadata_routing=True is set by sklearn.set_config. Leave "
-                "them out, or set it and say which member asks for them."
+                f"fit got {listing(fit_params)}, which only scikit-learn's metadata routing hands "
+                "on to members. Leave them out, or call "
+                "sklearn.set_config(enable_metadata_routing=True) and say which member asks for "
+                "them."
             )
 
     def _keep_members(
@@ -210,13 +215,13 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         given = np.asarray(input_features, dtype=object)
         if known is not None and not np.array_equal(given, known):
             raise ValueError(
-                "input_features is not equal to feature_names_in_: the columns of fit are "
+                f"input_features={listing(map(repr, given))} are not the columns of fit, which are "
                 f"{listing(map(repr, known))}. Leave out input_features."
             )
         if len(given) != n_features:
             raise ValueError(
-                "input_features should have length equal to number of features "
-                f"({n_features}), got {len(given)}. Pass one name for each column of X."
+                f"input_features should have length equal to that of a row, {n_features}, and has "
+                f"{len(given)}. Pass one name for each column of X."
             )
         return given
 

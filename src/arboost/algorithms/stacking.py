@@ -143,8 +143,8 @@ class Stacking(NamedMembers):
         kind = "classifier" if is_classifier(final) else "regressor"
         if kind != self._KIND or not callable(getattr(final, "predict", None)):
             raise ValueError(
-                f"final_estimator={final!r} is not allowed: the 'final_estimator' parameter should "
-                f"be a {self._KIND}. Use final_estimator=None for the default."
+                f"final_estimator={final!r} is not allowed: it is no {self._KIND}. Use a "
+                f"{self._KIND}, or final_estimator=None for the default."
             )
 
     def _column_names(self, counts: Sequence[int]) -> list[str]:

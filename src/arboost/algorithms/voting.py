@@ -28,8 +28,8 @@ class Voting(NamedMembers):
             return params
         if len(given) != len(pairs):
             raise ValueError(
-                f"Number of `estimators` and weights must be equal; got {len(given)} weights, "
-                f"{len(pairs)} estimators. Pass a weight for each, dropped ones too."
+                f"weights has {len(given)} entries, but there are {len(pairs)} members. Pass one "
+                "for each, dropped ones too."
             )
         if not self._shares(params).sum() > 0.0:
             raise ValueError(

@@ -121,9 +121,9 @@ class VotingClassifier(ClassifierMixin, Voting):
         shape = np.asarray(y).shape
         if len(shape) == _TABLE_DIMENSIONS and shape[1] > 1:
             raise NotImplementedError(
-                f"y has the shape {shape}, but VotingClassifier only supports binary or multiclass "
-                "classification. Multilabel and multi-output classification are not supported: "
-                "use sklearn.multioutput.MultiOutputClassifier around it, or StackingClassifier."
+                f"y has the shape {shape}, but a vote is about one target. Pass one column, put "
+                "sklearn.multioutput.MultiOutputClassifier around VotingClassifier, or use "
+                "StackingClassifier."
             )
         table, schema = self._table(X)
         n_rows = table.shape[0] if hasattr(table, "shape") else len(table)
@@ -184,9 +184,8 @@ class VotingClassifier(ClassifierMixin, Voting):
             return self._names_out([None] * n_members)
         if not self.flatten_transform:
             raise ValueError(
-                "get_feature_names_out is not supported when `voting='soft'` and "
-                "`flatten_transform=False`: its array has three dimensions. Use "
-                "flatten_transform=True."
+                'voting="soft" with flatten_transform=False gives an array of three dimensions, '
+                "whose columns have no names. Use flatten_transform=True."
             )
         return self._names_out([len(self.classes_)] * n_members)
 
