@@ -330,5 +330,10 @@ def test_bad_input(rng):
             draw(model, -1)
         with pytest.raises(ValueError, match="max_depth=-1"):
             draw(model, max_depth=-1)
+        for name in ("max_depth", "precision"):
+            with pytest.raises(TypeError, match=f"{name}=1.5 .* must be an integer"):
+                draw(model, **{name: 1.5})
+        with pytest.raises(ValueError, match=r"precision=0 .* at least 1"):
+            draw(model, precision=0)
         with pytest.raises(ValueError, match="no trees"):
             draw(model.truncated(0))

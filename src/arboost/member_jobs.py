@@ -178,7 +178,7 @@ def _held_out_answers(job: Job, data: Learning) -> Any:
     if job.dataset is not None:
         fit_on_rows(member, job.dataset, job.split[0])
     else:
-        arguments = {name: of_rows(one, train, n_rows) for name, one in job.arguments.items()}
+        arguments = of_rows(member, job.arguments, train, n_rows)
         X = data.X[np.ix_(train, train)] if is_pairwise else take_rows(data.X, train)
         member.fit(X, data.y[train], **arguments)
     # Of a matrix of similarities: those to the rows that were trained on.

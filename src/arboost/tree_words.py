@@ -13,11 +13,23 @@ from numpy.typing import NDArray
 from arboost.answers import ALL_CLASS_LINKS, target_link
 from arboost.links import LINKS
 from arboost.model import Model
+from arboost.param_kinds import Integer
 from arboost.paths import depths
 
-__all__ = ["Answer", "Style", "TreeWords", "clean", "columns_of", "number_text", "shortened"]
+__all__ = [
+    "Answer",
+    "Style",
+    "TreeWords",
+    "clean",
+    "columns_of",
+    "number_text",
+    "shortened",
+]
 
 Floats = NDArray[np.float64]
+
+_PRECISION = Integer(name="precision", default=4, low=1, text="Significant digits.")
+_MAX_LEVELS = Integer(name="max_levels", default=8, low=1, text="Levels that are named.")
 
 _SHARE_LINKS = ("share_of_two", "shares")
 _DAY = 86400
@@ -45,6 +57,10 @@ class Style:
     show_missing: bool = True
     at_most: str = "<="
     above: str = ">"
+
+    def __post_init__(self) -> None:
+        _PRECISION.check(self.precision)
+        _MAX_LEVELS.check(self.max_levels)
 
 
 @dataclass(frozen=True)

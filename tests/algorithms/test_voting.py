@@ -241,7 +241,7 @@ def test_soft_votes_need_probabilities():
 
 
 def test_several_targets():
-    with pytest.raises(NotImplementedError, match=r"y has the shape \(150, 2\), but a vote is about one target"):
+    with pytest.raises(NotImplementedError, match=r"y has the shape \(150, 2\), but a vote is"):
         VotingClassifier(classifiers()).fit(X_IRIS, np.column_stack([Y_IRIS, Y_IRIS]))
     with pytest.raises(ValueError, match="y should be a 1d array"):
         VotingRegressor(regressors()).fit(X_DIABETES, np.column_stack([Y_DIABETES, Y_DIABETES]))

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from arboost.algorithms.cart import CRITERIA, feature_count, tree_params
 from arboost.backend import threads
 from arboost.binning import Dataset
-from arboost.bootstrap import Draws, Unseen
+from arboost.bootstrap import RowDraws, Unseen
 from arboost.categories import many_levels
 from arboost.estimator import TreeEnsemble
 from arboost.explain import tree_importances
@@ -47,7 +47,7 @@ class Seen:
     """How trees see the training rows: all of them with weights, or draws."""
 
     weight: Floats | None = None
-    draws: Draws | None = None
+    draws: RowDraws | None = None
     weigh: Weigh | None = None
 
     def total(self, n_rows: int) -> float:

@@ -20,7 +20,7 @@ from arboost.algorithms.averages import (
 )
 from arboost.backend import core, threads
 from arboost.binning import Dataset
-from arboost.bootstrap import Bags, Draws, Unseen, draw_size
+from arboost.bootstrap import Origin, RowDraws, Unseen, draw_size, others
 from arboost.errors import DataWarning
 from arboost.goals import Targets, balanced_by_sample
 from arboost.ingest import Table
@@ -34,6 +34,8 @@ from arboost.targets import numbers_of
 
 __all__ = ["ForestOfClasses", "ForestOfNumbers", "Forests"]
 
+_FEWEST = 2  # rows that R^2 is defined for
+
 
 class Forests(Averaged):
     """Many trees, each on draws of its own or on all rows."""
@@ -43,7 +45,7 @@ class Forests(Averaged):
     _OUT_OF_BAG: ClassVar[str]  # the attribute that holds what trees say of rows out of their bag
 
     warm_start: bool
-    _bags: Bags
+    _origins: list[Origin]
 
     def fit(  # type: ignore[override]
         self, X: object, y: object = None, sample_weight: object = None
@@ -81,8 +83,10 @@ class Forests(Averaged):
         """Return the number of trees."""
         return self._fitted_model().n_trees
 
-    def __getitem__(self, tree: int) -> Any:
-        """Return a tree as a fitted estimator."""
+    def __getitem__(self, tree: int | slice) -> Any:
+        """Return a tree as a fitted estimator; of a slice, a list of them."""
+        if isinstance(tree, slice):
+            return [self._one_tree(one) for one in range(len(self))[tree]]
         return self._one_tree(range(len(self))[tree])
 
     def __iter__(self) -> Iterator[Any]:
@@ -90,10 +94,10 @@ class Forests(Averaged):
         return iter(self.estimators_)
 
     @property
-    def estimators_samples_(self) -> list[NDArray[np.int64]]:
+    def estimators_samples_(self) -> list[NDArray[np.intp]]:
         """The rows that each tree has drawn, ascending; drawn again when they are asked for."""
         self._fitted_model()
-        return self._bags.samples()
+        return [origin.rows() for origin in self._origins]
 
     def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
         old = self._old_model()
@@ -103,37 +107,43 @@ class Forests(Averaged):
         wanted = params["n_estimators"]
         n_more = wanted if old is None else n_to_add(wanted, old.n_trees, "trees", stacklevel=4)
         n_outputs, n_threads = sum(targets.n_outputs), threads(params["n_jobs"])
-        forest, bags = Forest.empty(n_outputs), Bags()
+        if old is not None and n_outputs != old.n_outputs:
+            raise ValueError(
+                f"criterion={params['criterion']!r} is not allowed: warm_start=True keeps trees of "
+                f"{old.params['criterion']!r}, and for several targets the two are not alike. Use "
+                "the same, or warm_start=False to start anew."
+            )
+        forest, origins = Forest.empty(n_outputs), []
         unseen = Unseen(len(rows.y), n_outputs) if params["oob_score"] else None
         if old is not None:
-            forest, bags = old.forest, self._bags
+            forest, origins = old.forest, self._origins
             if unseen is not None:
-                _check_same_rows(bags, rows)
-                _ask(forest, Bags(bags.draws), rows, unseen, n_threads)
+                _check_same_rows(origins, rows)
+                _ask(forest, origins, rows, unseen, n_threads)
+        first = forest.n_trees
+        draws = _all_rows(len(rows.y)) if seen.draws is None else seen.draws
+        new_origins = [Origin(draws, number, rows.kept) for number in range(first, wanted)]
         if n_more:
             # Trees that grow find leaves by bins. Those that are pruned then have others.
-            first, prunes = forest.n_trees, params["ccp_alpha"] > 0.0
+            prunes = params["ccp_alpha"] > 0.0
             asked = None if prunes else unseen
             new = self._grow(
                 params, rows, targets, seen, n_trees=n_more, first_tree=first, unseen=asked
             )
             if prunes and unseen is not None:
-                _ask(new, Bags((seen.draws,) * n_more, first=first), rows, unseen, n_threads)
+                _ask(new, new_origins, rows, unseen, n_threads)
             forest = new if old is None else forest.joined(new)
-        bags = Bags((*bags.draws, *(seen.draws,) * n_more), len(rows.y), rows.kept)
         self._keep_forest(params, rows.schema, targets, forest)
-        self._keep_rows(params, rows, bags, None if unseen is None else unseen.means())
+        self._origins = [*origins, *new_origins]
+        self._keep_rows(params, rows, unseen)
         return self
 
-    def _keep_rows(
-        self, params: dict[str, Any], rows: Rows, bags: Bags, means: Floats | None
-    ) -> None:
+    def _keep_rows(self, params: dict[str, Any], rows: Rows, unseen: Unseen | None) -> None:
         """Set what is known of the training rows."""
-        self._bags = bags
         for name in ("oob_score_", self._OUT_OF_BAG):
             self.__dict__.pop(name, None)
-        if means is not None:
-            self._keep_unseen(params["oob_score"], means, rows)
+        if unseen is not None:
+            self._keep_unseen(params["oob_score"], unseen, rows)
 
     def _cuts_at_random(self, params: dict[str, Any]) -> bool:
         return self._SPLITTER == "random"
@@ -149,7 +159,7 @@ class Forests(Averaged):
         if not by_sample:
             weight = self._row_weights(params, targets, weight)
         n_rows = len(targets.tasks[0].y)
-        draws = Draws(
+        draws = RowDraws(
             n_rows=n_rows,
             n_draws=draw_size(params["max_samples"], n_rows),
             seed=params["random_state"],
@@ -157,9 +167,9 @@ class Forests(Averaged):
         )
         return Seen(draws=draws, weigh=balanced_by_sample(targets.tasks) if by_sample else None)
 
-    def _keep_unseen(self, scoring: Any, means: Floats, rows: Rows) -> None:
+    def _keep_unseen(self, scoring: Any, unseen: Unseen, rows: Rows) -> None:
         """Set what is known out of bag."""
-        heard = ~np.isnan(means[:, 0])
+        means, heard = unseen.means(), unseen.heard()
         if not heard.all():
             warnings.warn(
                 f"{np.count_nonzero(~heard)} of {len(heard)} rows were drawn for every tree: their "
@@ -265,10 +275,8 @@ class ForestOfNumbers(Forests, AveragedRegressor):
             model, table, self._distributions, quantiles, n_threads=threads(self.n_jobs)
         )
 
-    def _keep_rows(
-        self, params: dict[str, Any], rows: Rows, bags: Bags, means: Floats | None
-    ) -> None:
-        super()._keep_rows(params, rows, bags, means)
+    def _keep_rows(self, params: dict[str, Any], rows: Rows, unseen: Unseen | None) -> None:
+        super()._keep_rows(params, rows, unseen)
         self.__dict__.pop("_distributions", None)
         if params["quantiles"]:
             self._distributions = _distributions(self.model_, rows, threads(params["n_jobs"]))
@@ -277,6 +285,8 @@ class ForestOfNumbers(Forests, AveragedRegressor):
         return means[:, 0] if means.shape[1] == 1 else means
 
     def _rated(self, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None) -> float:
+        if len(y) < _FEWEST:
+            return float("nan")
         return float(r2_score(y, predicted, sample_weight=weight))
 
 
@@ -299,24 +309,35 @@ class ForestOfClasses(Forests, AveragedClassifier):
         return float(np.average(right, weights=weight))
 
 
-def _check_same_rows(bags: Bags, rows: Rows) -> None:
+def _all_rows(n_rows: int) -> RowDraws:
+    return RowDraws(n_rows=n_rows, n_draws=n_rows, seed=0, repeats=False)
+
+
+def _check_same_rows(origins: Sequence[Origin], rows: Rows) -> None:
     """Raise ValueError where it cannot be known which rows earlier trees have seen."""
-    if bags.n_rows != len(rows.y):
-        raise ValueError(
-            f"X has {len(rows.y)} rows that count, but the trees that warm_start keeps were grown "
-            f"on {bags.n_rows}, so that it is not known which of these rows they have seen. Pass "
-            "the rows of the first fit, or use oob_score=False."
-        )
+    for origin in origins:
+        n_rows = origin.draws.n_rows
+        if n_rows != len(rows.y) or not _are_equal(origin.kept, rows.kept):
+            raise ValueError(
+                f"X has {len(rows.y)} rows that count, but trees that warm_start keeps were grown "
+                f"on {n_rows} others, so that it is not known which of these rows they have seen. "
+                "Pass the rows of the first fit, or use oob_score=False."
+            )
 
 
-def _ask(forest: Forest, bags: Bags, rows: Rows, unseen: Unseen, n_threads: int) -> None:
+def _are_equal(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+def _ask(
+    forest: Forest, origins: Sequence[Origin], rows: Rows, unseen: Unseen, n_threads: int
+) -> None:
     """Add what trees say, by the values of the table, of the rows that they have not seen."""
     table = _values_of(rows, "oob_score with warm_start or ccp_alpha")
-    for tree, draws in enumerate(bags.draws):
-        number = bags.first + tree
-        out = np.empty(0, np.uint32)
-        if draws is not None:
-            out = draws.unseen(draws.sample(number, n_threads))
+    for tree, origin in enumerate(origins):
+        out = others(origin.draws.drawn(origin.number).rows, origin.draws.n_rows)
         values = np.zeros((table.n_rows, forest.width))
         core.traverse(
             columns=table.columns,
@@ -327,7 +348,7 @@ def _ask(forest: Forest, bags: Bags, rows: Rows, unseen: Unseen, n_threads: int)
             n_threads=n_threads,
         )
         of_table = out if rows.kept is None else rows.kept[out]
-        unseen.add(number, out, values[of_table])
+        unseen.add(origin.number, out, values[of_table])
 
 
 def _distributions(model: Predictor, rows: Rows, n_threads: int) -> LeafDistributions:

@@ -7,7 +7,7 @@ A member is known by its name, its parameters by its name and theirs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +27,7 @@ from arboost.params import check
 from arboost.schema import Schema
 from arboost.targets import weights
 
-__all__ = ["NamedMembers", "is_routing"]
+__all__ = ["NamedMembers", "is_drop", "is_routing"]
 
 
 class NamedMembers(TransformerMixin, BaseEstimator):
@@ -100,7 +100,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):
     @staticmethod
     def _active(params: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return names and members without those that are dropped."""
-        return [(name, member) for name, member in params["estimators"] if not _is_drop(member)]
+        return [(name, member) for name, member in params["estimators"] if not is_drop(member)]
 
     def _check_names(self, names: list[str]) -> None:
         """Raise ValueError for names that cannot be told apart."""
@@ -192,7 +192,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         found = iter(fitted)
         self.named_estimators_ = Bunch(
             **{
-                name: "drop" if _is_drop(member) else next(found)
+                name: "drop" if is_drop(member) else next(found)
                 for name, member in params["estimators"]
             }
         )
@@ -225,14 +225,17 @@ class NamedMembers(TransformerMixin, BaseEstimator):
             )
         return given
 
-    def _names_out(self, counts: list[int | None]) -> NDArray[Any]:
+    def _fitted_names(self) -> list[str]:
+        """Return the names of the fitted members: parameters may have changed since."""
+        return [name for name, one in self.named_estimators_.items() if not is_drop(one)]
+
+    def _names_out(self, members: Sequence[str], counts: Sequence[int | None]) -> NDArray[Any]:
         """Return names of columns: of so many for each member, and for None of the only one."""
         start = type(self).__name__.lower()
-        names = [name for name, _ in self._active({"estimators": self._pairs()})]
         return np.array(
             [
                 f"{start}_{name}" if count is None else f"{start}_{name}{i}"
-                for name, count in zip(names, counts, strict=True)
+                for name, count in zip(members, counts, strict=True)
                 for i in range(1 if count is None else count)
             ],
             dtype=object,
@@ -259,7 +262,8 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _is_drop(member: object) -> bool:
+def is_drop(member: object) -> bool:
+    """Whether a member is left out."""
     return isinstance(member, str) and member == "drop"
 
 

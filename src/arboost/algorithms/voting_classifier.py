@@ -144,7 +144,7 @@ class VotingClassifier(ClassifierMixin, Voting):
         votes = self._votes(X)
         rows = np.arange(len(votes))
         counts = np.zeros((len(votes), len(self.classes_)))
-        for number, share in enumerate(self._shares()):
+        for number, share in enumerate(self._fitted_shares()):
             counts[rows, votes[:, number]] += share
         return np.asarray(self.classes_[counts.argmax(axis=1)])
 
@@ -179,15 +179,15 @@ class VotingClassifier(ClassifierMixin, Voting):
         """
         check_is_fitted(self)
         self._input_names(input_features)
-        n_members = len(self.estimators_)
+        members = self._fitted_names()
         if self.voting == "hard":
-            return self._names_out([None] * n_members)
+            return self._names_out(members, [None] * len(members))
         if not self.flatten_transform:
             raise ValueError(
                 'voting="soft" with flatten_transform=False gives an array of three dimensions, '
                 "whose columns have no names. Use flatten_transform=True."
             )
-        return self._names_out([len(self.classes_)] * n_members)
+        return self._names_out(members, [len(self.classes_)] * len(members))
 
     def _votes(self, X: object) -> NDArray[np.intp]:
         """Return the number of the class that each member predicts, shape (n_rows, n_members)."""

@@ -115,7 +115,8 @@ class VotingRegressor(RegressorMixin, Voting):
         """
         check_is_fitted(self)
         self._input_names(input_features)
-        return self._names_out([None] * len(self.estimators_))
+        members = self._fitted_names()
+        return self._names_out(members, [None] * len(members))
 
     def _predictions(self, X: object) -> Sequence[NDArray[np.float64]]:
         table = self._same_table(X)
