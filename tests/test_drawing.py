@@ -157,6 +157,8 @@ def test_sets_of_levels():
         "pet in {ant, bee, dog}",
         "pet is cow or missing",
     ]
+    assert conditions(level_model([], default_left=True)) == ["pet is missing", "pet is known"]
+    assert conditions(level_model(range(4))) == ["pet is known", "pet is missing"]
     left, right = conditions(level_model(range(0, 200, 2), 200), max_levels=2)
     assert left == "pet in {level 000, level 002, 98 more}"
     assert right == "pet in {level 001, level 003, 98 more} or missing"

@@ -46,6 +46,13 @@ __all__ = [
 
 Answer = TypeVar("Answer")
 
+# Parameters of arboost's estimators that speak of columns, with their defaults.
+_BY_COLUMN = {
+    "categorical_features": "from_dtype",
+    "interaction_constraints": None,
+    "monotone_constraints": None,
+    "monotonic_cst": None,
+}
 _BY_ROW = ("sample_weight", "groups")  # arguments of arboost's fits with an entry for each row
 
 
@@ -194,13 +201,26 @@ class MemberFits:
     fit_params: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise ValueError where members cannot get the weights that are for them."""
+        """Raise ValueError where members cannot get what is for them."""
+        if is_engine(self.estimator) and not self.draws.takes_all_features:
+            self._check_columns()
         if self.weight is not None and weight_name(self.estimator) is None:
             raise ValueError(
                 f"{member_name(self.estimator)} doesn't support sample_weight: its fit has no such "
                 "argument, and with bootstrap=False weights are passed on. Use bootstrap=True, "
                 "which draws rows in proportion to their weights, or leave out sample_weight."
             )
+
+    def _check_columns(self) -> None:
+        """Raise ValueError for parameters that speak of columns which members may not have."""
+        for name, usual in _BY_COLUMN.items():
+            given = getattr(self.estimator, name, usual)
+            if not (given is usual or (isinstance(given, str) and given == usual)):
+                raise ValueError(
+                    f"{name}={given!r} of the estimator speaks of columns of X, but each member "
+                    "gets features that are drawn for it. Use max_features=1.0 and "
+                    f"bootstrap_features=False, or {name}={usual!r}."
+                )
 
     def fit(self, number: int) -> Any:
         """Return one member, fitted to its bag."""

@@ -66,6 +66,26 @@ def test_validation_tables_with_as_many_rows_as_x(max_features):
         assert np.isclose(scores, loss, rtol=1e-9).any()
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"monotone_constraints": {0: 1}},
+        {"interaction_constraints": [[0, 1]]},
+        {"categorical_features": [0]},
+    ],
+)
+def test_parameters_that_speak_of_columns(params):
+    """The first column of a member is another one of X."""
+    X, y = DIABETES
+    booster = GradientBoostingRegressor(n_estimators=2, **params)
+    with pytest.raises(ValueError, match=rf"{next(iter(params))}=.* speaks of columns of X"):
+        BaggingRegressor(booster, n_estimators=2, max_features=0.5).fit(X, y)
+    with pytest.raises(ValueError, match="Use max_features=1.0 and bootstrap_features=False"):
+        BaggingRegressor(booster, n_estimators=2, bootstrap_features=True).fit(X, y)
+    if "categorical_features" not in params:
+        assert len(BaggingRegressor(booster, n_estimators=2).fit(X, y)) == 2
+
+
 def test_members_know_nothing_of_other_rows():
     """The default gamma of an SVC is one over the variance of all that it is given."""
     X, y = IRIS

@@ -251,10 +251,15 @@ def test_quantiles_that_were_not_asked_for():
     model = forest("numbers").fit(X, Y)
     with pytest.raises(ValueError, match="Fit with quantiles=True"):
         model.predict_quantiles(X)
+    model = forest("numbers", quantiles=True)
     with pytest.raises(ValueError, match="with 2 targets"):
-        forest("numbers", quantiles=True).fit(X, np.column_stack([Y, Y]))
+        model.fit(X, np.column_stack([Y, Y]))
     with pytest.raises(ValueError, match="holds bins"):
-        forest("numbers", quantiles=True).fit(Dataset(X), Y)
+        model.fit(Dataset(X), Y)
+    assert not hasattr(model, "model_")
+    for wrong in ("a", 1.5, [0.1, np.nan], [[0.5]]):
+        with pytest.raises(ValueError, match="quantiles=.*numbers from 0 to 1"):
+            model.fit(X, Y).predict_quantiles(X, wrong)
 
 
 @pytest.mark.parametrize("criterion", ["entropy", "log_loss"])
@@ -374,7 +379,7 @@ def test_one_row_has_no_r2():
     model = forest("numbers", oob_score=True, n_estimators=3)
     with pytest.warns(DataWarning, match="1 of 2 rows were drawn for every tree") as caught:
         model.fit(X[:2], Y[:2])
-    assert len(caught) == 1
+    assert [warning.filename for warning in caught] == [__file__]
     assert np.isnan(model.oob_score_)
 
 

@@ -131,12 +131,7 @@ class Averaged(TreeEnsemble):
 
     def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
         """Train on rows that are checked already."""
-        targets = self._targets(params, rows.y, None)
-        rows = with_numbers(rows, targets, None)
-        seen = Seen(weight=self._row_weights(params, targets, rows.weight))
-        forest = self._grow(params, rows, targets, seen, n_trees=1)
-        self._keep_forest(params, rows.schema, targets, forest)
-        return self
+        raise NotImplementedError
 
     def _grow(
         self,

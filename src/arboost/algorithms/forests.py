@@ -101,6 +101,7 @@ class Forests(Averaged):
 
     def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
         old = self._old_model()
+        self._check_rows(params, rows)
         targets = self._targets(params, rows.y, old)
         rows = with_numbers(rows, targets, None if old is None else old.schema)
         seen = self._seen(params, targets, rows.weight)
@@ -135,15 +136,18 @@ class Forests(Averaged):
             forest = new if old is None else forest.joined(new)
         self._keep_forest(params, rows.schema, targets, forest)
         self._origins = [*origins, *new_origins]
-        self._keep_rows(params, rows, unseen)
-        return self
-
-    def _keep_rows(self, params: dict[str, Any], rows: Rows, unseen: Unseen | None) -> None:
-        """Set what is known of the training rows."""
+        self._keep_values(params, rows)
         for name in ("oob_score_", self._OUT_OF_BAG):
             self.__dict__.pop(name, None)
         if unseen is not None:
             self._keep_unseen(params["oob_score"], unseen, rows)
+        return self
+
+    def _check_rows(self, params: dict[str, Any], rows: Rows) -> None:
+        """Raise ValueError for rows that the parameters ask too much of."""
+
+    def _keep_values(self, params: dict[str, Any], rows: Rows) -> None:
+        """Set what is known of the y of the training rows in each leaf."""
 
     def _cuts_at_random(self, params: dict[str, Any]) -> bool:
         return self._SPLITTER == "random"
@@ -175,7 +179,7 @@ class Forests(Averaged):
                 f"{np.count_nonzero(~heard)} of {len(heard)} rows were drawn for every tree: their "
                 "values out of bag are NaN, and do not count in oob_score_. Use more trees.",
                 DataWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         all_means = means
         if rows.kept is not None:
@@ -275,8 +279,17 @@ class ForestOfNumbers(Forests, AveragedRegressor):
             model, table, self._distributions, quantiles, n_threads=threads(self.n_jobs)
         )
 
-    def _keep_rows(self, params: dict[str, Any], rows: Rows, unseen: Unseen | None) -> None:
-        super()._keep_rows(params, rows, unseen)
+    def _check_rows(self, params: dict[str, Any], rows: Rows) -> None:
+        if not params["quantiles"]:
+            return
+        if rows.y.ndim > 1:
+            raise ValueError(
+                f"quantiles=True is not allowed with {rows.y.shape[1]} targets. Fit a model for "
+                "each target, or use quantiles=False."
+            )
+        _values_of(rows, "quantiles=True")
+
+    def _keep_values(self, params: dict[str, Any], rows: Rows) -> None:
         self.__dict__.pop("_distributions", None)
         if params["quantiles"]:
             self._distributions = _distributions(self.model_, rows, threads(params["n_jobs"]))
@@ -353,11 +366,6 @@ def _ask(
 
 def _distributions(model: Predictor, rows: Rows, n_threads: int) -> LeafDistributions:
     """Return the values of y by leaf; rows that do not count have no weight there."""
-    if rows.y.ndim > 1:
-        raise ValueError(
-            f"quantiles=True is not allowed with {rows.y.shape[1]} targets. Fit a model for each "
-            "target, or use quantiles=False."
-        )
     table = _values_of(rows, "quantiles=True")
     y, weight = numbers_of(rows.y), rows.weight
     if rows.kept is not None:
