@@ -80,7 +80,7 @@ def test_parameters_that_speak_of_columns(params):
     booster = GradientBoostingRegressor(n_estimators=2, **params)
     with pytest.raises(ValueError, match=rf"{next(iter(params))}=.* speaks of columns of X"):
         BaggingRegressor(booster, n_estimators=2, max_features=0.5).fit(X, y)
-    with pytest.raises(ValueError, match="Use max_features=1.0 and bootstrap_features=False"):
+    with pytest.raises(ValueError, match=r"Use max_features=1\.0 and bootstrap_features=False"):
         BaggingRegressor(booster, n_estimators=2, bootstrap_features=True).fit(X, y)
     if "categorical_features" not in params:
         assert len(BaggingRegressor(booster, n_estimators=2).fit(X, y)) == 2

@@ -258,7 +258,7 @@ def test_quantiles_that_were_not_asked_for():
         model.fit(Dataset(X), Y)
     assert not hasattr(model, "model_")
     for wrong in ("a", 1.5, [0.1, np.nan], [[0.5]]):
-        with pytest.raises(ValueError, match="quantiles=.*numbers from 0 to 1"):
+        with pytest.raises(ValueError, match=r"quantiles=.*numbers from 0 to 1"):
             model.fit(X, Y).predict_quantiles(X, wrong)
 
 

@@ -102,7 +102,8 @@ class ExtraTreesRegressor(ForestOfNumbers):
         Mean over the trees of the share of each feature in the gain of their splits.
     oob_score_, oob_prediction_ : float, float64 array
         With `oob_score`: R^2 of the training rows, and their predictions, by the trees that did not
-        draw them; NaN for rows that all have drawn. Several targets have a column each.
+        draw them; NaN for rows that all have drawn, or whose weight is 0. Several targets have a
+        column each.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -106,8 +106,8 @@ class RandomForestClassifier(ForestOfClasses):
         Mean over the trees of the share of each feature in the gain of their splits.
     oob_score_, oob_decision_function_ : float, float64 array
         With `oob_score`: accuracy of the training rows, and the probabilities of their classes, by
-        the trees that did not draw them; NaN for rows that all have drawn. Several targets have a
-        third axis.
+        the trees that did not draw them; NaN for rows that all have drawn, or whose weight is 0.
+        Several targets have a third axis.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -30,7 +30,7 @@ def final_has(method: str) -> Callable[[Any], bool]:
     """Return the condition under which a stack has a method of its final estimator."""
 
     def condition(stack: Any) -> bool:
-        final = getattr(stack, "final_estimator_", None) or stack._final()
+        final = stack.final_estimator_ if hasattr(stack, "final_estimator_") else stack._final()
         getattr(final, method)  # its AttributeError is the reason that users see
         return True
 

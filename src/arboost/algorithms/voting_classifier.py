@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.voting import Voting
 from arboost.estimator import store
+from arboost.member_answers import n_rows_of
 from arboost.member_jobs import Learning
 from arboost.param_kinds import Param
 from arboost.param_stacking import VOTING_CLASSIFIER
@@ -126,8 +127,7 @@ class VotingClassifier(ClassifierMixin, Voting):
                 "StackingClassifier."
             )
         table, schema = self._table(X)
-        n_rows = table.shape[0] if hasattr(table, "shape") else len(table)
-        classes, codes = encode_labels(target(y, n_rows))
+        classes, codes = encode_labels(target(y, n_rows_of(table)))
         data = Learning(table, codes.astype(np.intp), classes)
         self._fit(params, data, schema, sample_weight, fit_params)
         self.classes_ = classes
