@@ -77,14 +77,16 @@ class Averaged(TreeEnsemble):
             weights.
         y : array of shape (n_rows,) or (n_rows, n_targets)
         sample_weight : array of shape (n_rows,), optional
-            Rows of weight 0 count as absent.
+            Rows of weight 0 count as absent. Forests that draw rows do so in proportion to it.
 
         Returns
         -------
         self
         """
         params = self._params()
-        rows = training_rows(X, y, sample_weight, None, self._reading(params), several=True)
+        old = self._old_model()
+        schema = None if old is None or isinstance(X, Dataset) else old.schema
+        rows = training_rows(X, y, sample_weight, schema, self._reading(params), several=True)
         return self._fit_rows(params, rows)
 
     @property
@@ -128,6 +130,10 @@ class Averaged(TreeEnsemble):
                 "from."
             )
         return ingest(X, self._fitted_model().schema)
+
+    def _old_model(self) -> Predictor | None:
+        """Return the model whose trees are kept, or None."""
+        return None
 
     def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
         """Train on rows that are checked already."""

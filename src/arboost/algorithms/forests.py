@@ -24,7 +24,7 @@ from arboost.bootstrap import Origin, RowDraws, Unseen, draw_size, others
 from arboost.errors import DataWarning
 from arboost.goals import Targets, balanced_by_sample
 from arboost.ingest import Table
-from arboost.inputs import Rows, training_rows
+from arboost.inputs import Rows
 from arboost.leaf_values import LeafDistributions, leaf_distributions, table_quantiles
 from arboost.model import Forest
 from arboost.predict import answer, probabilities
@@ -46,33 +46,6 @@ class Forests(Averaged):
 
     warm_start: bool
     _origins: list[Origin]
-
-    def fit(  # type: ignore[override]
-        self, X: object, y: object = None, sample_weight: object = None
-    ) -> Self:
-        """Train on a table and a target.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features), or arboost.Dataset
-            NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
-            scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and
-            times, or categories. NaN and None are missing values. A Dataset brings its own y and
-            weights.
-        y : array of shape (n_rows,) or (n_rows, n_targets)
-        sample_weight : array of shape (n_rows,), optional
-            Rows of weight 0 count as absent. With ``bootstrap=True`` rows are drawn in proportion
-            to their weights.
-
-        Returns
-        -------
-        self
-        """
-        params = self._params()
-        old = self._old_model()
-        schema = None if old is None or isinstance(X, Dataset) else old.schema
-        rows = training_rows(X, y, sample_weight, schema, self._reading(params), several=True)
-        return self._fit_rows(params, rows)
 
     @property
     def estimators_(self) -> list[Any]:
@@ -153,7 +126,6 @@ class Forests(Averaged):
         return self._SPLITTER == "random"
 
     def _old_model(self) -> Predictor | None:
-        """Return the model whose trees are kept, or None."""
         return self.model_ if self.warm_start and hasattr(self, "model_") else None
 
     def _seen(self, params: dict[str, Any], targets: Targets, weight: Floats | None) -> Seen:
