@@ -6,11 +6,20 @@ from collections.abc import Iterator
 
 from arboost.graphviz import dot
 from arboost.model import Model
+from arboost.param_kinds import Integer
 from arboost.svg import drawn
 from arboost.tree_words import Answer, Style, TreeWords, columns_of
 
 __all__ = ["TreePicture", "tree_dot", "tree_svg", "tree_text"]
 
+_MAX_DEPTH = Integer(
+    name="max_depth",
+    default=None,
+    low=0,
+    optional=True,
+    text="Splits above the nodes that are shown.",
+    advice="Use max_depth=None for no limit.",
+)
 _MOST_SHARES = 8  # columns of classes that fit a line
 
 
@@ -147,13 +156,8 @@ def tree_dot(
 
 
 def _limit(max_depth: int | None, words: TreeWords) -> int:
-    if max_depth is None:
-        return int(words.depth.max())
-    if max_depth < 0:
-        raise ValueError(
-            f"max_depth={max_depth} is not allowed: use a number from 0 on, or None for no limit."
-        )
-    return max_depth
+    limit = _MAX_DEPTH.check(max_depth)
+    return limit if isinstance(limit, int) else int(words.depth.max())
 
 
 def _rows(words: TreeWords, limit: int) -> Iterator[tuple[str, ...]]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.binning import Binned
-from arboost.bootstrap import Draws, Unseen
+from arboost.bootstrap import RowDraws, Unseen, others
 from arboost.goals import Goal, Weigh
 from arboost.grow import TreeParams, grown_forest, make_grower
 from arboost.model import Forest
@@ -46,8 +46,8 @@ class ForestRecipe:
         Number of the first tree: random choices depend on a tree's number.
     weight : float64 array of shape (n_rows,), or None
         Of the training rows, for trees that see all of them.
-    draws : Draws or None
-        How rows are drawn; None for trees on all rows.
+    draws : RowDraws or None
+        How rows are drawn, with replacement; None for trees on all rows.
     weigh : callable or None
         Returns the weights of the training rows, which are above 0, for a tree from the rows that
         it has drawn and how often each was; needs draws.
@@ -59,7 +59,7 @@ class ForestRecipe:
     seed: int
     first_tree: int = 0
     weight: Floats | None = None
-    draws: Draws | None = None
+    draws: RowDraws | None = None
     weigh: Weigh | None = None
 
 
@@ -178,7 +178,7 @@ class _Worker:
         draws, goal, data = self._recipe.draws, self._recipe.goal, self._data
         assert draws is not None
         assert self._unseen is not None
-        rows = draws.unseen(sample)
+        rows = others(sample.positions(), draws.n_rows)
         values = np.zeros((len(rows), goal.n_outputs))
         if len(rows):
             of_table = rows if data.rows is None else data.rows[rows]
