@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from arboost.algorithms.voting_regressor import VotingRegressor
     from arboost.binning import Dataset
     from arboost.checkpoint import Checkpoint
-    from arboost.errors import DataWarning, DeviceError, ModelFileError, SchemaError
+    from arboost.errors import DataWarning, DeviceError, ModelFormatError, SchemaError
     from arboost.losses import CustomLoss
     from arboost.metrics import Metric
     from arboost.monitor import Round
@@ -55,7 +55,7 @@ __all__ = [
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "Metric",
-    "ModelFileError",
+    "ModelFormatError",
     "MonotoneProof",
     "Predictor",
     "RandomForestClassifier",
@@ -90,7 +90,7 @@ _HOMES = {
     "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting_classifier",
     "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting_regressor",
     "Metric": "arboost.metrics",
-    "ModelFileError": "arboost.errors",
+    "ModelFormatError": "arboost.errors",
     "MonotoneProof": "arboost.verify",
     "Predictor": "arboost.serve",
     "RandomForestClassifier": "arboost.algorithms.random_forest_classifier",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,7 +26,12 @@ from arboost.errors import DataWarning
 from arboost.goals import Targets, balanced_by_sample
 from arboost.ingest import Table
 from arboost.inputs import Rows, training_rows
-from arboost.leaf_values import LeafDistributions, leaf_distributions, table_quantiles
+from arboost.leaf_values import (
+    LeafDistributions,
+    distributions_of,
+    leaf_distributions,
+    table_quantiles,
+)
 from arboost.model import Forest
 from arboost.predict import answer, probabilities
 from arboost.serve import Predictor
@@ -119,7 +125,7 @@ class Forests(Averaged):
                 _ask(new, Bags((seen.draws,) * n_more, first=first), rows, unseen, n_threads)
             forest = new if old is None else forest.joined(new)
         bags = Bags((*bags.draws, *(seen.draws,) * n_more), len(rows.y), rows.kept)
-        self._keep_forest(params, rows.schema, targets, forest)
+        self._keep_forest(params, rows, targets, forest)
         self._keep_rows(params, rows, bags, None if unseen is None else unseen.means())
         return self
 
@@ -211,7 +217,9 @@ class Forests(Averaged):
         for name in ("model_", "oob_score_", self._OUT_OF_BAG):
             known.pop(name, None)
         one.__dict__.update(known)
-        one.model_ = Predictor(**model.fields() | {"forest": model.forest.only(tree)})
+        one.model_ = Predictor(
+            **model.fields() | {"forest": model.forest.only(tree), "distributions": None}
+        )
         return one
 
     def _check_together(self, params: dict[str, Any]) -> None:
@@ -271,22 +279,17 @@ class ForestOfNumbers(Forests, AveragedRegressor):
         True
         """
         model, table = self._fitted_model(), self._table(X)
-        if not hasattr(self, "_distributions"):
-            raise ValueError(
-                "predict_quantiles needs the values of y in the leaves, which quantiles=False does "
-                "not keep. Fit with quantiles=True."
-            )
         return table_quantiles(
-            model, table, self._distributions, quantiles, n_threads=threads(self.n_jobs)
+            model, table, distributions_of(model), quantiles, n_threads=threads(self.n_jobs)
         )
 
     def _keep_rows(
         self, params: dict[str, Any], rows: Rows, bags: Bags, means: Floats | None
     ) -> None:
         super()._keep_rows(params, rows, bags, means)
-        self.__dict__.pop("_distributions", None)
         if params["quantiles"]:
-            self._distributions = _distributions(self.model_, rows, threads(params["n_jobs"]))
+            known = _distributions(self.model_, rows, threads(params["n_jobs"]))
+            self.model_ = replace(self.model_, distributions=known)
 
     def _meaning(self, means: Floats) -> Floats:
         return means[:, 0] if means.shape[1] == 1 else means
