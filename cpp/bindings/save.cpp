@@ -1,6 +1,8 @@
 // Bindings of saving: numbers in few bits, what follows from the leaves of a tree, and checks.
+#include <cmath>  // isfinite
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <utility>  // move
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "save/bits.h"
 #include "save/check.h"
 #include "save/derive.h"
+#include "save/forest.h"
 #include "save/scaled.h"
 
 namespace arboost::bindings {
@@ -35,46 +38,110 @@ Owned<double> unpack_scaled(const Vector<std::uint8_t>& packed, std::size_t coun
 
 void derive_splits(const Vector<std::int64_t>& tree_start, const Vector<std::int32_t>& left,
                    const Written<nb::ndim<1>>& cover, const Written<nb::ndim<2>>& value,
-                   const Written<nb::ndim<1>>& gain, double reg_lambda, double gain_factor) {
+                   const Written<nb::ndim<1>>& gain, double reg_lambda, double gain_factor,
+                   bool whole_sums) {
   const std::size_t n_nodes = left.size();
   if (cover.size() != n_nodes || value.shape(0) != n_nodes || gain.size() != n_nodes)
     throw std::invalid_argument("the forest's arrays differ in length");
   arboost::derive_splits(
       {tree_start.data(), tree_start.size()}, {left.data(), n_nodes},
       {.width = value.shape(1), .cover = cover.data(), .value = value.data(), .gain = gain.data()},
-      {.reg_lambda = reg_lambda, .gain_factor = gain_factor});
+      {.reg_lambda = reg_lambda, .gain_factor = gain_factor, .whole_sums = whole_sums});
 }
 
 std::span<const std::uint8_t> bytes_of(const Vector<bool>& truths) {
   return {reinterpret_cast<const std::uint8_t*>(truths.data()), truths.size()};
 }
 
-Owned<std::uint32_t> unpack_nodes(const Vector<bool>& is_split,
-                                  const Vector<std::uint8_t>& of_splits,
-                                  const Vector<std::uint8_t>& of_leaves, std::uint32_t largest) {
-  std::vector<std::uint32_t> out(is_split.size());
-  arboost::unpack_nodes(bytes_of(is_split), {of_splits.data(), of_splits.size()},
-                        {of_leaves.data(), of_leaves.size()}, largest, out.data());
-  return to_numpy(std::move(out));
+// The sections of a model file, by name. They may be anything, and must live as long as the views.
+class NamedSections {
+ public:
+  explicit NamedSections(const nb::dict& sections) : sections_(sections) {}
+
+  bool has(const std::string& name) const { return sections_.contains(name.c_str()); }
+
+  template <class T>
+  std::span<const T> get(const std::string& name) const {
+    if (!has(name)) throw nb::key_error(("no section " + name).c_str());
+    Vector<T> array;
+    if (!nb::try_cast(sections_[name.c_str()], array, false))
+      throw nb::type_error((name + " is of another type").c_str());
+    return {array.data(), array.size()};
+  }
+
+  DoublesSection doubles(const std::string& name) const {
+    using Form = DoublesSection::Form;
+    if (has(name + ", scaled")) return {Form::scaled, get<std::uint8_t>(name + ", scaled"), {}};
+    if (has(name + ", table"))
+      return {Form::table, get<std::uint8_t>(name), get<double>(name + ", table")};
+    Vector<double> numbers;
+    if (has(name) && nb::try_cast(sections_[name.c_str()], numbers, false))
+      return {Form::as_they_are, {}, {numbers.data(), numbers.size()}};
+    return {Form::whole, get<std::uint8_t>(name), {}};
+  }
+
+  NodeBits nodes(const std::string& name) const {
+    return {get<std::uint8_t>(name), get<std::uint8_t>(name + " of leaves")};
+  }
+
+ private:
+  const nb::dict& sections_;
+};
+
+ForestSections forest_sections(const NamedSections& named, std::size_t width) {
+  ForestSections found{.splits = named.get<std::uint32_t>("splits"),
+                       .structure = named.get<std::uint8_t>("structure"),
+                       .has_order = named.has("order"),
+                       .order = {},
+                       .feature = named.nodes("feature"),
+                       .default_left = named.nodes("default_left"),
+                       .by_set = named.nodes("by_set"),
+                       .has_thresholds = named.has("thresholds"),
+                       .thresholds = {},
+                       .thresholds_of = {},
+                       .threshold = {},
+                       .threshold_of_leaves = named.doubles("threshold of leaves"),
+                       .cover = named.get<std::uint8_t>("cover"),
+                       .value = named.get<std::uint8_t>("value"),
+                       .gain = named.get<std::uint8_t>("gain"),
+                       .cover_of_leaves = named.doubles("cover of leaves"),
+                       .value_of_leaves = named.doubles("value of leaves"),
+                       .gain_of_leaves = named.doubles("gain of leaves"),
+                       .shrinkage = {},
+                       .width = width};
+  if (found.has_order) found.order = named.get<std::uint8_t>("order");
+  if (found.has_thresholds) {
+    found.thresholds = named.get<double>("thresholds");
+    found.thresholds_of = named.get<std::uint32_t>("thresholds_of");
+    found.threshold.packed = named.get<std::uint8_t>("threshold");
+  } else {
+    found.threshold = named.doubles("threshold");
+  }
+  if (named.has("shrinkage")) {
+    const auto shrinkage = named.get<double>("shrinkage");
+    if (shrinkage.size() != 2 || !std::isfinite(shrinkage[0]) || !std::isfinite(shrinkage[1]))
+      throw std::invalid_argument("a shrinkage that is not two finite numbers");
+    found.shrinkage = {
+        .reg_lambda = shrinkage[0], .gain_factor = shrinkage[1], .whole_sums = false};
+  }
+  return found;
 }
 
-void check_rows(const Vector<bool>& is_split, const Written<nb::ndim<2>>& out) {
-  if (out.shape(0) != is_split.size() || out.shape(1) == 0)
-    throw std::invalid_argument("the forest's arrays differ in length");
-}
-
-void spread_leaves(const Vector<bool>& is_split, const Vector<double>& of_leaves,
-                   const Written<nb::ndim<2>>& out) {
-  check_rows(is_split, out);
-  arboost::spread_leaves(bytes_of(is_split), {of_leaves.data(), of_leaves.size()}, out.shape(1),
-                         out.data());
-}
-
-void move_splits(const Vector<bool>& is_split, const Vector<std::uint64_t>& places,
-                 const Written<nb::ndim<2>>& out) {
-  check_rows(is_split, out);
-  arboost::move_splits(bytes_of(is_split), {places.data(), places.size()}, out.shape(1),
-                       out.data());
+nb::dict read_forest(const nb::dict& sections, std::size_t width) {
+  const NamedSections named(sections);
+  ForestVectors found = arboost::read_forest(forest_sections(named, width));
+  const std::size_t n_nodes = found.left.size();
+  nb::dict arrays;
+  arrays["tree_start"] = to_numpy(std::move(found.tree_start));
+  arrays["feature"] = to_numpy(std::move(found.feature));
+  arrays["threshold"] = to_numpy(std::move(found.threshold));
+  arrays["left"] = to_numpy(std::move(found.left));
+  arrays["default_left"] = to_numpy(std::move(found.default_left));
+  arrays["value"] = to_numpy<2>(std::move(found.value), {n_nodes, width});
+  arrays["gain"] = to_numpy(std::move(found.gain));
+  arrays["cover"] = to_numpy(std::move(found.cover));
+  arrays["level_set"] = to_numpy(std::move(found.level_set));
+  return arrays;
 }
 
 void check_forest(nb::handle forest, const Vector<bool>& categorical, std::size_t n_features,
@@ -107,16 +174,10 @@ void bind_save(nb::module_& m) {
         "The numbers that `pack_scaled` was given, of which there must be `count`.");
   m.def("derive_splits", &derive_splits, nb::arg("tree_start"), nb::arg("left"),
         nb::arg("cover").noconvert(), nb::arg("value").noconvert(), nb::arg("gain").noconvert(),
-        nb::arg("reg_lambda") = 0.0, nb::arg("gain_factor") = 1.0,
+        nb::arg("reg_lambda") = 0.0, nb::arg("gain_factor") = 1.0, nb::arg("whole_sums") = true,
         "Writes cover, values and gain of the splits as they follow from those of the leaves.");
-  m.def("unpack_nodes", &unpack_nodes, nb::arg("is_split"), nb::arg("of_splits"),
-        nb::arg("of_leaves"), nb::arg("largest"),
-        "Numbers of all nodes, from those of the splits and of the leaves as `pack_bits` has "
-        "them.");
-  m.def("spread_leaves", &spread_leaves, nb::arg("is_split"), nb::arg("of_leaves"),
-        nb::arg("out").noconvert(), "Writes the rows of the leaves to their nodes.");
-  m.def("move_splits", &move_splits, nb::arg("is_split"), nb::arg("places"),
-        nb::arg("out").noconvert(), "Moves the numbers of splits by so many places.");
+  m.def("read_forest", &read_forest, nb::arg("sections"), nb::arg("width"),
+        "Arrays of trees by name, from sections of a model file; truth values are bytes.");
   m.def("check_forest", &check_forest, nb::arg("forest"), nb::arg("categorical"),
         nb::arg("n_features"), nb::arg("n_outputs"),
         "Raises ValueError unless every walk through the trees ends in one of their leaves.");

@@ -1,16 +1,20 @@
 // Numbers of leaves and splits <-> numbers of nodes; leaves -> what their splits probably are.
 #pragma once
 
+#include <bit>  // bit_cast
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace arboost {
 
 // What leaves are shrunk by, and what gains are multiplied with: boosters take steps of
 // rate * -G / (H + reg_lambda) and gains of G, so that 1 / rate^2 makes those of the steps theirs.
+// Sums of means are often whole, and are rounded to that then; sums of steps are not.
 struct Shrinkage {
   double reg_lambda = 0, gain_factor = 1;
+  bool whole_sums = true;
 };
 
 struct NodeNumbers {
@@ -29,20 +33,18 @@ struct NodeNumbers {
 void derive_splits(std::span<const std::int64_t> tree_start, std::span<const std::int32_t> left,
                    const NodeNumbers& numbers, const Shrinkage& shrinkage);
 
-// Numbers of splits and of leaves, packed by save/bits.h, -> those of all nodes.
-// Throws std::invalid_argument unless there is exactly one for each node, and none above `largest`.
-void unpack_nodes(std::span<const std::uint8_t> is_split, std::span<const std::uint8_t> of_splits,
-                  std::span<const std::uint8_t> of_leaves, std::uint64_t largest,
-                  std::uint32_t* out);
+// The same for one tree, whose numbers start at its root; `sums` is scratch memory.
+void derive_tree(std::span<const std::int32_t> left, const NodeNumbers& numbers,
+                 const Shrinkage& shrinkage, std::vector<double>& sums);
 
-// out[leaf] = the next row of `width` numbers; rows of splits are left alone.
-// Throws std::invalid_argument unless there is exactly one for each leaf.
-void spread_leaves(std::span<const std::uint8_t> is_split, std::span<const double> of_leaves,
-                   std::size_t width, double* out);
-
-// Moves the numbers of splits to others in the order of all doubles, 0, -1, 1, -2, ... places as
-// 0, 1, 2, 3, ...; what comes out may be anything.
-void move_splits(std::span<const std::uint8_t> is_split, std::span<const std::uint64_t> places,
-                 std::size_t width, double* out);
+// The double so many places away in the order of all doubles; 0, -1, 1, -2, ... are 0, 1, 2, 3, ...
+// What comes out may be anything.
+inline double moved(double x, std::uint64_t places) {
+  constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  const std::uint64_t place = (bits & sign ? ~bits : bits | sign) +  // in their order, as integers
+                              ((places >> 1) ^ (0 - (places & 1)));
+  return std::bit_cast<double>(place & sign ? place ^ sign : ~place);
+}
 
 }  // namespace arboost

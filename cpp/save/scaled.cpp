@@ -67,21 +67,20 @@ std::int16_t scale_block(std::span<const double> x, std::uint64_t* out) {
   return static_cast<std::int16_t>(lowest);
 }
 
-void unscale_block(std::span<const std::uint64_t> numbers, int exponent, double* out) {
-  if (exponent == as_they_are) {
-    for (const std::uint64_t number : numbers) *out++ = std::bit_cast<double>(number);
-    return;
-  }
-  if (exponent < lowest_exponent || exponent > largest_exponent)
-    throw std::invalid_argument("numbers in a unit that doubles do not have");
-  // In two steps, because the unit of the smallest numbers is no normal double.
-  const int first = std::max(exponent, 1 - bias);
-  const double unit = std::ldexp(1.0, first), rest = std::ldexp(1.0, exponent - first);
-  for (const std::uint64_t number : numbers) {
-    const auto size = static_cast<double>((number >> 1) + (number & 1));
-    const double x = size * unit * rest;
-    *out++ = number & 1 ? -x : x;
-  }
+std::size_t blocks_of(std::size_t count) {
+  return count / block_size + (count % block_size != 0);
+}
+
+std::span<const std::uint8_t> exponents_of(std::span<const std::uint8_t> packed,
+                                           std::size_t count) {
+  if (blocks_of(count) > packed.size() / 2)
+    throw std::invalid_argument("fewer bytes than blocks of numbers");
+  return packed.first(2 * blocks_of(count));
+}
+
+int exponent_at(std::span<const std::uint8_t> exponents, std::size_t block) {
+  const int low = exponents[2 * block], high = exponents[2 * block + 1];
+  return static_cast<std::int16_t>(static_cast<std::uint16_t>(low | high << 8));
 }
 
 }  // namespace
@@ -102,18 +101,29 @@ std::vector<std::uint8_t> pack_scaled(std::span<const double> numbers) {
   return packed;
 }
 
-std::vector<double> unpack_scaled(std::span<const std::uint8_t> packed, std::size_t count) {
-  const std::size_t n_blocks = count / block_size + (count % block_size != 0);
-  if (n_blocks > packed.size() / 2)
-    throw std::invalid_argument("fewer bytes than blocks of numbers");
-  const std::vector<std::uint64_t> integers = unpack_bits(packed.subspan(2 * n_blocks), count);
-  std::vector<double> numbers(count);
-  for (std::size_t i = 0; i < n_blocks; ++i) {
-    const std::size_t first = i * block_size, n = std::min(block_size, count - first);
-    const auto exponent = static_cast<std::int16_t>(
-        static_cast<std::uint16_t>(packed[2 * i] | packed[2 * i + 1] << 8));
-    unscale_block({integers.data() + first, n}, exponent, numbers.data() + first);
+ScaledReader::ScaledReader(std::span<const std::uint8_t> packed, std::size_t count)
+    : exponents_(exponents_of(packed, count)), integers_(packed.subspan(exponents_.size()), count) {
+  for (std::size_t i = 0; i < blocks_of(count); ++i) {
+    const int exponent = exponent_at(exponents_, i);
+    if (exponent != as_they_are && (exponent < lowest_exponent || exponent > largest_exponent))
+      throw std::invalid_argument("numbers in a unit that doubles do not have");
   }
+}
+
+void ScaledReader::start_block() {
+  const int exponent = exponent_at(exponents_, (at_ - 1) / block_size);
+  as_they_are_ = exponent == as_they_are;
+  if (as_they_are_) return;
+  // In two steps, because the unit of the smallest numbers is no normal double.
+  const int first = std::max(exponent, 1 - bias);
+  unit_ = std::ldexp(1.0, first);
+  rest_ = std::ldexp(1.0, exponent - first);
+}
+
+std::vector<double> unpack_scaled(std::span<const std::uint8_t> packed, std::size_t count) {
+  ScaledReader reader(packed, count);
+  std::vector<double> numbers(count);
+  for (double& number : numbers) number = reader.next();
   return numbers;
 }
 

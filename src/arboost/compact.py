@@ -16,7 +16,7 @@ threshold               of the splits: counts in "thresholds", the distinct ones
 cover, value, gain      " of leaves": as they are; of the splits: how far they are from what follows
                         from the leaves
 shrinkage               reg_lambda and the factor of gains, as cpp/save/derive.h takes them; absent
-                        where they are 0 and 1
+                        where values are plain means
 level_sets              as in the forest
 ======================= ========================================================================
 
@@ -37,12 +37,10 @@ from arboost.distributions import SHARE_UNITS, LeafDistributions
 from arboost.model import Forest
 from arboost.packing import (
     Sections,
-    named,
     pack_doubles,
     pack_integers,
     size_of,
     typed,
-    unpack_doubles,
     unpack_integers,
 )
 
@@ -90,47 +88,11 @@ def from_sections(sections: Mapping[str, NDArray[Any]], width: int) -> Forest:
     Sections may come from anywhere. What is strange raises what `container.errors_named` expects,
     and no count costs memory before it has met the bytes behind it.
     """
-    counts = typed(sections, "splits", np.uint32)
-    tree_start = np.concatenate([[0], np.cumsum(1 + 2 * counts.astype(np.int64))])
-    split = _structure(sections, counts, tree_start)
-    n_splits = int(counts.sum(dtype=np.int64))
-    n_leaves = len(split) - n_splits
-
-    def merged(name: str, largest: int) -> NDArray[np.uint32]:
-        of_splits, of_leaves = (
-            typed(sections, f"{name}{which}", np.uint8) for which in ("", " of leaves")
-        )
-        with named(name):
-            numbers: NDArray[np.uint32] = core.unpack_nodes(split, of_splits, of_leaves, largest)
-        return numbers
-
-    feature = (merged("feature", _LARGEST_INT) - np.uint32(1)).view(np.int32)
-    threshold = np.empty((len(split), 1))
-    threshold[split, 0] = _unpack_thresholds(sections, feature[split])
-    _spread(sections, "threshold", split, threshold, n_leaves)
-    left = np.zeros(len(split), np.int32)
-    left[split] = 1 + 2 * _order(sections, counts)
-    derived = _unpack_derived(sections, split, tree_start, left, width)
+    arrays = core.read_forest(dict(sections), width)
+    arrays["default_left"] = arrays["default_left"].view(np.bool_)
     return Forest(
-        tree_start=tree_start,
-        feature=feature,
-        threshold=threshold[:, 0],
-        left=left,
-        default_left=merged("default_left", 1).astype(np.bool_),
-        value=derived["value"],
-        gain=derived["gain"][:, 0],
-        cover=derived["cover"][:, 0],
-        output=typed(sections, "output", np.int32),
-        level_set=_numbered(merged("by_set", 1)),
-        level_sets=sections["level_sets"],
+        output=typed(sections, "output", np.int32), level_sets=sections["level_sets"], **arrays
     )
-
-
-def _numbered(by_set: NDArray[np.uint32]) -> NDArray[np.int32]:
-    """Return the number of each split's set, -1 where it has none."""
-    if not by_set.any():
-        return np.full(len(by_set), -1, np.int32)
-    return np.where(by_set, np.cumsum(by_set, dtype=np.int32) - 1, -1).astype(np.int32)
 
 
 def _split_numbers(counts: NDArray[np.uint32]) -> NDArray[np.int64]:
@@ -139,33 +101,11 @@ def _split_numbers(counts: NDArray[np.uint32]) -> NDArray[np.int64]:
     return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
 
 
-def _structure(
-    sections: Mapping[str, NDArray[Any]],
-    counts: NDArray[np.uint32],
-    tree_start: NDArray[np.int64],
-) -> NDArray[np.bool_]:
-    """Return which nodes are splits."""
-    bits, n_nodes = typed(sections, "structure", np.uint8), int(tree_start[-1])
-    if len(bits) != -(-n_nodes // 8):
-        raise ValueError(f"the structure of {n_nodes} nodes in {len(bits)} bytes")
-    split = np.unpackbits(bits, count=n_nodes, bitorder="little").view(np.bool_)
-    if not np.array_equal(_splits_of(split, tree_start), counts):
-        raise ValueError("trees with other numbers of splits")
-    return split
-
-
 def _splits_of(split: NDArray[np.bool_], tree_start: NDArray[np.int64]) -> NDArray[np.uint32]:
     """Return the number of splits of each tree."""
     before = np.zeros(len(split) + 1, np.int64)
     np.cumsum(split, out=before[1:])
     return np.diff(before[tree_start]).astype(np.uint32)
-
-
-def _order(sections: Mapping[str, NDArray[Any]], counts: NDArray[np.uint32]) -> NDArray[np.int64]:
-    numbers = _split_numbers(counts)
-    if "order" not in sections:
-        return numbers
-    return unpack_integers(sections, "order", len(numbers), _LARGEST_INT // 2 - 1)
 
 
 def _rows(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -188,6 +128,7 @@ def _derive(
         gain=gain[:, 0],
         reg_lambda=shrinkage[0],
         gain_factor=shrinkage[1],
+        whole_sums=shrinkage == _PLAIN,
     )
 
 
@@ -249,50 +190,8 @@ def _middle(x: NDArray[np.float64], y: NDArray[np.float64], otherwise: float) ->
     return float(f"{ratio[len(ratio) // 2]:.{_DIGITS}g}") if len(ratio) else otherwise
 
 
-def _unpack_derived(
-    sections: Mapping[str, NDArray[Any]],
-    split: NDArray[np.bool_],
-    tree_start: NDArray[np.int64],
-    left: NDArray[np.int32],
-    width: int,
-) -> Sections:
-    """Return cover, values and gains of all nodes, each with an axis of their width."""
-    numbers, away = {}, {}
-    n_splits = int(np.count_nonzero(split))
-    for name in _DERIVED:
-        row = width if name == "value" else 1
-        away[name] = unpack_integers(sections, name, n_splits * row).view(np.uint64)
-        of_leaves = unpack_doubles(sections, f"{name} of leaves", (len(split) - n_splits) * row)
-        numbers[name] = np.zeros((len(split), row))
-        core.spread_leaves(split, of_leaves, numbers[name])
-    _derive(tree_start, left, numbers, _shrinkage(sections))
-    for name, places in away.items():
-        if places.any():
-            core.move_splits(split, places, numbers[name])
-    return numbers
-
-
-def _shrinkage(sections: Mapping[str, NDArray[Any]]) -> tuple[float, float]:
-    if "shrinkage" not in sections:
-        return _PLAIN
-    found = typed(sections, "shrinkage", np.float64)
-    if found.shape != (2,) or not np.isfinite(found).all():
-        raise ValueError(f"shrinkage of {found.tolist()}")
-    return float(found[0]), float(found[1])
-
-
-def _spread(
-    sections: Mapping[str, NDArray[Any]],
-    name: str,
-    split: NDArray[np.bool_],
-    out: NDArray[np.float64],
-    n_leaves: int,
-) -> None:
-    core.spread_leaves(split, unpack_doubles(sections, f"{name} of leaves", n_leaves), out)
-
-
 # Doubles in their order as integers, so that close ones are close. Distances are without a sign,
-# 0, -1, 1, -2, ... as 0, 1, 2, 3, ...; all of it is modulo 2^64. ``core.move_splits`` goes back.
+# 0, -1, 1, -2, ... as 0, 1, 2, 3, ...; all of it is modulo 2^64. ``core.read_forest`` goes back.
 def _ordered(x: NDArray[np.float64]) -> NDArray[np.uint64]:
     bits = np.ascontiguousarray(x).view(np.uint64)
     return np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(1 << 63))
@@ -317,22 +216,6 @@ def _pack_thresholds(feature: NDArray[np.int32], threshold: NDArray[np.float64])
     if _WORD * len(table) + len(packed) >= _WORD * len(threshold):
         return {"threshold": threshold}
     return {"threshold": packed, "thresholds": table, "thresholds_of": counts.astype(np.uint32)}
-
-
-def _unpack_thresholds(
-    sections: Mapping[str, NDArray[Any]], feature: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    if "thresholds" not in sections:
-        return unpack_doubles(sections, "threshold", len(feature))
-    table = typed(sections, "thresholds", np.float64)
-    counts = typed(sections, "thresholds_of", np.uint32).astype(np.int64)
-    if counts.sum() != len(table):
-        raise ValueError(f"a table of {len(table)} thresholds instead of {counts.sum()}")
-    index = unpack_integers(sections, "threshold", len(feature), max(len(table) - 1, 0))
-    if np.any(feature < 0) or np.any(index >= counts[feature]):
-        raise ValueError("a threshold that its feature does not have")
-    found: NDArray[np.float64] = table[(np.cumsum(counts) - counts)[feature] + index]
-    return found
 
 
 def pack_distributions(known: LeafDistributions) -> Sections:

@@ -168,7 +168,10 @@ def read_file(kind: Format, path: str | os.PathLike[str], other: bytes | None = 
     with open(os.fsdecode(path), "rb") as file:
         data = file.read(len(kind.magic))
         if data == kind.magic or (other is not None and data.lstrip().startswith(other)):
-            data += file.read()
+            if not file.seekable():
+                return data + file.read()
+            file.seek(0)  # then the bytes need not be joined
+            data = file.read()
     return data
 
 

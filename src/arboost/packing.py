@@ -24,7 +24,6 @@ __all__ = [
     "pack_integers",
     "size_of",
     "typed",
-    "unpack_doubles",
     "unpack_integers",
 ]
 
@@ -67,27 +66,6 @@ def pack_doubles(name: str, x: NDArray[np.float64]) -> Sections:
         {name: x},
     ]
     return min(forms, key=size_of)
-
-
-def unpack_doubles(
-    sections: Mapping[str, NDArray[Any]], name: str, count: int
-) -> NDArray[np.float64]:
-    """Return `count` doubles."""
-    if f"{name}, scaled" in sections:
-        with named(name):
-            scaled: NDArray[np.float64] = core.unpack_scaled(
-                typed(sections, f"{name}, scaled", np.uint8), count
-            )
-        return scaled
-    if f"{name}, table" in sections:
-        table = typed(sections, f"{name}, table", np.float64)
-        found: NDArray[np.float64] = table[unpack_integers(sections, name, count, len(table) - 1)]
-        return found
-    if sections[name].dtype == np.float64:
-        if sections[name].shape != (count,):
-            raise ValueError(f"{name} of shape {sections[name].shape}")
-        return sections[name]
-    return unpack_integers(sections, name, count, int(_WHOLE_END) - 1).astype(np.float64)
 
 
 def typed(sections: Mapping[str, NDArray[Any]], name: str, dtype: type[np.generic]) -> NDArray[Any]:
