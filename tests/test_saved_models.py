@@ -16,7 +16,8 @@ FILES = sorted((Path(__file__).parent / "models").glob("*.arb"))
 
 
 def test_there_are_files():
-    assert FILES
+    versions = {struct.unpack_from("<I", path.read_bytes(), 8)[0] for path in FILES}
+    assert versions == set(range(1, FORMAT.version + 1))
 
 
 def table_of(expected):
@@ -24,7 +25,8 @@ def table_of(expected):
     if "names" not in expected:
         return expected["rows"]
     pandas = pytest.importorskip("pandas")
-    return pandas.DataFrame(expected["rows"], columns=expected["names"])
+    table = pandas.DataFrame(expected["rows"], columns=expected["names"])
+    return table.astype(dict.fromkeys(expected.get("times", ()), "datetime64[ns]"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -33,6 +35,9 @@ def test_old_files_give_the_same_answers(path):
     model, table = arboost.load(path), table_of(expected)
     np.testing.assert_array_equal(model.predict_raw(table), expected["raw"])
     assert model.predict(table).tolist() == expected["answers"]
+    if "quantiles" in expected:
+        found = model.predict_quantiles(table, expected["quantiles"])
+        np.testing.assert_array_equal(found, expected["of quantiles"])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
