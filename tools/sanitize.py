@@ -19,14 +19,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # What reads bytes that may come from anywhere, and what walks what was read.
 TESTS = (
-    "test_bits.py",
     "test_compact.py",
-    "test_container.py",
     "test_fuzz_files.py",
     "test_fuzz_json.py",
     "test_json.py",
     "test_leaf_distributions.py",
     "test_levels.py",
+    "test_mapped.py",
     "test_median.py",
     "test_model.py",
     "test_packed.py",
@@ -35,6 +34,7 @@ TESTS = (
     "test_save_means.py",
     "test_save_medians.py",
     "test_save_sets.py",
+    "test_save_values.py",
     "test_saved_models.py",
 )
 
