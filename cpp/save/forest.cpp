@@ -218,9 +218,12 @@ class Reader {
   void read_links(std::size_t begin, std::size_t size, std::size_t n_splits) {
     if (size > largest_int) refuse("a tree of " + std::to_string(size) + " nodes");
     std::size_t found = 0;
+    for (std::size_t i = begin; i < begin + size; ++i) found += is_split(i);
+    // Then there are as many numbers of splits, and of leaves, as all trees together ask for.
+    if (found != n_splits) refuse("trees with other numbers of splits");
+    found = 0;
     for (std::size_t i = begin; i < begin + size; ++i) {
       const bool split = is_split(i);
-      if (split && found == n_splits) refuse("trees with other numbers of splits");
       const auto feature = static_cast<std::int32_t>(feature_.next(split)) - 1;
       out_.feature[i] = feature;
       out_.default_left[i] = static_cast<std::uint8_t>(default_left_.next(split));
@@ -230,7 +233,6 @@ class Reader {
         out_.left[i] = static_cast<std::int32_t>(1 + 2 * (order_ ? order_->next() : found));
       found += split;
     }
-    if (found != n_splits) refuse("trees with other numbers of splits");
   }
 
   std::int32_t next_set() {
