@@ -13,7 +13,7 @@ __all__ = ["summary_of"]
 
 
 def summary_of(
-    n_rows: int, *, metric: str | None = None, best_score: float | None = None
+    n_rows: int, metric: str | None = None, best_score: float | None = None
 ) -> dict[str, Any]:
     """Return the summary of a fit, for JSON.
 
@@ -22,9 +22,9 @@ def summary_of(
     n_rows : int
         Rows that it learnt from.
     metric : str, optional
-        What rated the rounds, on rows that were set aside.
+        What chose the last round, on rows that were set aside.
     best_score : float, optional
-        That of the best round.
+        That of the last round; left out where nothing chose it.
     """
     summary: dict[str, Any] = {"version": _version(), "rows": int(n_rows)}
     if metric is not None and best_score is not None and math.isfinite(best_score):

@@ -68,6 +68,8 @@ def to_json(model: Model) -> str:
     if model.combine == "median":
         document["tree_weights"] = numbers(model.tree_weights)
     document["width"] = model.forest.width
+    of_leaves = model.forest.feature[~model.forest.is_split]
+    document["leaf_feature"] = int(of_leaves[0]) if len(of_leaves) else -1  # where it is usual
     if model.distributions is not None:
         known = model.distributions
         document["distributions"] = {name: getattr(known, name).tolist() for name in _OF_LEAVES}
@@ -77,7 +79,8 @@ def to_json(model: Model) -> str:
         for feature, levels in enumerate(model.schema.levels)
         if levels is not None and levels.statistic is None
     }
-    trees = [_tree(model, tree, labels) for tree in range(model.n_trees)]
+    usual = _UNUSED | {"feature": document["leaf_feature"]}
+    trees = [_tree(model, tree, labels, usual) for tree in range(model.n_trees)]
     return _layout(document, {"features": features, "trees": trees})
 
 
@@ -122,7 +125,9 @@ def _text(value: object) -> str:
     return json.dumps(value, allow_nan=False)
 
 
-def _tree(model: Model, tree: int, labels: Mapping[int, list[Any]]) -> dict[str, Any]:
+def _tree(
+    model: Model, tree: int, labels: Mapping[int, list[Any]], usual: Mapping[str, Any]
+) -> dict[str, Any]:
     forest = model.forest
     own = slice(*forest.tree_start[tree : tree + 2].tolist())
     arrays = {
@@ -138,7 +143,7 @@ def _tree(model: Model, tree: int, labels: Mapping[int, list[Any]]) -> dict[str,
         if left:
             nodes.append(_split(node, model, labels) | tail | {"gain": node["gain"]})
         else:
-            nodes.append(tail | _unused(node, _UNUSED))
+            nodes.append(tail | _unused(node, usual))
     return {"output": int(forest.output[tree]), "nodes": nodes}
 
 
@@ -177,7 +182,8 @@ def _codes(words: NDArray[np.uint64]) -> list[int]:
 class _Reader:
     """Collects the nodes of all trees, and finds what they speak of among the features."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, leaf_feature: int) -> None:
+        self._usual = _UNUSED | {"feature": leaf_feature}
         names = schema.names
         self._features = {} if names is None else {name: i for i, name in enumerate(names)}
         self._schema = schema
@@ -191,7 +197,9 @@ class _Reader:
 
     def add(self, node: Mapping[str, Any]) -> None:
         unused = node.get("unused", {})
-        found: dict[str, Any] = {name: unused.get(name, value) for name, value in _UNUSED.items()}
+        found: dict[str, Any] = {
+            name: unused.get(name, value) for name, value in self._usual.items()
+        }
         found["left"] = 0
         by_set = False
         if "left" in node:
@@ -245,7 +253,8 @@ class _Reader:
 
 
 def _read_forest(document: Mapping[str, Any], schema: Schema) -> Forest:
-    reader, starts, outputs = _Reader(schema), [0], []
+    reader = _Reader(schema, as_integer(document["leaf_feature"]))
+    starts, outputs = [0], []
     for tree in as_list(document["trees"]):
         outputs.append(as_integer(tree["output"]))
         for node in as_list(tree["nodes"]):

@@ -99,16 +99,12 @@ class Outcome:
     facts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     out_of_bag: OutOfBag | None = None
     model: Any = None
-    n_rows: int | None = None
+    summary: dict[str, Any] = field(default_factory=dict)
 
     @property
     def combination(self) -> dict[str, Any]:
         """How the trees make one answer, and the summary of the fit, in the fields of a model."""
-        fields: dict[str, Any] = {}
-        if self.n_rows is not None:
-            watched = [*self.history.values()][-1:]
-            metric = next(iter(watched[0]), None) if watched else None
-            fields["summary"] = summary_of(self.n_rows, metric=metric, best_score=self.best_score)
+        fields: dict[str, Any] = {"summary": self.summary}
         if self.tree_weights is not None:
             fields |= {"combine": "median", "tree_weights": self.tree_weights}
         return fields
@@ -353,7 +349,7 @@ def _outcome(job: Job, fitted: Fitted, monitor: Monitor) -> Outcome:
         tree_weights=tree_weights,
         facts=fitted.facts,
         out_of_bag=None if fitted.out_of_bag is None else spread(fitted.out_of_bag, job.train),
-        n_rows=len(job.train.target.y),
+        summary=summary_of(len(job.train.target.y), monitor.chosen_by, monitor.best_score),
     )
 
 
