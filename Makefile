@@ -22,8 +22,8 @@ unexport PYTHONPATH PYTHONHOME
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint style types layers spelling docstrings warnings format bench \
-        bench-real docs wheel dev clean
+.PHONY: help demo test lint style types layers spelling docstrings warnings sanitize format \
+        bench bench-real docs wheel dev clean
 
 help:  ## show this list
 	@echo "make <target>, one of:"
@@ -67,6 +67,14 @@ warnings: $(DONE)/build
 	  cmake --build build/warnings-$$compiler -- --quiet -k 0 && \
 	  $(PY) tools/check_kernels.py build/warnings-$$compiler || failed=1; \
 	done; exit $$failed
+
+sanitize: $(DONE)/build $(DONE)/test  ## run what reads files and walks trees with a watched core
+	@export PATH="$(CURDIR)/$(BIN):$$PATH"; \
+	cmake -S . -B build/sanitize -G Ninja -DCMAKE_CXX_COMPILER=$${CXX:-g++} \
+	  -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -g1" -DARBOOST_SANITIZE=ON \
+	  -DPython_EXECUTABLE="$(CURDIR)/$(PY)" >/dev/null && \
+	cmake --build build/sanitize -- --quiet
+	@$(PY) tools/sanitize.py build/sanitize $(ARGS)
 
 format: $(DONE)/dev  ## rewrite the layout of all sources, and the docstrings' parameter texts
 	$(BIN)/ruff check --fix-only $(PYTHON_DIRS)

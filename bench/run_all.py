@@ -28,6 +28,7 @@ FULL: dict[str, list[str]] = {
     "bench_adaboost.py": [],
     "bench_forest.py": [],
     "bench_bagging.py": [],
+    "bench_files.py": [],
     "bench_import.py": ["--build"],
     "bench_binning.py": [],
     "bench_kernels.py": [],
@@ -50,6 +51,7 @@ QUICK: dict[str, list[str]] = {
         *("--rows", "2000", "--bag-rows", "20000", "--boosters", "5", "--rounds", "5"),
         *("--trees", "5", "--repeats", "1"),
     ],
+    "bench_files.py": ["--rows", "3000", "--rounds", "10", "--trees", "5", "--repeats", "1"],
     "bench_threads.py": TINY,
     "bench_import.py": ["--repeats", "2"],
 }

@@ -9,7 +9,7 @@ import pytest
 
 import arboost
 from arboost.backend import core
-from arboost.errors import DataWarning, ModelFileError, SchemaError
+from arboost.errors import DataWarning, ModelFormatError, SchemaError
 from arboost.ingest import Reading, Schema, ingest
 from arboost.levels import Levels
 from arboost.save import from_bytes, to_bytes
@@ -356,7 +356,7 @@ class TestModels:
         model = self.fitted(self.frame()).model_
         schema = Schema(model.schema.names, 4, levels=(levels, None, None, None))
         bad = type(model)(**{**model.fields(), "schema": schema})
-        with pytest.raises(ModelFileError, match=text):
+        with pytest.raises(ModelFormatError, match=text):
             from_bytes(to_bytes(bad))
 
     def test_dataset_and_folds_read_alike(self):

@@ -12,7 +12,7 @@ import threading
 import numpy as np
 import pytest
 
-from arboost import ModelFileError
+from arboost import ModelFormatError
 from arboost.checkpoint import (
     Checkpoint,
     HeldInterrupt,
@@ -98,13 +98,13 @@ def test_every_flipped_byte_and_every_truncation_is_noticed(path):
         damaged[position] ^= 0x80
         for content in (bytes(damaged), data[:position]):
             path.write_bytes(content)
-            with pytest.raises(ModelFileError, match=r"cannot read the checkpoint '.*fit.arc'"):
+            with pytest.raises(ModelFormatError, match=r"cannot read the checkpoint '.*fit.arc'"):
                 read_state(path)
 
 
 def test_model_file_is_no_checkpoint(path):
     path.write_bytes(b"\x91ARB\r\n\x1a\n" + bytes(100))
-    with pytest.raises(ModelFileError, match="it is no arboost checkpoint"):
+    with pytest.raises(ModelFormatError, match="it is no arboost checkpoint"):
         read_state(path)
 
 
@@ -133,7 +133,7 @@ HOSTILE = {
 def test_hostile_headers(path, change):
     write_state(state(), path)
     path.write_bytes(with_header(path.read_bytes(), change))
-    with pytest.raises(ModelFileError, match="Delete it to start the fit anew"):
+    with pytest.raises(ModelFormatError, match="Delete it to start the fit anew"):
         read_state(path)
 
 

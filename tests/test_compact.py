@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arboost import ModelFileError, compact, save
+from arboost import ModelFormatError, compact, save
 from arboost.backend import core
 from arboost.container import pack, unpack
 from arboost.model import ALL_DTYPES, Forest
@@ -213,7 +213,7 @@ def test_every_damage_is_noticed(model):
         damaged = bytearray(data)
         damaged[position] ^= 0x10
         for broken in (bytes(damaged), data[:position]):
-            with pytest.raises(ModelFileError):
+            with pytest.raises(ModelFormatError):
                 save.from_bytes(broken)
 
 
@@ -238,7 +238,7 @@ def test_flipped_bytes_under_a_right_checksum(model):
                 changed = np.frombuffer(damaged, array.dtype).reshape(array.shape)
                 try:
                     found = save.from_bytes(with_sections(model, **{name: changed}))
-                except ModelFileError:
+                except ModelFormatError:
                     continue
                 X = np.array([[0.0] * found.schema.n_features, [7.0] * found.schema.n_features])
                 assert Predictor(**found.fields()).predict_raw(X).shape == (2, found.n_outputs)
@@ -316,7 +316,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("changes", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_sections(changes):
-    with pytest.raises(ModelFileError, match=r"^cannot read it: "):
+    with pytest.raises(ModelFormatError, match=r"^cannot read it: "):
         save.from_bytes(with_sections(MODELS["small"], **changes), "it")
 
 
@@ -331,7 +331,7 @@ def test_counts_cost_no_memory():
     splits = np.full(100, 2**32 - 1, np.uint32)
     data = with_sections(MODELS["small"], splits=splits, output=np.zeros(100, np.int32))
     tracemalloc.start()
-    with pytest.raises(ModelFileError, match="the structure of 858993459100 nodes in 1 bytes"):
+    with pytest.raises(ModelFormatError, match="the structure of 858993459100 nodes in 1 bytes"):
         save.from_bytes(data)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

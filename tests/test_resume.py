@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from arboost import ModelFileError
+from arboost import ModelFormatError
 from arboost.checkpoint import Checkpoint, digest, read_state, write_state
 from arboost.metrics import Metric
 from arboost.monitor import Monitor
@@ -189,7 +189,7 @@ def test_hostile_states(path, change):
     with pytest.raises(Killed):
         fit(Checkpoint(path), kill_at=25)
     spoil(path, change)
-    with pytest.raises(ModelFileError, match="cannot read the checkpoint"):
+    with pytest.raises(ModelFormatError, match="cannot read the checkpoint"):
         fit(Checkpoint(path))
 
 

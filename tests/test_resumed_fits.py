@@ -17,7 +17,7 @@ from arboost import (
     CustomLoss,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
-    ModelFileError,
+    ModelFormatError,
     save,
 )
 from arboost.checkpoint import read_state, write_state
@@ -235,7 +235,7 @@ def test_hostile_trees(tmp_path, data, change):
         type(state)(fingerprint=state.fingerprint, facts=state.facts, arrays=arrays),
         checkpoint.path,
     )
-    with pytest.raises(ModelFileError, match="cannot read the checkpoint"):
+    with pytest.raises(ModelFormatError, match="cannot read the checkpoint"):
         estimator.fit(X, y, checkpoint=checkpoint)
 
 

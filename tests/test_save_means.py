@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from arboost import ModelFileError, save
+from arboost import ModelFormatError, save
 from arboost.model import Forest
 from arboost.serve import Predictor
 from test_mean import mean_of, votes_model
@@ -25,7 +25,7 @@ def several_targets():
 
 def assert_kept(model):
     data = save.to_bytes(model)
-    assert struct.unpack_from("<II", data, 8) == (3, 3)
+    assert struct.unpack_from("<II", data, 8) == (4, 4)
     again = save.from_bytes(data)
     assert_same(mean_of(model), mean_of(again))  # all but the answers
     for name in ("combine", "targets", "link", "kind"):
@@ -74,5 +74,5 @@ HOSTILE = {
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_headers(change):
     data = with_header(save.to_bytes(several_targets()), change)
-    with pytest.raises(ModelFileError, match=r"^cannot read it: "):
+    with pytest.raises(ModelFormatError, match=r"^cannot read it: "):
         save.from_bytes(data, "it")

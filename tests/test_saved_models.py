@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import arboost
+from arboost.save import FORMAT
 
 FILES = sorted((Path(__file__).parent / "models").glob("*.arb"))
 
 
 def test_there_are_files():
-    assert FILES
+    versions = {struct.unpack_from("<I", path.read_bytes(), 8)[0] for path in FILES}
+    assert versions == set(range(1, FORMAT.version + 1))
 
 
 def table_of(expected):
@@ -22,7 +25,8 @@ def table_of(expected):
     if "names" not in expected:
         return expected["rows"]
     pandas = pytest.importorskip("pandas")
-    return pandas.DataFrame(expected["rows"], columns=expected["names"])
+    table = pandas.DataFrame(expected["rows"], columns=expected["names"])
+    return table.astype(dict.fromkeys(expected.get("times", ()), "datetime64[ns]"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -31,9 +35,24 @@ def test_old_files_give_the_same_answers(path):
     model, table = arboost.load(path), table_of(expected)
     np.testing.assert_array_equal(model.predict_raw(table), expected["raw"])
     assert model.predict(table).tolist() == expected["answers"]
+    if "quantiles" in expected:
+        found = model.predict_quantiles(table, expected["quantiles"])
+        np.testing.assert_array_equal(found, expected["of quantiles"])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_old_files_can_be_written_again(path, tmp_path):
-    arboost.load(path).save(tmp_path / "again.arb")
-    assert (tmp_path / "again.arb").read_bytes() == path.read_bytes()
+    """In today's format, in both layouts and as JSON; a file of today's format as it was."""
+    model, again = arboost.load(path), tmp_path / "again.arb"
+    model.save(again)
+    if struct.unpack_from("<I", path.read_bytes(), 8)[0] == FORMAT.version:
+        assert again.read_bytes() == path.read_bytes()
+    model.to_json(tmp_path / "again.json")
+    model.save(tmp_path / "arrays.arb", layout="arrays")
+    for other in (
+        arboost.load(again),
+        arboost.load(tmp_path / "again.json"),
+        arboost.load(tmp_path / "arrays.arb", mmap=True),
+    ):
+        other.save(tmp_path / "other.arb")
+        assert (tmp_path / "other.arb").read_bytes() == again.read_bytes()

@@ -1,9 +1,18 @@
-// Bindings of saving: integers in few bits, and what follows from the leaves of a tree.
+// Bindings of saving: numbers in few bits, what follows from the leaves of a tree, and checks.
+#include <cmath>  // isfinite
+#include <span>
 #include <stdexcept>
+#include <string>
+#include <utility>  // move
+#include <vector>
 
 #include "bindings/common.h"
+#include "bindings/forest.h"
 #include "save/bits.h"
+#include "save/check.h"
 #include "save/derive.h"
+#include "save/forest.h"
+#include "save/scaled.h"
 
 namespace arboost::bindings {
 namespace {
@@ -19,30 +28,137 @@ Owned<std::uint64_t> unpack_bits(const Vector<std::uint8_t>& packed, std::size_t
   return to_numpy(arboost::unpack_bits({packed.data(), packed.size()}, count));
 }
 
+Owned<std::uint8_t> pack_scaled(const Vector<double>& numbers) {
+  return to_numpy(arboost::pack_scaled({numbers.data(), numbers.size()}));
+}
+
+Owned<double> unpack_scaled(const Vector<std::uint8_t>& packed, std::size_t count) {
+  return to_numpy(arboost::unpack_scaled({packed.data(), packed.size()}, count));
+}
+
 void derive_splits(const Vector<std::int64_t>& tree_start, const Vector<std::int32_t>& left,
                    const Written<nb::ndim<1>>& cover, const Written<nb::ndim<2>>& value,
-                   const Written<nb::ndim<1>>& gain) {
+                   const Written<nb::ndim<1>>& gain, double reg_lambda, double gain_factor,
+                   bool whole_sums) {
   const std::size_t n_nodes = left.size();
   if (cover.size() != n_nodes || value.shape(0) != n_nodes || gain.size() != n_nodes)
     throw std::invalid_argument("the forest's arrays differ in length");
   arboost::derive_splits(
       {tree_start.data(), tree_start.size()}, {left.data(), n_nodes},
-      {.width = value.shape(1), .cover = cover.data(), .value = value.data(), .gain = gain.data()});
+      {.width = value.shape(1), .cover = cover.data(), .value = value.data(), .gain = gain.data()},
+      {.reg_lambda = reg_lambda, .gain_factor = gain_factor, .whole_sums = whole_sums});
 }
 
-using Words = Array<std::uint64_t, nb::ndim<2>>;
+std::span<const std::uint8_t> bytes_of(const Vector<bool>& truths) {
+  return {reinterpret_cast<const std::uint8_t*>(truths.data()), truths.size()};
+}
 
-Owned<std::uint64_t, 2> merge_words(const Vector<bool>& is_split, const Words& of_splits,
-                                    const Words& of_leaves) {
-  const std::size_t n_nodes = is_split.size(), width = of_splits.shape(1);
-  if (of_leaves.shape(1) != width) throw std::invalid_argument("rows of different lengths");
-  if (of_splits.shape(0) + of_leaves.shape(0) != n_nodes)
-    throw std::invalid_argument("other numbers of splits and leaves than nodes");
-  std::vector<std::uint64_t> out(n_nodes * width);
-  arboost::merge_words({reinterpret_cast<const std::uint8_t*>(is_split.data()), n_nodes},
-                       {of_splits.data(), of_splits.size()}, {of_leaves.data(), of_leaves.size()},
-                       width, out.data());
-  return to_numpy<2>(std::move(out), {n_nodes, width});
+// The sections of a model file, by name. They may be anything, and must live as long as the views.
+class NamedSections {
+ public:
+  explicit NamedSections(const nb::dict& sections) : sections_(sections) {}
+
+  bool has(const std::string& name) const { return sections_.contains(name.c_str()); }
+
+  template <class T>
+  std::span<const T> get(const std::string& name) const {
+    if (!has(name)) throw nb::key_error(("no section " + name).c_str());
+    Vector<T> array;
+    if (!nb::try_cast(sections_[name.c_str()], array, false))
+      throw nb::type_error((name + " is of another type").c_str());
+    return {array.data(), array.size()};
+  }
+
+  DoublesSection doubles(const std::string& name) const {
+    using Form = DoublesSection::Form;
+    if (has(name + ", scaled")) return {Form::scaled, get<std::uint8_t>(name + ", scaled"), {}};
+    if (has(name + ", table"))
+      return {Form::table, get<std::uint8_t>(name), get<double>(name + ", table")};
+    Vector<double> numbers;
+    if (has(name) && nb::try_cast(sections_[name.c_str()], numbers, false))
+      return {Form::as_they_are, {}, {numbers.data(), numbers.size()}};
+    return {Form::whole, get<std::uint8_t>(name), {}};
+  }
+
+  NodeBits nodes(const std::string& name) const {
+    return {get<std::uint8_t>(name), get<std::uint8_t>(name + " of leaves")};
+  }
+
+ private:
+  const nb::dict& sections_;
+};
+
+ForestSections forest_sections(const NamedSections& named, std::size_t width) {
+  ForestSections found{.splits = named.get<std::uint32_t>("splits"),
+                       .structure = named.get<std::uint8_t>("structure"),
+                       .has_order = named.has("order"),
+                       .order = {},
+                       .feature = named.nodes("feature"),
+                       .default_left = named.nodes("default_left"),
+                       .by_set = named.nodes("by_set"),
+                       .has_thresholds = named.has("thresholds"),
+                       .thresholds = {},
+                       .thresholds_of = {},
+                       .threshold = {},
+                       .threshold_of_leaves = named.doubles("threshold of leaves"),
+                       .cover = named.get<std::uint8_t>("cover"),
+                       .value = named.get<std::uint8_t>("value"),
+                       .gain = named.get<std::uint8_t>("gain"),
+                       .cover_of_leaves = named.doubles("cover of leaves"),
+                       .value_of_leaves = named.doubles("value of leaves"),
+                       .gain_of_leaves = named.doubles("gain of leaves"),
+                       .shrinkage = {},
+                       .width = width};
+  if (found.has_order) found.order = named.get<std::uint8_t>("order");
+  if (found.has_thresholds) {
+    found.thresholds = named.get<double>("thresholds");
+    found.thresholds_of = named.get<std::uint32_t>("thresholds_of");
+    found.threshold.packed = named.get<std::uint8_t>("threshold");
+  } else {
+    found.threshold = named.doubles("threshold");
+  }
+  if (named.has("shrinkage")) {
+    const auto shrinkage = named.get<double>("shrinkage");
+    if (shrinkage.size() != 2 || !std::isfinite(shrinkage[0]) || !std::isfinite(shrinkage[1]))
+      throw std::invalid_argument("a shrinkage that is not two finite numbers");
+    found.shrinkage = {
+        .reg_lambda = shrinkage[0], .gain_factor = shrinkage[1], .whole_sums = false};
+  }
+  return found;
+}
+
+nb::dict read_forest(const nb::dict& sections, std::size_t width) {
+  const NamedSections named(sections);
+  ForestVectors found = arboost::read_forest(forest_sections(named, width));
+  const std::size_t n_nodes = found.left.size();
+  nb::dict arrays;
+  arrays["tree_start"] = to_numpy(std::move(found.tree_start));
+  arrays["feature"] = to_numpy(std::move(found.feature));
+  arrays["threshold"] = to_numpy(std::move(found.threshold));
+  arrays["left"] = to_numpy(std::move(found.left));
+  arrays["default_left"] = to_numpy(std::move(found.default_left));
+  arrays["value"] = to_numpy<2>(std::move(found.value), {n_nodes, width});
+  arrays["gain"] = to_numpy(std::move(found.gain));
+  arrays["cover"] = to_numpy(std::move(found.cover));
+  arrays["level_set"] = to_numpy(std::move(found.level_set));
+  return arrays;
+}
+
+void check_forest(nb::handle forest, const Vector<bool>& categorical, std::size_t n_features,
+                  std::size_t n_outputs) {
+  const ForestArrays arrays(forest);
+  const auto gain = nb::cast<Vector<double>>(forest.attr("gain"), false);
+  const auto cover = nb::cast<Vector<double>>(forest.attr("cover"), false);
+  const std::size_t n_nodes = arrays.left.size();
+  if (gain.size() != n_nodes || cover.size() != n_nodes ||
+      (categorical.size() != 0 && categorical.size() != n_features))
+    throw std::invalid_argument("the forest's arrays differ in length");
+  arboost::check_forest({.trees = arrays.views(),
+                         .gain = {gain.data(), n_nodes},
+                         .cover = {cover.data(), n_nodes},
+                         .categorical = bytes_of(categorical),
+                         .n_features = n_features,
+                         .n_outputs = n_outputs});
 }
 
 }  // namespace
@@ -52,11 +168,19 @@ void bind_save(nb::module_& m) {
         "Bytes that hold the numbers in as few bits as the largest of each 64 needs.");
   m.def("unpack_bits", &unpack_bits, nb::arg("packed"), nb::arg("count"),
         "The numbers that `pack_bits` was given, of which there must be `count`.");
+  m.def("pack_scaled", &pack_scaled, nb::arg("numbers"),
+        "Bytes that hold doubles as integers of a unit, which is one for each 64.");
+  m.def("unpack_scaled", &unpack_scaled, nb::arg("packed"), nb::arg("count"),
+        "The numbers that `pack_scaled` was given, of which there must be `count`.");
   m.def("derive_splits", &derive_splits, nb::arg("tree_start"), nb::arg("left"),
         nb::arg("cover").noconvert(), nb::arg("value").noconvert(), nb::arg("gain").noconvert(),
+        nb::arg("reg_lambda") = 0.0, nb::arg("gain_factor") = 1.0, nb::arg("whole_sums") = true,
         "Writes cover, values and gain of the splits as they follow from those of the leaves.");
-  m.def("merge_words", &merge_words, nb::arg("is_split"), nb::arg("of_splits"),
-        nb::arg("of_leaves"), "Rows of all nodes, from those of the splits and of the leaves.");
+  m.def("read_forest", &read_forest, nb::arg("sections"), nb::arg("width"),
+        "Arrays of trees by name, from sections of a model file; truth values are bytes.");
+  m.def("check_forest", &check_forest, nb::arg("forest"), nb::arg("categorical"),
+        nb::arg("n_features"), nb::arg("n_outputs"),
+        "Raises ValueError unless every walk through the trees ends in one of their leaves.");
 }
 
 }  // namespace arboost::bindings

@@ -7,7 +7,7 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t block_size = 64;
+constexpr std::size_t block_size = BitsReader::block_size;
 constexpr unsigned word_bits = 64;
 
 std::size_t blocks_of(std::size_t count) {
@@ -44,7 +44,10 @@ std::uint64_t load(const std::uint8_t* bytes) {
 
 // The last numbers are read a word and a byte at a time, too: bytes after them must be readable.
 void unpack_block(const std::uint8_t* bytes, unsigned width, std::span<std::uint64_t> numbers) {
-  if (width == 0) return;  // they are zeros
+  if (width == 0) {
+    std::fill(numbers.begin(), numbers.end(), 0);
+    return;
+  }
   const std::uint64_t mask = ~std::uint64_t{0} >> (word_bits - width);
   std::size_t bit = 0;
   for (std::uint64_t& number : numbers) {
@@ -75,30 +78,43 @@ std::vector<std::uint8_t> pack_bits(std::span<const std::uint64_t> numbers) {
   return packed;
 }
 
-std::vector<std::uint64_t> unpack_bits(std::span<const std::uint8_t> packed, std::size_t count) {
-  const std::size_t n_blocks = blocks_of(count);
-  if (n_blocks > packed.size()) throw std::invalid_argument("fewer bytes than blocks of numbers");
-  std::size_t size = n_blocks;
-  for (std::size_t i = 0; i < n_blocks; ++i) {
+BitsReader::BitsReader(std::span<const std::uint8_t> packed, std::size_t count)
+    : packed_(packed), count_(count), from_(blocks_of(count)) {
+  if (from_ > packed.size()) throw std::invalid_argument("fewer bytes than blocks of numbers");
+  std::size_t size = from_;
+  for (std::size_t i = 0; i < from_; ++i) {
+    const std::size_t n = std::min(block_size, count - i * block_size);
     if (packed[i] > word_bits) throw std::invalid_argument("numbers of more than 64 bits");
-    size += bytes_of(std::min(block_size, count - i * block_size), packed[i]);
+    size += bytes_of(n, packed[i]);
+    const unsigned last_bits = n * packed[i] % 8;
+    if (last_bits != 0 && size <= packed.size() && packed[size - 1] >> last_bits != 0)
+      throw std::invalid_argument("bits after the last number");
   }
   if (size != packed.size())
     throw std::invalid_argument("another number of bytes than its numbers take");
-  std::vector<std::uint64_t> numbers(count);
-  std::uint8_t last[block_size * 8 + 8] = {};  // a copy of blocks with too few bytes after them
-  const std::uint8_t* from = packed.data() + n_blocks;
-  const std::uint8_t* end = packed.data() + packed.size();
-  for (std::size_t i = 0; i < n_blocks; ++i) {
-    const std::size_t first = i * block_size, n = std::min(block_size, count - first);
-    const std::size_t bytes = bytes_of(n, packed[i]);
-    if (n * packed[i] % 8 != 0 && from[bytes - 1] >> (n * packed[i] % 8) != 0)
-      throw std::invalid_argument("bits after the last number");
-    const bool near_end = static_cast<std::size_t>(end - from) < bytes + 8;
-    if (near_end) std::copy_n(from, bytes, last);
-    unpack_block(near_end ? last : from, packed[i], {numbers.data() + first, n});
-    from += bytes;
+}
+
+void BitsReader::read_block() {
+  const std::size_t n = std::min(block_size, count_ - next_block_ * block_size);
+  const unsigned width = packed_[next_block_];
+  const std::size_t bytes = bytes_of(n, width);
+  const std::span<std::uint64_t> out(block_.data(), n);
+  if (packed_.size() - from_ >= bytes + 8) {
+    unpack_block(packed_.data() + from_, width, out);
+  } else {
+    std::uint8_t last[block_size * 8 + 8] = {};  // a copy, because too few bytes come after it
+    std::copy_n(packed_.data() + from_, bytes, last);
+    unpack_block(last, width, out);
   }
+  from_ += bytes;
+  ++next_block_;
+  at_ = 0;
+}
+
+std::vector<std::uint64_t> unpack_bits(std::span<const std::uint8_t> packed, std::size_t count) {
+  BitsReader reader(packed, count);
+  std::vector<std::uint64_t> numbers(count);
+  for (std::uint64_t& number : numbers) number = reader.next();
   return numbers;
 }
 

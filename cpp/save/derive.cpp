@@ -15,7 +15,7 @@ double finite(double x) {
 }
 
 // Sums of whole numbers come back as such, though their mean was rounded.
-double sum_of(double cover, double mean) {
+double whole_sum(double cover, double mean) {
   const double sum = cover * mean, whole = std::nearbyint(sum);
   return finite(std::abs(sum - whole) < 1e-6 ? whole : sum);
 }
@@ -33,6 +33,7 @@ struct Tree {
   std::span<const std::int32_t> left;
   std::size_t width;
   double *cover, *value, *gain;
+  Shrinkage shrinkage;
 
   void derive(std::vector<double>& sums) const {
     sums.resize(left.size() * width);
@@ -41,9 +42,14 @@ struct Tree {
   }
 
  private:
+  double shrunk(double h) const { return h + shrinkage.reg_lambda; }
+
   void sum_leaf(std::size_t i, double* sums) const {
-    for (std::size_t k = 0; k < width; ++k)
-      sums[i * width + k] = sum_of(cover[i], value[i * width + k]);
+    const double h = shrunk(cover[i]);
+    for (std::size_t k = 0; k < width; ++k) {
+      const double mean = value[i * width + k];
+      sums[i * width + k] = shrinkage.whole_sums ? whole_sum(h, mean) : finite(h * mean);
+    }
   }
 
   void derive_split(std::size_t i, double* sums) const {
@@ -56,18 +62,24 @@ struct Tree {
       const double left_sum = sums[l * width + k], right_sum = sums[r * width + k];
       const double sum = finite(left_sum + right_sum);
       sums[i * width + k] = sum;
-      value[i * width + k] = finite(sum / cover[i]);
-      score_after += both_scores(left_sum, cover[l], right_sum, cover[r]);
-      score_before += score(sum, cover[i]);
+      value[i * width + k] = finite(sum / shrunk(cover[i]));
+      score_after += both_scores(left_sum, shrunk(cover[l]), right_sum, shrunk(cover[r]));
+      score_before += score(sum, shrunk(cover[i]));
     }
-    gain[i] = finite(score_after - score_before);
+    gain[i] = finite((score_after - score_before) * shrinkage.gain_factor);
   }
 };
 
 }  // namespace
 
+void derive_tree(std::span<const std::int32_t> left, const NodeNumbers& numbers,
+                 const Shrinkage& shrinkage, std::vector<double>& sums) {
+  const Tree tree{left, numbers.width, numbers.cover, numbers.value, numbers.gain, shrinkage};
+  tree.derive(sums);
+}
+
 void derive_splits(std::span<const std::int64_t> tree_start, std::span<const std::int32_t> left,
-                   const NodeNumbers& numbers) {
+                   const NodeNumbers& numbers, const Shrinkage& shrinkage) {
   const auto n_nodes = static_cast<std::int64_t>(left.size());
   std::vector<double> sums;
   for (std::size_t t = 0; t + 1 < tree_start.size(); ++t) {
@@ -75,24 +87,12 @@ void derive_splits(std::span<const std::int64_t> tree_start, std::span<const std
     if (begin < 0 || begin > end || end > n_nodes)
       throw std::invalid_argument("trees outside the nodes");
     const auto first = static_cast<std::size_t>(begin);
-    const Tree tree{left.subspan(first, static_cast<std::size_t>(end - begin)), numbers.width,
-                    numbers.cover + first, numbers.value + first * numbers.width,
-                    numbers.gain + first};
-    tree.derive(sums);
-  }
-}
-
-void merge_words(std::span<const std::uint8_t> is_split, std::span<const std::uint64_t> of_splits,
-                 std::span<const std::uint64_t> of_leaves, std::size_t width, std::uint64_t* out) {
-  std::size_t n_splits = 0;
-  for (const std::uint8_t split : is_split) n_splits += split != 0;
-  if (of_splits.size() != n_splits * width ||
-      of_leaves.size() != (is_split.size() - n_splits) * width)
-    throw std::invalid_argument("other numbers of splits and leaves than nodes");
-  const std::uint64_t* from[2] = {of_leaves.data(), of_splits.data()};
-  for (const std::uint8_t split : is_split) {
-    const std::uint64_t*& next = from[split != 0];
-    for (std::size_t k = 0; k < width; ++k) *out++ = *next++;
+    derive_tree(left.subspan(first, static_cast<std::size_t>(end - begin)),
+                {.width = numbers.width,
+                 .cover = numbers.cover + first,
+                 .value = numbers.value + first * numbers.width,
+                 .gain = numbers.gain + first},
+                shrinkage, sums);
   }
 }
 

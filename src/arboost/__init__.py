@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from arboost.algorithms.voting_regressor import VotingRegressor
     from arboost.binning import Dataset
     from arboost.checkpoint import Checkpoint
-    from arboost.errors import DataWarning, DeviceError, ModelFileError, SchemaError
+    from arboost.errors import DataWarning, DeviceError, ModelFormatError, SchemaError
     from arboost.grids import Grid
     from arboost.losses import CustomLoss
     from arboost.metrics import Metric
@@ -58,7 +58,7 @@ __all__ = [
     "GradientBoostingRegressor",
     "Grid",
     "Metric",
-    "ModelFileError",
+    "ModelFormatError",
     "MonotoneProof",
     "PartialDependence",
     "Predictor",
@@ -95,7 +95,7 @@ _HOMES = {
     "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting_regressor",
     "Grid": "arboost.grids",
     "Metric": "arboost.metrics",
-    "ModelFileError": "arboost.errors",
+    "ModelFormatError": "arboost.errors",
     "MonotoneProof": "arboost.verify",
     "PartialDependence": "arboost.partial_dependence",
     "Predictor": "arboost.serve",

@@ -102,7 +102,7 @@ class Checkpoint:
 
         Raises
         ------
-        ModelFileError
+        ModelFormatError
             The file is damaged, or no checkpoint.
         ValueError
             The state belongs to another fit.
@@ -150,7 +150,7 @@ def write_state(state: State, path: str | os.PathLike[str]) -> None:
 
 
 def read_state(path: str | os.PathLike[str]) -> State:
-    """Return the state in a file; raise ModelFileError where it holds none, or a damaged one.
+    """Return the state in a file; raise ModelFormatError where it holds none, or a damaged one.
 
     The arrays are read-only. That they fit the fit is for the fit to check.
     """

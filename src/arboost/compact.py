@@ -1,6 +1,6 @@
 """Forest <-> sections of a model file that take a few bytes a node.
 
-Forests have many deep trees, and most of what their arrays hold follows from the rest:
+Most of what the arrays of trees hold follows from the rest:
 
 ======================= ========================================================================
 section                 what it holds
@@ -15,12 +15,13 @@ threshold               of the splits: counts in "thresholds", the distinct ones
                         which there are as many as "thresholds_of" says
 cover, value, gain      " of leaves": as they are; of the splits: how far they are from what follows
                         from the leaves
+shrinkage               reg_lambda and the factor of gains, as cpp/save/derive.h takes them; absent
+                        where values are plain means
 level_sets              as in the forest
 ======================= ========================================================================
 
-Integers are packed by ``core.pack_bits``. Other numbers are whole, or a table of the distinct ones
-and integers that count in it, or as they are: whatever is smallest. Reading gives the same forest,
-bit for bit.
+What leaves know of y (`distributions`) is "y values", and packed "y counts" of the leaves, "y rank"
+and "y upto". Numbers are as `packing` has them. Reading gives the same forest, bit for bit.
 """
 
 from __future__ import annotations
@@ -32,15 +33,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.distributions import SHARE_UNITS, LeafDistributions
 from arboost.model import Forest
+from arboost.packing import (
+    Sections,
+    pack_doubles,
+    pack_integers,
+    size_of,
+    typed,
+    unpack_integers,
+)
 
-__all__ = ["from_sections", "to_sections"]
-
-Sections = dict[str, NDArray[Any]]
+__all__ = ["from_sections", "pack_distributions", "to_sections", "unpack_distributions"]
 
 _DERIVED = ("cover", "value", "gain")
+_PLAIN = (0.0, 1.0)  # the shrinkage of means
+_DIGITS = 6  # of a shrinkage that is found from the numbers of trees
+_SAMPLE = 10_000  # splits that it is found from
 _WORD = 8  # bytes
-_WHOLE_END = 2.0**53  # from here on not every whole number is a double
 _LARGEST_INT = 2**31 - 1
 
 
@@ -56,22 +66,18 @@ def to_sections(forest: Forest) -> Sections:
     }
     order = (forest.left[split] - 1) // 2
     if not np.array_equal(order, _split_numbers(counts)):
-        sections["order"] = _pack(order)
+        sections["order"] = pack_integers(order)
     for name, numbers in (
         ("feature", forest.feature + 1),  # that of leaves is -1
         ("default_left", forest.default_left),
         ("by_set", forest.level_set >= 0),
     ):
-        sections[name] = _pack(numbers[split])
-        sections[f"{name} of leaves"] = _pack(numbers[leaf])
+        sections[name] = pack_integers(numbers[split])
+        sections[f"{name} of leaves"] = pack_integers(numbers[leaf])
     sections |= _pack_thresholds(forest.feature[split], forest.threshold[split])
     for name in ("threshold", *_DERIVED):
-        sections |= _pack_doubles(f"{name} of leaves", getattr(forest, name)[leaf].ravel())
-    derived = {name: _rows(getattr(forest, name)).copy() for name in _DERIVED}
-    _derive(forest.tree_start, forest.left, derived)
-    for name in _DERIVED:
-        away = _distance(_rows(getattr(forest, name))[split], derived[name][split])
-        sections[name] = _pack(away.ravel())
+        sections |= pack_doubles(f"{name} of leaves", getattr(forest, name)[leaf].ravel())
+    sections |= _pack_derived(forest)
     sections["level_sets"] = forest.level_sets
     return sections
 
@@ -82,35 +88,10 @@ def from_sections(sections: Mapping[str, NDArray[Any]], width: int) -> Forest:
     Sections may come from anywhere. What is strange raises what `container.errors_named` expects,
     and no count costs memory before it has met the bytes behind it.
     """
-    counts = _typed(sections, "splits", np.uint32)
-    tree_start = np.concatenate([[0], np.cumsum(1 + 2 * counts.astype(np.int64))])
-    split = _structure(sections, counts, tree_start)
-    n_splits = int(counts.sum(dtype=np.int64))
-    n_leaves = len(split) - n_splits
-
-    def merged(name: str, largest: int) -> NDArray[np.int64]:
-        of_leaves = _unpack(sections, f"{name} of leaves", n_leaves, largest)
-        return _merged(split, _unpack(sections, name, n_splits, largest), of_leaves)
-
-    feature = _unpack(sections, "feature", n_splits, _LARGEST_INT) - 1
-    threshold = _unpack_thresholds(sections, feature)
-    left = _merged(split, 1 + 2 * _order(sections, counts), np.zeros(n_leaves, np.int64))
-    by_set = merged("by_set", 1) == 1
-    derived = _unpack_derived(sections, split, tree_start, left, width)
+    arrays = core.read_forest(dict(sections), width)
+    arrays["default_left"] = arrays["default_left"].view(np.bool_)
     return Forest(
-        tree_start=tree_start,
-        feature=(merged("feature", _LARGEST_INT) - 1).astype(np.int32),
-        threshold=_merged(
-            split, threshold, _unpack_doubles(sections, "threshold of leaves", n_leaves)
-        ),
-        left=left.astype(np.int32),
-        default_left=merged("default_left", 1) == 1,
-        value=derived["value"],
-        gain=derived["gain"].ravel(),
-        cover=derived["cover"].ravel(),
-        output=_typed(sections, "output", np.int32),
-        level_set=np.where(by_set, np.cumsum(by_set) - 1, -1).astype(np.int32),
-        level_sets=sections["level_sets"],
+        output=typed(sections, "output", np.int32), level_sets=sections["level_sets"], **arrays
     )
 
 
@@ -120,21 +101,6 @@ def _split_numbers(counts: NDArray[np.uint32]) -> NDArray[np.int64]:
     return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
 
 
-def _structure(
-    sections: Mapping[str, NDArray[Any]],
-    counts: NDArray[np.uint32],
-    tree_start: NDArray[np.int64],
-) -> NDArray[np.bool_]:
-    """Return which nodes are splits."""
-    bits, n_nodes = _typed(sections, "structure", np.uint8), int(tree_start[-1])
-    if len(bits) != -(-n_nodes // 8):
-        raise ValueError(f"the structure of {n_nodes} nodes in {len(bits)} bytes")
-    split = np.unpackbits(bits, count=n_nodes, bitorder="little").view(np.bool_)
-    if not np.array_equal(_splits_of(split, tree_start), counts):
-        raise ValueError("trees with other numbers of splits")
-    return split
-
-
 def _splits_of(split: NDArray[np.bool_], tree_start: NDArray[np.int64]) -> NDArray[np.uint32]:
     """Return the number of splits of each tree."""
     before = np.zeros(len(split) + 1, np.int64)
@@ -142,49 +108,90 @@ def _splits_of(split: NDArray[np.bool_], tree_start: NDArray[np.int64]) -> NDArr
     return np.diff(before[tree_start]).astype(np.uint32)
 
 
-def _order(sections: Mapping[str, NDArray[Any]], counts: NDArray[np.uint32]) -> NDArray[np.int64]:
-    numbers = _split_numbers(counts)
-    if "order" not in sections:
-        return numbers
-    return _unpack(sections, "order", len(numbers), _LARGEST_INT // 2 - 1)
-
-
 def _rows(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     return numbers if numbers.ndim > 1 else numbers[:, np.newaxis]
 
 
 def _derive(
-    tree_start: NDArray[np.int64], left: NDArray[np.int32], numbers: Mapping[str, NDArray[Any]]
+    tree_start: NDArray[np.int64],
+    left: NDArray[np.int32],
+    numbers: Mapping[str, NDArray[Any]],
+    shrinkage: tuple[float, float],
 ) -> None:
     """Write cover, values and gains of splits as they follow from those of the leaves."""
     cover, value, gain = (numbers[name] for name in _DERIVED)
-    core.derive_splits(tree_start, left, cover=cover[:, 0], value=value, gain=gain[:, 0])
+    core.derive_splits(
+        tree_start,
+        left,
+        cover=cover[:, 0],
+        value=value,
+        gain=gain[:, 0],
+        reg_lambda=shrinkage[0],
+        gain_factor=shrinkage[1],
+        whole_sums=shrinkage == _PLAIN,
+    )
 
 
-def _unpack_derived(
-    sections: Mapping[str, NDArray[Any]],
-    split: NDArray[np.bool_],
-    tree_start: NDArray[np.int64],
-    left: NDArray[np.int64],
-    width: int,
-) -> Sections:
-    """Return cover, values and gains of all nodes, each with an axis of their width."""
-    numbers, away = {}, {}
-    n_splits = int(np.count_nonzero(split))
-    n_leaves = len(split) - n_splits
-    for name in _DERIVED:
-        row = width if name == "value" else 1
-        of_splits = _unpack(sections, name, n_splits * row)
-        of_leaves = _unpack_doubles(sections, f"{name} of leaves", n_leaves * row)
-        numbers[name] = _merged(split, np.zeros(len(of_splits)), of_leaves, row)
-        if of_splits.any():
-            away[name] = _merged(split, of_splits, np.zeros(len(of_leaves), np.int64), row)
-    _derive(tree_start, left.astype(np.int32), numbers)
-    return numbers | {name: _moved(numbers[name], distance) for name, distance in away.items()}
+def _pack_derived(forest: Forest) -> Sections:
+    """Return how far splits are from what follows from the leaves, by the better shrinkage."""
+    found = _distances(forest, _PLAIN)
+    reg_lambda = _estimate_lambda(forest)
+    shrinkage = (reg_lambda, _estimate_factor(forest, reg_lambda))
+    if shrinkage != _PLAIN:
+        other = _distances(forest, shrinkage) | {"shrinkage": np.array(shrinkage)}
+        found = min((found, other), key=size_of)
+    return found
+
+
+def _derived(forest: Forest, shrinkage: tuple[float, float]) -> Sections:
+    numbers = {name: _rows(getattr(forest, name)).copy() for name in _DERIVED}
+    _derive(forest.tree_start, forest.left, numbers, shrinkage)
+    return numbers
+
+
+def _distances(forest: Forest, shrinkage: tuple[float, float]) -> Sections:
+    split, derived = forest.is_split, _derived(forest, shrinkage)
+    return {
+        name: pack_integers(
+            _distance(_rows(getattr(forest, name))[split], derived[name][split]).ravel()
+        )
+        for name in _DERIVED
+    }
+
+
+def _estimate_lambda(forest: Forest) -> float:
+    """Return the reg_lambda by which values of splits would follow from those of their children.
+
+    v (H + lambda) of a split is the sum of that of its children. Any answer is right: it only
+    decides how much space the file takes.
+    """
+    split = np.flatnonzero(forest.left)
+    left = forest.left[split] + np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))[split]
+    value, cover = forest.value[:, 0], forest.cover
+    with np.errstate(all="ignore"):
+        of_children = value[left] * cover[left] + value[left + 1] * cover[left + 1]
+        more = of_children - value[split] * cover[split]
+        less = value[split] - value[left] - value[left + 1]
+    return _middle(more, less, 0.0)
+
+
+def _estimate_factor(forest: Forest, reg_lambda: float) -> float:
+    """Return what gains of steps are to be multiplied with, to be those of the trees."""
+    split = forest.is_split
+    derived = _derived(forest, (reg_lambda, 1.0))["gain"][split, 0]
+    return _middle(forest.gain[split], derived, 1.0)
+
+
+def _middle(x: NDArray[np.float64], y: NDArray[np.float64], otherwise: float) -> float:
+    """Return the median of x / y to a few digits, where it is a number that can be one."""
+    with np.errstate(all="ignore"):
+        ratio = (x[y != 0] / y[y != 0])[:_SAMPLE]
+    ratio = np.sort(ratio[np.isfinite(ratio) & (ratio > 0)])
+    return float(f"{ratio[len(ratio) // 2]:.{_DIGITS}g}") if len(ratio) else otherwise
 
 
 # Doubles in their order as integers, so that close ones are close. Distances are without a sign,
-# 0, -1, 1, -2, ... as 0, 1, 2, 3, ...; all of it is modulo 2^64.
+# 0, -1, 1, -2, ... as 0, 1, 2, 3, ...; all of it is modulo 2^64. ``core.read_forest`` goes back.
 def _ordered(x: NDArray[np.float64]) -> NDArray[np.uint64]:
     bits = np.ascontiguousarray(x).view(np.uint64)
     return np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(1 << 63))
@@ -193,66 +200,6 @@ def _ordered(x: NDArray[np.float64]) -> NDArray[np.uint64]:
 def _distance(x: NDArray[np.float64], derived: NDArray[np.float64]) -> NDArray[np.uint64]:
     away = _ordered(x) - _ordered(derived)
     return (away << np.uint64(1)) ^ (np.uint64(0) - (away >> np.uint64(63)))
-
-
-def _moved(derived: NDArray[np.float64], distance: NDArray[np.int64]) -> NDArray[np.float64]:
-    bits = distance.view(np.uint64)
-    one = np.uint64(1)
-    ordered = _ordered(derived) + ((bits >> one) ^ (np.uint64(0) - (bits & one)))
-    positive = ordered >> np.uint64(63)
-    return np.where(positive, ordered ^ np.uint64(1 << 63), ~ordered).view(np.float64)
-
-
-def _merged(
-    split: NDArray[np.bool_], of_splits: NDArray[Any], of_leaves: NDArray[Any], width: int = 0
-) -> NDArray[Any]:
-    """Return 8-byte numbers of all nodes, with a second axis where a width is given."""
-    rows = (-1, width or 1)
-    merged: NDArray[np.uint64] = core.merge_words(
-        split, of_splits.view(np.uint64).reshape(rows), of_leaves.view(np.uint64).reshape(rows)
-    )
-    numbers = merged.view(of_splits.dtype)
-    return numbers if width else numbers.ravel()
-
-
-def _pack(numbers: NDArray[Any]) -> NDArray[np.uint8]:
-    packed: NDArray[np.uint8] = core.pack_bits(numbers.astype(np.uint64))
-    return packed
-
-
-def _unpack(
-    sections: Mapping[str, NDArray[Any]], name: str, count: int, largest: int | None = None
-) -> NDArray[np.int64]:
-    """Return `count` integers; with no `largest` their 64 bits may mean anything."""
-    numbers: NDArray[np.uint64] = core.unpack_bits(_typed(sections, name, np.uint8), count)
-    if largest is not None and count and int(numbers.max()) > largest:
-        raise ValueError(f"{name} of {int(numbers.max())}, above {largest}")
-    return numbers.view(np.int64)
-
-
-def _pack_doubles(name: str, x: NDArray[np.float64]) -> Sections:
-    bits = np.ascontiguousarray(x).view(np.uint64)
-    if np.all((x >= 0) & (x < _WHOLE_END) & (x == np.floor(x)) & (bits >> 63 == 0)):
-        return {name: _pack(x)}
-    table, index = np.unique(bits, return_inverse=True)
-    packed = _pack(index)
-    if _WORD * len(table) + len(packed) < _WORD * len(x):
-        return {f"{name}, table": table.view(np.float64), name: packed}
-    return {name: x}
-
-
-def _unpack_doubles(
-    sections: Mapping[str, NDArray[Any]], name: str, count: int
-) -> NDArray[np.float64]:
-    if f"{name}, table" in sections:
-        table = _typed(sections, f"{name}, table", np.float64)
-        found: NDArray[np.float64] = table[_unpack(sections, name, count, len(table) - 1)]
-        return found
-    if sections[name].dtype == np.float64:
-        if sections[name].shape != (count,):
-            raise ValueError(f"{name} of shape {sections[name].shape}")
-        return sections[name]
-    return _unpack(sections, name, count, int(_WHOLE_END) - 1).astype(np.float64)
 
 
 def _pack_thresholds(feature: NDArray[np.int32], threshold: NDArray[np.float64]) -> Sections:
@@ -265,32 +212,35 @@ def _pack_thresholds(feature: NDArray[np.int32], threshold: NDArray[np.float64])
     counts = np.bincount(features[first]) if len(order) else np.empty(0, np.int64)
     index = np.empty(len(order), np.int64)
     index[order] = np.cumsum(first) - 1
-    packed = _pack(index - (np.cumsum(counts) - counts)[feature])
+    packed = pack_integers(index - (np.cumsum(counts) - counts)[feature])
     if _WORD * len(table) + len(packed) >= _WORD * len(threshold):
         return {"threshold": threshold}
     return {"threshold": packed, "thresholds": table, "thresholds_of": counts.astype(np.uint32)}
 
 
-def _unpack_thresholds(
-    sections: Mapping[str, NDArray[Any]], feature: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    if "thresholds" not in sections:
-        return _unpack_doubles(sections, "threshold", len(feature))
-    table = _typed(sections, "thresholds", np.float64)
-    counts = _typed(sections, "thresholds_of", np.uint32).astype(np.int64)
-    if counts.sum() != len(table):
-        raise ValueError(f"a table of {len(table)} thresholds instead of {counts.sum()}")
-    index = _unpack(sections, "threshold", len(feature), max(len(table) - 1, 0))
-    if np.any(feature < 0) or np.any(index >= counts[feature]):
-        raise ValueError("a threshold that its feature does not have")
-    found: NDArray[np.float64] = table[(np.cumsum(counts) - counts)[feature] + index]
-    return found
+def pack_distributions(known: LeafDistributions) -> Sections:
+    """Return the sections of what leaves know of y."""
+    return {
+        "y values": known.values,
+        "y counts": pack_integers(np.diff(known.start)),
+        "y rank": pack_integers(known.rank),
+        "y upto": pack_integers(known.upto),
+    }
 
 
-def _typed(
-    sections: Mapping[str, NDArray[Any]], name: str, dtype: type[np.generic]
-) -> NDArray[Any]:
-    array = sections[name]
-    if array.dtype != dtype or array.ndim != 1:
-        raise TypeError(f"{name} of type {array.dtype} and {array.ndim} axes")
-    return array
+def unpack_distributions(
+    sections: Mapping[str, NDArray[Any]],
+    tree_start: NDArray[np.int64],
+    is_split: NDArray[np.bool_],
+) -> LeafDistributions:
+    """Return what the leaves of such trees know of y; sections may come from anywhere."""
+    counts = unpack_integers(sections, "y counts", len(is_split), _LARGEST_INT)
+    n_entries = int(counts.sum())  # of at most 2^31 nodes, so nothing can wrap around
+    n_shares = n_entries if len(typed(sections, "y upto", np.uint8)) else 0
+    return LeafDistributions(
+        tree_start=tree_start,
+        start=np.concatenate([[0], np.cumsum(counts)]),
+        rank=unpack_integers(sections, "y rank", n_entries, _LARGEST_INT).astype(np.int32),
+        upto=unpack_integers(sections, "y upto", n_shares, SHARE_UNITS),
+        values=typed(sections, "y values", np.float64),
+    )

@@ -21,6 +21,7 @@ import contextlib
 import hashlib
 import json
 import math
+import mmap
 import os
 import secrets
 import struct
@@ -31,13 +32,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.errors import ModelFileError
+from arboost.errors import ModelFormatError
 
-__all__ = ["Format", "errors_named", "pack", "read_file", "unpack", "write_file"]
+__all__ = [
+    "Data",
+    "Format",
+    "errors_named",
+    "map_file",
+    "pack",
+    "read_file",
+    "unpack",
+    "write_file",
+]
+
+Data = bytes | mmap.mmap
 
 _FRAME = struct.Struct("<8sIIQQ")
 _DIGEST_SIZE = 32
 _ALIGNMENT = 8
+_LONGEST = 300  # characters of an error about content
 _DTYPES = frozenset(
     ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 )
@@ -90,8 +103,8 @@ def pack(kind: Format, header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
     return body + _digest(body)
 
 
-def unpack(kind: Format, data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the header and the arrays, read-only views of the data.
+def unpack(kind: Format, data: Data) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the header and the arrays, read-only views of the data: bytes, or a mapped file.
 
     To be called inside `errors_named`, which gives every error its words.
     """
@@ -100,12 +113,14 @@ def unpack(kind: Format, data: bytes) -> tuple[dict[str, Any], dict[str, NDArray
 
 
 @contextlib.contextmanager
-def errors_named(kind: Format, name: str) -> Iterator[None]:
-    """Turn whatever strange content raises into a ModelFileError about the file of this name."""
+def errors_named(
+    kind: Format, name: str, found: str = "its checksum is right, but its content is not"
+) -> Iterator[None]:
+    """Turn whatever strange content raises into a ModelFormatError about the file of this name."""
     try:
         yield
-    except ModelFileError as error:
-        raise ModelFileError(f"cannot read {name}: {error}") from None
+    except ModelFormatError as error:
+        raise ModelFormatError(f"cannot read {name}: {error}") from None
     except (
         ArithmeticError,
         AttributeError,
@@ -114,9 +129,15 @@ def errors_named(kind: Format, name: str) -> Iterator[None]:
         TypeError,
         ValueError,
     ) as error:
-        # The checksum was right, so these bytes were written so: by a bug, or by hand.
-        what = f"its checksum is right, but its content is not ({type(error).__name__}: {error})"
-        raise ModelFileError(f"cannot read {name}: {what}. {kind.remedy}") from error
+        # Where there is a checksum, these bytes were written so: by a bug, or by hand.
+        what = f"{found} ({type(error).__name__}: {_short(error)})"
+        raise ModelFormatError(f"cannot read {name}: {what}. {kind.remedy}") from error
+
+
+def _short(error: Exception) -> str:
+    """Return what an error says; a hostile file can make that as long as itself."""
+    text = str(error)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
@@ -139,12 +160,30 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     _sync_folder(os.path.dirname(target))
 
 
-def read_file(kind: Format, path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a file; of one that is of another kind only the first."""
+def read_file(kind: Format, path: str | os.PathLike[str], other: bytes | None = None) -> bytes:
+    """Return the bytes of a file; of one that is of another kind only the first.
+
+    Text that starts with `other` is read, too.
+    """
+    with open(os.fsdecode(path), "rb") as file:
+        data = file.read(len(kind.magic))
+        if data == kind.magic or (other is not None and data.lstrip().startswith(other)):
+            if not file.seekable():
+                return data + file.read()
+            file.seek(0)  # then the bytes need not be joined
+            data = file.read()
+    return data
+
+
+def map_file(kind: Format, path: str | os.PathLike[str]) -> Data:
+    """Return a file as pages that are read when they are used, and shared by all who map it.
+
+    Of one that is of another kind the first bytes.
+    """
     with open(os.fsdecode(path), "rb") as file:
         data = file.read(len(kind.magic))
         if data == kind.magic:
-            data += file.read()
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return data
 
 
@@ -166,29 +205,29 @@ def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
-def _read_frame(kind: Format, data: bytes) -> tuple[dict[str, Any], int]:
+def _read_frame(kind: Format, data: Data) -> tuple[dict[str, Any], int]:
     """Return the header and where it ends, after all checks that need no look inside."""
     if not data:
-        raise ModelFileError(f"it is empty. {kind.source}")
+        raise ModelFormatError(f"it is empty. {kind.source}")
     if data[: len(kind.magic)] != kind.magic:
         found = data[: len(kind.magic)]
-        raise ModelFileError(
+        raise ModelFormatError(
             f"it is no arboost {kind.what}; it starts with {found!r}. {kind.source}"
         )
     if len(data) < _FRAME.size + _DIGEST_SIZE:
-        raise ModelFileError(f"it was cut after {len(data)} bytes. {kind.remedy}")
+        raise ModelFormatError(f"it was cut after {len(data)} bytes. {kind.remedy}")
     _, version, oldest_reader, size, header_size = _FRAME.unpack_from(data)
     if size != len(data):
-        raise ModelFileError(
+        raise ModelFormatError(
             f"it has {len(data)} bytes where its header says {size}. {kind.remedy}"
         )
     body = memoryview(data)[:-_DIGEST_SIZE]
     if _digest(body) != data[-_DIGEST_SIZE:]:
-        raise ModelFileError(
+        raise ModelFormatError(
             f"its checksum does not match its content, so some of it has changed. {kind.remedy}"
         )
     if oldest_reader > kind.version:
-        raise ModelFileError(
+        raise ModelFormatError(
             f"it has format version {version} and needs a reader of version {oldest_reader} or "
             f"later; this one reads up to {kind.version}. Install a newer arboost."
         )
@@ -202,7 +241,7 @@ def _read_frame(kind: Format, data: bytes) -> tuple[dict[str, Any], int]:
 
 
 def _read_sections(
-    data: bytes, sections: list[tuple[str, str, list[int]]], offset: int
+    data: Data, sections: list[tuple[str, str, list[int]]], offset: int
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays as read-only views of the data; no count is believed before its check."""
     end = len(data) - _DIGEST_SIZE
@@ -217,9 +256,9 @@ def _read_sections(
         size = count * np.dtype(dtype).itemsize
         if size > end - offset:
             raise ValueError(f"section {name!r} of {size} bytes where {end - offset} are left")
-        if dtype == "|b1" and any(byte > 1 for byte in set(data[offset : offset + size])):
-            raise ValueError(f"section {name!r} with a truth value that is neither 0 nor 1")
         flat = np.frombuffer(data, dtype, count, offset) if count else np.empty(0, dtype)
+        if dtype == "|b1" and count and flat.view(np.uint8).max() > 1:
+            raise ValueError(f"section {name!r} with a truth value that is neither 0 nor 1")
         arrays[name] = flat.reshape(shape).astype(flat.dtype.newbyteorder("="), copy=False)
         offset += size
     if offset != end:

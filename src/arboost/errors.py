@@ -11,7 +11,7 @@ from typing import Any
 __all__ = [
     "DataWarning",
     "DeviceError",
-    "ModelFileError",
+    "ModelFormatError",
     "SchemaError",
     "column_type_message",
     "dimensions_message",
@@ -35,7 +35,7 @@ class SchemaError(ValueError):
     """The columns of a table are not those that the model was fitted on."""
 
 
-class ModelFileError(ValueError):
+class ModelFormatError(ValueError):
     """A model file is damaged, too new, or no model file at all."""
 
 

@@ -4,62 +4,34 @@ A forest that predicts means knows more: the rows of a leaf are a sample of y wh
 each tree gives the training rows in its leaf equal shares of 1 (or such as their weights say), and
 the average of the trees is an estimate of the whole distribution of y (Meinshausen 2006).
 
-Kept is the rank of each training row's y among all values, leaf by leaf and ascending:
-
-    values   1.5  2.0  7.0  9.0                 distinct y, ascending
-    node       0    1        2                  of a tree
-    start      0    0        3        5         node i has entries start[i] to start[i + 1]
-    rank            0 0 3    1 2                four bytes for each row and tree
+`arboost.distributions` says what is kept of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.distributions import SHARE_UNITS, LeafDistributions
 from arboost.ingest import Table
 from arboost.model import Model
 from arboost.paths import for_one_output, forest_leaves
 
-__all__ = ["LeafDistributions", "leaf_distributions", "predict_quantiles", "table_quantiles"]
+__all__ = [
+    "LeafDistributions",
+    "distributions_of",
+    "leaf_distributions",
+    "predict_quantiles",
+    "table_quantiles",
+]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_SHARE_UNITS = 2**44  # of a leaf's shares: sums of whole numbers depend on no order
 _WEIGHT_BITS = 62  # of the sum of all weights, as integers
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LeafDistributions:
-    """The y of the training rows in each leaf, as the head of this file shows.
-
-    Attributes
-    ----------
-    tree_start : int64 array of shape (n_trees + 1,)
-        First node of each tree, as in the forest.
-    start : int64 array of shape (n_nodes + 1,)
-    rank : int32 array of shape (n_entries,)
-    upto : int64 array of shape (n_entries,), or empty
-        Shares of the leaf's weight up to and with each entry, in units of 2^-44; empty where all
-        rows weigh the same.
-    values : float64 array of shape (n_values,)
-    """
-
-    tree_start: Integers
-    start: Integers
-    rank: NDArray[np.int32]
-    upto: Integers
-    values: Floats
-
-    @property
-    def n_trees(self) -> int:
-        """Number of trees."""
-        return len(self.tree_start) - 1
 
 
 def leaf_distributions(
@@ -226,6 +198,17 @@ def table_quantiles(
     return answer if np.ndim(quantiles) else answer[:, 0]
 
 
+def distributions_of(model: Model) -> LeafDistributions:
+    """Return what the leaves of a model know of y; raise ValueError where they know nothing."""
+    if model.distributions is None:
+        raise ValueError(
+            "predict_quantiles needs the values of y in the leaves, which this model does not "
+            "have: only forests of numbers that are fitted with quantiles=True keep them. Fit with "
+            "quantiles=True."
+        )
+    return model.distributions
+
+
 def _stable_order(codes: Integers) -> NDArray[np.intp]:
     """Return the order of the codes, of equal ones that in which they are.
 
@@ -260,7 +243,7 @@ def _shares(units: Integers, count: Integers) -> Integers:
     total = np.concatenate([[0], np.cumsum(units)])
     end = np.cumsum(count)
     before, after = (np.repeat(total[ends], count) for ends in (end - count, end))
-    shares: Floats = np.rint((total[1:] - before) / (after - before) * _SHARE_UNITS)
+    shares: Floats = np.rint((total[1:] - before) / (after - before) * SHARE_UNITS)
     return shares.astype(np.int64)
 
 

@@ -20,6 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from arboost.answers import CLASS_LINKS, require, validate_answer
 from arboost.backend import core
+from arboost.distributions import LeafDistributions
 from arboost.ingest import Schema
 
 __all__ = [
@@ -188,21 +189,21 @@ class Forest:
         arrays["level_set"][later & (arrays["level_set"] >= 0)] += len(self.level_sets)
         return type(self)(**arrays)
 
-    def validate(self, n_features: int, n_outputs: int) -> None:
-        """Raise ValueError unless every walk from a root ends in a leaf inside the arrays."""
+    def validate(
+        self, n_features: int, n_outputs: int, categorical: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Raise ValueError unless every walk from a root ends in a leaf inside the arrays.
+
+        `categorical` says which features are split by sets, and is None where nobody knows.
+        """
         self._validate_shapes()
-        self._validate_links()
-        self._validate_sets()
-        split = self.is_split
-        feature = self.feature[split]
-        require(np.all((feature >= 0) & (feature < n_features)), "a split on an unknown feature")
-        require(not np.any(np.isnan(self.threshold)), "a threshold that is not a number")
-        for name in ("value", "gain", "cover"):
-            require(np.all(np.isfinite(getattr(self, name))), f"a {name} that is not finite")
-        require(np.all(self.cover >= 0), "a negative cover")
-        outputs = n_outputs if self.width == 1 else 1
-        require(np.all((self.output >= 0) & (self.output < outputs)), "an unknown output")
         require(self.width in (1, n_outputs), f"leaves of width {self.width}")
+        core.check_forest(
+            self,
+            categorical=np.empty(0, np.bool_) if categorical is None else categorical,
+            n_features=n_features,
+            n_outputs=n_outputs,
+        )
 
     def _validate_shapes(self) -> None:
         for name in ALL_DTYPES:
@@ -213,38 +214,7 @@ class Forest:
                 require(len(array) == self.n_nodes, f"{name} for {len(array)} nodes")
         start = self.tree_start
         require(len(start) == self.n_trees + 1, f"{len(start)} starts of {self.n_trees} trees")
-        require(start[0] == 0 and start[-1] == self.n_nodes, "trees that do not hold all nodes")
-        require(np.all(start[1:] > start[:-1]), "a tree without nodes")
-
-    def _validate_links(self) -> None:
-        # Children come after their parent, and every node but the roots is the child of one node:
-        # then by induction every node is reached from its root, and there is no cycle.
-        size = np.diff(self.tree_start)
-        root = np.repeat(self.tree_start[:-1], size)
-        end = np.repeat(self.tree_start[1:], size)
-        node = np.arange(self.n_nodes)
-        require(np.all(self.left >= 0), "a negative child")
-        split = self.is_split
-        child = root[split] + self.left[split]
-        require(np.all(child > node[split]), "a child before its parent")
-        require(np.all(child + 1 < end[split]), "a child outside its tree")
-        parents = np.bincount(child, minlength=self.n_nodes)
-        parents += np.bincount(child + 1, minlength=self.n_nodes)
-        require(np.array_equal(parents, (node != root).astype(parents.dtype)), "a lost node")
-
-    def _validate_sets(self) -> None:
         require(self.level_sets.shape[1] == SET_WORDS, f"sets of {self.level_sets.shape[1]} words")
-        by_set = self.level_set != -1
-        require(
-            np.array_equal(self.level_set[by_set], np.arange(len(self.level_sets))),
-            "sets of levels that are not in the order of their nodes",
-        )
-        require(not np.any(by_set & ~self.is_split), "a leaf with a set of levels")
-        numbers = self.feature[self.is_split & ~by_set]
-        require(
-            not np.isin(self.feature[by_set], numbers).any(),
-            "a feature that is both split by sets and by thresholds",
-        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -276,6 +246,11 @@ class Model:
     targets : tuple of int
         Outputs of each target, which lie side by side; empty where there is one target. Targets of
         a classifier have the link that `target_link` tells, and the model's is "shares".
+    distributions : arboost.distributions.LeafDistributions or None
+        The y of the training rows in each leaf, where the fit was to keep them.
+    provenance : dict
+        What is known of the fit: "version" of the library, "rows", and where rows were set aside to
+        find the best round "metric" and "best_score". Empty where nothing is known.
     """
 
     forest: Forest
@@ -289,6 +264,8 @@ class Model:
     combine: str = "sum"
     tree_weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     targets: tuple[int, ...] = ()
+    distributions: LeafDistributions | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("base_score", "tree_weights"):
@@ -339,7 +316,13 @@ class Model:
             )
         n_trees = rounds * self.trees_per_round
         weights = self.tree_weights[:n_trees]  # there are none but in medians
-        return replace(self, forest=self.forest.first(n_trees), tree_weights=weights)
+        known = self.distributions
+        return replace(
+            self,
+            forest=self.forest.first(n_trees),
+            tree_weights=weights,
+            distributions=None if known is None else known.first(n_trees),
+        )
 
     def fields(self) -> dict[str, Any]:
         """Return the fields by name, as the constructor takes them."""
@@ -349,10 +332,10 @@ class Model:
         """Raise ValueError unless the parts fit together; a valid model cannot crash the core."""
         require(self.base_score.ndim == 1 and self.n_outputs >= 1, "no base score")
         require(np.all(np.isfinite(self.base_score)), "a base score that is not finite")
-        self.forest.validate(self.schema.n_features, self.n_outputs)
-        split, by_set = self.forest.is_split, self.forest.level_set >= 0
-        is_category = np.array(self.schema.categorical, np.bool_)[self.forest.feature[split]]
-        require(np.array_equal(is_category, by_set[split]), "sets for splits of no category")
+        # Without levels the number of features may be any: nothing that long is made of it.
+        known = np.array(self.schema.categorical, np.bool_) if self.schema.levels else None
+        self.forest.validate(self.schema.n_features, self.n_outputs, known)
+        require(known is not None or not self.forest.has_sets, "sets for splits of no category")
         require(self.trees_per_round >= 1, f"{self.trees_per_round} trees per round")
         require(self.n_trees % self.trees_per_round == 0, "an unfinished round")
         names = self.schema.names
@@ -361,6 +344,9 @@ class Model:
             require(len(set(names)) == len(names), "two features of one name")
         validate_answer(self)
         self._validate_combination()
+        if self.distributions is not None:
+            require(self.kind == "regressor" and not self.targets, "distributions of no numbers")
+            self.distributions.validate(self.forest.tree_start, self.forest.is_split)
 
     def _validate_combination(self) -> None:
         require(self.combine in COMBINATIONS, f"the combination {self.combine!r}")

@@ -139,6 +139,11 @@ class Monitor:
         """Whether the model ends with the best round: where early stopping was asked for."""
         return self._patience is not None and self.best_index is not None
 
+    @property
+    def chosen_by(self) -> str | None:
+        """Name of the metric that says where the model ends; None where none does."""
+        return self._metrics[0].name if self.cuts_to_best else None
+
     def begin(self) -> None:
         """Take note that rounds begin now: what came before does not say how long they take."""
         self._round_ends = [self._clock()]

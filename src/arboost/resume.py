@@ -110,7 +110,7 @@ class Keeper:
 
         Raises
         ------
-        ModelFileError
+        ModelFormatError
             The file is damaged, or no checkpoint.
         ValueError
             It belongs to another fit, or has more rounds than this one is to have.

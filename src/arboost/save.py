@@ -1,7 +1,7 @@
 """Model <-> versioned bytes, as `container` lays them out. No pickle and nothing executable inside.
 
 The same model gives the same bytes: there is no date, no path, and nothing of the fit that cannot
-change the model.
+change the model or what is known of it.
 """
 
 from __future__ import annotations
@@ -9,88 +9,165 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost import compact
 from arboost.answers import Labels
-from arboost.compact import from_sections, to_sections
-from arboost.container import Format, errors_named, pack, read_file, unpack, write_file
+from arboost.container import (
+    Data,
+    Format,
+    errors_named,
+    map_file,
+    pack,
+    read_file,
+    unpack,
+    write_file,
+)
+from arboost.distributions import DTYPES, LeafDistributions
 from arboost.levels import Levels
-from arboost.model import ALL_DTYPES, FOREST_DTYPES, SET_DTYPES, Forest, Model
+from arboost.model import ALL_DTYPES, FOREST_DTYPES, Forest, Model
 from arboost.schema import Schema
 
-__all__ = ["FORMAT", "from_bytes", "read_model", "to_bytes", "write_model"]
+__all__ = [
+    "FORMAT",
+    "LAYOUTS",
+    "assemble",
+    "describe",
+    "from_bytes",
+    "read_model",
+    "to_bytes",
+    "write_model",
+]
 
+# Version 2 added sets of levels, and what a schema says of columns beside their names; version 3
+# medians, means in few bytes and several targets; version 4 few bytes for all trees, what leaves
+# know of y, and what is known of the fit. All of them are read, 4 is written.
 FORMAT = Format(
     what="model",
     magic=b"\x91ARB\r\n\x1a\n",
-    version=3,
-    oldest_reader=3,
+    version=4,
+    oldest_reader=4,
     source="Give the path of a file that `save` wrote.",
     remedy="Save or copy it again.",
 )
-# Version 2 added sets of levels, and what a schema says of columns beside their names; version 3
-# medians, means and several targets. A model has the lowest version that has all it needs, and is
-# readable since then.
-_OF_COLUMNS = replace(FORMAT, version=2, oldest_reader=2)
-_PLAIN = replace(FORMAT, version=1, oldest_reader=1)
-_PLAIN_SCHEMA = {"names", "n_features"}
+LAYOUTS = ("compact", "arrays")
 
-_MODEL_FIELDS = ("kind", "link", "trees_per_round", "params")
+_MODEL_FIELDS = ("kind", "link", "trees_per_round", "params", "combine", "provenance")
+_TYPES = {"kind": str, "link": str, "trees_per_round": int, "params": dict, "combine": str}
+_OF_LEAVES = tuple(name for name in DTYPES if name != "tree_start")
 
 
-def to_bytes(model: Model) -> bytes:
-    """Return the model as the bytes of a model file."""
-    header: dict[str, Any] = {name: getattr(model, name) for name in _MODEL_FIELDS}
-    arrays: dict[str, NDArray[Any]]
-    if model.combine == "mean":
-        model.validate()  # what is broken has no compact form
-        arrays = to_sections(model.forest)
+def to_bytes(model: Model, layout: str = "compact") -> bytes:
+    """Return the model as the bytes of a model file; `layout` is one of `LAYOUTS`."""
+    if layout not in LAYOUTS:
+        raise ValueError(
+            f"layout={layout!r} is not allowed: it must be one of {', '.join(map(repr, LAYOUTS))}. "
+            "Use 'compact' for a small file, 'arrays' for one that can be mapped."
+        )
+    model.validate()  # what is broken has no compact form, and no file should have it
+    header, arrays = describe(model)
+    if layout == "compact":
         header["width"] = model.forest.width
+        arrays |= compact.to_sections(model.forest)
+        if model.distributions is not None:
+            arrays |= compact.pack_distributions(model.distributions)
     else:
-        arrays = {name: getattr(model.forest, name) for name in FOREST_DTYPES}
-    arrays["base_score"] = model.base_score
-    if model.combine != "mean" and model.forest.has_sets:
-        arrays |= {name: getattr(model.forest, name) for name in SET_DTYPES}
-    header["schema"] = _describe_schema(model.schema, arrays)
-    header["classes"] = _describe_classes(model.classes, arrays)
-    if model.combine != "sum":
-        header["combine"] = model.combine
-        if model.combine == "median":
-            arrays["tree_weights"] = model.tree_weights
-        if model.targets:
-            header["targets"] = model.targets
-        return pack(FORMAT, header, arrays)
-    is_plain = not model.forest.has_sets and header["schema"].keys() == _PLAIN_SCHEMA
-    return pack(_PLAIN if is_plain else _OF_COLUMNS, header, arrays)
+        arrays |= {name: getattr(model.forest, name) for name in ALL_DTYPES}
+        if model.distributions is not None:
+            arrays |= {f"y {name}": getattr(model.distributions, name) for name in _OF_LEAVES}
+    return pack(FORMAT, header, arrays)
 
 
-def from_bytes(data: bytes, name: str = "the data") -> Model:
+def from_bytes(data: Data, name: str = "the data") -> Model:
     """Return the model that the bytes hold; `name` is what errors call them.
 
     Raises
     ------
-    ModelFileError
+    ModelFormatError
         The bytes are no model, are damaged, or need a newer version.
     """
+    return _read(data, name)[0]
+
+
+def _read(data: Data, name: str) -> tuple[Model, bool]:
+    """Return the model, and whether its trees are packed."""
     with errors_named(FORMAT, name):
         header, arrays = unpack(FORMAT, data)
-        model = _assemble(header, arrays)
-        model.validate()
+        forest = _read_forest(header, arrays)
+        model = assemble(header, arrays, forest, _read_distributions(arrays, forest))
+    return model, "width" in header
+
+
+def write_model(model: Model, path: str | os.PathLike[str], layout: str = "compact") -> None:
+    """Write the model to a file; a failure leaves the file that was there before."""
+    write_file(path, to_bytes(model, layout))
+
+
+def read_model(path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
+    """Return the model in a file; raise ModelFormatError where it holds none, or a damaged one.
+
+    Where it is mapped, the arrays of trees are pages of the file.
+    """
+    name = f"the model file {os.fsdecode(path)!r}"
+    if not mapped:
+        return from_bytes(read_file(FORMAT, path), name)
+    model, is_packed = _read(map_file(FORMAT, path), name)
+    if is_packed:
+        raise ValueError(
+            f"mmap=True is not allowed with {name}, whose trees are packed. Save the model with "
+            "layout='arrays', or load it without mmap."
+        )
     return model
 
 
-def write_model(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write the model to a file; a failure leaves the file that was there before."""
-    write_file(path, to_bytes(model))
+def describe(model: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return all of a model but its trees: a header for JSON, and arrays that it speaks of."""
+    header: dict[str, Any] = {name: getattr(model, name) for name in _MODEL_FIELDS}
+    arrays: dict[str, NDArray[Any]] = {"base_score": model.base_score}
+    header["schema"] = _describe_schema(model.schema, arrays)
+    header["classes"] = _describe_classes(model.classes, arrays)
+    if model.combine == "median":
+        arrays["tree_weights"] = model.tree_weights
+    if model.targets:
+        header["targets"] = model.targets
+    return header, arrays
 
 
-def read_model(path: str | os.PathLike[str]) -> Model:
-    """Return the model in a file; raise ModelFileError where it holds none, or a damaged one."""
-    return from_bytes(read_file(FORMAT, path), f"the model file {os.fsdecode(path)!r}")
+def assemble(
+    header: Mapping[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    forest: Forest,
+    distributions: LeafDistributions | None,
+    schema: Schema | None = None,
+) -> Model:
+    """Return the model that `describe` described, with its trees; nothing is believed.
+
+    The schema is that of the header where none is given.
+    """
+    values = {name: header[name] for name in ("kind", "link", "trees_per_round", "params")}
+    values["combine"] = header.get("combine", "sum")
+    values["provenance"] = header.get("provenance", {})
+    scores = ["base_score", *(["tree_weights"] if "tree_weights" in arrays else [])]
+    for name in scores:
+        if arrays[name].dtype != np.float64:
+            raise ValueError(f"{name} of type {arrays[name].dtype}")
+    for name, expected in (*_TYPES.items(), ("provenance", dict)):
+        if type(values[name]) is not expected:
+            raise TypeError(f"{name}={values[name]!r}")
+    values |= {name: arrays[name] for name in scores}
+    model = Model(
+        forest=forest,
+        schema=_read_schema(header["schema"], arrays) if schema is None else schema,
+        classes=_read_classes(header["classes"], arrays),
+        targets=_read_targets(header.get("targets", [])),
+        distributions=distributions,
+        **values,
+    )
+    model.validate()
+    return model
 
 
 def _describe_classes(
@@ -114,42 +191,30 @@ def _describe_labels(
     return {}
 
 
-def _assemble(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Model:
-    values = {name: header[name] for name in _MODEL_FIELDS}
-    values["combine"] = header.get("combine", "sum")
-    scores = ["base_score", *(["tree_weights"] if "tree_weights" in arrays else [])]
-    for name in scores:
-        if arrays[name].dtype != np.float64:
-            raise ValueError(f"{name} of type {arrays[name].dtype}")
-    for name, expected in (
-        ("kind", str),
-        ("link", str),
-        ("trees_per_round", int),
-        ("params", dict),
-        ("combine", str),
-    ):
-        if type(values[name]) is not expected:
-            raise TypeError(f"{name}={values[name]!r}")
-    values |= {name: arrays[name] for name in scores}
-    values["targets"] = _read_targets(header.get("targets", []))
-    return Model(
-        forest=_read_forest(header, arrays),
-        schema=_read_schema(header["schema"], arrays),
-        classes=_read_classes(header["classes"], arrays),
-        **values,
-    )
-
-
 def _read_forest(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Forest:
     if "width" in header:
         if type(header["width"]) is not int or header["width"] < 1:
             raise ValueError(f"leaves of width {header['width']!r}")
-        return from_sections(arrays, header["width"])
+        return compact.from_sections(arrays, header["width"])
     dtypes = ALL_DTYPES if "level_set" in arrays else FOREST_DTYPES
     for name, dtype in dtypes.items():
         if arrays[name].dtype != dtype:
             raise ValueError(f"{name} of type {arrays[name].dtype}")
     return Forest(**{name: arrays[name] for name in dtypes})
+
+
+def _read_distributions(
+    arrays: dict[str, NDArray[Any]], forest: Forest
+) -> LeafDistributions | None:
+    if "y values" not in arrays:
+        return None
+    if "y counts" in arrays:
+        return compact.unpack_distributions(arrays, forest.tree_start, forest.is_split)
+    for name in _OF_LEAVES:
+        if arrays[f"y {name}"].dtype != DTYPES[name]:
+            raise ValueError(f"y {name} of type {arrays[f'y {name}'].dtype}")
+    parts = {name: arrays[f"y {name}"] for name in _OF_LEAVES}
+    return LeafDistributions(tree_start=forest.tree_start, **parts)
 
 
 def _describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

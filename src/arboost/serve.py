@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from arboost.answers import Probabilities
 from arboost.backend import threads
-from arboost.container import write_file
+from arboost.container import read_file, write_file
 from arboost.inspected import Inspected
 from arboost.params import check
 from arboost.predict import answer, probabilities, raw_scores, staged_raw_scores
-from arboost.save import from_bytes, read_model, to_bytes, write_model
+from arboost.save import FORMAT, from_bytes, read_model, to_bytes, write_model
 from arboost.verify import MonotoneProof, verify_monotone
 
 __all__ = ["Predictor", "load"]
@@ -90,9 +90,17 @@ class Predictor(Inspected):
         """
         return verify_monotone(self, features, n_threads=_threads(n_jobs))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file; a failure leaves the file that was there before."""
-        write_model(self, path)
+    def save(self, path: str | os.PathLike[str], *, layout: str = "compact") -> None:
+        """Write the model to a file; a failure leaves the file that was there before.
+
+        Parameters
+        ----------
+        path : str or path-like
+        layout : {"compact", "arrays"}, default="compact"
+            "compact" makes a small file; "arrays" a larger one that `load` can map, so that
+            several processes share its pages.
+        """
+        write_model(self, path, layout)
 
     def to_c(
         self, path: str | os.PathLike[str] | None = None, *, name: str = "model"
@@ -169,13 +177,102 @@ class Predictor(Inspected):
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
+    def predict_quantiles(
+        self, X: object, quantiles: float | Sequence[float] = 0.5, *, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return quantiles of y for the rows of X.
 
-def load(path: str | os.PathLike[str]) -> Predictor:
-    """Return the model in a file that ``save`` wrote.
+        Only forests of numbers that were fitted with ``quantiles=True`` can: they know the y of the
+        training rows in each leaf. The estimators' method of the same name tells what quantiles of
+        forests are.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        quantiles : float or sequence of float, default=0.5
+            Between 0 and 1.
+        n_jobs : int or None
+            Number of threads.
+
+        Returns
+        -------
+        float64 array of shape (n_rows, n_quantiles), or (n_rows,) for one float
+
+        Examples
+        --------
+        >>> from arboost import RandomForestRegressor
+        >>> X, y = [[0], [1], [2], [3]], [5, 5, 7, 9]
+        >>> forest = RandomForestRegressor(quantiles=True, min_samples_leaf=2, random_state=0)
+        >>> forest.fit(X, y).model_.predict_quantiles([[0]], [0.1, 0.9]).shape
+        (1, 2)
+        """
+        from arboost.ingest import ingest
+        from arboost.leaf_values import distributions_of, table_quantiles
+
+        known = distributions_of(self)
+        table = ingest(X, self.schema)
+        return table_quantiles(self, table, known, quantiles, n_threads=_threads(n_jobs))
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Return the model as JSON for people, or write it to a file where a path is given.
+
+        Trees are lists of nodes with the names of features, thresholds and levels. `from_json` and
+        `load` read it, and give the same model, bit for bit.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            A file to write instead; a failure leaves the one that was there before.
+
+        Examples
+        --------
+        >>> import arboost, json
+        >>> model = arboost.DecisionTreeRegressor().fit([[0], [1]], [5, 7]).model_
+        >>> split, left, right = json.loads(model.to_json())["trees"][0]["nodes"]
+        >>> split["feature"], split["at_most"], split["left"]
+        (0, 0.5, 1)
+        >>> left
+        {'value': 5.0, 'cover': 1.0}
+        """
+        from arboost.container import write_file
+        from arboost.readable import to_json
+
+        text = to_json(self)
+        if path is None:
+            return text
+        write_file(path, text.encode("ascii"))
+        return None
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Return the model that `to_json` wrote; raise ModelFormatError where it is none.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.DecisionTreeRegressor().fit([[0], [1]], [5, 7]).model_
+        >>> arboost.Predictor.from_json(model.to_json()).predict([[1]])
+        array([7.])
+        """
+        from arboost.readable import from_json
+
+        return cls(**from_json(text).fields())
+
+
+def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Predictor:
+    """Return the model in a file that ``save`` or ``to_json`` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+    mmap : bool, default=False
+        Whether to map the file, so that processes share the pages of its arrays. Needs a file that
+        was saved with ``layout="arrays"``, and that nobody changes in place while it is in use:
+        ``save`` never does.
 
     Raises
     ------
-    arboost.ModelFileError
+    arboost.ModelFormatError
         The file holds no model, is damaged, or needs a newer version.
 
     Examples
@@ -187,7 +284,16 @@ def load(path: str | os.PathLike[str]) -> Predictor:
     ...     arboost.load(f"{folder}/model.arb")
     Predictor(regressor, 1 feature, 2 trees)
     """
-    return Predictor(**read_model(path).fields())
+    if not isinstance(mmap, bool):
+        raise TypeError(f"mmap={mmap!r} is not allowed: it must be True or False.")
+    if mmap:
+        return Predictor(**read_model(path, mapped=True).fields())
+    data, name = read_file(FORMAT, path, other=b"{"), f"the model file {os.fsdecode(path)!r}"
+    if data.startswith(FORMAT.magic) or not data.lstrip().startswith(b"{"):
+        return Predictor(**from_bytes(data, name).fields())
+    from arboost.readable import from_json
+
+    return Predictor(**from_json(data, name).fields())
 
 
 def _from_bytes(data: bytes) -> Predictor:

@@ -23,6 +23,7 @@ from arboost.metrics import Metric, find_all
 from arboost.model import Forest, Model
 from arboost.monitor import Monitor, Round, check_callbacks
 from arboost.progress import Bar
+from arboost.provenance import provenance_of
 from arboost.recipe import EvaluationSet, Fitted, OutOfBag, Recipe, Rounds, TrainingSet
 from arboost.resume import Keeper, fingerprint
 from arboost.reweighting import WeightRecipe
@@ -98,13 +99,15 @@ class Outcome:
     facts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     out_of_bag: OutOfBag | None = None
     model: Any = None
+    provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
     def combination(self) -> dict[str, Any]:
-        """How the trees make one answer, in the fields of a model."""
-        if self.tree_weights is None:
-            return {}
-        return {"combine": "median", "tree_weights": self.tree_weights}
+        """How the trees make one answer, and what is told of the fit, in the fields of a model."""
+        fields: dict[str, Any] = {"provenance": self.provenance}
+        if self.tree_weights is not None:
+            fields |= {"combine": "median", "tree_weights": self.tree_weights}
+        return fields
 
     @classmethod
     def of_one_class(cls) -> Self:
@@ -346,6 +349,7 @@ def _outcome(job: Job, fitted: Fitted, monitor: Monitor) -> Outcome:
         tree_weights=tree_weights,
         facts=fitted.facts,
         out_of_bag=None if fitted.out_of_bag is None else spread(fitted.out_of_bag, job.train),
+        provenance=provenance_of(len(job.train.target.y), monitor.chosen_by, monitor.best_score),
     )
 
 

@@ -24,6 +24,7 @@ from arboost.losses import Target
 from arboost.model import Forest, Model
 from arboost.paths import decision_path, leaf_ids
 from arboost.progress import Bar
+from arboost.provenance import provenance_of
 from arboost.pruning import mean_decreases, pruned
 from arboost.recipe import TrainingSet
 from arboost.serve import Predictor
@@ -182,22 +183,23 @@ class Averaged(TreeEnsemble):
         return forest.gain / targets.gain_factor
 
     def _keep_forest(
-        self, params: dict[str, Any], schema: Schema, targets: Targets, forest: Forest
+        self, params: dict[str, Any], rows: Rows, targets: Targets, forest: Forest
     ) -> None:
         """Set the fitted attributes; nothing before this has changed the estimator."""
         self.model_ = Predictor(
             forest=forest,
-            schema=schema,
+            schema=rows.schema,
             base_score=np.zeros(forest.width),
             trees_per_round=1,
             params=self._record(params),
             kind=targets.kind,
             combine="mean",
+            provenance=provenance_of(len(rows.y)),
             **targets.answer,
         )
         self.n_outputs_ = len(targets.tasks)
-        self.max_features_ = feature_count(params["max_features"], schema.n_features)
-        self._keep_schema(schema)
+        self.max_features_ = feature_count(params["max_features"], rows.schema.n_features)
+        self._keep_schema(rows.schema)
 
     def _cuts_at_random(self, params: dict[str, Any]) -> bool:
         """Whether each feature of a node is cut at one random value."""
@@ -283,9 +285,9 @@ class AveragedClassifier(ClassifierMixin, Averaged):
         return class_weights("balanced" if by_sample else given, targets.tasks, weight)
 
     def _keep_forest(
-        self, params: dict[str, Any], schema: Schema, targets: Targets, forest: Forest
+        self, params: dict[str, Any], rows: Rows, targets: Targets, forest: Forest
     ) -> None:
-        super()._keep_forest(params, schema, targets, forest)
+        super()._keep_forest(params, rows, targets, forest)
         classes = self.model_.classes
         several = isinstance(classes, tuple)
         self.classes_ = list(classes) if several else classes

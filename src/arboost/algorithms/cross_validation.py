@@ -36,6 +36,7 @@ from arboost.inputs import (
 from arboost.metrics import Metric
 from arboost.monitor import Monitor, Results, Round
 from arboost.progress import Bar
+from arboost.provenance import provenance_of
 from arboost.recipe import Fitted, Recipe, Rounds
 from arboost.reweighting import WeightRecipe
 from arboost.task import Task
@@ -166,7 +167,11 @@ def cv(
     if return_models:
         models = tuple(
             _model(
-                plan, part, monitor, {name: curve[fold].tolist() for name, curve in scores.items()}
+                plan,
+                part,
+                monitor,
+                {name: curve[fold].tolist() for name, curve in scores.items()},
+                n_rows=len(splits[fold][0]),
             )
             for fold, part in enumerate(fitted)
         )
@@ -281,23 +286,25 @@ def _curves(
 
 
 def _model(
-    plan: _Plan, fitted: Fitted, monitor: Monitor, curves: dict[str, list[float]]
+    plan: _Plan, fitted: Fitted, monitor: Monitor, curves: dict[str, list[float]], n_rows: int
 ) -> TreeEnsemble:
     """Return an estimator as if it had been fitted to the rows of one fold."""
     model: TreeEnsemble = clone(plan.estimator)
     assert monitor.best_index is not None
+    best_score = curves[plan.metrics[0].name][monitor.best_index]
     outcome = Outcome(
         forest=fitted.forest,
         base_score=fitted.base_score,
         link=plan.recipe.loss.link,
         trees_per_round=plan.recipe.trees_per_round,
         best_index=monitor.best_index,
-        best_score=curves[plan.metrics[0].name][monitor.best_index],
+        best_score=best_score,
         history={VALIDATION: curves},
         stop_reason=monitor.stop_reason,
         tree_weights=fitted.tree_weights,
         facts=fitted.facts,
         out_of_bag=fitted.out_of_bag,
+        provenance=provenance_of(n_rows, monitor.chosen_by, best_score),
     )
     model._keep(outcome, plan.rows.schema, plan.task, model._record(plan.params))
     return model

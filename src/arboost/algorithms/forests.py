@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,7 +26,12 @@ from arboost.errors import DataWarning
 from arboost.goals import Targets, balanced_by_sample
 from arboost.ingest import Table
 from arboost.inputs import Rows
-from arboost.leaf_values import LeafDistributions, leaf_distributions, table_quantiles
+from arboost.leaf_values import (
+    LeafDistributions,
+    distributions_of,
+    leaf_distributions,
+    table_quantiles,
+)
 from arboost.model import Forest
 from arboost.predict import answer, probabilities
 from arboost.previous import n_to_add
@@ -107,7 +113,7 @@ class Forests(Averaged):
             if prunes and unseen is not None:
                 _ask(new, new_origins, rows, unseen, n_threads)
             forest = new if old is None else forest.joined(new)
-        self._keep_forest(params, rows.schema, targets, forest)
+        self._keep_forest(params, rows, targets, forest)
         self._origins = [*origins, *new_origins]
         self._keep_values(params, rows)
         for name in ("oob_score_", self._OUT_OF_BAG):
@@ -182,7 +188,9 @@ class Forests(Averaged):
         for name in ("model_", "oob_score_", self._OUT_OF_BAG):
             known.pop(name, None)
         one.__dict__.update(known)
-        one.model_ = Predictor(**model.fields() | {"forest": model.forest.only(tree)})
+        one.model_ = Predictor(
+            **model.fields() | {"forest": model.forest.only(tree), "distributions": None}
+        )
         return one
 
     def _check_together(self, params: dict[str, Any]) -> None:
@@ -242,13 +250,8 @@ class ForestOfNumbers(Forests, AveragedRegressor):
         True
         """
         model, table = self._fitted_model(), self._table(X)
-        if not hasattr(self, "_distributions"):
-            raise ValueError(
-                "predict_quantiles needs the values of y in the leaves, which quantiles=False does "
-                "not keep. Fit with quantiles=True."
-            )
         return table_quantiles(
-            model, table, self._distributions, quantiles, n_threads=threads(self.n_jobs)
+            model, table, distributions_of(model), quantiles, n_threads=threads(self.n_jobs)
         )
 
     def _check_rows(self, params: dict[str, Any], rows: Rows) -> None:
@@ -262,9 +265,9 @@ class ForestOfNumbers(Forests, AveragedRegressor):
         _values_of(rows, "quantiles=True")
 
     def _keep_values(self, params: dict[str, Any], rows: Rows) -> None:
-        self.__dict__.pop("_distributions", None)
         if params["quantiles"]:
-            self._distributions = _distributions(self.model_, rows, threads(params["n_jobs"]))
+            known = _distributions(self.model_, rows, threads(params["n_jobs"]))
+            self.model_ = replace(self.model_, distributions=known)
 
     def _meaning(self, means: Floats) -> Floats:
         return means[:, 0] if means.shape[1] == 1 else means

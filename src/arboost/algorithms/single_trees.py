@@ -12,7 +12,6 @@ from sklearn.utils import Bunch
 from arboost.algorithms.averages import Averaged, Floats, Seen, with_numbers
 from arboost.drawing import TreePicture, tree_svg, tree_text
 from arboost.goals import Targets
-from arboost.ingest import Schema
 from arboost.inputs import Rows, training_rows
 from arboost.model import Forest
 from arboost.paths import depths
@@ -25,7 +24,7 @@ class _Grown(NamedTuple):
     """A tree, and what it was grown from."""
 
     forest: Forest
-    schema: Schema
+    rows: Rows
     targets: Targets
     weight: Floats | None
 
@@ -35,7 +34,7 @@ class SingleTree(Averaged):
 
     def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
         grown = self._grown(params, rows)
-        self._keep_forest(params, grown.schema, grown.targets, grown.forest)
+        self._keep_forest(params, grown.rows, grown.targets, grown.forest)
         return self
 
     def _grown(self, params: dict[str, Any], rows: Rows) -> _Grown:
@@ -44,7 +43,7 @@ class SingleTree(Averaged):
         rows = with_numbers(rows, targets, None)
         weight = self._row_weights(params, targets, rows.weight)
         forest = self._grow(params, rows, targets, Seen(weight=weight), n_trees=1)
-        return _Grown(forest, rows.schema, targets, weight)
+        return _Grown(forest, rows, targets, weight)
 
     def get_depth(self) -> int:
         """Return the number of splits between the root and the leaf that is farthest from it."""

@@ -1,0 +1,25 @@
+// Arrays of trees that came from anywhere -> a promise that they can be walked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "predict/traverse.h"  // Forest
+
+namespace arboost {
+
+struct CheckedForest {
+  Forest trees;
+  std::span<const double> gain, cover;        // [n_nodes]
+  std::span<const std::uint8_t> categorical;  // [n_features]: split by sets; empty: not known
+  std::size_t n_features, n_outputs;
+};
+
+// Throws std::invalid_argument, with what is wrong, unless every walk from a root ends in a leaf
+// inside the arrays, splits know their features, each is split either by sets or by
+// thresholds, and numbers are finite. The arrays must have the
+// lengths that the structures say. One pass, about 3 ns a node.
+void check_forest(const CheckedForest& forest);
+
+}  // namespace arboost

@@ -1,0 +1,311 @@
+"""Model <-> JSON for people: trees with names, thresholds and levels, and every bit of the rest.
+
+    {
+      "format": "arboost model", "version": 4,
+      "kind": "regressor", "link": "identity", "combine": "sum", "params": {...}, ...
+      "features": [{"name": "age"}, {"name": "city", "levels": {"kind": "string", ...}}],
+      "base_score": [0.5],
+      "trees": [
+        {"output": 0, "nodes": [
+          {"feature": "age", "at_most": 3.5, "missing": "left", "left": 1, "right": 2, ...},
+          {"value": 0.25, "cover": 7.0},
+          ...
+
+Numbers are written with all digits that tell them from their neighbours; what is not finite is a
+string: "nan", "inf", "-inf". What means nothing, but is in the arrays, is under "unused" where it
+is not what it usually is. Reading believes no more than that of model files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.container import errors_named
+from arboost.distributions import DTYPES, LeafDistributions
+from arboost.errors import ModelFormatError
+from arboost.model import SET_WORDS, Forest, Model
+from arboost.readable_values import (
+    as_integer,
+    as_integers,
+    as_list,
+    as_string,
+    classes_of,
+    feature_of,
+    labels_of,
+    number,
+    numbers,
+    read_classes,
+    read_levels,
+    read_number,
+    read_numbers,
+)
+from arboost.save import FORMAT, assemble, describe
+from arboost.schema import Schema
+
+__all__ = ["from_json", "to_json"]
+
+_NAME = "arboost model"
+_UNUSED = {"feature": -1, "threshold": 0.0, "default_left": False, "gain": 0.0}
+_WORD_BITS = 64
+_OF_LEAVES = tuple(name for name in DTYPES if name != "tree_start")
+
+
+def to_json(model: Model) -> str:
+    """Return the model as text."""
+    model.validate()
+    header, arrays = describe(model)
+    schema = header.pop("schema")
+    document = {"format": _NAME, "version": FORMAT.version, **header}
+    document["classes"] = classes_of(header["classes"], arrays)
+    document["missing"] = number(model.schema.missing)
+    document["has_names"] = schema["names"] is not None
+    document["base_score"] = numbers(model.base_score)
+    if model.combine == "median":
+        document["tree_weights"] = numbers(model.tree_weights)
+    document["width"] = model.forest.width
+    of_leaves = model.forest.feature[~model.forest.is_split]
+    document["leaf_feature"] = int(of_leaves[0]) if len(of_leaves) else -1  # where it is usual
+    if model.distributions is not None:
+        known = model.distributions
+        document["distributions"] = {name: getattr(known, name).tolist() for name in _OF_LEAVES}
+    features = [feature_of(model.schema, feature) for feature in range(model.schema.n_features)]
+    labels = {
+        feature: labels_of(levels)
+        for feature, levels in enumerate(model.schema.levels)
+        if levels is not None and levels.statistic is None
+    }
+    usual = _UNUSED | {"feature": document["leaf_feature"]}
+    trees = [_tree(model, tree, labels, usual) for tree in range(model.n_trees)]
+    return _layout(document, {"features": features, "trees": trees})
+
+
+def from_json(text: str | bytes, name: str = "the text") -> Model:
+    """Return the model in a text; `name` is what errors call it.
+
+    Raises
+    ------
+    ModelFormatError
+        The text is no model, is damaged, or needs a newer version.
+    """
+    with errors_named(FORMAT, name, "its content is not that of a model"):
+        try:
+            document = json.loads(text)
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ModelFormatError(f"it is no JSON ({error}). {FORMAT.remedy}") from None
+        if not isinstance(document, dict) or document.get("format") != _NAME:
+            raise ModelFormatError(f"it is no arboost model. {FORMAT.source}")
+        version = as_integer(document["version"])
+        if version > FORMAT.version:
+            raise ModelFormatError(
+                f"it has format version {version}; this reader knows up to {FORMAT.version}. "
+                "Install a newer arboost."
+            )
+        return _read(document)
+
+
+def _layout(document: Mapping[str, Any], lists: Mapping[str, list[Any]]) -> str:
+    """Return the text with one line for each field, feature and node."""
+    lines = [f"{json.dumps(key)}: {_text(value)}" for key, value in document.items()]
+    features = ",\n  ".join(map(_text, lists["features"]))
+    lines.append(f'"features": [\n  {features}]')
+    trees = []
+    for tree in lists["trees"]:
+        nodes = ",\n    ".join(map(_text, tree["nodes"]))
+        trees.append(f'{{"output": {tree["output"]}, "nodes": [\n    {nodes}]}}')
+    lines.append('"trees": [\n  ' + ",\n  ".join(trees) + "]")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def _tree(
+    model: Model, tree: int, labels: Mapping[int, list[Any]], usual: Mapping[str, Any]
+) -> dict[str, Any]:
+    forest = model.forest
+    own = slice(*forest.tree_start[tree : tree + 2].tolist())
+    arrays = {
+        name: getattr(forest, name)[own].tolist()
+        for name in ("feature", "threshold", "left", "default_left", "gain", "cover", "level_set")
+    }
+    values = forest.value[own].tolist()
+    nodes = []
+    for i, left in enumerate(arrays["left"]):
+        node = {name: column[i] for name, column in arrays.items()}
+        value = values[i][0] if forest.width == 1 else values[i]
+        tail = {"value": value, "cover": node["cover"]}
+        if left:
+            nodes.append(_split(node, model, labels) | tail | {"gain": node["gain"]})
+        else:
+            nodes.append(tail | _unused(node, usual))
+    return {"output": int(forest.output[tree]), "nodes": nodes}
+
+
+def _split(
+    node: Mapping[str, Any], model: Model, labels: Mapping[int, list[Any]]
+) -> dict[str, Any]:
+    feature, names = node["feature"], model.schema.names
+    said: dict[str, Any] = {"feature": feature if names is None else names[feature]}
+    if node["level_set"] < 0:
+        said["at_most"] = number(node["threshold"])
+    else:
+        known = labels[feature]
+        codes = _codes(model.forest.level_sets[node["level_set"]])
+        said["levels"] = [known[c] if c < len(known) else {"code": c} for c in codes]
+        said |= _unused(node, {"threshold": 0.0})
+    said["missing"] = "left" if node["default_left"] else "right"
+    return said | {"left": node["left"], "right": node["left"] + 1}
+
+
+def _unused(node: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what means nothing, where it is not what it usually is; -0 is not 0."""
+    found = {name: node[name] for name, value in usual.items() if repr(node[name]) != repr(value)}
+    numbers = {name: number(x) if type(x) is float else x for name, x in found.items()}
+    return {"unused": numbers} if numbers else {}
+
+
+def _codes(words: NDArray[np.uint64]) -> list[int]:
+    return [
+        _WORD_BITS * i + bit
+        for i, word in enumerate(words.tolist())
+        for bit in range(_WORD_BITS)
+        if word >> bit & 1
+    ]
+
+
+class _Reader:
+    """Collects the nodes of all trees, and finds what they speak of among the features."""
+
+    def __init__(self, schema: Schema, leaf_feature: int) -> None:
+        self._usual = _UNUSED | {"feature": leaf_feature}
+        names = schema.names
+        self._features = {} if names is None else {name: i for i, name in enumerate(names)}
+        self._schema = schema
+        self._codes: dict[int, dict[Any, int]] = {}
+        self.columns: dict[str, list[Any]] = {
+            name: []
+            for name in ("feature", "threshold", "left", "default_left", "gain", "cover", "value")
+        }
+        self.level_set: list[int] = []
+        self.sets: list[list[int]] = []
+
+    def add(self, node: Mapping[str, Any]) -> None:
+        unused = node.get("unused", {})
+        found: dict[str, Any] = {
+            name: unused.get(name, value) for name, value in self._usual.items()
+        }
+        found["left"] = 0
+        by_set = False
+        if "left" in node:
+            by_set = "levels" in node
+            found |= self._split(node)
+            if by_set:
+                self.sets.append(self._set(found["feature"], node["levels"]))
+            else:
+                found["threshold"] = node["at_most"]
+        self.level_set.append(len(self.sets) - 1 if by_set else -1)
+        value = node["value"] if isinstance(node["value"], list) else [node["value"]]
+        found |= {"value": read_numbers(value), "cover": node["cover"]}
+        for name in ("threshold", "gain", "cover"):
+            found[name] = read_number(found[name])
+        if type(found["default_left"]) is not bool:
+            raise TypeError(f"default_left={found['default_left']!r}")
+        for name, column in self.columns.items():
+            column.append(found[name])
+
+    def _split(self, node: Mapping[str, Any]) -> dict[str, Any]:
+        left = as_integer(node["left"])
+        if left < 1 or as_integer(node["right"]) != left + 1:
+            raise ValueError(f"the children {left} and {node['right']!r}, which are no neighbours")
+        feature, missing = node["feature"], node["missing"]
+        if self._schema.names is not None:
+            feature = self._features[as_string(feature)]
+        if missing not in ("left", "right"):
+            raise ValueError(f"missing values that go {missing!r}")
+        return {
+            "feature": as_integer(feature),
+            "left": left,
+            "default_left": missing == "left",
+            "gain": node["gain"],
+        }
+
+    def _set(self, feature: int, said: object) -> list[int]:
+        if feature not in self._codes:
+            if not 0 <= feature < self._schema.n_features:
+                raise ValueError(f"the feature {feature}")
+            levels = self._schema.levels_of(feature)
+            labels = [] if levels is None else labels_of(levels)
+            self._codes[feature] = {label: code for code, label in enumerate(labels)}
+        words = [0] * SET_WORDS
+        for level in as_list(said):
+            is_code = isinstance(level, dict)
+            code = as_integer(level["code"]) if is_code else self._codes[feature][level]
+            if not 0 <= code < _WORD_BITS * SET_WORDS:
+                raise ValueError(f"the level {code}")
+            words[code // _WORD_BITS] |= 1 << code % _WORD_BITS
+        return words
+
+
+def _read_forest(document: Mapping[str, Any], schema: Schema) -> Forest:
+    reader = _Reader(schema, as_integer(document["leaf_feature"]))
+    starts, outputs = [0], []
+    for tree in as_list(document["trees"]):
+        outputs.append(as_integer(tree["output"]))
+        for node in as_list(tree["nodes"]):
+            reader.add(node)
+        starts.append(len(reader.level_set))
+    width = as_integer(document["width"])
+    columns = reader.columns
+    values = columns.pop("value")
+    if not all(len(value) == width for value in values):
+        raise ValueError(f"leaves that have not {width} values")
+    integers = {name: as_integers(columns.pop(name), np.int32) for name in ("feature", "left")}
+    return Forest(
+        tree_start=np.array(starts),
+        output=as_integers(outputs, np.int32),
+        value=np.array(values, np.float64).reshape(len(values), width),
+        level_set=np.array(reader.level_set, np.int32),
+        level_sets=np.array(reader.sets, np.uint64).reshape(len(reader.sets), SET_WORDS),
+        **integers,
+        **{name: np.array(column) for name, column in columns.items()},
+    )
+
+
+def _read(document: dict[str, Any]) -> Model:
+    features = as_list(document["features"])
+    has_names = document["has_names"]
+    levels = [read_levels(feature.get("levels")) for feature in features]
+    units = [feature.get("unit", "") for feature in features]
+    schema = Schema(
+        names=tuple(as_string(feature["name"]) for feature in features) if has_names else None,
+        n_features=len(features),
+        levels=tuple(levels) if any(one is not None for one in levels) else (),
+        missing=read_number(document["missing"]),
+        units=tuple(units) if any(units) else (),
+    )
+    schema.validate()
+    arrays = {"base_score": read_numbers(document["base_score"])}
+    if "tree_weights" in document:
+        arrays["tree_weights"] = read_numbers(document["tree_weights"])
+    header = document | {"classes": read_classes(document["classes"], arrays)}
+    forest = _read_forest(document, schema)
+    return assemble(header, arrays, forest, _read_known(document, forest), schema)
+
+
+def _read_known(document: Mapping[str, Any], forest: Forest) -> LeafDistributions | None:
+    if "distributions" not in document:
+        return None
+    parts = document["distributions"]
+    return LeafDistributions(
+        tree_start=forest.tree_start,
+        start=as_integers(parts["start"], np.int64),
+        rank=as_integers(parts["rank"], np.int32),
+        upto=as_integers(parts["upto"], np.int64),
+        values=read_numbers(parts["values"]),
+    )
