@@ -27,6 +27,7 @@ FULL: dict[str, list[str]] = {
     "bench_adaboost.py": [],
     "bench_forest.py": [],
     "bench_bagging.py": [],
+    "bench_shap.py": [],
     "bench_import.py": ["--build"],
     "bench_binning.py": [],
     "bench_kernels.py": [],
@@ -47,6 +48,10 @@ QUICK: dict[str, list[str]] = {
     "bench_bagging.py": [
         *("--rows", "2000", "--bag-rows", "20000", "--boosters", "5", "--rounds", "5"),
         *("--trees", "5", "--repeats", "1"),
+    ],
+    "bench_shap.py": [
+        *("--rows", "200", "--pair-rows", "8", "--train-rows", "2000", "--trees", "20"),
+        *("--repeats", "1"),
     ],
     "bench_threads.py": TINY,
     "bench_import.py": ["--repeats", "2"],
