@@ -2,6 +2,7 @@
 #include "explain/shap.h"
 
 #include <algorithm>
+#include <stdexcept>  // invalid_argument
 #include <vector>
 
 #include "explain/shap_block.h"
@@ -10,21 +11,24 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t block_bytes = 512 * 1024;  // of values and results: second level of the cache
-constexpr std::size_t most_rows = 512;
-// Making a tree ready costs about what 16 rows do. Beyond that, blocks of very large forests stay
-// small, so that Ctrl-C is heard.
-constexpr std::size_t enough_rows = 128, large_forest = std::size_t{1} << 20;
+// Values and results of a block fit the second level of the cache. But making a tree ready costs
+// about what 50 rows do, so blocks of wide tables may be larger.
+constexpr std::size_t block_bytes = 512 * 1024, wide_block_bytes = 32 * 1024 * 1024;
+constexpr std::size_t most_rows = 512, enough_rows = 128;
+constexpr std::size_t large_forest = std::size_t{1} << 20;  // nodes; Ctrl-C is heard after a block
+// Numbers on the way: of large trees, and of a single one of many features on a path.
+constexpr std::size_t most_scratch = std::size_t{1} << 22, largest_scratch = std::size_t{1} << 29;
 
 // Rows of a block with so many numbers for each; small tables are shared out among the team.
 std::size_t rows_of_block(const ShapForest& forest, std::size_t n_rows, std::size_t numbers,
                           const Team& team) {
-  const bool is_large = forest.trees.left.size() > large_forest;
-  const std::size_t fitting = block_bytes / (8 * (numbers + 1));
+  const std::size_t most = forest.trees.left.size() > large_forest ? enough_rows : most_rows;
+  const std::size_t row_bytes = 8 * numbers;
+  const std::size_t fitting =
+      std::max(block_bytes / row_bytes, std::min(enough_rows, wide_block_bytes / row_bytes));
   const auto members = static_cast<std::size_t>(team.size());
   const std::size_t share = (n_rows + 2 * members - 1) / (2 * members);
-  const std::size_t most = std::min(is_large ? enough_rows : most_rows, std::max(fitting, share));
-  return whole_lanes(std::clamp<std::size_t>(std::min(fitting, share), 1, most));
+  return whole_lanes(std::max<std::size_t>(1, std::min({most, fitting, share})));
 }
 
 // Results of a block of rows, of all trees: [output][column or pair][row].
@@ -35,8 +39,7 @@ class BlockSums {
         block_(table, forest.columns, rows),
         program_(forest, with_pairs),
         phi_(forest.n_outputs * forest.columns.size() * block_.stride()),
-        pairs_(with_pairs ? forest.n_outputs * forest.n_pairs() * block_.stride() : 0),
-        with_pairs_(with_pairs) {}
+        pairs_(with_pairs ? forest.n_outputs * forest.n_pairs() * block_.stride() : 0) {}
 
   void sum(std::size_t begin, std::size_t end) {
     block_.read(begin, end);
@@ -44,10 +47,8 @@ class BlockSums {
     std::fill_n(pairs_.data(), pairs_.size(), 0.0);
     for (std::size_t t = 0; t < forest_.n_trees(); ++t) {
       program_.set_tree(t);
-      if (scratch_.size() < program_.scratch_size())
-        scratch_ = Buffer<double>(program_.scratch_size());
       for (std::size_t k = 0; k < forest_.trees.width; ++k)
-        run(forest_.first_output(t) + k, k, end - begin);
+        add_tree(forest_.first_output(t) + k, k, end - begin);
     }
   }
 
@@ -59,24 +60,39 @@ class BlockSums {
   }
 
  private:
-  void run(std::size_t output, std::size_t value, std::size_t n_rows) {
-    program_.set_output(value);
-    ShapRun run = program_.run();
-    run.values = block_.values();
-    run.stride = block_.stride();
-    run.n_rows = n_rows;
-    run.phi = phi_.data() + output * forest_.columns.size() * block_.stride();
-    run.pairs = pairs_.data() + output * forest_.n_pairs() * block_.stride();
-    run.with_pairs = with_pairs_;
-    run.scratch = scratch_.data();
-    kernels().shap(run);
+  // Trees of one part need the scratch of some rows at a time, which others use after them; of
+  // large trees all rows see a part before the next one is made, or as many as there is room for.
+  void add_tree(std::size_t output, std::size_t value, std::size_t n_rows) {
+    const std::size_t size = program_.scratch_size();
+    if (size > largest_scratch)
+      throw std::invalid_argument(
+          "a tree has too many splits and features on a path for SHAP values: more than 4 GiB "
+          "would be needed. Explain a model with less deep trees.");
+    const bool is_whole = program_.n_parts() == 1;
+    const std::size_t room = std::max<std::size_t>(1, most_scratch / size) * shap_lanes;
+    const std::size_t rows = is_whole ? n_rows : std::min(whole_lanes(n_rows), room);
+    const std::size_t needed = is_whole ? size : rows / shap_lanes * size;
+    if (scratch_.size() < needed) scratch_ = Buffer<double>(needed);
+    for (std::size_t begin = 0; begin < n_rows; begin += rows) {
+      for (std::size_t part = 0; part < program_.n_parts(); ++part) {
+        ShapRun run = program_.part(part, value);
+        run.values = block_.values() + begin;
+        run.stride = block_.stride();
+        run.n_rows = std::min(rows, n_rows - begin);
+        run.phi = phi_.data() + output * forest_.columns.size() * block_.stride() + begin;
+        if (run.with_pairs)
+          run.pairs = pairs_.data() + output * forest_.n_pairs() * block_.stride() + begin;
+        run.scratch = scratch_.data();
+        run.scratch_stride = is_whole ? 0 : size;
+        kernels().shap(run);
+      }
+    }
   }
 
   const ShapForest& forest_;
   ShapBlock block_;
   ShapProgram program_;
   Buffer<double> phi_, pairs_, scratch_;
-  bool with_pairs_;
 };
 
 // Runs `write` on the sums of each block of rows.

@@ -18,21 +18,22 @@ class ShapWalk {
  public:
   static constexpr std::size_t lanes = shap_lanes;
 
-  explicit ShapWalk(const ShapRun& run)
+  // For the rows that walk together from this one on.
+  ShapWalk(const ShapRun& run, std::size_t first_row)
       : run_(run),
-        size_((run.depth + 1) * lanes),
-        product_(run.scratch),
-        sum_(product_ + size_ * points()),
-        effect_(sum_ + size_ * points()),
-        whole_(effect_ + size_ * points()),
-        left_(reinterpret_cast<LaneMask*>(whole_ + size_ * points())),
-        right_(left_ + run.depth + 1) {}
+        product_(run.scratch + first_row / lanes * run.scratch_stride),
+        sum_(product_ + stack_size()),
+        effect_(with_pairs ? sum_ + stack_size() : sum_),
+        whole_(with_pairs ? effect_ + stack_size() : sum_),
+        left_(reinterpret_cast<LaneMask*>(whole_ + stack_size())),
+        right_(left_ + run.depth + 1),
+        values_(run.values + first_row),
+        phi_(run.phi + first_row),
+        pairs_(with_pairs ? run.pairs + first_row : nullptr) {}
 
-  void walk(std::size_t first_row) {
-    values_ = run_.values + first_row;
-    phi_ = run_.phi + first_row;
-    if constexpr (with_pairs) pairs_ = run_.pairs + first_row;
-    for (std::size_t p = 0; p < points(); ++p) store(product_ + p * lanes, fill(1));
+  void walk() {
+    if (run_.is_start)
+      for (std::size_t p = 0; p < points(); ++p) store(product_ + p * lanes, fill(1));
     for (std::size_t i = 0; i < run_.n_steps; ++i) {
       const ShapStep& step = run_.steps[i];
       if (!step.is_end)
@@ -46,10 +47,11 @@ class ShapWalk {
 
  private:
   std::size_t points() const { return P == 0 ? run_.points : P; }
+  std::size_t stack_size() const { return (run_.depth + 1) * points() * lanes; }
   double* at(double* stack, std::size_t depth) const { return stack + depth * points() * lanes; }
   template <class Part>
-  const double* part(std::size_t constants, Part which) const {
-    return run_.constants + constants + static_cast<std::size_t>(which) * points();
+  const double* part(std::size_t first, Part which) const {
+    return run_.numbers + first + static_cast<std::size_t>(which) * points();
   }
   LaneMask taken(const ShapStep& step) const {  // rows that meet the edge to the node
     return (step.is_left ? left_ : right_)[step.depth - 1];
@@ -69,14 +71,14 @@ class ShapWalk {
   }
 
   void enter(const ShapStep& step) {
-    if (step.edge != no_constants) {
+    if (step.edge != no_numbers) {
       if (!step.again_above)
         go_down<false>(step);
       else
         go_down<true>(step);
     }
     split(step);
-    if (step.leaves != no_constants) {
+    if (step.leaves != no_numbers) {
       if (!step.again)
         add_leaves<false>(step);
       else
@@ -90,17 +92,17 @@ class ShapWalk {
   ARBOOST_INLINE void go_down(const ShapStep& step) {
     const double* from = at(product_, step.depth - 1);
     double* to = at(product_, step.depth);
-    const double* in = part(step.edge, EdgePart::factor_in);
-    const double* out = part(step.edge, EdgePart::factor_out);
-    const double* apart = part(step.edge, EdgePart::factor_apart);
+    const double* in = part(step.edge, DownPart::factor_in);
+    const double* out = part(step.edge, DownPart::factor_out);
+    const double* apart = part(step.edge, DownPart::factor_apart);
     const LaneMask met = taken(step), missed = passed(step);
     for (std::size_t p = 0; p < points(); ++p)
       store(to + p * lanes,
             load(from + p * lanes) * pick<is_apart>(met, missed, in[p], out[p], apart[p]));
     if constexpr (with_pairs) {
       double* whole = at(whole_, step.depth);
-      const double* whole_in = part(step.edge, EdgePart::whole_in);
-      const double* whole_out = part(step.edge, EdgePart::whole_out);
+      const double* whole_in = part(step.edge, DownPart::whole_in);
+      const double* whole_out = part(step.edge, DownPart::whole_out);
       for (std::size_t p = 0; p < points(); ++p)
         store(whole + p * lanes, choose(met, whole_in[p], whole_out[p]));
     }
@@ -112,8 +114,10 @@ class ShapWalk {
     LaneMask goes_left{};
     if (step.set != no_level_set) {
       const CodeSet& set_of_levels = run_.sets[step.set];
+      bool is_in[lanes];
       for (std::size_t l = 0; l < lanes; ++l)
-        set(goes_left, l, holds(set_of_levels, static_cast<std::uint32_t>(x[l])));
+        is_in[l] = holds(set_of_levels, static_cast<std::uint32_t>(x[l]));
+      goes_left = mask_of_lanes(is_in);
     } else if (step.missing_left) {
       goes_left = not_above(load(x), step.threshold);
     } else {
@@ -133,7 +137,7 @@ class ShapWalk {
   ARBOOST_INLINE void add_leaves(const ShapStep& step) {
     const double* product = at(product_, step.depth);
     double* sum = at(sum_, step.depth);
-    double* effect = at(effect_, step.depth);
+    [[maybe_unused]] double* effect = at(effect_, step.depth);
     const double* sums = part(step.leaves, LeafPart::sum_left);
     const double* effects = part(step.leaves, LeafPart::left);
     const std::size_t n = points();
@@ -156,9 +160,9 @@ class ShapWalk {
   ARBOOST_INLINE void leave(const ShapStep& step) {
     const double* from = at(sum_, step.depth);
     double* to = at(sum_, step.depth - 1);
-    double* effect = at(effect_, step.depth - 1);
-    const double* in = part(step.edge, EdgePart::in);
-    const double* out = part(step.edge, EdgePart::out);
+    [[maybe_unused]] double* effect = at(effect_, step.depth - 1);
+    const double* in = part(step.edge, UpPart::in);
+    const double* out = part(step.edge, UpPart::out);
     const LaneMask met = taken(step), missed = passed(step);
     Lanes total = fill(0);
     for (std::size_t p = 0; p < points(); ++p) {
@@ -199,21 +203,20 @@ class ShapWalk {
   ARBOOST_INLINE static void add(double* to, const Lanes& what) { store(to, load(to) + what); }
 
   const ShapRun& run_;
-  std::size_t size_;
-  double *product_, *sum_, *effect_, *whole_;  // [depth][point][lane]
-  LaneMask *left_, *right_;                    // [depth]
-  const double* values_ = nullptr;
-  double *phi_ = nullptr, *pairs_ = nullptr;
+  double *product_, *sum_;   // [depth][point][lane]
+  double *effect_, *whole_;  // the same, where pairs are wanted
+  LaneMask *left_, *right_;  // [depth]
+  const double* values_;
+  double *phi_, *pairs_;
 };
 
 template <std::size_t P>
 void shap_points(const ShapRun& run) {
-  if (run.with_pairs) {
-    ShapWalk<P, true> walk(run);
-    for (std::size_t row = 0; row < run.n_rows; row += shap_lanes) walk.walk(row);
-  } else {
-    ShapWalk<P, false> walk(run);
-    for (std::size_t row = 0; row < run.n_rows; row += shap_lanes) walk.walk(row);
+  for (std::size_t row = 0; row < run.n_rows; row += shap_lanes) {
+    if (run.with_pairs)
+      ShapWalk<P, true>(run, row).walk();
+    else
+      ShapWalk<P, false>(run, row).walk();
   }
 }
 

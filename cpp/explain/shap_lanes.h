@@ -63,8 +63,10 @@ ARBOOST_INLINE LaneMask both(LaneMask a, LaneMask b) {
 ARBOOST_INLINE LaneMask opposite(LaneMask a) {
   return static_cast<LaneMask>(~a);
 }
-ARBOOST_INLINE void set(LaneMask& mask, std::size_t lane, bool yes) {
-  mask = static_cast<LaneMask>((mask & ~(1u << lane)) | (static_cast<unsigned>(yes) << lane));
+ARBOOST_INLINE LaneMask mask_of_lanes(const bool* yes) {
+  unsigned mask = 0;
+  for (std::size_t l = 0; l < shap_lanes; ++l) mask |= static_cast<unsigned>(yes[l]) << l;
+  return static_cast<LaneMask>(mask);
 }
 
 #else
@@ -156,8 +158,12 @@ ARBOOST_INLINE LaneMask not_above(const Lanes& x, double limit) {  // yes for Na
 ARBOOST_INLINE LaneMask both(const LaneMask& a, const LaneMask& b) {
   return by_part<LaneMask>([&](std::size_t i) { return a.v[i] & b.v[i]; });
 }
-ARBOOST_INLINE void set(LaneMask& mask, std::size_t lane, bool yes) {
-  reinterpret_cast<std::int64_t*>(&mask)[lane] = yes ? -1 : 0;
+ARBOOST_INLINE LaneMask mask_of_lanes(const bool* yes) {
+  std::int64_t all[shap_lanes];
+  for (std::size_t l = 0; l < shap_lanes; ++l) all[l] = yes[l] ? -1 : 0;
+  LaneMask mask;
+  std::memcpy(&mask, all, sizeof mask);
+  return mask;
 }
 
 #endif

@@ -111,17 +111,20 @@ void ShapPatterns::count(const ShapBlock& background, std::size_t n_rows) {
 
 void ShapPatterns::finish(std::size_t n_rows) {
   tables_.assign(n_numbers_, 0.0);
-  for (const Leaf& leaf : leaves_) transform(leaf, 1 / static_cast<double>(n_rows));
+  std::vector<Quadrature> rules;  // by number of features
+  for (std::size_t n = 0; n <= most_pattern_features; ++n)
+    rules.push_back(gauss_legendre(points_for(n)));
+  for (const Leaf& leaf : leaves_)
+    transform(leaf, rules[leaf.n_features], 1 / static_cast<double>(n_rows));
   counts_ = {};
 }
 
 // At a point t, a background row counts for a row that meets feature j with t + (1 - t) b_j, and
 // with (1 - t) b_j for one that does not; and where j is the feature itself, with 1 - b_j or -b_j.
-void ShapPatterns::transform(const Leaf& leaf, double scale) {
+void ShapPatterns::transform(const Leaf& leaf, const Quadrature& rule, double scale) {
   const std::size_t n = leaf.n_features, patterns = std::size_t{1} << n;
   const double* counts = counts_.data() + leaf.first_count;
   double* table = tables_.data() + leaf.first;
-  const Quadrature rule = gauss_legendre(points_for(n));
   std::vector<double> sums(patterns);
   for (std::size_t p = 0; p < rule.points.size(); ++p) {
     const double t = rule.points[p], weight = rule.weights[p] * scale;

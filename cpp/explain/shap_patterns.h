@@ -61,7 +61,7 @@ class ShapPatterns {
   void add_leaf(std::size_t node, const std::vector<std::uint32_t>& features);
   template <class Visit>
   void visit_leaves(const ShapBlock& rows, std::size_t n_rows, const Visit& visit) const;
-  void transform(const Leaf& leaf, double scale);
+  void transform(const Leaf& leaf, const Quadrature& rule, double scale);
 
   const ShapForest& forest_;
   std::size_t tree_, n_numbers_ = 0, n_counts_ = 0, n_adds_ = 0, depth_ = 0;

@@ -16,6 +16,9 @@ std::size_t with_kernel(std::size_t points) {
   return points == 5 ? 6 : points;
 }
 
+constexpr std::size_t most_partners = std::size_t{1} << 28;
+constexpr std::size_t part_numbers = 16 * 1024;  // of a part, or few more
+
 }  // namespace
 
 ShapForest::ShapForest(const Forest& forest, std::span<const double> covers, std::size_t features,
@@ -70,10 +73,10 @@ ShapProgram::ShapProgram(const ShapForest& forest, bool with_pairs)
 void ShapProgram::set_tree(std::size_t tree) {
   first_ = forest_.first_node(tree);
   steps_.clear();
+  origins_.clear();
   partners_.clear();
-  splits_.clear();
-  depth_ = n_numbers_ = most_distinct_ = 0;
-  if (forest_.trees.left[first_] != 0) visit(first_, no_constants, false);
+  depth_ = most_distinct_ = 0;
+  if (forest_.trees.left[first_] != 0) visit(first_, {1, 1}, false);
   while (!path_.empty()) {
     if (path_.back().children < 2)
       next_child();
@@ -83,10 +86,10 @@ void ShapProgram::set_tree(std::size_t tree) {
   points_ = with_kernel(points_for(most_distinct_));
   while (rules_.size() <= points_) rules_.push_back({});
   if (rules_[points_].points.empty()) rules_[points_] = gauss_legendre(points_);
-  place_numbers();
+  divide();
 }
 
-void ShapProgram::visit(std::size_t node, std::size_t edge, bool is_left) {
+void ShapProgram::visit(std::size_t node, const Edge& edge, bool is_left) {
   const Forest& trees = forest_.trees;
   const std::size_t depth = path_.size();
   const std::uint32_t column = forest_.column[node];
@@ -94,20 +97,14 @@ void ShapProgram::visit(std::size_t node, std::size_t edge, bool is_left) {
   const bool again = deepest >= 0;
   const auto above = static_cast<std::size_t>(again ? deepest : 0);
   const std::size_t left = first_ + static_cast<std::size_t>(trees.left[node]);
-  const double share = forest_.left_share(left);
-  const bool has_leaves = trees.left[left] == 0 || trees.left[left + 1] == 0;
+  const bool left_ends = trees.left[left] == 0, right_ends = trees.left[left + 1] == 0;
 
   met_.resize(std::max(met_.size(), depth + 2));
   depth_ = std::max(depth_, depth);
-  splits_.push_back({.left = left,
-                     .above = again ? met_[above + 1] : 1.0,
-                     .share = {share, 1 - share},
-                     .edge = {no_constants, no_constants},
-                     .leaves = has_leaves ? n_numbers_ : no_constants});
-  if (has_leaves) n_numbers_ += static_cast<std::size_t>(LeafPart::size);
+  origins_.push_back({edge, again ? met_[above + 1] : 1.0, left});
   steps_.push_back({.threshold = trees.threshold[node],
-                    .edge = edge,
-                    .leaves = splits_.back().leaves,
+                    .edge = depth > 0 ? 0 : no_numbers,
+                    .leaves = left_ends || right_ends ? 0 : no_numbers,
                     .partners = partners_.size(),
                     .n_partners = 0,
                     .set = static_cast<std::uint32_t>(trees.level_set[node]),
@@ -121,46 +118,46 @@ void ShapProgram::visit(std::size_t node, std::size_t edge, bool is_left) {
                     .above_left = again && path_[above].children == 1,
                     .again_above = depth > 0 && steps_[path_.back().enter].again,
                     .adds = false,
-                    .closes = trees.left[left] == 0 && trees.left[left + 1] == 0});
+                    .closes = left_ends && right_ends});
   if (with_pairs_) add_partners(steps_.back());
   deepest_[column] = static_cast<std::int32_t>(depth);
   if (!again) most_distinct_ = std::max(most_distinct_, ++n_distinct_);
-  path_.push_back({.split = splits_.size() - 1,
-                   .enter = steps_.size() - 1,
+  path_.push_back({.enter = steps_.size() - 1,
                    .deepest = deepest,
                    .children = 0,
-                   .adds = has_leaves});
+                   .adds = left_ends || right_ends});
 }
 
 void ShapProgram::next_child() {
   Frame& frame = path_.back();
   const auto side = static_cast<std::size_t>(frame.children++);
-  Split& split = splits_[frame.split];
-  if (forest_.trees.left[split.left + side] == 0) return;
-  split.edge[side] = n_numbers_;
-  n_numbers_ += static_cast<std::size_t>(EdgePart::size);
-  met_[path_.size()] = split.above * split.share[side];
-  visit(split.left + side, split.edge[side], side == 0);
+  const Origin& origin = origins_[frame.enter];
+  const std::size_t child = origin.left + side;
+  if (forest_.trees.left[child] == 0) return;
+  const Edge edge = edge_to(origin, side);
+  met_[path_.size()] = edge.above * edge.share;
+  visit(child, edge, side == 0);
 }
 
 void ShapProgram::finish() {
   const Frame frame = path_.back();
   path_.pop_back();
-  const ShapStep step = steps_[frame.enter];
-  deepest_[step.column] = frame.deepest;
+  ShapStep end = steps_[frame.enter];
+  deepest_[end.column] = frame.deepest;
   if (frame.deepest < 0) --n_distinct_;
   if (path_.empty()) return;
   Frame& above = path_.back();
   const ShapStep& parent = steps_[above.enter];
-  ShapStep end = step;
   end.is_end = true;
   end.column = parent.column;
+  end.leaves = no_numbers;
   end.partners = parent.partners;
   end.n_partners = parent.n_partners;
   end.adds = above.adds;
-  end.closes = above.children == 2 || forest_.trees.left[splits_[above.split].left + 1] == 0;
-  steps_.push_back(end);
+  end.closes = above.children == 2 || forest_.trees.left[origins_[above.enter].left + 1] == 0;
   above.adds = true;
+  steps_.push_back(end);
+  origins_.push_back(origins_[frame.enter]);
 }
 
 void ShapProgram::add_partners(ShapStep& step) {
@@ -168,102 +165,126 @@ void ShapProgram::add_partners(ShapStep& step) {
     const std::uint32_t other = steps_[path_[depth].enter].column;
     const bool is_last = deepest_[other] == static_cast<std::int32_t>(depth);
     if (!is_last || other == step.column) continue;
+    require(partners_.size() < most_partners,
+            "a tree has too many splits and features on its paths for SHAP interactions");
     partners_.push_back({depth + 1, ShapForest::pair(step.column, other)});
     ++step.n_partners;
   }
 }
 
-void ShapProgram::place_numbers() {
-  const auto place = [&](std::size_t& at) {
-    if (at != no_constants) at *= points_;
+// Into parts whose numbers fit the cache beside the rows.
+void ShapProgram::divide() {
+  parts_.clear();
+  std::size_t taken = 0;
+  const auto take = [&](std::size_t& at, std::size_t n) {
+    if (at == no_numbers) return;
+    at = taken;
+    taken += n * points_;
   };
-  numbers_.resize(n_numbers_ * points_);
-  for (ShapStep& step : steps_) {
-    place(step.edge);
-    place(step.leaves);
-  }
-  for (Split& split : splits_) {
-    place(split.edge[0]);
-    place(split.edge[1]);
-    place(split.leaves);
-    fill_edges(split);
-  }
-}
-
-// See the table at the head of explain/shap_run.h.
-struct ShapProgram::EdgeNumbers {
-  EdgeNumbers(double above, double share, double t)
-      : of_above(above * (1 - t) + t),
-        of_both(above * share * (1 - t) + t),
-        factor_in(of_both / of_above),
-        factor_out(above * share * (1 - t) / of_above),
-        in((above - above * share) / (of_both * of_above)),
-        out(-1 / (of_above * (1 - t))) {}
-  double of_above, of_both, factor_in, factor_out, in, out;
-};
-
-void ShapProgram::fill_edges(const Split& split) {
-  const Quadrature& rule = rules_[points_];
-  for (std::size_t side = 0; side < 2; ++side) {
-    if (split.edge[side] == no_constants) continue;
-    double* numbers = numbers_.data() + split.edge[side];
-    const auto set = [&](EdgePart part, std::size_t p, double value) {
-      numbers[static_cast<std::size_t>(part) * points_ + p] = value;
-    };
-    for (std::size_t p = 0; p < points_; ++p) {
-      const double t = rule.points[p], weight = rule.weights[p];
-      const EdgeNumbers edge(split.above, split.share[side], t);
-      set(EdgePart::factor_in, p, edge.factor_in);
-      set(EdgePart::factor_out, p, edge.factor_out);
-      set(EdgePart::factor_apart, p, split.share[side]);
-      set(EdgePart::in, p, weight * edge.in);
-      set(EdgePart::out, p, weight * edge.out);
-      set(EdgePart::whole_in, p, (1 - split.above * split.share[side]) / edge.of_both);
-      set(EdgePart::whole_out, p, -1 / (1 - t));
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (parts_.empty() || taken > part_numbers) {
+      parts_.push_back({i, i, 0});
+      taken = 0;
     }
+    ShapStep& step = steps_[i];
+    take(step.edge, step.is_end ? static_cast<std::size_t>(UpPart::size)
+                                : static_cast<std::size_t>(DownPart::size));
+    take(step.leaves, static_cast<std::size_t>(LeafPart::size));
+    parts_.back().end = i + 1;
+    parts_.back().n_numbers = taken;
   }
 }
 
-void ShapProgram::set_output(std::size_t k) {
-  for (const Split& split : splits_)
-    if (split.leaves != no_constants) fill_leaves(split, k);
-}
-
-void ShapProgram::fill_leaves(const Split& split, std::size_t k) {
-  const Quadrature& rule = rules_[points_];
-  const Forest& trees = forest_.trees;
-  double* numbers = numbers_.data() + split.leaves;
-  std::fill_n(numbers, static_cast<std::size_t>(LeafPart::size) * points_, 0.0);
-  const auto add = [&](LeafPart part, std::size_t p, double value) {
-    numbers[static_cast<std::size_t>(part) * points_ + p] += value;
-  };
-  for (std::size_t side = 0; side < 2; ++side) {
-    if (trees.left[split.left + side] != 0) continue;
-    const double value = trees.value[(split.left + side) * trees.width + k];
-    const LeafPart sums[2] = {LeafPart::sum_left, LeafPart::sum_right};
-    const LeafPart effects[2] = {LeafPart::left, LeafPart::right};
-    for (std::size_t p = 0; p < points_; ++p) {
-      const EdgeNumbers edge(split.above, split.share[side], rule.points[p]);
-      const double in = value * edge.factor_in, out = value * edge.factor_out;
-      add(sums[side], p, in);
-      add(sums[1 - side], p, out);
-      add(LeafPart::sum_apart, p, value * split.share[side]);
-      add(effects[side], p, rule.weights[p] * (in * edge.in));
-      add(effects[1 - side], p, rule.weights[p] * (out * edge.out));
-    }
+ShapRun ShapProgram::part(std::size_t number, std::size_t k) {
+  const Part& part = parts_[number];
+  numbers_.resize(std::max(numbers_.size(), part.n_numbers));
+  for (std::size_t i = part.first; i < part.end; ++i) {
+    const ShapStep& step = steps_[i];
+    if (step.is_end)
+      fill_up(step, origins_[i].edge);
+    else if (step.edge != no_numbers)
+      fill_down(step, origins_[i].edge);
+    if (step.leaves != no_numbers) fill_leaves(step, origins_[i], k);
   }
-}
-
-ShapRun ShapProgram::run() const {
   ShapRun run{};
-  run.steps = steps_.data();
-  run.n_steps = steps_.size();
-  run.constants = numbers_.data();
+  run.steps = steps_.data() + part.first;
+  run.n_steps = part.end - part.first;
+  run.numbers = numbers_.data();
   run.partners = partners_.data();
   run.sets = forest_.sets.data();
   run.points = points_;
   run.depth = depth_;
+  run.is_start = number == 0;
+  run.with_pairs = with_pairs_;
   return run;
+}
+
+// See the table at the head of explain/shap_run.h.
+struct ShapProgram::Factors {
+  Factors(const Edge& edge, double at)
+      : t(at),
+        share(edge.above * edge.share),
+        of_above(edge.above * (1 - t) + t),
+        of_both(share * (1 - t) + t),
+        lost(edge.above - share) {}
+
+  double factor_in() const { return of_both / of_above; }
+  double factor_out() const { return share * (1 - t) / of_above; }
+  double in() const { return lost / (of_both * of_above); }
+  double out() const { return -1 / (of_above * (1 - t)); }
+
+  double t, share, of_above, of_both, lost;
+};
+
+ShapProgram::Edge ShapProgram::edge_to(const Origin& origin, std::size_t side) const {
+  const double left = forest_.left_share(origin.left);
+  return {origin.above, side == 0 ? left : 1 - left};
+}
+
+void ShapProgram::fill_down(const ShapStep& step, const Edge& edge) {
+  const Quadrature& rule = rules_[points_];
+  for (std::size_t p = 0; p < points_; ++p) {
+    const Factors factors(edge, rule.points[p]);
+    place(step.edge, DownPart::factor_in)[p] = factors.factor_in();
+    place(step.edge, DownPart::factor_out)[p] = factors.factor_out();
+    place(step.edge, DownPart::factor_apart)[p] = edge.share;
+    if (!with_pairs_) continue;
+    place(step.edge, DownPart::whole_in)[p] = (1 - factors.share) / factors.of_both;
+    place(step.edge, DownPart::whole_out)[p] = -1 / (1 - factors.t);
+  }
+}
+
+void ShapProgram::fill_up(const ShapStep& step, const Edge& edge) {
+  const Quadrature& rule = rules_[points_];
+  for (std::size_t p = 0; p < points_; ++p) {
+    const Factors factors(edge, rule.points[p]);
+    place(step.edge, UpPart::in)[p] = rule.weights[p] * factors.in();
+    place(step.edge, UpPart::out)[p] = rule.weights[p] * factors.out();
+  }
+}
+
+void ShapProgram::fill_leaves(const ShapStep& step, const Origin& origin, std::size_t k) {
+  const Quadrature& rule = rules_[points_];
+  const Forest& trees = forest_.trees;
+  std::fill_n(numbers_.data() + step.leaves, static_cast<std::size_t>(LeafPart::size) * points_,
+              0.0);
+  const LeafPart sums[2] = {LeafPart::sum_left, LeafPart::sum_right};
+  const LeafPart effects[2] = {LeafPart::left, LeafPart::right};
+  for (std::size_t side = 0; side < 2; ++side) {
+    const std::size_t leaf = origin.left + side;
+    if (trees.left[leaf] != 0) continue;
+    const Edge edge = edge_to(origin, side);
+    const double value = trees.value[leaf * trees.width + k];
+    for (std::size_t p = 0; p < points_; ++p) {
+      const Factors factors(edge, rule.points[p]);
+      const double in = value * factors.factor_in(), out = value * factors.factor_out();
+      place(step.leaves, sums[side])[p] += in;
+      place(step.leaves, sums[1 - side])[p] += out;
+      place(step.leaves, LeafPart::sum_apart)[p] += value * edge.share;
+      place(step.leaves, effects[side])[p] += rule.weights[p] * (in * factors.in());
+      place(step.leaves, effects[1 - side])[p] += rule.weights[p] * (out * factors.out());
+    }
+  }
 }
 
 }  // namespace arboost

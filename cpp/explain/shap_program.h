@@ -52,53 +52,68 @@ struct ShapForest {
 // What no level has, in columns of codes.
 constexpr std::uint32_t shap_missing_code = 255;
 
-// One tree at a time; memory is kept from tree to tree.
+// One tree at a time, in parts of some steps; memory is kept from tree to tree.
 class ShapProgram {
  public:
   ShapProgram(const ShapForest& forest, bool with_pairs);
 
   void set_tree(std::size_t tree);
-  // Which output's values the leaves have; to be called after set_tree.
-  void set_output(std::size_t k);
-  // Steps and numbers; rows and results are the caller's to fill in.
-  ShapRun run() const;
-  std::size_t scratch_size() const { return shap_scratch(depth_, points_); }
+  std::size_t n_parts() const { return parts_.size(); }
+  // Makes the numbers of a part, with value k of the leaves. Rows, results and scratch are the
+  // caller's to fill in.
+  ShapRun part(std::size_t number, std::size_t k);
+  // Of rows that walk together.
+  std::size_t scratch_size() const { return shap_scratch(depth_, points_, with_pairs_); }
 
  private:
-  struct Split {          // a node, and what its edges share
-    std::size_t left;     // child, in the forest's nodes
-    double above;         // share of the rows that meet all splits above by the same feature
-    double share[2];      // of this split's rows that goes to the left and to the right
-    std::size_t edge[2];  // where the numbers of its edges to splits are, and those of its leaves
-    std::size_t leaves;
+  struct Edge {
+    double above;  // share of the rows that meet all splits above by the same feature
+    double share;  // of the rows of the split above the edge
   };
-  struct Frame {               // a split on the path
-    std::size_t split, enter;  // numbers among splits and steps
-    std::int32_t deepest;      // what was the deepest split of its feature before
-    int children;              // that have been looked at
-    bool adds;                 // some of its sums are there already
+  struct Frame {           // a split on the path
+    std::size_t enter;     // number of its step
+    std::int32_t deepest;  // what was the deepest split of its feature before
+    int children;          // that have been looked at
+    bool adds;             // some of its sums are there already
   };
-  struct EdgeNumbers;
+  // What the numbers of a step are made of.
+  struct Origin {
+    Edge edge;         // to the node
+    double above;      // share of the rows that meet all splits above by the node's feature
+    std::size_t left;  // child of the node, in the forest
+  };
+  struct Part {
+    std::size_t first, end;  // steps
+    std::size_t n_numbers;   // for one point
+  };
 
-  void visit(std::size_t node, std::size_t edge, bool is_left);
+  struct Factors;
+
+  void visit(std::size_t node, const Edge& edge, bool is_left);
   void next_child();
   void finish();
   void add_partners(ShapStep& step);
-  void place_numbers();
-  void fill_edges(const Split& split);
-  void fill_leaves(const Split& split, std::size_t k);
+  void divide();
+  void fill_down(const ShapStep& step, const Edge& edge);
+  void fill_up(const ShapStep& step, const Edge& edge);
+  void fill_leaves(const ShapStep& step, const Origin& origin, std::size_t k);
+  Edge edge_to(const Origin& origin, std::size_t side) const;
+  template <class Place>
+  double* place(std::size_t first, Place which) {
+    return numbers_.data() + first + static_cast<std::size_t>(which) * points_;
+  }
 
   const ShapForest& forest_;
   bool with_pairs_;
   std::size_t first_ = 0, points_ = 0, depth_ = 0, n_distinct_ = 0, most_distinct_ = 0;
-  std::size_t n_numbers_ = 0;
   std::vector<ShapStep> steps_;
+  std::vector<Origin> origins_;  // of each step
   std::vector<ShapPartner> partners_;
-  std::vector<Split> splits_;
   std::vector<Frame> path_;
   std::vector<double> met_;            // [depth]: share that meets all splits of the edge's feature
   std::vector<std::int32_t> deepest_;  // [column]: depth of its last split on the path, or -1
-  std::vector<double> numbers_;
+  std::vector<Part> parts_;
+  std::vector<double> numbers_;    // of one part
   std::vector<Quadrature> rules_;  // by number of points, made when they are needed
 };
 

@@ -31,12 +31,13 @@
 namespace arboost {
 
 constexpr std::size_t shap_lanes = 8;  // rows that walk together
-constexpr std::size_t no_constants = ~std::size_t{0};
+constexpr std::size_t no_numbers = ~std::size_t{0};
 
-// Numbers of an edge, each for all points: factors and differences for the first two cases, the
-// factor for the third, and the e of the row that meets the edge and of one that does not. The
-// differences are times the points' weights.
-enum class EdgePart { factor_in, factor_out, factor_apart, in, out, whole_in, whole_out, size };
+// Numbers of an edge on the way down, each for all points: factors for the three cases, and the e
+// of a row that meets the edge and of one that does not, for the pairs.
+enum class DownPart { factor_in, factor_out, factor_apart, whole_in, whole_out, size };
+// Numbers of an edge on the way up: differences for the first two cases, times the points' weights.
+enum class UpPart { in, out, size };
 // Numbers of the leaves among a node's children: what they add to the sum, and to phi, for rows
 // that go left, that go right, and that do not meet the split above.
 enum class LeafPart { sum_left, sum_right, sum_apart, left, right, size };
@@ -44,7 +45,7 @@ enum class LeafPart { sum_left, sum_right, sum_apart, left, right, size };
 // Enters a node through its edge from above, or leaves it. Nodes are splits; leaves belong to them.
 struct ShapStep {
   double threshold;
-  std::size_t edge, leaves;  // where their numbers begin, or no_constants
+  std::size_t edge, leaves;  // where their numbers begin, or no_numbers
   std::size_t partners;      // of this node; when leaving, of the one above
   std::uint32_t n_partners;
   std::uint32_t set;     // of levels that go left; no_set: by threshold
@@ -67,25 +68,30 @@ struct ShapPartner {
   std::size_t depth, pair;
 };
 
+// Some steps of a tree. The numbers of all would take a large tree far more memory than its nodes,
+// so they come in parts, and what is known of the rows on the way is kept from part to part.
 struct ShapRun {
   const ShapStep* steps;
   std::size_t n_steps;
-  const double* constants;
+  const double* numbers;
   const ShapPartner* partners;
   const CodeSet* sets;  // with a bit for the missing code
   std::size_t points, depth;
+  bool is_start;  // of the tree
+  bool with_pairs;
   // Rows by column: that of row i in column c is at c * stride + i, and so are the results. There
   // is room for a multiple of shap_lanes rows. Where splits are by sets, values are codes.
   const double* values;
   std::size_t stride, n_rows;
-  double* phi;  // [columns][stride], added to
-  bool with_pairs;
+  double* phi;      // [columns][stride], added to
   double* pairs;    // [pairs][stride], added to
-  double* scratch;  // shap_scratch(depth, points) numbers
+  double* scratch;  // of the first rows that walk together, and how far it is to that of the next
+  std::size_t scratch_stride;
 };
 
-constexpr std::size_t shap_scratch(std::size_t depth, std::size_t points) {
-  return (depth + 1) * shap_lanes * (4 * points + 2);
+// Numbers of scratch for rows that walk together.
+constexpr std::size_t shap_scratch(std::size_t depth, std::size_t points, bool with_pairs) {
+  return (depth + 1) * shap_lanes * ((with_pairs ? 4 : 2) * points + 2);
 }
 
 }  // namespace arboost

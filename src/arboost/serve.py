@@ -122,9 +122,10 @@ class Predictor(Model):
         Examples
         --------
         >>> import arboost
-        >>> model = arboost.DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 2, 6])
+        >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]]
+        >>> model = arboost.DecisionTreeRegressor().fit(X, [0, 0, 2, 6]).model_
         >>> model.shap_values([[1, 1]]), model.expected_value()
-        (array([[3., 1.]]), array([2.]))
+        (array([[2.5, 1.5]]), array([2.]))
         """
         from arboost.shap import shap_values
 
