@@ -1,16 +1,9 @@
 """Shapley values by their definition: over all subsets of features, and slow."""
 
-import warnings
 from itertools import combinations
 from math import factorial, floor, isnan
 
 import numpy as np
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of matplotlib, about what shap does
-    import shap
-
-__all__ = ["as_dict", "game", "interactions", "shap", "values"]
 
 
 def goes_left(forest, node, x):

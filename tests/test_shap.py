@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import shap
 
 import shapley
 from arboost import (
@@ -42,9 +43,7 @@ ESTIMATORS = {
         THREE,
     ),
     "quantiles": (
-        GradientBoostingRegressor(
-            n_estimators=4, max_depth=3, loss="quantile", alpha=[0.2, 0.8]
-        ),
+        GradientBoostingRegressor(n_estimators=4, max_depth=3, loss="quantile", alpha=[0.2, 0.8]),
         TARGET,
     ),
     "tree": (DecisionTreeRegressor(max_depth=6), TARGET),
@@ -118,14 +117,14 @@ def test_agrees_with_shap(fitted, name):
     # shap 0.51 takes the mean of covers itself, where missing values do not follow the default.
     rows = X[~np.isnan(X).any(axis=1)][:50]
     model = fitted[name].model_
-    explainer = shapley.shap.TreeExplainer(shapley.as_dict(model))
+    explainer = shap.TreeExplainer(shapley.as_dict(model))
     theirs = explainer.shap_values(rows, check_additivity=False)
     np.testing.assert_allclose(fitted[name].shap_values(rows), theirs, rtol=0, atol=1e-6)
     np.testing.assert_allclose(model.expected_value(), explainer.expected_value, atol=1e-6)
     pairs = explainer.shap_interaction_values(rows[:5])
     np.testing.assert_allclose(model.shap_interactions(rows[:5]), pairs, rtol=0, atol=1e-6)
     others = rows[20:40]
-    explainer = shapley.shap.TreeExplainer(shapley.as_dict(model), others)
+    explainer = shap.TreeExplainer(shapley.as_dict(model), others)
     theirs = explainer.shap_values(rows, check_additivity=False)
     ours = model.shap_values(rows, background=others)
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6)

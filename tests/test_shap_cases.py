@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+import shap
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier as OtherTree
 
@@ -149,7 +150,7 @@ def test_large_trees():
     model = RandomForestRegressor(n_estimators=2, random_state=0).fit(X, y).model_
     assert model.forest.n_nodes > 6000
     values = model.shap_values(X[:50])
-    explainer = shapley.shap.TreeExplainer(shapley.as_dict(model))
+    explainer = shap.TreeExplainer(shapley.as_dict(model))
     np.testing.assert_allclose(
         values, explainer.shap_values(X[:50], check_additivity=False), rtol=0, atol=1e-6
     )
@@ -223,7 +224,7 @@ def test_missing_number():
 def test_explanation(mixed):
     table, model = mixed
     found = model.shap_explanation(table[:5])
-    assert isinstance(found, shapley.shap.Explanation)
+    assert isinstance(found, shap.Explanation)
     np.testing.assert_array_equal(found.values, model.shap_values(table[:5]))
     np.testing.assert_array_equal(found.base_values, np.repeat(model.expected_value(), 5))
     assert found.feature_names == ["color", "place", "size"]
