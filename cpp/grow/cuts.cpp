@@ -31,18 +31,6 @@ double value_of(const std::vector<double>& edges, std::uint32_t bin) {
   return edges[bin - 1] / 2 + edges[bin] / 2;
 }
 
-// The last bin on the left of a cut between the values of bins low and high.
-std::uint32_t draw_cut(const std::vector<double>& edges, std::uint32_t low, std::uint32_t high,
-                       std::uint64_t bits) {
-  if (high - low == 1) return low;
-  const double share = (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
-  const double at = (1 - share) * value_of(edges, low) + share * value_of(edges, high);
-  const auto edge = std::lower_bound(edges.begin() + low, edges.begin() + high, at);
-  const auto bin = static_cast<std::uint32_t>(edge - edges.begin());  // that the cut is in
-  const std::uint32_t last = bin > low && at < value_of(edges, bin) ? bin - 1 : bin;
-  return std::min(last, high - 1);
-}
-
 // Some of the codes, but neither none nor all of them: each with a bit of its own.
 CodeSet draw_levels(const CodeSet& seen, std::uint64_t key) {
   for (std::uint64_t turn = 0;; ++turn) {
@@ -77,6 +65,22 @@ void gather_codes(CodeOf code_of, const Element* elements, const std::int64_t* v
 }
 
 }  // namespace
+
+// The values that the bins of numbers stand for.
+void Grower::set_cut_values() {
+  for (std::size_t f = 0; f < codes_.n_features; ++f) {
+    const std::vector<double>& edges = codes_.edges[f];
+    std::vector<double>& values = bin_values_.emplace_back();
+    if (edges.size() > 1 && !codes_.has_levels(f))
+      for (std::uint32_t bin = 0; bin <= edges.size(); ++bin)
+        values.push_back(value_of(edges, bin));
+    cut_values_.push_back(values.data());
+  }
+}
+
+CutDraws Grower::cut_draws(std::uint64_t path) const {
+  return {mix_bits(cut_key_ + path), cut_values_.data()};
+}
 
 // Small nodes with one channel have loops of their own, over columns of numbers.
 bool Grower::cuts_rows(const GrowNode& node, std::uint32_t feature) const {
@@ -181,7 +185,7 @@ void Grower::sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureS
 
 FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                               const Scratch& own, double floor, Scratch& scratch) const {
-  const std::uint64_t key = mix_bits(mix_bits(cut_key_ + node.path) + feature);
+  const CutDraws draws = cut_draws(node.path);
   const std::uint32_t n_bins = codes_.n_bins[feature];
   const CutRange range = cut_range(node, feature, own, scratch);
   FeatureSplit best;
@@ -189,9 +193,9 @@ FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::ui
   best.missing_seen = range.missing;
   best.by_set = codes_.has_levels(feature);
   if (best.by_set)
-    best.left = draw_levels(range.seen, key);
+    best.left = draw_levels(range.seen, cut_key(draws, feature));
   else if (range.low < range.high)
-    best.bin = draw_cut(codes_.edges[feature], range.low, range.high, mix_bits(key));
+    best.bin = draw_cut(draws, feature, range.low, range.high);
   else
     best.bin = n_bins - 1;  // all values on the left, missing rows on the right
   sum_cut(node, feature, best, own, scratch);
