@@ -101,6 +101,7 @@ struct LossRows;   // loss/losses.h
 struct LossSums;   // loss/losses.h
 struct LossValue;  // loss/losses.h
 struct Weighed;    // reweight/reweight.h
+struct ShapRun;    // explain/shap_run.h
 
 struct Kernels {
   const char* name;
@@ -203,7 +204,8 @@ struct Kernels {
   LossValue (*loss_value)(const LossArgs& args, std::size_t begin, std::size_t end);
 
   // The weight of rows [begin, end) whose class the scores miss, as a loss, and that of all; and
-  // margins[0 ...] unless null. NaN for scores that are not finite, no class, or a weight below 0.
+  // margins[0 ...] of the rows, unless null. NaN where a score is not finite, y is no class
+  // or a weight is below 0.
   LossValue (*vote)(const LossRows& rows, std::size_t begin, std::size_t end, double* margins);
 
   // out[i] = weight[i] e^(highest - margins[i]) of n rows, where that of the lowest margin among
@@ -216,7 +218,9 @@ struct Kernels {
   // Numbers become their e^x; the logarithm of a number above 0. The same bits on every machine.
   void (*exponentials)(double* numbers, std::size_t n);
   double (*logarithm)(double x);
-  void (*shap)(const struct ShapRun& run);  // SHAP values of rows, see explain/shap_run.h
+
+  // Adds to the results of a block of rows what a tree says of their features.
+  void (*shap)(const ShapRun& run);
 };
 
 const Kernels& kernels();

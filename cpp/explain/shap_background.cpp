@@ -12,7 +12,7 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t rows_at_once = 256;
+constexpr std::size_t rows_at_once = 256, few_rows = 8;
 constexpr std::size_t most_numbers = std::size_t{1} << 23;  // of tables at a time
 
 using Patterns = std::unique_ptr<ShapPatterns>;  // none for a tree that goes by pairs
@@ -103,22 +103,21 @@ class Background {
     ready_.clear();
   }
 
+  // Each block of the background meets all rows, a few at a time: Ctrl-C is heard in between.
   void add_pairs(const std::vector<std::size_t>& trees) {
     if (trees.empty()) return;
     const double scale = 1 / static_cast<double>(background_.n_rows);
-    constexpr std::size_t few_rows = 8;  // each meets all background rows
-    for_rows(few_rows, [&](const ShapBlock& block, std::size_t n_rows, double* phi) {
-      ShapPairs pairs(forest_);
-      for_background([&](const ShapBlock& others, std::size_t n_others) {
+    for_background([&](const ShapBlock& others, std::size_t n_others) {
+      for_rows(few_rows, [&](const ShapBlock& block, std::size_t n_rows, double* phi) {
+        ShapPairs pairs(forest_);
         for (const std::size_t t : trees)
-          for (std::size_t k = 0; k < forest_.trees.width; ++k)
+          for (std::size_t k = 0; k < forest_.trees.width; ++k) {
+            const std::size_t output = forest_.first_output(t) + k;
+            double* to = phi + output * forest_.columns.size() * block.stride();
             for (std::size_t row = 0; row < n_rows; ++row)
               for (std::size_t other = 0; other < n_others; ++other)
-                pairs.add(
-                    t, k, {block, row}, {others, other}, scale,
-                    phi + (forest_.first_output(t) + k) * forest_.columns.size() * block.stride() +
-                        row,
-                    block.stride());
+                pairs.add(t, k, {block, row}, {others, other}, scale, to + row, block.stride());
+          }
       });
     });
   }
