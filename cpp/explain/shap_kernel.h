@@ -53,11 +53,12 @@ class ShapWalk {
   const double* part(std::size_t first, Part which) const {
     return run_.numbers + first + static_cast<std::size_t>(which) * points();
   }
-  LaneMask taken(const ShapStep& step) const {  // rows that meet the edge to the node
-    return (step.is_left ? left_ : right_)[step.depth - 1];
+  ARBOOST_INLINE LaneMask
+  taken(const ShapStep& step) const {  // rows that meet the edge to the node
+    return copy((step.is_left ? left_ : right_)[step.depth - 1]);
   }
-  LaneMask passed(const ShapStep& step) const {  // rows that go the other way
-    return (step.is_left ? right_ : left_)[step.depth - 1];
+  ARBOOST_INLINE LaneMask passed(const ShapStep& step) const {  // rows that go the other way
+    return copy((step.is_left ? right_ : left_)[step.depth - 1]);
   }
 
   // Numbers for rows of the first mask, of the second, and of those that are apart from both.
@@ -124,12 +125,12 @@ class ShapWalk {
       goes_left = at_most(load(x), step.threshold);
     }
     if (!step.again) {
-      left_[step.depth] = goes_left;
-      right_[step.depth] = opposite(goes_left);
+      store(left_[step.depth], goes_left);
+      store(right_[step.depth], opposite(goes_left));
     } else {
-      const LaneMask met = (step.above_left ? left_ : right_)[step.above];
-      left_[step.depth] = both(met, goes_left);
-      right_[step.depth] = both(met, opposite(goes_left));
+      const LaneMask met = copy((step.above_left ? left_ : right_)[step.above]);
+      store(left_[step.depth], both(met, goes_left));
+      store(right_[step.depth], both(met, opposite(goes_left)));
     }
   }
 
@@ -141,7 +142,7 @@ class ShapWalk {
     const double* sums = part(step.leaves, LeafPart::sum_left);
     const double* effects = part(step.leaves, LeafPart::left);
     const std::size_t n = points();
-    const LaneMask left = left_[step.depth], right = right_[step.depth];
+    const LaneMask left = copy(left_[step.depth]), right = copy(right_[step.depth]);
     Lanes total = fill(0);
     for (std::size_t p = 0; p < n; ++p) {
       const Lanes above = load(product + p * lanes);

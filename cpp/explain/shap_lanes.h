@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>  // memcpy
+#include <utility>  // index_sequence
 
 #include "explain/shap_run.h"  // shap_lanes
 
@@ -56,6 +57,12 @@ ARBOOST_INLINE LaneMask at_most(Lanes x, double limit) {  // no for NaN
 }
 ARBOOST_INLINE LaneMask not_above(Lanes x, double limit) {  // yes for NaN
   return _mm512_cmp_pd_mask(x.v, _mm512_set1_pd(limit), _CMP_NGT_UQ);
+}
+ARBOOST_INLINE LaneMask copy(LaneMask a) {
+  return a;
+}
+ARBOOST_INLINE void store(LaneMask& to, LaneMask a) {
+  to = a;
 }
 ARBOOST_INLINE LaneMask both(LaneMask a, LaneMask b) {
   return static_cast<LaneMask>(a & b);
@@ -106,11 +113,14 @@ struct Lanes {
   Part v[n_parts];
 };
 
+// With an index that is known when this is compiled, so that all parts stay in registers.
+template <class Result, class Function, std::size_t... parts>
+ARBOOST_INLINE Result by_part(const Function& function, std::index_sequence<parts...>) {
+  return Result{{function(parts)...}};
+}
 template <class Result, class Function>
 ARBOOST_INLINE Result by_part(const Function& function) {
-  Result result;
-  for (std::size_t i = 0; i < n_parts; ++i) result.v[i] = function(i);
-  return result;
+  return by_part<Result>(function, std::make_index_sequence<n_parts>());
 }
 ARBOOST_INLINE Part fill_part(double x) {
 #if defined(__AVX2__) && defined(__GNUC__)
@@ -122,12 +132,14 @@ ARBOOST_INLINE Part fill_part(double x) {
 #endif
 }
 ARBOOST_INLINE Lanes load(const double* from) {
-  Lanes x;
-  std::memcpy(&x, from, sizeof x);
-  return x;
+  return by_part<Lanes>([&](std::size_t i) {
+    Part part;
+    std::memcpy(&part, from + i * part_size, sizeof part);
+    return part;
+  });
 }
-ARBOOST_INLINE void store(double* to, Lanes x) {
-  std::memcpy(to, &x, sizeof x);
+ARBOOST_INLINE void store(double* to, const Lanes& x) {
+  for (std::size_t i = 0; i < n_parts; ++i) std::memcpy(to + i * part_size, &x.v[i], sizeof x.v[i]);
 }
 ARBOOST_INLINE Lanes fill(double x) {
   return by_part<Lanes>([&](std::size_t) { return fill_part(x); });
@@ -147,6 +159,13 @@ ARBOOST_INLINE Lanes choose(const LaneMask& mask, double yes, const Lanes& no) {
 }
 ARBOOST_INLINE LaneMask at_most(const Lanes& x, double limit) {  // no for NaN
   return by_part<LaneMask>([&](std::size_t i) { return mask_of(x.v[i] <= fill_part(limit)); });
+}
+// Copies of whole masks would go in pieces smaller than the registers that read them next.
+ARBOOST_INLINE LaneMask copy(const LaneMask& a) {
+  return by_part<LaneMask>([&](std::size_t i) { return a.v[i]; });
+}
+ARBOOST_INLINE void store(LaneMask& to, const LaneMask& a) {
+  for (std::size_t i = 0; i < n_parts; ++i) to.v[i] = a.v[i];
 }
 ARBOOST_INLINE LaneMask opposite(const LaneMask& a) {
   return by_part<LaneMask>([&](std::size_t i) { return ~a.v[i]; });
