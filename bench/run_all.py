@@ -29,6 +29,7 @@ FULL: dict[str, list[str]] = {
     "bench_forest.py": [],
     "bench_bagging.py": [],
     "bench_files.py": [],
+    "bench_shap.py": [],
     "bench_import.py": ["--build"],
     "bench_binning.py": [],
     "bench_kernels.py": [],
@@ -52,6 +53,10 @@ QUICK: dict[str, list[str]] = {
         *("--trees", "5", "--repeats", "1"),
     ],
     "bench_files.py": ["--rows", "3000", "--rounds", "10", "--trees", "5", "--repeats", "1"],
+    "bench_shap.py": [
+        *("--rows", "200", "--pair-rows", "8", "--train-rows", "2000", "--trees", "20"),
+        *("--repeats", "1"),
+    ],
     "bench_threads.py": TINY,
     "bench_import.py": ["--repeats", "2"],
 }

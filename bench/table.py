@@ -149,6 +149,20 @@ def _approx_bars(figures: dict[str, Any]) -> Iterator[Bar]:
             yield Bar(f"approx, {int(rows):,} rows, faster than xgboost-approx", faster, 2.0, 4.0)
 
 
+def _shap_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    contest = figures["contest"]
+    asked = {
+        "values": {"xgboost": (10.0, 40.0), "lightgbm": (10.0, 40.0), "catboost": (0.5, 1.0)},
+        "interactions": {"xgboost": (20.0, 200.0)},
+    }
+    for kind, peers in asked.items():
+        ours = contest.get("arboost", {}).get(kind)
+        for name, marks in peers.items():
+            theirs = contest.get(name, {}).get(kind)
+            if ours is not None and theirs is not None:
+                yield Bar(f"SHAP {kind}, faster than {name}", theirs / ours, *marks)
+
+
 def _sampling_bars(figures: dict[str, Any]) -> Iterator[Bar]:
     fits = figures["fits"]
     slower = ratio(fits, "arboost-gradient-based")
@@ -303,6 +317,7 @@ BARS = {
     "adaboost": _adaboost_bars,
     "forest": _forest_bars,
     "bagging": _bagging_bars,
+    "shap": _shap_bars,
 }
 
 

@@ -101,6 +101,7 @@ struct LossRows;   // loss/losses.h
 struct LossSums;   // loss/losses.h
 struct LossValue;  // loss/losses.h
 struct Weighed;    // reweight/reweight.h
+struct ShapRun;    // explain/shap_run.h
 
 struct Kernels {
   const char* name;
@@ -217,6 +218,9 @@ struct Kernels {
   // Numbers become their e^x; the logarithm of a number above 0. The same bits on every machine.
   void (*exponentials)(double* numbers, std::size_t n);
   double (*logarithm)(double x);
+
+  // Adds to the results of a block of rows what a tree says of their features.
+  void (*shap)(const ShapRun& run);
 };
 
 const Kernels& kernels();

@@ -2,6 +2,7 @@
 // namespace of that name, so that no variant's code can be picked up by another by the linker.
 #pragma once
 
+#include "explain/shap_kernel.h"
 #include "grow/draw.h"
 #include "grow/few.h"
 #include "grow/few_cuts.h"
@@ -56,6 +57,7 @@ const Kernels table = {
     .weighted_sum = weighted_sum,
     .exponentials = exponentials,
     .logarithm = log_of,
+    .shap = shap,
 };
 
 }  // namespace arboost::ARBOOST_ISA

@@ -19,6 +19,7 @@ from arboost.answers import Probabilities
 from arboost.backend import threads
 from arboost.ensemble import Training
 from arboost.explain import importances
+from arboost.explained import Explained
 from arboost.ingest import Reading, Schema, Table
 from arboost.inputs import (
     Part,
@@ -41,7 +42,6 @@ from arboost.targets import class_factors, codes_of, encode_labels, numbers_of
 from arboost.task import Task
 from arboost.trainer import Job, Outcome, check_validation, run, search_splits, split_rows
 from arboost.validation import Split
-from arboost.verify import MonotoneProof
 
 __all__ = ["Task", "TreeClassifier", "TreeEnsemble", "TreeRegressor", "store"]
 
@@ -54,7 +54,7 @@ def store(estimator: object, arguments: Mapping[str, Any]) -> None:
     vars(estimator).update({name: arguments[name] for name in arguments if name != "self"})
 
 
-class TreeEnsemble(BaseEstimator):
+class TreeEnsemble(Explained, BaseEstimator):
     """What regressors and classifiers share."""
 
     _TABLE: ClassVar[Mapping[str, Param]]
@@ -152,21 +152,6 @@ class TreeEnsemble(BaseEstimator):
         A failure leaves the file that was there before.
         """
         self._fitted_model().save(path)
-
-    def verify_monotone(self, features: object = None) -> tuple[MonotoneProof, ...]:
-        """Prove that the fitted model is monotone, or find rows for which it is not.
-
-        Parameters
-        ----------
-        features : dict, sequence or None
-            What to prove, in the form of ``monotone_constraints``; None takes those of the fit.
-
-        Returns
-        -------
-        tuple of arboost.MonotoneProof
-            One for each constrained feature and output.
-        """
-        return self._fitted_model().verify_monotone(features, n_jobs=self.n_jobs)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -1,0 +1,152 @@
+"""Model + table -> SHAP values: what each feature adds to the raw scores of a row.
+
+The values of a row and the expected value sum to its raw score. What is not known of a row is
+averaged over the training rows of each node, by its cover; or over the rows of a background table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.binning import Dataset
+from arboost.ingest import Table, ingest
+from arboost.model import Model
+from arboost.predict import table_scores
+
+__all__ = ["expected_value", "shap_explanation", "shap_interactions", "shap_values"]
+
+Floats = NDArray[np.float64]
+
+
+def expected_value(model: Model, background: object, *, n_threads: int) -> Floats:
+    """Return the raw scores of a row of which nothing is known, shape (n_outputs,)."""
+    forest = _forest(model, "expected_value")
+    if background is not None:
+        table = _read_background(model, background)
+        mean: Floats = table_scores(model, table, n_threads=n_threads).mean(axis=0)
+        return mean
+    return model.base_score + _scaled(model, forest.expected())
+
+
+def shap_values(model: Model, X: object, background: object, *, n_threads: int) -> Floats:
+    """Return what each feature adds to the raw scores of the rows of X.
+
+    The shape is (n_rows, n_features), with several outputs (n_rows, n_features, n_outputs).
+    """
+    return _values(model, _read(model, X), background, n_threads)
+
+
+def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
+    """Return what pairs of features add to the raw scores of the rows of X.
+
+    The shape is (n_rows, n_features, n_features), with several outputs there is one more axis.
+    """
+    forest = _forest(model, "shap_interactions")
+    table = _read(model, X)
+    n_features = model.schema.n_features
+    values = np.empty((table.n_rows, n_features, n_features, model.n_outputs))
+    forest.interactions(columns=table.columns, out=values, n_threads=n_threads)
+    return _plain(_scaled(model, values))
+
+
+def shap_explanation(model: Model, X: object, background: object, *, n_threads: int) -> Any:
+    """Return SHAP values as the package shap has them, for its plots."""
+    try:
+        import shap
+    except ImportError as error:
+        raise ImportError(
+            "shap_explanation needs the package shap, which is not installed. Run "
+            "`pip install arboost[shap]`, or take the arrays of shap_values and expected_value."
+        ) from error
+    table = _read(model, X)
+    values = _values(model, table, background, n_threads)
+    expected = expected_value(model, background, n_threads=n_threads)
+    names = model.schema.names
+    return shap.Explanation(
+        values,
+        base_values=_plain(np.repeat(expected[np.newaxis], table.n_rows, axis=0)),
+        data=_shown(table),
+        feature_names=None if names is None else list(names),
+        output_names=_output_names(model),
+    )
+
+
+def _values(model: Model, table: Table, background: object, n_threads: int) -> Floats:
+    forest = _forest(model, "shap_values")
+    values = np.empty((table.n_rows, model.schema.n_features, model.n_outputs))
+    if background is None:
+        forest.values(columns=table.columns, out=values, n_threads=n_threads)
+    else:
+        forest.against(
+            columns=table.columns,
+            background=_read_background(model, background).columns,
+            out=values,
+            n_threads=n_threads,
+        )
+    return _plain(_scaled(model, values))
+
+
+def _forest(model: Model, asked: str) -> core.ShapForest:
+    if model.combine == "median":
+        raise TypeError(
+            f"{asked} was asked of a model whose trees are combined by a weighted median, as "
+            "AdaBoostRegressor does: SHAP values share out sums and means of trees only. Use a "
+            "forest or GradientBoostingRegressor, or shap.KernelExplainer of predict."
+        )
+    return core.ShapForest(model.forest, model.schema.n_features, model.n_outputs)
+
+
+def _read(model: Model, X: object, name: str = "X") -> Table:
+    if isinstance(X, Dataset):
+        raise TypeError(
+            f"{name} is a Dataset, which holds bins instead of values. Pass the table it was made "
+            "from."
+        )
+    return ingest(X, model.schema)
+
+
+def _read_background(model: Model, background: object) -> Table:
+    table = _read(model, background, "background")
+    if table.n_rows == 0:
+        raise ValueError(
+            "background has no rows, but values that are not known are taken from them. Pass at "
+            "least one row, or background=None for the training rows' shares in each node."
+        )
+    return table
+
+
+def _scaled(model: Model, sums: Floats) -> Floats:
+    """Divide sums over the trees in place where the model takes their mean."""
+    if model.combine == "mean":
+        sums /= max(model.n_rounds, 1)
+    return sums
+
+
+def _plain(values: Floats) -> Floats:
+    """Drop the axis of the outputs where there is one output."""
+    return values[..., 0] if values.shape[-1] == 1 else values
+
+
+def _shown(table: Table) -> NDArray[Any]:
+    """Return the values of a table as plots show them: numbers, and labels of categories."""
+    schema = table.schema
+    columns: list[NDArray[Any]] = [table.columns.read(i) for i in range(schema.n_features)]
+    for feature in filter(schema.is_category, range(schema.n_features)):
+        levels, codes = schema.levels_of(feature), columns[feature]
+        assert levels is not None
+        labels = np.full(len(codes), None, dtype=object)
+        known = np.isfinite(codes)
+        labels[known] = [levels.label(int(code)) for code in codes[known]]
+        columns[feature] = labels
+    if any(column.dtype == object for column in columns):
+        columns = [column.astype(object) for column in columns]
+    return np.stack(columns, axis=1)
+
+
+def _output_names(model: Model) -> list[str] | None:
+    one_each = isinstance(model.classes, np.ndarray) and len(model.classes) == model.n_outputs
+    return [str(label) for label in model.classes] if one_each else None
