@@ -19,6 +19,7 @@ void bind_grow(nb::module_& m);
 void bind_prune(nb::module_& m);
 void bind_reweight(nb::module_& m);
 void bind_predict(nb::module_& m);
+void bind_rows(nb::module_& m);
 void bind_save(nb::module_& m);
 void bind_random(nb::module_& m);
 void bind_kernels(nb::module_& m);
@@ -43,6 +44,7 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_prune(m);
   arboost::bindings::bind_reweight(m);
   arboost::bindings::bind_predict(m);
+  arboost::bindings::bind_rows(m);
   arboost::bindings::bind_save(m);
   arboost::bindings::bind_random(m);
   arboost::bindings::bind_kernels(m);

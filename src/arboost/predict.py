@@ -23,8 +23,10 @@ from arboost.model import Model
 
 __all__ = [
     "answer",
+    "answer_of_row",
     "decision",
     "probabilities",
+    "probabilities_of_row",
     "raw_scores",
     "staged_raw_scores",
     "table_scores",
@@ -35,6 +37,25 @@ __all__ = [
 def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64]:
     """Return the raw scores of the rows of X."""
     return table_scores(model, _read(model, X), n_threads=n_threads)
+
+
+def answer_of_row(model: Model, X: object) -> NDArray[Any] | None:
+    """Return what `answer` would, where X is one row of plain numbers; else None."""
+    row = model.row
+    if row is None or model.targets:
+        return None
+    if model.classes is None:
+        return row.answer(X, True)
+    number = row.likeliest(X)
+    return None if number < 0 else model.classes[number : number + 1].copy()
+
+
+def probabilities_of_row(model: Model, X: object) -> NDArray[np.float64] | None:
+    """Return what `probabilities` would, where X is one row of plain numbers; else None."""
+    row = model.row
+    if row is None or model.targets or model.classes is None:
+        return None
+    return row.answer(X, False)
 
 
 def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:

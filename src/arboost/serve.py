@@ -14,7 +14,14 @@ from arboost.answers import Probabilities
 from arboost.backend import threads
 from arboost.model import Model
 from arboost.params import check
-from arboost.predict import answer, probabilities, raw_scores, staged_raw_scores
+from arboost.predict import (
+    answer,
+    answer_of_row,
+    probabilities,
+    probabilities_of_row,
+    raw_scores,
+    staged_raw_scores,
+)
 from arboost.save import from_bytes, read_model, to_bytes, write_model
 from arboost.verify import MonotoneProof, verify_monotone
 
@@ -45,18 +52,21 @@ class Predictor(Model):
 
         Their shape is (n_rows,), with several outputs or targets (n_rows, n_targets).
         """
-        return answer(self, self.predict_raw(X, n_jobs=n_jobs))
+        found = answer_of_row(self, X) if _is_count(n_jobs) else None
+        return answer(self, self._raw(X, n_jobs)) if found is None else found
 
     def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Probabilities:
         """Return the probabilities of the classes.
 
         Their shape is (n_rows, n_classes); for several targets there is a list of them.
         """
-        return probabilities(self, self.predict_raw(X, n_jobs=n_jobs))
+        found = probabilities_of_row(self, X) if _is_count(n_jobs) else None
+        return probabilities(self, self._raw(X, n_jobs)) if found is None else found
 
     def predict_raw(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
-        return raw_scores(self, X, n_threads=_threads(n_jobs))
+        found = self.row.raw(X) if self.row is not None and _is_count(n_jobs) else None
+        return self._raw(X, n_jobs) if found is None else found
 
     def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[np.float64]]:
         """Yield the raw scores after each round."""
@@ -92,6 +102,9 @@ class Predictor(Model):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file; a failure leaves the file that was there before."""
         write_model(self, path)
+
+    def _raw(self, X: object, n_jobs: int | None) -> NDArray[np.float64]:
+        return raw_scores(self, X, n_threads=_threads(n_jobs))
 
     def __repr__(self) -> str:
         features, trees = (
@@ -138,6 +151,11 @@ def _from_bytes(data: bytes) -> Predictor:
 
 def _counted(number: int, thing: str) -> str:
     return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+def _is_count(n_jobs: object) -> bool:
+    """Whether a number of threads needs no further look."""
+    return n_jobs is None or (n_jobs.__class__ is int and n_jobs > 0)  # type: ignore[operator]
 
 
 def _threads(n_jobs: object) -> int:
