@@ -17,7 +17,7 @@ from peers import PEERS
 from shape import Shape
 
 SHAPE = Shape(max_depth=6)
-CONTESTANTS = ("arboost", "lightgbm", "xgboost", "catboost_symmetric")
+CONTESTANTS = ("arboost", "lightgbm", "xgboost", "catboost-symmetric")
 
 
 def main() -> None:

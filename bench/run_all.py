@@ -27,6 +27,7 @@ FULL: dict[str, list[str]] = {
     "bench_adaboost.py": [],
     "bench_forest.py": [],
     "bench_bagging.py": [],
+    "bench_predict.py": [],
     "bench_import.py": ["--build"],
     "bench_binning.py": [],
     "bench_kernels.py": [],
@@ -48,6 +49,7 @@ QUICK: dict[str, list[str]] = {
         *("--rows", "2000", "--bag-rows", "20000", "--boosters", "5", "--rounds", "5"),
         *("--trees", "5", "--repeats", "1"),
     ],
+    "bench_predict.py": [*TINY, "--predict-rows", "2000", "1"],
     "bench_threads.py": TINY,
     "bench_import.py": ["--repeats", "2"],
 }

@@ -1,4 +1,4 @@
-// The arrays of an arboost.model.Forest as the core takes them, and a forest that is kept packed.
+// A forest that is kept packed.
 #pragma once
 
 #include <cstddef>
@@ -6,57 +6,13 @@
 #include <stdexcept>
 
 #include "bindings/common.h"
+#include "bindings/forest.h"
 #include "predict/packed_forest.h"
-#include "predict/traverse.h"
 
 namespace arboost::bindings {
 
 using Scores = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-// The arrays of an arboost.model.Forest, and the views of them that the core takes.
-struct ForestArrays {
-  explicit ForestArrays(nb::handle forest)
-      : tree_start(nb::cast<Vector<std::int64_t>>(forest.attr("tree_start"), false)),
-        feature(nb::cast<Vector<std::int32_t>>(forest.attr("feature"), false)),
-        threshold(nb::cast<Vector<double>>(forest.attr("threshold"), false)),
-        left(nb::cast<Vector<std::int32_t>>(forest.attr("left"), false)),
-        default_left(nb::cast<Vector<bool>>(forest.attr("default_left"), false)),
-        level_set(nb::cast<Vector<std::int32_t>>(forest.attr("level_set"), false)),
-        level_sets(nb::cast<Array<std::uint64_t, nb::ndim<2>>>(forest.attr("level_sets"), false)),
-        value(nb::cast<Array<double, nb::ndim<2>>>(forest.attr("value"), false)),
-        output(nb::cast<Vector<std::int32_t>>(forest.attr("output"), false)) {
-    const std::size_t n_nodes = left.size();
-    if (feature.size() != n_nodes || threshold.size() != n_nodes ||
-        default_left.size() != n_nodes || level_set.size() != n_nodes ||
-        value.shape(0) != n_nodes || tree_start.size() != output.size() + 1 ||
-        level_sets.shape(1) != 4)
-      throw std::invalid_argument("the forest's arrays differ in length");
-  }
-
-  Forest views() const {
-    return {.tree_start = {tree_start.data(), tree_start.size()},
-            .feature = {feature.data(), feature.size()},
-            .threshold = {threshold.data(), threshold.size()},
-            .left = {left.data(), left.size()},
-            .default_left = {reinterpret_cast<const std::uint8_t*>(default_left.data()),
-                             default_left.size()},
-            .level_set = {level_set.data(), level_set.size()},
-            .level_sets = {level_sets.data(), level_sets.size()},
-            .value = {value.data(), value.size()},
-            .output = {output.data(), output.size()},
-            .width = value.shape(1)};
-  }
-
-  Vector<std::int64_t> tree_start;
-  Vector<std::int32_t> feature;
-  Vector<double> threshold;
-  Vector<std::int32_t> left;
-  Vector<bool> default_left;
-  Vector<std::int32_t> level_set;
-  Array<std::uint64_t, nb::ndim<2>> level_sets;
-  Array<double, nb::ndim<2>> value;
-  Vector<std::int32_t> output;
-};
+using Leaves = nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // A packed forest and the arrays that it views.
 struct KeptForest {
@@ -69,6 +25,21 @@ struct KeptForest {
     nb::gil_scoped_release release;
     Team team(threads_for(columns.n_rows * packed.n_trees(), n_threads), python_poll());
     packed.traverse(columns, out.shape(1), team, out.data());
+  }
+
+  void leaves(const Columns& columns, const Leaves& out, int n_threads) const {
+    const std::size_t n_trees = packed.n_trees();
+    if (out.shape(0) != columns.n_rows || out.shape(1) != n_trees)
+      throw std::invalid_argument("out is not one column for each tree with the table's rows");
+    std::int32_t* leaf = out.data();
+    nb::gil_scoped_release release;
+    Team team(threads_for(columns.n_rows * n_trees, n_threads), python_poll());
+    packed.traverse_leaves(columns, n_trees, team, [&](const LeafBlock& block, int) {
+      for (std::size_t row = block.begin; row < block.end; ++row)
+        for (std::size_t t = 0; t < n_trees; ++t)
+          leaf[row * n_trees + t] =
+              static_cast<std::int32_t>(block.leaf[t * block.stride + (row - block.begin)]);
+    });
   }
 
   ForestArrays arrays;

@@ -110,25 +110,31 @@ class Adder {
   }
 
   void add(const BitForest& bits, Scratch& memory, std::size_t n_rows, double* scores) const {
+    constexpr std::uint32_t none = ~std::uint32_t{0};
+    double sums[bit_rows];
+    std::uint32_t output = none;  // whose sums these are
     for (const BitForest::Group& group : bits.groups)
       for_batches(group, memory, [&](const BitTree* trees, std::size_t n) {
-        if (forest_.width == 1)
-          add_numbers(bits, trees, n, memory.leaves.data(), n_rows, scores);
-        else
-          add_vectors(bits, trees, n, memory.leaves.data(), n_rows, scores);
+        if (forest_.width != 1)
+          return add_vectors(bits, trees, n, memory.leaves.data(), n_rows, scores);
+        if (output != trees[0].output) {
+          if (output != none) write_sums(sums, n_rows, scores + output);
+          output = trees[0].output;
+          read_sums(scores + output, n_rows, sums);
+        }
+        bit_kernels().add(trees, n, bits.packed.data(), memory.leaves.data(), sums);
       });
+    if (output != none) write_sums(sums, n_rows, scores + output);
   }
 
  private:
-  void add_numbers(const BitForest& bits, const BitTree* trees, std::size_t n_trees,
-                   const std::uint8_t* leaves, std::size_t n_rows, double* scores) const {
-    double sums[bit_rows];
-    scores += trees[0].output;
+  void read_sums(const double* scores, std::size_t n_rows, double* sums) const {
     for (std::size_t place = 0; place < bit_rows; ++place) {
       const std::size_t row = sum_row_[place];
       sums[place] = row < n_rows ? scores[row * n_outputs_] : 0.0;
     }
-    bit_kernels().add(trees, n_trees, bits.packed.data(), leaves, sums);
+  }
+  void write_sums(const double* sums, std::size_t n_rows, double* scores) const {
     for (std::size_t place = 0; place < bit_rows; ++place) {
       const std::size_t row = sum_row_[place];
       if (row < n_rows) scores[row * n_outputs_] = sums[place];
@@ -155,22 +161,13 @@ class Adder {
   std::uint16_t sum_row_[bit_rows], leaf_row_[bit_rows];
 };
 
-// Rows of a block: small tables are shared out as well.
-std::size_t rows_of_block(std::size_t n_rows, const Team& team) {
-  const auto members = static_cast<std::size_t>(team.size());
-  const std::size_t rounds = (n_rows + members * bit_rows - 1) / (members * bit_rows);
-  const std::size_t blocks = std::max<std::size_t>(1, rounds * members);
-  return std::max<std::size_t>(1, (n_rows + blocks - 1) / blocks);
-}
-
 }  // namespace
 
 void traverse_bits(const Columns& table, const BitForests& bits, const Forest& forest,
                    std::size_t n_outputs, Team& team, double* scores) {
   const Adder adder(forest, n_outputs);
   Memory memory(bits.present.values.size(), team);
-  const std::size_t rows = rows_of_block(table.n_rows, team);
-  team.for_chunks(0, table.n_rows, rows, [&](std::size_t begin, std::size_t end, int member) {
+  team.for_chunks(0, table.n_rows, bit_rows, [&](std::size_t begin, std::size_t end, int member) {
     Scratch& own = memory.of(member);
     const bool missing = number_values(table, bits.present, begin, end, own.numbers.data());
     adder.add(missing ? bits.with_missing() : bits.present, own, end - begin,
@@ -184,8 +181,7 @@ void bit_leaves(const Columns& table, const BitForests& both, std::size_t n_tree
   for (std::size_t place = 0; place < bit_rows; ++place)
     leaf_row[place] = bit_kernels().leaf_row(place);
   Memory memory(both.present.values.size(), team);
-  const std::size_t rows = rows_of_block(table.n_rows, team);
-  team.for_chunks(0, table.n_rows, rows, [&](std::size_t begin, std::size_t end, int member) {
+  team.for_chunks(0, table.n_rows, bit_rows, [&](std::size_t begin, std::size_t end, int member) {
     Scratch& own = memory.of(member);
     const bool missing = number_values(table, both.present, begin, end, own.numbers.data());
     const BitForest& bits = missing ? both.with_missing() : both.present;

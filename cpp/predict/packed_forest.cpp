@@ -1,6 +1,7 @@
 #include "predict/packed_forest.h"
 
 #include <atomic>
+#include <cmath>
 #include <optional>
 #include <stdexcept>  // invalid_argument
 #include <vector>
@@ -8,6 +9,7 @@
 #include "predict/bit_forest.h"
 #include "predict/coded.h"
 #include "predict/pack.h"
+#include "predict/row_forest.h"
 
 namespace arboost {
 namespace {
@@ -69,6 +71,22 @@ struct PackedForest::Parts {
   const BitForest& bits_with_missing() const {
     return **missing_bits.get(true, [&] { return bit_forest(forest, n_columns, true); });
   }
+
+  // For single rows forests are always made ready: the first call is the only slow one.
+  const RowForest* rows() const {
+    const auto* made = present_rows.get(true, [&]() -> std::optional<RowForest> {
+      const auto* bits =
+          present_bits.get(true, [&] { return bit_forest(forest, n_columns, false); });
+      if (!bits->has_value()) return std::nullopt;
+      return RowForest::make(**bits, forest);
+    });
+    return made->has_value() ? &**made : nullptr;
+  }
+  const RowForest* rows_with_missing() const {
+    const auto* made = missing_rows.get(
+        true, [&] { return RowForest::make(bits_with_missing(), forest); });
+    return made->has_value() ? &**made : nullptr;
+  }
   const CodedForest* coded(std::size_t n_rows) const {
     if (n_rows < fewest_coded_rows) return nullptr;
     const auto* made = coded_forest.get(is_worth_numbering(n_rows),
@@ -81,6 +99,7 @@ struct PackedForest::Parts {
   Packed packed;
   Kept<BitForest> present_bits, missing_bits;
   Kept<CodedForest> coded_forest;
+  Kept<RowForest> present_rows, missing_rows;
 };
 
 PackedForest::PackedForest(const Forest& forest, std::size_t n_columns, std::size_t n_outputs)
@@ -125,11 +144,22 @@ void PackedForest::traverse_leaves(const Columns& table, std::size_t n_trees, Te
 void PackedForest::traverse_row(FunctionRef<double(std::size_t column)> value_of,
                                 double* scores) const {
   const Parts& parts = *parts_;
+  const RowForest* rows = parts.rows();
   const std::vector<Packed::Column>& columns = parts.packed.columns;
   double few[most_row_values];
   std::vector<double> many;
   if (columns.size() >= most_row_values) many.resize(columns.size() + 1);
   double* row = many.empty() ? few : many.data();
+  if (rows != nullptr) {
+    bool missing = false;
+    const std::vector<BitForest::Values>& values = rows->values();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      row[i] = value_of(values[i].feature);
+      missing |= std::isnan(row[i]) && !values[i].of_levels;
+    }
+    if (missing) rows = parts.rows_with_missing();
+    if (rows != nullptr) return rows->add(row, scores);
+  }
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const double x = value_of(columns[i].feature);
     row[i] = columns[i].of_codes ? code_or_missing(x) : x;

@@ -271,7 +271,8 @@ void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::
 
 void traverse_leaves(const Columns& table, const Forest& forest, std::size_t n_trees, Team& team,
                      FunctionRef<void(const LeafBlock&, int member)> consume) {
-  const Packed packed = pack_trees(forest, {0, n_trees}, table.columns.size(), 1);
+  constexpr std::size_t any_outputs = std::numeric_limits<std::size_t>::max();
+  const Packed packed = pack_trees(forest, {0, n_trees}, table.columns.size(), any_outputs);
   walk_leaves(table, packed, n_trees, team, consume);
 }
 

@@ -28,6 +28,7 @@ __all__ = [
     "probabilities",
     "probabilities_of_row",
     "raw_scores",
+    "read_table",
     "staged_raw_scores",
     "table_scores",
     "tree_values",
@@ -36,7 +37,7 @@ __all__ = [
 
 def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64]:
     """Return the raw scores of the rows of X."""
-    return table_scores(model, _read(model, X), n_threads=n_threads)
+    return table_scores(model, read_table(model, X), n_threads=n_threads)
 
 
 def answer_of_row(model: Model, X: object) -> NDArray[Any] | None:
@@ -84,7 +85,7 @@ def tree_values(model: Model, table: Table, *, n_threads: int) -> NDArray[np.flo
 
 def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[NDArray[np.float64]]:
     """Yield the raw scores after each round, each in an array of its own."""
-    table = _read(model, X)
+    table = read_table(model, X)
     if model.combine == "median":
         for n_trees in range(1, model.n_trees + 1):
             yield _median_scores(model, table, n_trees, n_threads)
@@ -149,7 +150,8 @@ def _by_target(
         first += outputs
 
 
-def _read(model: Model, X: object) -> Table:
+def read_table(model: Model, X: object) -> Table:
+    """Return the columns of X as the model's fit saw its own."""
     if isinstance(X, Dataset):
         raise TypeError(
             "X is a Dataset, which holds bins instead of values. Pass the table it was made from."

@@ -14,12 +14,14 @@ from arboost.answers import Probabilities
 from arboost.backend import threads
 from arboost.model import Model
 from arboost.params import check
+from arboost.paths import leaf_ids
 from arboost.predict import (
     answer,
     answer_of_row,
     probabilities,
     probabilities_of_row,
     raw_scores,
+    read_table,
     staged_raw_scores,
 )
 from arboost.save import from_bytes, read_model, to_bytes, write_model
@@ -71,6 +73,30 @@ class Predictor(Model):
     def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[np.float64]]:
         """Yield the raw scores after each round."""
         return staged_raw_scores(self, X, n_threads=_threads(n_jobs))
+
+    def staged_predict(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[Any]]:
+        """Yield what `predict` would return after each round."""
+        return (answer(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
+
+    def staged_predict_proba(
+        self, X: object, *, n_jobs: int | None = None
+    ) -> Iterator[Probabilities]:
+        """Yield what `predict_proba` would return after each round."""
+        return (probabilities(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
+
+    def apply(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.int32]:
+        """Return the leaf that each row reaches in each tree, shape (n_rows, n_trees).
+
+        Nodes of a tree are numbered from 0, its root, on.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor(n_estimators=2, max_depth=1)
+        >>> model.fit([[0], [1]], [0, 1]).model_.apply([[0], [1]]).tolist()
+        [[1, 1], [2, 2]]
+        """
+        return leaf_ids(self, read_table(self, X), n_threads=_threads(n_jobs))
 
     def verify_monotone(
         self, features: object = None, *, n_jobs: int | None = None
