@@ -12,6 +12,7 @@ import pytest
 from arboost import (
     AdaBoostClassifier,
     AdaBoostRegressor,
+    Dataset,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
@@ -234,7 +235,6 @@ def test_apply_and_stages(rng):
         shorter = model.truncated(number)
         np.testing.assert_array_equal(labels, shorter.predict(X))
         np.testing.assert_array_equal(shares, shorter.predict_proba(X))
+    bins = Dataset(X, np.zeros(len(X)))
     with pytest.raises(TypeError, match="Dataset"):
-        from arboost import Dataset
-
-        model.apply(Dataset(X, np.zeros(len(X))))
+        model.apply(bins)

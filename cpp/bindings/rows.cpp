@@ -114,12 +114,11 @@ class RowModel {
     Numbers scores(base_.size());
     return walk(X.ptr(), scores) ? made(scores_shape_, scores) : nb::none();
   }
-  // What the link makes of them, shape (1, width); of one number (1,).
-  nb::object answer(nb::handle X, bool as_vector) const {
-    Numbers scores(base_.size()), answers(width_);
-    if (!walk(X.ptr(), scores)) return nb::none();
-    apply_link(link_, scores.data(), 1, scores.size(), answers.data());
-    return made(as_vector && width_ == 1 ? number_shape_ : answers_shape_, answers);
+  // What the link makes of them, shape (1, width).
+  nb::object answers(nb::handle X) const { return answered(X, answers_shape_); }
+  // The same, but of one number (1,).
+  nb::object values(nb::handle X) const {
+    return answered(X, width_ == 1 ? number_shape_ : answers_shape_);
   }
   // The first output of the largest score; of one score for two classes, whether it is above 0.
   Py_ssize_t likeliest(nb::handle X) const {
@@ -173,6 +172,13 @@ class RowModel {
       for (std::size_t k = 0; k < scores.size(); ++k) scores[k] = scores[k] / mean_of_ + base_[k];
   }
 
+  nb::object answered(nb::handle X, const nb::tuple& shape) const {
+    Numbers scores(base_.size()), numbers(width_);
+    if (!walk(X.ptr(), scores)) return nb::none();
+    apply_link(link_, scores.data(), 1, scores.size(), numbers.data());
+    return made(shape, numbers);
+  }
+
   nb::object made(const nb::tuple& shape, Numbers& numbers) const {
     nb::object array = nb::steal(PyObject_CallOneArg(empty_.ptr(), shape.ptr()));
     if (!array.is_valid()) throw nb::python_error();
@@ -211,13 +217,16 @@ void bind_rows(nb::module_& m) {
            nb::arg("forest"), nb::arg("base"), nb::arg("link"), nb::arg("mean_of"),
            nb::arg("missing"),
            "`forest` is a PackedForest; `mean_of` what its sums are divided by, 0 for sums.")
-      .def("raw", &RowModel::raw, nb::arg("X"),
-           nb::sig("def raw(self, X: object) -> object | None"),
+      .def("raw", &RowModel::raw, nb::arg("X").none(),
+           nb::sig("def raw(self, X: object) -> NDArray[numpy.float64] | None"),
            "Raw scores, shape (1, n_outputs); None unless X is one row of plain numbers.")
-      .def("answer", &RowModel::answer, nb::arg("X"), nb::arg("as_vector"),
-           nb::sig("def answer(self, X: object, as_vector: bool) -> object | None"),
-           "What the link makes of them, shape (1, width), or (1,) where that is one number.")
-      .def("likeliest", &RowModel::likeliest, nb::arg("X"),
+      .def("answers", &RowModel::answers, nb::arg("X").none(),
+           nb::sig("def answers(self, X: object) -> NDArray[numpy.float64] | None"),
+           "What the link makes of them, shape (1, width).")
+      .def("values", &RowModel::values, nb::arg("X").none(),
+           nb::sig("def values(self, X: object) -> NDArray[numpy.float64] | None"),
+           "The same, but of shape (1,) where it is one number.")
+      .def("likeliest", &RowModel::likeliest, nb::arg("X").none(),
            "Number of the likeliest class; -1 unless X is one row of plain numbers.");
   m.def("link", &link_scores, nb::arg("name"), nb::arg("raw"), nb::arg("out").noconvert(),
         "Writes to out[row] what the link makes of the raw scores.");

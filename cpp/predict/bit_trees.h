@@ -63,8 +63,9 @@ struct BitGroup {
   std::vector<BitTree> trees;
 };
 
-// Words that `tests` needs beside the tests, and `leaves` for uneven trees.
-constexpr std::size_t bit_scratch_words = 2 * most_bit_leaves * bit_words;
+// Words that `tests` needs beside the tests, for sets of one code and of each four; and `leaves`,
+// for less.
+constexpr std::size_t bit_scratch_words = (256 + 64 * 16) * bit_words;
 
 // Each variant has an order of its own for the rows of a block: where it is said, an index is a
 // place, which belongs to a row.

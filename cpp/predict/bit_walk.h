@@ -7,127 +7,14 @@
 // Included by kernels_table.h inside each instruction set's variant.
 #pragma once
 
-#if defined(__AVX2__) || defined(__SSE2__)
-#include <immintrin.h>  // planes of codes; registers of bits
-#endif
-
 #include <cstring>  // memcpy
 
+#include "predict/bit_registers.h"
 #include "predict/bit_trees.h"
-
-#if defined(_MSC_VER)
-#define ARBOOST_INLINE __forceinline
-#else
-#define ARBOOST_INLINE inline __attribute__((always_inline))
-#endif
 
 namespace arboost::ARBOOST_ISA {
 namespace {
 
-// As many bits as a register has.
-#if defined(__AVX512F__)
-struct Bits {
-  __m512i v;
-};
-ARBOOST_INLINE Bits load(const std::uint64_t* p) {
-  return {_mm512_loadu_si512(p)};
-}
-ARBOOST_INLINE void store(Bits a, std::uint64_t* p) {
-  _mm512_storeu_si512(p, a.v);
-}
-ARBOOST_INLINE Bits operator&(Bits a, Bits b) {
-  return {_mm512_and_si512(a.v, b.v)};
-}
-ARBOOST_INLINE Bits operator|(Bits a, Bits b) {
-  return {_mm512_or_si512(a.v, b.v)};
-}
-ARBOOST_INLINE Bits operator^(Bits a, Bits b) {
-  return {_mm512_xor_si512(a.v, b.v)};
-}
-ARBOOST_INLINE Bits without(Bits a, Bits b) {
-  return {_mm512_ternarylogic_epi64(a.v, b.v, b.v, 0x30)};
-}
-ARBOOST_INLINE Bits choose(Bits which, Bits yes, Bits no) {
-  return {_mm512_ternarylogic_epi64(which.v, yes.v, no.v, 0xCA)};
-}
-#elif defined(__AVX2__)
-struct Bits {
-  __m256i v;
-};
-ARBOOST_INLINE Bits load(const std::uint64_t* p) {
-  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))};
-}
-ARBOOST_INLINE void store(Bits a, std::uint64_t* p) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.v);
-}
-ARBOOST_INLINE Bits operator&(Bits a, Bits b) {
-  return {_mm256_and_si256(a.v, b.v)};
-}
-ARBOOST_INLINE Bits operator|(Bits a, Bits b) {
-  return {_mm256_or_si256(a.v, b.v)};
-}
-ARBOOST_INLINE Bits operator^(Bits a, Bits b) {
-  return {_mm256_xor_si256(a.v, b.v)};
-}
-ARBOOST_INLINE Bits without(Bits a, Bits b) {
-  return {_mm256_andnot_si256(b.v, a.v)};
-}
-ARBOOST_INLINE Bits choose(Bits which, Bits yes, Bits no) {
-  return no ^ (which & (yes ^ no));
-}
-#elif defined(__SSE2__)
-struct Bits {
-  __m128i v;
-};
-ARBOOST_INLINE Bits load(const std::uint64_t* p) {
-  return {_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))};
-}
-ARBOOST_INLINE void store(Bits a, std::uint64_t* p) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), a.v);
-}
-ARBOOST_INLINE Bits operator&(Bits a, Bits b) {
-  return {_mm_and_si128(a.v, b.v)};
-}
-ARBOOST_INLINE Bits operator|(Bits a, Bits b) {
-  return {_mm_or_si128(a.v, b.v)};
-}
-ARBOOST_INLINE Bits operator^(Bits a, Bits b) {
-  return {_mm_xor_si128(a.v, b.v)};
-}
-ARBOOST_INLINE Bits without(Bits a, Bits b) {
-  return {_mm_andnot_si128(b.v, a.v)};
-}
-ARBOOST_INLINE Bits choose(Bits which, Bits yes, Bits no) {
-  return no ^ (which & (yes ^ no));
-}
-#else
-struct Bits {
-  std::uint64_t v;
-};
-ARBOOST_INLINE Bits load(const std::uint64_t* p) {
-  return {*p};
-}
-ARBOOST_INLINE void store(Bits a, std::uint64_t* p) {
-  *p = a.v;
-}
-ARBOOST_INLINE Bits operator&(Bits a, Bits b) {
-  return {a.v & b.v};
-}
-ARBOOST_INLINE Bits operator|(Bits a, Bits b) {
-  return {a.v | b.v};
-}
-ARBOOST_INLINE Bits operator^(Bits a, Bits b) {
-  return {a.v ^ b.v};
-}
-ARBOOST_INLINE Bits without(Bits a, Bits b) {
-  return {a.v & ~b.v};
-}
-ARBOOST_INLINE Bits choose(Bits which, Bits yes, Bits no) {
-  return no ^ (which & (yes ^ no));
-}
-#endif
-
-constexpr std::size_t register_words = sizeof(Bits) / sizeof(std::uint64_t);
 constexpr std::size_t most_planes = 8;
 using Planes = std::uint64_t[most_planes][bit_words];
 
@@ -187,13 +74,39 @@ void threshold_tests(const std::uint8_t* codes, std::uint32_t n, std::uint64_t* 
   }
 }
 
+// code > k, for all k below n -> code == k, for all k up to n.
+void single_codes(std::uint32_t n, std::uint64_t* codes) {
+  for (std::size_t w = 0; w < bit_words; ++w) codes[n * bit_words + w] = 0;
+  for (std::size_t i = (n + 1) * bit_words; i-- > bit_words;)
+    codes[i] = codes[i - bit_words] & ~codes[i];
+  for (std::size_t w = 0; w < bit_words; ++w) codes[w] = ~codes[w];
+}
+
+// The rows of all sets of four codes in a row: sets of codes are then made of few parts, and
+// without a branch.
+void fours_of_codes(const std::uint64_t* codes, std::uint32_t n, std::uint64_t* fours) {
+  constexpr std::uint32_t lowest[16] = {0, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0};
+  for (std::uint32_t first = 0; first <= n; first += 4, fours += 16 * bit_words)
+    for (std::size_t s = 0; s < bit_words; s += register_words) {
+      store(no_bits(), fours + s);
+      for (std::uint32_t set = 1; set < 16; ++set) {
+        const std::uint32_t code = first + lowest[set];
+        Bits rows = load(fours + (set & (set - 1)) * bit_words + s);
+        if (code <= n) rows = rows | load(codes + code * bit_words + s);
+        store(rows, fours + set * bit_words + s);
+      }
+    }
+}
+
 // Which rows have one of the codes.
-void set_test(const std::uint64_t* one_code, std::uint32_t n, const CodeSet& right,
+void set_test(const std::uint64_t* fours, std::uint32_t n, const CodeSet& right,
               std::uint64_t* out) {
   for (std::size_t s = 0; s < bit_words; s += register_words) {
     Bits found = no_bits();
-    for (std::uint32_t code = 0; code <= n; ++code)
-      if (holds(right, code)) found = found | load(one_code + code * bit_words + s);
+    for (std::uint32_t four = 0; four <= n / 4; ++four) {
+      const std::uint64_t set = right.words[four / 16] >> (4 * (four % 16)) & 15;
+      found = found | load(fours + (16 * four + set) * bit_words + s);
+    }
     store(found, out + s);
   }
 }
@@ -206,18 +119,12 @@ void bit_tests(const BitGroup& group, const std::uint8_t* codes, std::uint64_t* 
     threshold_tests(codes, column.n, out);
     codes += bit_rows;
     if (column.n_sets == 0) continue;
-    // code > k, for all k -> code == k, from the last one down.
-    std::uint64_t* last = scratch + column.n * bit_words;
-    for (std::size_t w = 0; w < bit_words; ++w) last[w] = 0;
-    for (std::uint64_t* at = last + bit_words; at-- > scratch;) {
-      const std::uint64_t above = at - scratch < static_cast<std::ptrdiff_t>(bit_words)
-                                      ? ~std::uint64_t{0}
-                                      : at[-static_cast<std::ptrdiff_t>(bit_words)];
-      *at = above & ~*at;
-    }
+    std::uint64_t* fours = scratch + 256 * bit_words;
+    single_codes(column.n, scratch);
+    fours_of_codes(scratch, column.n, fours);
     for (std::uint32_t i = 0; i < column.n_sets; ++i) {
       const BitSet& set = group.sets[column.first + i];
-      set_test(scratch, column.n, set.right, tests + set.test * bit_words);
+      set_test(fours, column.n, set.right, tests + set.test * bit_words);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>  // invalid_argument
 #include <vector>
@@ -15,7 +16,7 @@ namespace arboost {
 namespace {
 
 // Blocks of bits cost the same for all numbers of rows; below this, values are walked faster.
-constexpr std::size_t fewest_bit_rows = 32;
+constexpr std::size_t fewest_bit_rows = 96;
 constexpr std::size_t fewest_coded_rows = 8;
 constexpr std::size_t most_row_values = 256;  // that need no memory from the heap
 
@@ -52,6 +53,8 @@ struct PackedForest::Parts {
         n_outputs(outputs),
         packed(pack_trees(views, {0, views.output.size()}, columns, outputs)) {
     require(views.width == 1 || views.width == outputs, "leaves that do not fit the outputs");
+    for (std::size_t t = 0; t < views.output.size(); ++t)
+      is_deep |= views.tree_start[t + 1] - views.tree_start[t] >= 2 * std::int64_t{most_bit_leaves};
   }
 
   // Numbering thresholds takes several times as long as packing: it waits for a table that is worth
@@ -62,7 +65,7 @@ struct PackedForest::Parts {
   }
 
   const BitForest* bits(std::size_t n_rows) const {
-    if (n_rows < fewest_bit_rows) return nullptr;
+    if (is_deep || n_rows < fewest_bit_rows) return nullptr;
     const auto* made = present_bits.get(is_worth_numbering(n_rows),
                                         [&] { return bit_forest(forest, n_columns, false); });
     return made != nullptr && made->has_value() ? &**made : nullptr;
@@ -74,6 +77,7 @@ struct PackedForest::Parts {
 
   // For single rows forests are always made ready: the first call is the only slow one.
   const RowForest* rows() const {
+    if (is_deep) return nullptr;
     const auto* made = present_rows.get(true, [&]() -> std::optional<RowForest> {
       const auto* bits =
           present_bits.get(true, [&] { return bit_forest(forest, n_columns, false); });
@@ -83,12 +87,12 @@ struct PackedForest::Parts {
     return made->has_value() ? &**made : nullptr;
   }
   const RowForest* rows_with_missing() const {
-    const auto* made = missing_rows.get(
-        true, [&] { return RowForest::make(bits_with_missing(), forest); });
+    const auto* made =
+        missing_rows.get(true, [&] { return RowForest::make(bits_with_missing(), forest); });
     return made->has_value() ? &**made : nullptr;
   }
   const CodedForest* coded(std::size_t n_rows) const {
-    if (n_rows < fewest_coded_rows) return nullptr;
+    if (!is_deep || n_rows < fewest_coded_rows) return nullptr;
     const auto* made = coded_forest.get(is_worth_numbering(n_rows),
                                         [&] { return code_forest(forest, n_columns); });
     return made != nullptr && made->has_value() ? &**made : nullptr;
@@ -97,6 +101,7 @@ struct PackedForest::Parts {
   Forest forest;
   std::size_t n_columns, n_outputs;
   Packed packed;
+  bool is_deep = false;  // a tree has more leaves than are walked by bits
   Kept<BitForest> present_bits, missing_bits;
   Kept<CodedForest> coded_forest;
   Kept<RowForest> present_rows, missing_rows;

@@ -1,9 +1,10 @@
 // All trees of a forest, made ready once to be walked often, in the form that suits the trees and
 // the number of rows:
 //
-//   few rows                  nodes of 16 bytes, over values (pack.h)
 //   up to 256 leaves a tree   formulas over bits, 512 rows at a time (bit_forest.h)
-//   deep trees                nodes of 8 bytes, over numbers of thresholds (coded.h)
+//   the same, a single row    bytes of answers to all tests (row_forest.h)
+//   deeper trees              nodes of 8 bytes, over numbers of thresholds (coded.h)
+//   few rows, and the rest    nodes of 16 bytes, over values (pack.h)
 //
 // All give the same scores.
 #pragma once

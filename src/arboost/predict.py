@@ -46,7 +46,7 @@ def answer_of_row(model: Model, X: object) -> NDArray[Any] | None:
     if row is None or model.targets:
         return None
     if model.classes is None:
-        return row.answer(X, True)
+        return row.values(X)
     number = row.likeliest(X)
     return None if number < 0 else model.classes[number : number + 1].copy()
 
@@ -56,7 +56,7 @@ def probabilities_of_row(model: Model, X: object) -> NDArray[np.float64] | None:
     row = model.row
     if row is None or model.targets or model.classes is None:
         return None
-    return row.answer(X, False)
+    return row.answers(X)
 
 
 def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:

@@ -123,7 +123,7 @@ class Predictor(Model):
         >>> proof.holds, proof.counter_example.rows.tolist()
         (False, [[1.5], [2.5]])
         """
-        return verify_monotone(self, features, n_threads=_threads(n_jobs))
+        return verify_monotone(self, features, n_threads=threads(_checked(n_jobs)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file; a failure leaves the file that was there before."""
@@ -185,4 +185,11 @@ def _is_count(n_jobs: object) -> bool:
 
 
 def _threads(n_jobs: object) -> int:
-    return threads(check({"n_jobs": n_jobs})["n_jobs"])
+    """Return the number of threads as the core takes it: 0 for all, if they are worth it."""
+    count = _checked(n_jobs)
+    return 0 if count is None or count == -1 else count
+
+
+def _checked(n_jobs: object) -> int | None:
+    count: int | None = check({"n_jobs": n_jobs})["n_jobs"]
+    return count
