@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from arboost import (
     AdaBoostClassifier,
@@ -64,7 +65,7 @@ def fitted(name, table):
         y = np.where(score > 0, "yes", "no")
     elif "class" in name or name in ("vector leaves", "votes"):
         y = np.digitize(score, [-1, 1])
-    return MODELS[name].fit(X, y)
+    return clone(MODELS[name]).fit(X, y)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -181,7 +181,7 @@ def _counted(number: int, thing: str) -> str:
 
 def _is_count(n_jobs: object) -> bool:
     """Whether a number of threads needs no further look."""
-    return n_jobs is None or (n_jobs.__class__ is int and n_jobs > 0)  # type: ignore[operator]
+    return n_jobs is None or (n_jobs.__class__ is int and n_jobs > 0)
 
 
 def _threads(n_jobs: object) -> int:
