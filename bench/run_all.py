@@ -24,6 +24,7 @@ FULL: dict[str, list[str]] = {
     "bench_sparse.py": [],
     "bench_custom_loss.py": [],
     "bench_cv.py": [],
+    "bench_explain.py": [],
     "bench_adaboost.py": [],
     "bench_forest.py": [],
     "bench_bagging.py": [],
@@ -43,6 +44,7 @@ QUICK: dict[str, list[str]] = {
     "bench_sparse.py": TINY,
     "bench_custom_loss.py": TINY,
     "bench_cv.py": TINY,
+    "bench_explain.py": ["--rows", "500", "--rounds", "5", "--repeats", "1"],
     "bench_adaboost.py": ["--rows", "4000", "--rounds", "10", "--few", "2", "--repeats", "1"],
     "bench_forest.py": ["--rows", "2000", "--trees", "20", "--few", "4", "--repeats", "1"],
     "bench_bagging.py": [

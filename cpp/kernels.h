@@ -7,19 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "grow/cut.h"
 #include "grow/gain.h"
+#include "grow/node.h"
 #include "grow/rule.h"
 #include "types.h"
 
 namespace arboost {
-
-// A row on its way through the tree: row id in the low 32 bits; in the high 32 bits its narrow
-// gradient pair (grow/quantise.h), or nothing where the wide pairs are looked up by row id.
-using Element = std::uint64_t;
-
-static inline RowId row_of(Element e) {
-  return static_cast<RowId>(e);
-}
 
 // The rows of a tree, by number i: a training row's position, and its row in the table of codes.
 struct TreeRows {
@@ -102,129 +96,6 @@ struct Slots {
   std::size_t store(std::size_t j) const { return stores == nullptr ? j : stores[j]; }
 };
 
-// One packed sum: gradient in the high 32 bits (signed), hessian in the low 32 bits (never
-// negative). As g * 2^32 + h it adds and subtracts as one int64, exactly, while |sum g| and sum h
-// stay below 2^31; the scale of a round is chosen so that they do over all rows.
-using PackedSum = std::int64_t;
-
-static inline PackedSum pack(std::int64_t g, std::int64_t h) {
-  return g * (std::int64_t{1} << 32) + h;
-}
-static inline std::int32_t sum_g(PackedSum s) {
-  return static_cast<std::int32_t>(s >> 32);
-}
-static inline std::int32_t sum_h(PackedSum s) {
-  return static_cast<std::int32_t>(s & 0xffffffff);
-}
-
-// What the rows add to each histogram slot they touch: `channels` int64 numbers, namely the packed
-// sums of each output and, when `counted`, the number of rows as the last channel.
-struct RowSums {
-  const PackedSum* wide;  // [n_rows][outputs]; null: one output, narrow pairs inside the elements
-  int outputs;
-  bool counted;
-  int channels() const { return outputs + (counted ? 1 : 0); }
-};
-
-// The best split of one feature: left are codes <= bin, and missing values when missing_left; or,
-// by_set, the codes of a set.
-struct FeatureSplit {
-  double score = 0;    // sum of the two children's scores
-  bool found = false;  // it beats the floor
-  std::uint32_t bin = 0;
-  bool missing_left = false;
-  bool missing_seen = false;  // some of the node's rows are missing here
-  std::uint32_t next = 0;     // small nodes: the lowest code on the right, of missing ones at most
-  bool by_set = false;
-  CodeSet left;  // by_set: decides on every code, whether the node has seen it or not
-};
-
-constexpr std::size_t most_level_codes = 256;  // of a category: at most 255 levels, and missing
-constexpr std::uint32_t pool_code = 256;       // of several levels
-
-// The levels of a category that occur in a node, by code, with their sums.
-struct LevelSums {
-  explicit LevelSums(std::size_t channels) : sums(most_level_codes * channels), pooled(channels) {}
-
-  void clear() {
-    n = 0;
-    seen = {};
-  }
-
-  std::size_t n = 0;
-  CodeSet seen;  // all that occur
-  std::uint32_t codes[most_level_codes];
-  Buffer<std::int64_t> sums;  // [n][channels]
-  double keys[most_level_codes];
-  std::uint16_t order[most_level_codes];  // of the levels by key
-  CodeSet pool;                           // the rare ones, when they are one entry, pool_code
-  Buffer<std::int64_t> pooled;            // [channels]
-};
-
-// Scratch of one thread for the split search, for features of up to `max_bins` value bins.
-struct SplitScratch {
-  SplitScratch(std::size_t max_bins, std::size_t channels)
-      : stride(max_bins + 32),  // room for the padding of vectorised loops
-        prefix(stride * channels),
-        rough(stride),
-        rough_sums(stride),
-        hessians(stride),
-        scores(stride),
-        bins(stride),
-        touched(256, 0),
-        slots(256 * channels, 0),
-        missing(channels, 0),
-        left(channels, 0),
-        sides(3 * channels, 0),
-        levels(channels) {}
-
-  std::size_t stride;                 // from one channel's prefix sums to the next
-  Buffer<std::int64_t> prefix;        // [channels][stride]: sums over the codes up to each bin
-  Buffer<std::int32_t> rough;         // [stride]: scores after each bin, as the bits of floats
-  Buffer<float> rough_sums;           // [stride]: over the outputs
-  Buffer<std::int64_t> hessians;      // [stride]: of all outputs, on the left
-  Buffer<double> scores;              // [stride]: the same scores as doubles
-  Buffer<std::uint32_t> bins;         // small nodes: the codes that occur, in order
-  std::vector<std::uint8_t> touched;  // small nodes: which codes occur; all zero between calls
-  std::vector<std::int64_t> slots;    // small nodes: their sums; all zero between calls
-  std::vector<std::int64_t> missing;  // small nodes: sums of the missing rows
-  std::vector<std::int64_t> left;     // sums of the left side of the split that was returned
-  std::vector<std::uint64_t> keys;    // small nodes, two-byte codes: [rows] (code, row) pairs
-  // Sorted rows: `left` of the best split with missing values on the right, the same on the left,
-  // and running sums.
-  std::vector<std::int64_t> sides;
-  LevelSums levels;  // categories
-};
-
-// The rows of a node in the order of one feature's values, missing ones last.
-struct SortedRows {
-  const Element* elements;  // [n]: row id below, rank of its value in the high 32 bits
-  std::size_t n;
-  std::uint32_t n_values;  // of the feature; the rank of missing values
-  RowSums sums;            // wide
-  std::int64_t apart;      // least hessian between splits that are tried; -1: all are
-};
-
-// Rows that are scanned at once; SplitScratch must have room for a few entries more.
-constexpr std::size_t sorted_block = 1024;
-
-// The rows of a small node, of a table without shared columns.
-struct FewRows {
-  const Codes* codes;
-  const Element* elements;     // [n]
-  const std::int64_t* values;  // [n][channels]
-  std::size_t n;
-  const std::int64_t* totals;  // [channels]
-};
-
-struct NodeSplit {            // the best of a node among several features
-  std::int32_t feature = -1;  // -1: none
-  FeatureSplit split;
-  std::int64_t* left_sums;  // [channels]
-};
-
-constexpr std::size_t few_candidates = 1024;  // scored together; SplitScratch must have room
-
 struct LossArgs;   // loss/losses.h
 struct LossRows;   // loss/losses.h
 struct LossSums;   // loss/losses.h
@@ -253,15 +124,18 @@ struct Kernels {
 
   // The same for a small node, straight from its rows and what each holds ([n][channels]); of a
   // category by a set.
-  FeatureSplit (*find_split_small)(const GainParams& params, const Codes& codes,
-                                   std::size_t feature, const Element* elements,
-                                   const std::int64_t* row_values, std::size_t n,
-                                   const std::int64_t* totals, double floor, SplitScratch& scratch);
+  FeatureSplit (*find_split_small)(const GainParams& params, const FewRows& rows,
+                                   std::size_t feature, double floor, SplitScratch& scratch);
 
   // The best split of a small node among several features, if above `best`; of equals the first.
-  void (*find_split_few)(const GainParams& params, const FewRows& rows,
-                         const std::uint32_t* features, std::size_t n_features,
+  void (*find_split_few)(const GainParams& params, const FewRows& rows, FeatureList features,
                          SplitScratch& scratch, NodeSplit& best);
+
+  // The same of one random cut for each feature; codes of one byte, no categories, and the room
+  // that `scratch` and the values have for padded_rows more is full of zeros. Returns how many of
+  // the features vary among the rows.
+  std::size_t (*find_cut_few)(const GainParams& params, const FewRows& rows, const CutDraws& draws,
+                              FeatureList features, SplitScratch& scratch, NodeSplit& best);
 
   // The same for a feature of which `n` codes may occur: scratch has them in order in `bins`, the
   // running sums over them in `prefix`, and the last one's own sums in `missing`.

@@ -4,6 +4,7 @@
 
 #include "grow/draw.h"
 #include "grow/few.h"
+#include "grow/few_cuts.h"
 #include "grow/fold.h"
 #include "grow/histogram.h"
 #include "grow/levels.h"
@@ -34,6 +35,7 @@ const Kernels table = {
     .find_split = find_split,
     .find_split_small = find_split_small,
     .find_split_few = find_split_few,
+    .find_cut_few = find_cut_few,
     .find_split_listed = find_split_listed,
     .find_candidate = find_candidate,
     .find_set = find_set,

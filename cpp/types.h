@@ -26,6 +26,13 @@ namespace arboost {
 
 using RowId = std::uint32_t;  // index of a training row; a fit holds at most 2^32 - 1 rows
 
+// Asks for memory that will be read soon. (Each file has a copy of its own.)
+static inline void prefetch([[maybe_unused]] const void* address) {
+#if !defined(_MSC_VER)
+  __builtin_prefetch(address);
+#endif
+}
+
 namespace memory {
 
 constexpr std::size_t huge_page = std::size_t{1} << 21;

@@ -4,13 +4,18 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
+from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
+
+import pytest
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 PLUGIN = """
 import sklearn.ensemble
+import sklearn.tree
 import arboost
 
 fits = 0
@@ -28,16 +33,19 @@ def counted(fit):
 for name in {names}:
     swapped = getattr(arboost, name)
     swapped.fit = counted(swapped.fit)
-    setattr(sklearn.ensemble, name, swapped)
+    for module in (sklearn.ensemble, sklearn.tree):
+        if hasattr(module, name):
+            setattr(module, name, swapped)
 
 
 def pytest_sessionfinish():
     with open("fits.txt", "w") as file:
         file.write(str(fits))
+
 """
 
 
-def run(folder, suite, names, only=""):
+def run(folder, suite, names, only="", more=""):
     """Return whether each test passed, by its name with parameters, and how often ours were fitted.
 
     Parameters
@@ -45,13 +53,20 @@ def run(folder, suite, names, only=""):
     folder : path
         An empty one to work in.
     suite : str
-        Module of scikit-learn's tests.
+        Module of scikit-learn's tests. Without it, the test that called this is skipped.
     names : tuple of str
-        Classes of sklearn.ensemble to swap.
+        Classes of sklearn.ensemble or sklearn.tree to swap.
     only : str
         Which tests, as the option -k of pytest has it.
+    more : str
+        Python that runs after the swap.
     """
-    (folder / "swapped_classes.py").write_text(PLUGIN.format(names=names), "utf-8")
+    # Not imported here: its marks are unknown to this suite.
+    if find_spec(suite.rpartition(".")[0]) is None or find_spec(suite) is None:
+        pytest.skip("scikit-learn was installed without its tests")
+    plugin = PLUGIN.format(names=names) + textwrap.dedent(more)
+    (folder / "swapped_classes.py").write_text(plugin, "utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\n", "utf-8")  # not that of this suite
     report = folder / "report.xml"
     options = [f"--junit-xml={report}", f"--rootdir={folder}", "-p", "swapped_classes", "-k", only]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
@@ -65,8 +80,10 @@ def run(folder, suite, names, only=""):
         check=False,
     )
     assert report.exists(), done.stdout + done.stderr
-    cases = ElementTree.parse(report).iter("testcase")
-    passed = {case.get("name"): case.find("failure") is None for case in cases}
+    passed = {
+        case.get("name"): case.find("failure") is None and case.find("error") is None
+        for case in ElementTree.parse(report).iter("testcase")
+    }
     return passed, int((folder / "fits.txt").read_text("utf-8"))
 
 
@@ -75,8 +92,13 @@ def failed(passed):
     return {name.partition("[")[0] for name, is_right in passed.items() if not is_right}
 
 
-def differences(page, heading):
-    """Return tests and reasons of the table below a heading, a test in each first column."""
+def differences(page, heading=None):
+    """Return tests and reasons of a table with tests in the first column and reasons in the last.
+
+    It is the only one of a page, or the one below a heading.
+    """
     text = (DOCS / page).read_text("utf-8")
-    section = text.partition(f"\n{heading}\n")[2].partition("\n##")[0]
-    return dict(re.findall(r"^\| `(test_\w+)` \| (.+?) \|$", section, re.MULTILINE))
+    if heading is not None:
+        text = text.partition(f"\n{heading}\n")[2].partition("\n##")[0]
+    rows = re.findall(r"^\| (`test_.*?`) \| (?:.* \| )?(.+?) \|$", text, re.MULTILINE)
+    return {name: reason for names, reason in rows for name in re.findall(r"`(test_\w+)`", names)}

@@ -23,6 +23,7 @@ from arboost import (
     RandomForestRegressor,
     bags,
 )
+from arboost.bootstrap import RowDraws
 from arboost.draws import Draws
 from arboost.save import to_bytes
 
@@ -31,13 +32,17 @@ def draws(**changes):
     usual = {
         "seed": 0,
         "n_rows": 1000,
-        "n_features": 20,
         "n_draws": 1000,
+        "repeats": True,
+        "weight": None,
+        "n_features": 20,
         "n_drawn_features": 20,
-        "repeats_rows": True,
         "repeats_features": False,
     }
-    return Draws(**usual | changes)
+    values = usual | changes
+    names = ("seed", "n_rows", "n_draws", "repeats", "weight")
+    rows = RowDraws(**{name: values.pop(name) for name in names})
+    return Draws(rows=rows, **values)
 
 
 # ---- draws ----
@@ -47,7 +52,7 @@ def draws(**changes):
 def test_rows_that_are_never_drawn(n_rows):
     """(1 - 1/n)^n tends to 1/e = 36.8 %; five standard errors of the mean share around it."""
     shares = [
-        1 - len(draws(n_rows=n_rows, n_draws=n_rows).bag(number).rows) / n_rows
+        1 - len(draws(n_rows=n_rows, n_draws=n_rows).rows.drawn(number).rows) / n_rows
         for number in range(200)
     ]
     error = np.sqrt((np.exp(-1) - 2 * np.exp(-2)) / n_rows / 200)  # of an occupancy problem
@@ -58,7 +63,7 @@ def test_rows_that_are_never_drawn(n_rows):
 @pytest.mark.parametrize("n_draws", [1, 300, 1000, 3000])
 def test_rows_with_replacement(n_draws, weighted):
     weight = np.arange(1000.0) if weighted else None
-    bag = draws(n_draws=n_draws, weight=weight).bag(3)
+    bag = draws(n_draws=n_draws, weight=weight).rows.drawn(3)
     assert (np.diff(bag.rows.astype(int)) > 0).all()
     rows = bag.repeated()
     assert len(rows) == n_draws
@@ -72,14 +77,14 @@ def test_rows_with_replacement(n_draws, weighted):
 
 def test_weights_are_chances():
     weight = np.array([0.0, 1.0, 2.0, 7.0])
-    rows = draws(n_rows=4, n_draws=100_000, weight=weight).bag(0).repeated()
+    rows = draws(n_rows=4, n_draws=100_000, weight=weight).rows.drawn(0).repeated()
     shares = np.bincount(rows, minlength=4) / 100_000
     np.testing.assert_allclose(shares, weight / 10, atol=5 * np.sqrt(0.25 / 100_000))
 
 
 @pytest.mark.parametrize("n_draws", [1, 400, 999, 1000])
 def test_rows_without_replacement(n_draws):
-    bag = draws(n_draws=n_draws, repeats_rows=False).bag(5)
+    bag = draws(n_draws=n_draws, repeats=False).rows.drawn(5)
     assert bag.counts is None
     assert len(bag.rows) == n_draws
     assert (np.diff(bag.rows.astype(int)) > 0).all()
@@ -89,7 +94,7 @@ def test_rows_without_replacement(n_draws):
 def test_all_rows_have_the_same_chance():
     chosen = np.zeros(50)
     for number in range(4000):
-        chosen[draws(n_rows=50, n_draws=20, repeats_rows=False).bag(number).rows] += 1
+        chosen[draws(n_rows=50, n_draws=20, repeats=False).rows.drawn(number).rows] += 1
     # Chance 0.4 each: five standard errors.
     np.testing.assert_allclose(chosen / 4000, 0.4, atol=5 * np.sqrt(0.24 / 4000))
 
@@ -108,12 +113,16 @@ def test_features(repeats):
 def test_bags_depend_on_seed_and_number_alone():
     one, other = draws(n_drawn_features=5), draws(n_drawn_features=5, seed=1)
     again = draws(n_drawn_features=5)
-    list(map(again.bag, range(7)))
-    for field in ("rows", "counts", "features"):
-        first = getattr(one.bag(7), field)
-        np.testing.assert_array_equal(first, getattr(again.bag(7), field))
-        assert not np.array_equal(first, getattr(one.bag(8), field))
-        assert not np.array_equal(first, getattr(other.bag(7), field))
+    list(map(again.rows.drawn, range(7)))
+    for made in (
+        lambda draws, number: draws.rows.drawn(number).rows,
+        lambda draws, number: draws.rows.drawn(number).counts,
+        lambda draws, number: draws.features(number),
+    ):
+        first = made(one, 7)
+        np.testing.assert_array_equal(first, made(again, 7))
+        assert not np.array_equal(first, made(one, 8))
+        assert not np.array_equal(first, made(other, 7))
 
 
 # ---- fits on rows ----
@@ -156,7 +165,7 @@ ESTIMATORS = [
 @pytest.mark.parametrize(("estimator", "n_classes"), ESTIMATORS, ids=repr)
 def test_same_model_as_a_fit_to_these_rows(estimator, n_classes):
     X, y = table(n_classes=n_classes)
-    bag = draws(n_rows=len(y), n_draws=len(y)).bag(0)
+    bag = draws(n_rows=len(y), n_draws=len(y)).rows.drawn(0)
     data = bags.shared_dataset(estimator, X, y)
     one = bags.fit_on_rows(estimator, data, bag.rows, bag.counts)
     bytes_of_one = to_bytes(one.model_)
@@ -169,7 +178,7 @@ def test_weights_of_the_dataset_count_too():
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
     estimator = GradientBoostingRegressor(n_estimators=5)
     data = bags.shared_dataset(estimator, X, y, weight)
-    bag = draws(n_rows=len(y), n_draws=len(y)).bag(0)
+    bag = draws(n_rows=len(y), n_draws=len(y)).rows.drawn(0)
     one = to_bytes(bags.fit_on_rows(estimator, data, bag.rows, bag.counts).model_)
     by_hand = bag.counts * weight[bag.rows]
     plain = estimator.fit(X[bag.rows], y[bag.rows], sample_weight=by_hand)

@@ -157,6 +157,8 @@ def test_sets_of_levels():
         "pet in {ant, bee, dog}",
         "pet is cow or missing",
     ]
+    assert conditions(level_model([], default_left=True)) == ["pet is missing", "pet is known"]
+    assert conditions(level_model(range(4))) == ["pet is known", "pet is missing"]
     left, right = conditions(level_model(range(0, 200, 2), 200), max_levels=2)
     assert left == "pet in {level 000, level 002, 98 more}"
     assert right == "pet in {level 001, level 003, 98 more} or missing"
@@ -330,5 +332,10 @@ def test_bad_input(rng):
             draw(model, -1)
         with pytest.raises(ValueError, match="max_depth=-1"):
             draw(model, max_depth=-1)
+        for name in ("max_depth", "precision"):
+            with pytest.raises(TypeError, match=f"{name}=1.5 .* must be an integer"):
+                draw(model, **{name: 1.5})
+        with pytest.raises(ValueError, match=r"precision=0 .* at least 1"):
+            draw(model, precision=0)
         with pytest.raises(ValueError, match="no trees"):
             draw(model.truncated(0))

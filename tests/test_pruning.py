@@ -13,8 +13,18 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from arboost import _core
 from arboost.model import Forest
-from arboost.pruning import impurity_decreases, mean_decreases, pruned, pruning_path
+from arboost.pruning import mean_decreases, pruned, pruning_path
 from test_predict import random_forest
+
+
+def impurity_decreases(forest, impurity):
+    """What splits take off the impurity of their node, times its weight; of a single tree."""
+    split = np.flatnonzero(forest.is_split)
+    left = forest.left[split]
+    amount = forest.cover * impurity
+    decrease = np.zeros(forest.n_nodes)
+    decrease[split] = amount[split] - amount[left] - amount[left + 1]
+    return decrease
 
 
 def converted(estimator, *, two_as_one=False):

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arboost import _core
+from arboost.bundling import storage_plan
 from test_grow import encode
 
 NEVER = 0
@@ -90,6 +91,8 @@ def problems(draw):
         "reg_alpha": draw(st.sampled_from([0.0, 0.0, 0.0, 0.2])),
         "colsample_bynode": draw(st.sampled_from([0.4, 0.4, 1.0])),
         "colsample_bylevel": draw(st.sampled_from([0.7, 1.0, 1.0])),
+        "random_cuts": draw(st.booleans()),
+        "allow_zero_gain": draw(st.booleans()),
         "turn": draw(st.integers(0, 6)),
         "sample": bootstrap(n, 5) if draw(st.booleans()) else None,
     }
@@ -127,6 +130,39 @@ def test_a_deep_tree_for_any_threads(outputs, best_first):
     assert len(expected["left"]) > 10_000
     for size, n_threads in ((None, 1), (None, 2), (None, 4), (20, 2), (3000, 4)):
         assert_same(expected, grow(codes, gradients, outputs, size, n_threads=n_threads, **params))
+
+
+@pytest.mark.parametrize("random_cuts", [False, True])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_columns_that_share_a_byte(outputs, random_cuts):
+    """Digits of one byte, exclusive flags among them, and columns of their own."""
+    rng = np.random.default_rng(4)
+    n = 3000
+    X = rng.integers(0, [200, 3, 4, 2, 5, 90], (n, 6)).astype(float)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    flags = (rng.integers(0, 30, n)[:, None] == np.arange(8)).astype(float)
+    X = np.hstack([X, flags])
+    columns = _core.Columns(n)
+    columns.add_matrix(X)
+    edges = [np.unique(c[~np.isnan(c)])[:-1] + 0.5 for c in X.T]
+    plan = storage_plan(columns, None, edges)
+    shared = _core.encode(columns, None, edges, 1, [False] * len(edges), plan)
+    own = _core.encode(columns, None, edges, 1)
+    assert shared.n_stores < own.n_stores
+    gradients = gradients_of(rng, n, outputs, "classes")
+    params = {
+        "max_depth": None,
+        "min_child_weight": 0.0,
+        "reg_lambda": 0.0,
+        "colsample_bynode": 0.3,
+        "random_cuts": random_cuts,
+        "allow_zero_gain": True,
+        "sample": bootstrap(n, 1),
+    }
+    expected = grow(own, gradients, outputs, NEVER, **params)
+    assert len(expected["left"]) > 500
+    for size in SIZES:
+        assert_same(expected, grow(shared, gradients, outputs, size, **params))
 
 
 def test_a_pure_node_is_a_leaf():

@@ -18,14 +18,6 @@ constexpr std::size_t piece_rows = 65536;
 // Rows ahead of the current one whose hessians are asked for: their order is not that of the table.
 constexpr std::size_t ahead = 32;
 
-#if defined(_MSC_VER)
-void prefetch(const void*) {}
-#else
-void prefetch(const void* address) {
-  __builtin_prefetch(address);
-}
-#endif
-
 // Entries of a feature's summary before it is cut: enough that the cuts are hardly more than those
 // of an exact one, which for the usual eps is what keeps them within a byte.
 double n_entries(double eps) {

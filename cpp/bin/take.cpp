@@ -9,14 +9,6 @@ namespace {
 
 constexpr std::size_t chunk_rows = 4096;
 
-#if defined(_MSC_VER)
-void prefetch(const void*) {}
-#else
-void prefetch(const void* address) {
-  __builtin_prefetch(address);
-}
-#endif
-
 // Row strides are multiples of 8 bytes, and the rows may be far apart in the table.
 void copy_by_row(const Codes& from, const TreeRows& rows, std::size_t begin, std::size_t end,
                  Codes& out) {

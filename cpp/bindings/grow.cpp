@@ -1,80 +1,13 @@
 // Bindings of the grower: one object that grows trees on one binned table.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <memory>
-#include <optional>
-#include <stdexcept>
-
-#include "bindings/common.h"
-#include "grow/grower.h"
+#include "bindings/tree_grower.h"
 #include "grow/means.h"
 #include "grow/sample.h"
 
 namespace arboost::bindings {
 namespace {
-
-using RowIds = Vector<RowId>;
-using Scores = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-void require(bool holds, const char* what) {
-  if (!holds) throw std::invalid_argument(what);
-}
-
-std::span<const RowId> checked_rows(const std::optional<RowIds>& rows, const Codes& codes) {
-  if (!rows) return {};
-  const std::span<const RowId> ids(rows->data(), rows->shape(0));
-  require(!ids.empty(), "no row to train on");
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    require(ids[i] < codes.n_rows && (i == 0 || ids[i - 1] < ids[i]),
-            "rows must ascend and lie inside the table");
-  return ids;
-}
-
-// A grower with the trees it has grown.
-struct TreeGrower {
-  template <class Table>  // Codes or Ranks
-  TreeGrower(const Table& codes_, std::size_t width, const TreeParams& params_,
-             const std::optional<RowIds>& rows, std::shared_ptr<Workspace> shared)
-      : codes(codes_),
-        params(params_),
-        workspace(shared ? std::move(shared) : std::make_shared<Workspace>()),
-        trees(width),
-        grower(codes_, checked_rows(rows, codes_), params_, width, *workspace) {}
-
-  std::size_t n_training() const { return grower.training_rows().n; }
-  std::size_t last() const {
-    require(trees.n_trees() > 0, "no tree has been grown");
-    return trees.n_trees() - 1;
-  }
-  // The same where the leaves of the training rows are asked for: those of the tree grown last.
-  std::size_t last_with_leaves() const {
-    require(has_leaves, "the last tree's rows are not known: it was not the last one to grow");
-    return last();
-  }
-  void check_gradients(const Gradients& gradients, std::size_t output) const {
-    require(gradients.n_rows == n_training() && output < gradients.outputs &&
-                (trees.width == 1 || (gradients.outputs == trees.width && gradients.by_row)) &&
-                (trees.width > 1 || gradients.outputs == 1 || !gradients.by_row),
-            "these gradients do not fit the grower's table and outputs");
-  }
-  void check_scores(const Scores& scores, std::size_t n_rows, std::size_t output) const {
-    require(scores.shape(0) == n_rows && output + trees.width <= scores.shape(1),
-            "these scores do not fit the grower's table and outputs");
-  }
-  Team team(std::size_t cells, int n_threads) const {
-    return Team(threads_for(cells, n_threads), python_poll());
-  }
-
-  const Codes& codes;
-  TreeParams params;
-  std::shared_ptr<Workspace> workspace;
-  GrownTrees trees;
-  Grower grower;
-  bool has_leaves = false;  // the grower has grown the last tree, and none since
-};
 
 void propose(TreeGrower& self, const Gradients& gradients, int n_threads) {
   self.check_gradients(gradients, 0);
@@ -159,60 +92,6 @@ void set_centres(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
   const std::span<const double> weights{weight ? weight->data() : nullptr, n_weights};
   nb::gil_scoped_release release;
   set(self.grower, {y.data(), y.size()}, weights, sample, self.trees);
-}
-
-// The arrays of a forest, each with its name.
-template <class Trees, class Use>
-void each_array(Trees& trees, Use use) {
-  use("tree_start", trees.tree_start);
-  use("feature", trees.feature);
-  use("bin", trees.bin);
-  use("left", trees.left);
-  use("default_left", trees.default_left);
-  use("set", trees.set);
-  use("value", trees.value);
-  use("gain", trees.gain);
-  use("cover", trees.cover);
-}
-
-nb::dict trees(const TreeGrower& self) {
-  nb::dict result;
-  each_array(self.trees,
-             [&](const char* name, const auto& array) { result[name] = to_numpy(array); });
-  std::vector<std::uint64_t> words;
-  for (const CodeSet& set : self.trees.sets) words.insert(words.end(), set.words, set.words + 4);
-  result["sets"] = to_numpy<2>(std::move(words), {self.trees.sets.size(), 4});
-  return result;
-}
-
-void restore(TreeGrower& self, const nb::dict& arrays) {
-  GrownTrees trees(self.trees.width);
-  each_array(trees, [&](const char* name, auto& array) {
-    using T = typename std::remove_reference_t<decltype(array)>::value_type;
-    const auto given = nb::cast<Vector<T>>(arrays[name]);
-    array.assign(given.data(), given.data() + given.shape(0));
-  });
-  const auto words = nb::cast<Array<std::uint64_t, nb::ndim<2>>>(arrays["sets"]);
-  require(words.shape(1) == 4, "sets of levels are of four words each");
-  trees.sets.resize(words.shape(0));
-  for (std::size_t i = 0; i < words.size(); ++i) trees.sets[i / 4].words[i % 4] = words.data()[i];
-  trees.validate(self.codes);
-  self.trees = std::move(trees);
-  self.has_leaves = false;
-}
-
-nb::dict last_tree(const TreeGrower& self) {
-  const GrownTrees& trees = self.trees;
-  const std::size_t tree = self.last(), start = trees.first(tree), n = trees.n_nodes(tree);
-  const double* value = trees.values(tree);
-  const double* cover = trees.cover.data() + start;
-  const std::int32_t* left = trees.left.data() + start;
-  nb::dict result;
-  result["value"] =
-      to_numpy<2>(std::vector<double>(value, value + n * trees.width), {n, trees.width});
-  result["cover"] = to_numpy(std::vector<double>(cover, cover + n));
-  result["left"] = to_numpy(std::vector<std::int32_t>(left, left + n));
-  return result;
 }
 
 void drop_last(TreeGrower& self) {
@@ -342,9 +221,13 @@ void bind_grow(nb::module_& m) {
       .def_prop_ro("n_trees", [](const TreeGrower& self) { return self.trees.n_trees(); })
       .def("last_tree", &last_tree,
            "Copies of the last tree's value (n_nodes, width), cover and left (n_nodes,).")
+      .def(
+          "expect", [](TreeGrower& self, std::size_t n_trees) { self.trees.expected = n_trees; },
+          nb::arg("n_trees"), "Says how many trees there will be; only memory depends on it.")
       .def("drop_last", &drop_last, "Forgets the last tree.")
       .def("trees", &trees, "All trees grown so far, as flat arrays.")
       .def("restore", &restore, nb::arg("arrays"), "Takes trees back that `trees` gave.");
+  bind_gathering(m);
 }
 
 }  // namespace arboost::bindings

@@ -23,6 +23,7 @@ void bind_rows(nb::module_& m);
 void bind_save(nb::module_& m);
 void bind_random(nb::module_& m);
 void bind_kernels(nb::module_& m);
+void bind_partial_dependence(nb::module_& m);
 
 }  // namespace arboost::bindings
 
@@ -48,4 +49,5 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_save(m);
   arboost::bindings::bind_random(m);
   arboost::bindings::bind_kernels(m);
+  arboost::bindings::bind_partial_dependence(m);
 }

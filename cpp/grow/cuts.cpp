@@ -7,6 +7,7 @@
 // of those levels that occur; missing rows are one of them. Missing rows of a number are tried on
 // both sides of the cut.
 #include <algorithm>
+#include <bit>  // bit_ceil
 #include <limits>
 
 #include "grow/grower.h"
@@ -23,24 +24,14 @@ double finite(double x) {
   return std::clamp(x, -largest, largest);
 }
 
-// The value that a bin of a feature with these edges, two at the least, stands for.
+// The value that a bin of a feature with these edges, one at the least, stands for.
 double value_of(const std::vector<double>& edges, std::uint32_t bin) {
   const std::size_t last = edges.size();
+  if (bin > last) return std::numeric_limits<double>::infinity();
+  if (last == 1) return bin;  // there is one cut
   if (bin == 0) return finite(edges[0] - (edges[1] / 2 - edges[0] / 2));
   if (bin == last) return finite(edges[last - 1] + (edges[last - 1] / 2 - edges[last - 2] / 2));
   return edges[bin - 1] / 2 + edges[bin] / 2;
-}
-
-// The last bin on the left of a cut between the values of bins low and high.
-std::uint32_t draw_cut(const std::vector<double>& edges, std::uint32_t low, std::uint32_t high,
-                       std::uint64_t bits) {
-  if (high - low == 1) return low;
-  const double share = (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
-  const double at = (1 - share) * value_of(edges, low) + share * value_of(edges, high);
-  const auto edge = std::lower_bound(edges.begin() + low, edges.begin() + high, at);
-  const auto bin = static_cast<std::uint32_t>(edge - edges.begin());  // that the cut is in
-  const std::uint32_t last = bin > low && at < value_of(edges, bin) ? bin - 1 : bin;
-  return std::min(last, high - 1);
 }
 
 // Some of the codes, but neither none nor all of them: each with a bit of its own.
@@ -77,6 +68,22 @@ void gather_codes(CodeOf code_of, const Element* elements, const std::int64_t* v
 }
 
 }  // namespace
+
+// The values that bins stand for, for kernels.
+void Grower::set_cut_values() {
+  if (codes_.width > 1) return;
+  const auto is_cut = [this](std::size_t f) {
+    return codes_.n_bins[f] > 1 && !codes_.has_levels(f);
+  };
+  std::size_t n_cut = 0;
+  for (std::size_t f = 0; f < codes_.n_features; ++f) n_cut += is_cut(f) ? 1 : 0;
+  bin_values_.reserve(n_cut * CutDraws::length);
+  for (std::size_t f = 0; f < codes_.n_features; ++f) {
+    cut_values_.push_back(bin_values_.data() + bin_values_.size());
+    for (std::uint32_t bin = 0; is_cut(f) && bin < CutDraws::length; ++bin)
+      bin_values_.push_back(value_of(codes_.edges[f], bin));
+  }
+}
 
 // Small nodes with one channel have loops of their own, over columns of numbers.
 bool Grower::cuts_rows(const GrowNode& node, std::uint32_t feature) const {
@@ -181,7 +188,7 @@ void Grower::sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureS
 
 FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                               const Scratch& own, double floor, Scratch& scratch) const {
-  const std::uint64_t key = mix_bits(mix_bits(cut_key_ + node.path) + feature);
+  const std::uint64_t key = cut_key(mix_bits(cut_key_ + node.path), feature);
   const std::uint32_t n_bins = codes_.n_bins[feature];
   const CutRange range = cut_range(node, feature, own, scratch);
   FeatureSplit best;
@@ -191,7 +198,9 @@ FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::ui
   if (best.by_set)
     best.left = draw_levels(range.seen, key);
   else if (range.low < range.high)
-    best.bin = draw_cut(codes_.edges[feature], range.low, range.high, mix_bits(key));
+    best.bin = draw_cut(
+        key, [&](std::uint32_t bin) { return value_of(codes_.edges[feature], bin); },
+        std::bit_ceil(n_bins), range.low, range.high);
   else
     best.bin = n_bins - 1;  // all values on the left, missing rows on the right
   sum_cut(node, feature, best, own, scratch);

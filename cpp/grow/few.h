@@ -94,6 +94,8 @@ inline void count_codes(std::size_t n, FewCodes& few) {
 inline void read_codes(const FewRows& rows, std::size_t feature, FewCodes& few) {
   const std::uint8_t* by_row = rows.codes->by_row.data() + rows.codes->where[feature].store;
   for (std::size_t i = 0; i < rows.n; ++i) few.codes[i] = by_row[few.offsets[i]];
+  if (const std::uint8_t* table = rows.table(feature))
+    for (std::size_t i = 0; i < rows.n; ++i) few.codes[i] = table[few.codes[i]];
 }
 
 // The splits of a feature, among those of others in scratch.prefix.
@@ -239,7 +241,7 @@ void name_codes(const FewSearch& search, FewCodes& few) {
 }
 
 // Two rows have one split, on any feature that tells them apart: the first one takes it.
-void find_split_of_two(FewSearch& search, const std::uint32_t* features, std::size_t n_features) {
+void find_split_of_two(FewSearch& search, FeatureList features) {
   const FewRows& rows = search.rows;
   const Codes& codes = *rows.codes;
   const std::size_t offsets[2] = {row_of(rows.elements[0]) * codes.row_stride,
@@ -248,10 +250,14 @@ void find_split_of_two(FewSearch& search, const std::uint32_t* features, std::si
     search.scratch.prefix[c * search.stride()] = rows.values[c];
   NodeSplit& best = search.best;
   if (find_best(search.p, {1, rows.totals, nullptr}, best.split.score, search.scratch) == 1) return;
-  for (std::size_t j = 0; j < n_features; ++j) {
-    const std::uint32_t f = features[j];
+  for (std::size_t j = 0; j < features.n; ++j) {
+    const std::uint32_t f = features.first[j];
     const std::uint8_t* by_row = codes.by_row.data() + codes.where[f].store;
-    const std::uint32_t one = by_row[offsets[0]], other = by_row[offsets[1]];
+    std::uint32_t one = by_row[offsets[0]], other = by_row[offsets[1]];
+    if (const std::uint8_t* table = rows.table(f)) {
+      one = table[one];
+      other = table[other];
+    }
     if (one == other) continue;
     const std::size_t left = one < other ? 0 : 1;
     best.feature = static_cast<std::int32_t>(f);
@@ -266,26 +272,26 @@ void find_split_of_two(FewSearch& search, const std::uint32_t* features, std::si
   }
 }
 
-void find_split_few(const GainParams& p, const FewRows& rows, const std::uint32_t* features,
-                    std::size_t n_features, SplitScratch& scratch, NodeSplit& best) {
+void find_split_few(const GainParams& p, const FewRows& rows, FeatureList features,
+                    SplitScratch& scratch, NodeSplit& best) {
   FewCodes few;
   SplitGroup groups[few_candidates + 1];
   FewSearch search{p, rows, scratch, best, groups};
   const bool by_byte = rows.codes->width == 1 && rows.n <= few_rows;
   bool any_levels = false;
-  for (std::size_t j = 0; j < n_features; ++j) any_levels |= rows.codes->has_levels(features[j]);
-  if (by_byte && rows.n == 2 && !any_levels) return find_split_of_two(search, features, n_features);
+  for (std::size_t j = 0; j < features.n; ++j)
+    any_levels |= rows.codes->has_levels(features.first[j]);
+  if (by_byte && rows.n == 2 && !any_levels) return find_split_of_two(search, features);
   for (std::size_t i = 0; by_byte && i < rows.n; ++i)
     few.offsets[i] = row_of(rows.elements[i]) * rows.codes->row_stride;
-  for (std::size_t j = 0; j < n_features; ++j) {
-    const std::uint32_t f = features[j];
+  for (std::size_t j = 0; j < features.n; ++j) {
+    const std::uint32_t f = features.first[j];
     if (by_byte && !rows.codes->has_levels(f)) {
       add_feature(search, f, few);
       continue;
     }
     score_few(search);
-    const FeatureSplit split = find_split_small(p, *rows.codes, f, rows.elements, rows.values,
-                                                rows.n, rows.totals, best.split.score, scratch);
+    const FeatureSplit split = find_split_small(p, rows, f, best.split.score, scratch);
     if (!split.found) continue;
     best.split = split;
     best.feature = static_cast<std::int32_t>(f);

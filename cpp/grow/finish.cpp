@@ -13,6 +13,7 @@ namespace arboost {
 namespace {
 
 constexpr std::size_t stretch_rows = 16384;
+constexpr std::size_t ahead = 16;  // places: nodes of subtrees lie in another order
 
 // A stretch of one leaf's rows, and the node whose elements they are.
 struct Stretch {
@@ -21,9 +22,10 @@ struct Stretch {
   std::uint32_t leaf;
 };
 
-// The rows of a leaf lie with the leaf or, where a thread had gone ahead and split it in vain, with
-// the last of those splits.
-void add_stretches(const GrowNode* leaf, std::uint32_t id, std::vector<Stretch>& stretches) {
+// Calls use(stretch) for the rows of a leaf, which lie with the leaf or, where a thread had gone
+// ahead and split it in vain, with the last of those splits.
+template <class Use>
+void each_stretch(const GrowNode* leaf, std::uint32_t id, Use use) {
   std::vector<const GrowNode*> below{leaf};
   while (!below.empty()) {
     const GrowNode* node = below.back();
@@ -33,7 +35,7 @@ void add_stretches(const GrowNode* leaf, std::uint32_t id, std::vector<Stretch>&
       continue;
     }
     for (std::size_t at = node->begin; at < node->end; at += stretch_rows)
-      stretches.push_back({at, std::min(at + stretch_rows, node->end), node, id});
+      use(Stretch{at, std::min(at + stretch_rows, node->end), node, id});
   }
 }
 
@@ -78,55 +80,46 @@ std::vector<double> Grower::sums(const Gradients& gradients, std::size_t output,
 
 // Notes the leaf of each row: the rows of a leaf lie together, their places in the table do not.
 void Grower::assign_leaves(Team& team) {
+  const auto assign = [&](const Stretch& stretch) {
+    const Element* e = rows_.elements(*stretch.node) + (stretch.begin - stretch.node->begin);
+    const std::size_t n = stretch.end - stretch.begin;
+    for (std::size_t i = 0; i < n; ++i) space_.leaf_of_row[row_of(e[i])] = stretch.leaf;
+  };
+  const auto each = [&](auto use) {
+    for (std::size_t id = 0; id < placed_.size(); ++id) {
+      if (left_[id] != 0) continue;
+      const auto leaf = static_cast<std::uint32_t>(id);
+      const auto [node, below] = placed_[id];
+      if (below == nullptr)
+        each_stretch(node, leaf, use);
+      else
+        use(Stretch{below->begin, below->end, node, leaf});
+    }
+  };
+  if (team.size() == 1) return each(assign);
   std::vector<Stretch> stretches;
-  for (std::size_t id = 0; id < placed_.size(); ++id) {
-    if (left_[id] != 0) continue;
-    const auto leaf = static_cast<std::uint32_t>(id);
-    const auto [node, below] = placed_[id];
-    if (below == nullptr)
-      add_stretches(node, leaf, stretches);
-    else
-      stretches.push_back({below->begin, below->end, node, leaf});
-  }
+  each([&](const Stretch& stretch) { stretches.push_back(stretch); });
   const std::size_t grain = std::max<std::size_t>(1, stretches.size() / 64);
   team.for_chunks(0, stretches.size(), grain, [&](std::size_t first, std::size_t last, int) {
-    for (std::size_t s = first; s < last; ++s) {
-      const Stretch& stretch = stretches[s];
-      const Element* e = rows_.elements(*stretch.node) + (stretch.begin - stretch.node->begin);
-      const std::size_t n = stretch.end - stretch.begin;
-      for (std::size_t i = 0; i < n; ++i) space_.leaf_of_row[row_of(e[i])] = stretch.leaf;
-    }
+    for (std::size_t s = first; s < last; ++s) assign(stretches[s]);
   });
 }
 
 // Sums [node][output][g, h] over rows in the order of the table. Every chunk of rows has sums of
-// its own for all nodes, so it should have many more rows than that.
+// its own for all nodes, so it should have many more rows than that; unless it is alone.
 class Grower::NodeSums {
  public:
-  NodeSums(std::size_t n_nodes, std::size_t width) : width_(width), sums_(n_nodes * width * 2, 0) {}
+  NodeSums(std::size_t n_nodes, std::size_t width, bool in_one)
+      : width_(width), in_one_(in_one), sums_(n_nodes * width * 2, 0) {}
 
   // Adds rows [begin, end), whose leaves leaf(i) gives.
   template <class LeafOf>
   void add(const TreePairs& pairs, std::size_t begin, std::size_t end, LeafOf leaf) {
+    if (in_one_) return add_to(sums_, pairs, begin, end, leaf);
     std::vector<std::int64_t> own(sums_.size(), 0);
-    if (width_ == 1 && pairs.row_stride == 1) {  // most fits: no steps to multiply
-      const FixedPair* pair = pairs.pairs;
-      for (std::size_t i = begin; i < end; ++i) {
-        std::int64_t* sum = own.data() + std::size_t{2} * leaf(i);
-        sum[0] += pair[i].g;
-        sum[1] += pair[i].h;
-      }
-      return merge(own);
-    }
-    for (std::size_t i = begin; i < end; ++i) {
-      std::int64_t* sum = own.data() + leaf(i) * 2 * width_;
-      for (std::size_t k = 0; k < width_; ++k) {
-        const FixedPair& pair = pairs.at(i, k);
-        sum[2 * k] += pair.g;
-        sum[2 * k + 1] += pair.h;
-      }
-    }
-    merge(own);
+    add_to(own, pairs, begin, end, leaf);
+    std::lock_guard lock(mutex_);
+    for (std::size_t j = 0; j < sums_.size(); ++j) sums_[j] += own[j];
   }
 
   // The sums of inner nodes as well: children come after their parents, so from the back every
@@ -143,20 +136,38 @@ class Grower::NodeSums {
   }
 
  private:
-  void merge(const std::vector<std::int64_t>& own) {
-    std::lock_guard lock(mutex_);
-    for (std::size_t j = 0; j < sums_.size(); ++j) sums_[j] += own[j];
+  template <class LeafOf>
+  void add_to(std::vector<std::int64_t>& own, const TreePairs& pairs, std::size_t begin,
+              std::size_t end, LeafOf leaf) const {
+    if (width_ == 1 && pairs.row_stride == 1) {  // most fits: no steps to multiply
+      const FixedPair* pair = pairs.pairs;
+      for (std::size_t i = begin; i < end; ++i) {
+        std::int64_t* sum = own.data() + std::size_t{2} * leaf(i);
+        sum[0] += pair[i].g;
+        sum[1] += pair[i].h;
+      }
+      return;
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      std::int64_t* sum = own.data() + leaf(i) * 2 * width_;
+      for (std::size_t k = 0; k < width_; ++k) {
+        const FixedPair& pair = pairs.at(i, k);
+        sum[2 * k] += pair.g;
+        sum[2 * k + 1] += pair.h;
+      }
+    }
   }
 
   std::size_t width_;
+  bool in_one_;  // chunk
   std::vector<std::int64_t> sums_;
   std::mutex mutex_;
 };
 
 std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) const {
-  NodeSums sums(left_.size(), width_);
   const TreeRows rows = rows_.rows();
   const std::size_t grain = std::max(stretch_rows, 16 * left_.size());
+  NodeSums sums(left_.size(), width_, rows.n <= grain);
   team.for_chunks(0, rows.n, grain, [&](std::size_t begin, std::size_t end, int) {
     const std::uint32_t* leaf = space_.leaf_of_row.data();
     if (rows.is_all())
@@ -170,7 +181,7 @@ std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) 
 // The same for rows that were not there when the tree grew; notes their leaves as well.
 std::vector<std::int64_t> Grower::walked_sums(const TreePairs& pairs, const GrownTrees& forest,
                                               Team& team) {
-  NodeSums sums(left_.size(), width_);
+  NodeSums sums(left_.size(), width_, false);
   const TreeRows rows = rows_.rows();
   forest.walk(forest.n_trees() - 1, table_, rows, team,
               [&](std::size_t begin, std::size_t end, const std::uint32_t* leaves) {
@@ -192,6 +203,7 @@ std::int32_t Grower::table_bin(std::size_t feature, std::uint32_t bin) const {
 void Grower::append_splits(GrownTrees& forest) const {
   constexpr double largest = std::numeric_limits<double>::max();
   const std::size_t first = forest.feature.size(), size = first + left_.size();
+  forest.make_room(left_.size());
   forest.feature.resize(size, 0);
   forest.bin.resize(size, 0);
   forest.left.insert(forest.left.end(), left_.begin(), left_.end());
@@ -199,6 +211,7 @@ void Grower::append_splits(GrownTrees& forest) const {
   forest.set.resize(size, -1);
   forest.gain.resize(size, 0.0);
   for (std::size_t id = 0; id < left_.size(); ++id) {
+    if (id + ahead < placed_.size()) prefetch(placed_[id + ahead].below);
     if (left_[id] == 0) continue;
     const SplitOf split = split_of(placed_[id]);
     const std::size_t at = first + id;

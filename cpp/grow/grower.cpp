@@ -67,6 +67,8 @@ Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> ta
   check_criterion();
   if (params.criterion == Criterion::absolute_error)
     absolute_ = std::make_unique<AbsoluteRows>(codes_.n_rows, width);
+  set_tables();
+  if (params.random_cuts) set_cut_values();
   if (params.allow_zero_gain) purity_ = std::make_unique<Purity>(codes_.n_rows, table_rows);
   // Below this a walk over all bins of a histogram costs more than the rows themselves.
   small_rows_ = static_cast<std::size_t>(static_cast<double>(histograms_.slots().n_slots) /
@@ -133,6 +135,7 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
   start_gain();
   cut_key_ = counter_hash(request.seed, Purpose::random_cut, request.number, output);
   if (purity_) purity_->start_tree(gradients, output, width_);
+  values_tell_purity_ = purity_ && rows_.values_are_exact();
   subtree_rows_ = subtree_rows(team.size());
   for (auto& scratch : scratch_) scratch->subtrees.clear();
   failed_ = false;

@@ -135,6 +135,7 @@ class Grower {
     bool missing;
     CodeSet seen;  // of a category
   };
+  void set_cut_values();
   bool cuts_rows(const GrowNode& node, std::uint32_t feature) const;
   CutRange cut_range(const GrowNode& node, std::uint32_t feature, const Scratch& own,
                      Scratch& scratch) const;
@@ -179,6 +180,9 @@ class Grower {
   double node_score(const std::int64_t* sums) const;  // without bounds
 
   // Whole subtrees of small nodes.
+  void set_tables();
+  FewRows few_rows(const Element* elements, std::size_t n, const std::int64_t* totals,
+                   const Scratch& own) const;
   std::size_t subtree_rows(int n_threads) const;
   bool grow_if_small(GrowNode& node, int member) {
     return node.n_rows() <= subtree_rows_ && grow_subtree(node, member);
@@ -187,6 +191,9 @@ class Grower {
   void open_in_subtree(Subtrees& trees, std::size_t number, std::int64_t depth, std::uint64_t path,
                        const std::int64_t* sums);
   bool search_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer);
+  bool is_pure(const Element* elements, std::size_t n, const std::int64_t* values) const;
+  bool cut_in_subtree(const FewRows& rows, std::span<const std::uint32_t> features,
+                      std::uint64_t path, Scratch& own, NodeSplit& best);
   void search_as_node(Scratch& own, const Subtrees::Open& at, int buffer,
                       std::span<const std::uint32_t> features, NodeSplit& best);
   void split_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer);
@@ -223,16 +230,23 @@ class Grower {
   TreeParams params_;
   Workspace& space_;
   std::size_t width_, channels_, small_rows_;
+  // Of features that share columns: codes of theirs by stored code, and where each one's begin.
+  std::vector<std::uint8_t> decoded_;
+  std::vector<const std::uint8_t*> tables_;
   std::size_t subtree_rows_ = 0;  // nodes of at most so many grow their subtrees at once
   RowPartition rows_;
   std::unique_ptr<Purity> purity_;          // null: nodes are split for their gain alone
+  bool values_tell_purity_ = false;         // as well, and they are nearer
   std::unique_ptr<AbsoluteRows> absolute_;  // null: sums tell what a split is worth
   std::unique_ptr<SortedColumns> sorted_;   // all values, or candidates for each node, else null
   Histograms histograms_;
   ColumnSampler columns_;
   GainParams gain_{};
-  double score_unit_ = 1;                          // real value of one unit of score
-  std::uint64_t cut_key_ = 0;                      // of the tree's random cuts
+  double score_unit_ = 1;  // real value of one unit of score
+  // Random cuts: the tree's key, and what the bins of each feature stand for.
+  std::uint64_t cut_key_ = 0;
+  std::vector<double> bin_values_;
+  std::vector<const double*> cut_values_;
   double min_gain_ = 0;                            // that a split must exceed or reach, in units
   std::vector<std::unique_ptr<Scratch>> scratch_;  // [member]
 

@@ -9,14 +9,6 @@
 namespace arboost::ARBOOST_ISA {
 namespace {
 
-#if defined(_MSC_VER)
-inline void prefetch(const void*) {}
-#else
-inline void prefetch(const void* address) {
-  __builtin_prefetch(address);
-}
-#endif
-
 // Rows ahead of the current one whose codes are asked for: a node's rows lie scattered.
 constexpr std::size_t prefetch_distance = 24;
 

@@ -8,6 +8,8 @@
 namespace arboost {
 namespace {
 
+constexpr std::size_t ahead = 16;  // places: nodes of subtrees lie in another order
+
 // Nodes that wait to be split: the one of most gain first, of equals the oldest.
 class ByGain {
  public:
@@ -75,11 +77,12 @@ void Grower::order_nodes() {
   left_.push_back(0);
   std::int64_t splits_left = params_.max_leaves - 1;
   if (!params_.best_first) {
-    for (std::size_t id = 0; id < placed_.size() && splits_left > 0; ++id)
-      if (placed_[id].gain() >= 0) {
-        place_children(id);
-        --splits_left;
-      }
+    for (std::size_t id = 0; id < placed_.size() && splits_left > 0; ++id) {
+      if (id + ahead < placed_.size()) prefetch(placed_[id + ahead].below);
+      if (placed_[id].gain() < 0) continue;
+      place_children(id);
+      --splits_left;
+    }
     return;
   }
   ByGain waiting;

@@ -160,8 +160,7 @@ void RowPartition::prepare_narrow(const TreePairs& pairs, int g_shift, int h_shi
     kernels().quantise_narrow(args, begin, end, space_.elements[0].data());
   });
   sums_.wide = nullptr;
-  g_scale_ = std::ldexp(1.0, g_shift - pairs.g_exponent);
-  h_scale_ = std::ldexp(1.0, h_shift - pairs.h_exponent);
+  set_scale(pairs, g_shift, h_shift);
 }
 
 void RowPartition::prepare_wide(const TreePairs& pairs, Team& team) {
@@ -184,8 +183,7 @@ void RowPartition::prepare_wide(const TreePairs& pairs, Team& team) {
     }
   });
   sums_.wide = space_.wide.data();
-  g_scale_ = std::ldexp(1.0, g_shift - pairs.g_exponent);
-  h_scale_ = std::ldexp(1.0, h_shift - pairs.h_exponent);
+  set_scale(pairs, g_shift, h_shift);
 }
 
 void RowPartition::read_values(const Element* e, std::size_t n, std::int64_t* values) const {
@@ -206,6 +204,27 @@ void RowPartition::read_values(const Element* e, std::size_t n, std::int64_t* va
       for (std::size_t k = 0; k < outputs; ++k) *values++ = sums_.wide[row_of(e[i]) * outputs + k];
     if (sums_.counted) *values++ = 1;
   }
+}
+
+void RowPartition::set_scale(const TreePairs& pairs, int g_shift, int h_shift) {
+  g_shift_ = g_shift;
+  h_shift_ = h_shift;
+  g_scale_ = std::ldexp(1.0, g_shift - pairs.g_exponent);
+  h_scale_ = std::ldexp(1.0, h_shift - pairs.h_exponent);
+}
+
+bool RowPartition::values_are_exact() const {
+  std::int32_t g_bits = 0, h_bits = 0;
+  for (std::size_t i = 0; i < rows_.n; ++i)
+    for (std::size_t k = 0; k < static_cast<std::size_t>(sums_.outputs); ++k) {
+      g_bits |= pairs_.at(i, k).g;
+      h_bits |= pairs_.at(i, k).h;
+    }
+  const auto lost = [](std::int64_t bits, int shift) {
+    constexpr int coarse = 16;
+    return bits & ((std::int64_t{1} << std::max(shift, coarse)) - 1);
+  };
+  return lost(g_bits, g_shift_) == 0 && lost(h_bits, h_shift_) == 0;
 }
 
 bool RowPartition::any_empty(const GrowNode& node) const {

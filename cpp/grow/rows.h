@@ -64,6 +64,9 @@ class RowPartition {
   }
   // What each of n rows adds to a histogram slot, [n][channels].
   void read_values(const Element* elements, std::size_t n, std::int64_t* values) const;
+  // True when all gradients and hessians are so coarse, as those of classes are, that neither the
+  // rounding to fixed point nor that of values has lost anything.
+  bool values_are_exact() const;
   // True when some row of the node adds nothing to the sums of any hessian, and is not counted.
   bool any_empty(const GrowNode& node) const;
 
@@ -76,6 +79,7 @@ class RowPartition {
   void prepare_narrow(const TreePairs& pairs, int g_shift, int h_shift, std::uint32_t seed,
                       Team& team);
   void prepare_wide(const TreePairs& pairs, Team& team);
+  void set_scale(const TreePairs& pairs, int g_shift, int h_shift);
 
   class Marks;
   void make_marks(std::size_t n_members);
@@ -92,6 +96,7 @@ class RowPartition {
   bool always_wide_;
   Workspace& space_;
   double g_scale_ = 1, h_scale_ = 1;
+  int g_shift_ = 0, h_shift_ = 0;  // bits that values have lost
 };
 
 // Rows of a node below which it is not worth sharing its work out among threads.

@@ -55,6 +55,9 @@ struct FeatureRule {
   const CodeSet* levels;  // that go left; null: by bin
 };
 
+// In codes of the feature.
+SplitRule own_rule(const Codes& codes, std::size_t feature, const FeatureRule& split);
+
 // In codes of the feature's stored column; of a sparse feature, in its own codes.
 SplitRule rule_of(const Codes& codes, std::size_t feature, const FeatureRule& split);
 

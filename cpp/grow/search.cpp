@@ -292,8 +292,8 @@ FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::
   const Storage storage = codes_.where[feature].storage;
   const bool is_small = node.histogram == nullptr;
   if (is_small && storage == Storage::own)
-    return k.find_split_small(p, codes_, feature, rows_.elements(node), own.values.data(),
-                              node.n_rows(), totals, floor, split);
+    return k.find_split_small(p, few_rows(rows_.elements(node), node.n_rows(), totals, own),
+                              feature, floor, split);
   if (is_small && storage == Storage::sparse)
     return k.find_split_listed(p, own.sums->list(feature, totals, split), codes_.n_bins[feature],
                                totals, floor, split);

@@ -35,13 +35,14 @@ inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
 #endif
 }
 
+constexpr std::size_t near_rows = 1024;
+
 // The codes of a feature, by row of the table. Those of a node's neighbours in the tree are still
 // in the cache while its rows are few and all their features lie together; of many rows, one column
 // is nearer than all.
 template <class Code>
 struct CodesOf {
   CodesOf(const Codes& codes, std::size_t store, std::size_t n) {
-    constexpr std::size_t near_rows = 1024;
     const bool by_row = n <= near_rows && codes.row_stride <= 64;
     first = by_row ? codes.row<Code>(0) + store : codes.column<Code>(store);
     stride = by_row ? codes.row_stride / sizeof(Code) : 1;
@@ -52,19 +53,28 @@ struct CodesOf {
   std::size_t stride;
 };
 
+// The same where features share the column.
+struct SharedCodesOf {
+  std::uint32_t operator()(Element e) const { return table[stored(e)]; }
+
+  CodesOf<std::uint8_t> stored;
+  const std::uint8_t* table;
+};
+
 // The codes that occur among the rows, in order, into scratch.bins, and the running sums over them
 // into scratch.prefix; the last code's own sums into scratch.missing. Returns how many occur.
 //
 // One-byte codes: a byte for each code marks what occurs, so there is nothing to sort.
-template <std::size_t fixed_channels>  // 0: known only at run time
-std::size_t collect(CodesOf<std::uint8_t> code_of, const Element* elements,
-                    const std::int64_t* row_values, std::size_t n, std::size_t any_channels,
+template <std::size_t fixed_channels, class CodeOf>  // 0: known only at run time
+std::size_t collect(const CodeOf& code_of, const FewRows& rows, std::size_t any_channels,
                     SplitScratch& scratch) {
   const std::size_t channels = fixed_channels == 0 ? any_channels : fixed_channels;
+  const Element* elements = rows.elements;
+  const std::int64_t* row_values = rows.values;
   std::uint8_t* ARBOOST_RESTRICT touched = scratch.touched.data();
   std::int64_t* ARBOOST_RESTRICT slots = scratch.slots.data();
   std::uint32_t* ARBOOST_RESTRICT bins = scratch.bins.data();
-  for (std::size_t i = 0; i < n; ++i) {
+  for (std::size_t i = 0; i < rows.n; ++i) {
     const std::size_t code = code_of(elements[i]);
     touched[code] = 1;
     for (std::size_t c = 0; c < channels; ++c)
@@ -111,16 +121,15 @@ void sort_keys(std::uint64_t* keys, std::size_t n) {
 }
 
 // Two-byte codes: a mark for each of up to 65,536 codes would cost more than sorting the rows.
-std::size_t collect_sorted(CodesOf<std::uint16_t> code_of, const Element* elements,
-                           const std::int64_t* row_values, std::size_t n, std::size_t channels,
-                           SplitScratch& scratch) {
-  for (std::size_t i = 0; i < n; ++i)
-    scratch.keys[i] = std::uint64_t{code_of(elements[i])} << 32 | i;
-  sort_keys(scratch.keys.data(), n);
+std::size_t collect_sorted(const CodesOf<std::uint16_t>& code_of, const FewRows& rows,
+                           std::size_t channels, SplitScratch& scratch) {
+  for (std::size_t i = 0; i < rows.n; ++i)
+    scratch.keys[i] = std::uint64_t{code_of(rows.elements[i])} << 32 | i;
+  sort_keys(scratch.keys.data(), rows.n);
   std::size_t n_codes = 0;
-  for (std::size_t i = 0; i < n; ++i) {
+  for (std::size_t i = 0; i < rows.n; ++i) {
     const auto code = static_cast<std::uint32_t>(scratch.keys[i] >> 32);
-    const std::int64_t* values = row_values + (scratch.keys[i] & 0xffffffff) * channels;
+    const std::int64_t* values = rows.values + (scratch.keys[i] & 0xffffffff) * channels;
     const bool fresh = n_codes == 0 || scratch.bins[n_codes - 1] != code;
     if (fresh) scratch.bins[n_codes++] = code;
     for (std::size_t c = 0; c < channels; ++c) {
@@ -162,26 +171,37 @@ FeatureSplit find_split_listed(const GainParams& p, std::size_t n_codes, std::si
   return best;
 }
 
-FeatureSplit find_split_small(const GainParams& p, const Codes& codes, std::size_t feature,
-                              const Element* elements, const std::int64_t* row_values,
-                              std::size_t n, const std::int64_t* totals, double floor,
-                              SplitScratch& scratch) {
-  const auto channels = static_cast<std::size_t>(p.channels);
-  const auto run = [&](auto collect_codes, const auto& code_of) {
-    return collect_codes(code_of, elements, row_values, n, channels, scratch);
-  };
+template <class CodeOf>
+std::size_t collect_bytes(const CodeOf& code_of, const FewRows& rows, std::size_t channels,
+                          SplitScratch& scratch) {
+  const auto run = channels == 1   ? collect<1, CodeOf>
+                   : channels == 2 ? collect<2, CodeOf>
+                   : channels == 3 ? collect<3, CodeOf>
+                   : channels == 4 ? collect<4, CodeOf>
+                                   : collect<0, CodeOf>;
+  return run(code_of, rows, channels, scratch);
+}
+
+std::size_t collect_codes(const FewRows& rows, std::size_t feature, std::size_t channels,
+                          SplitScratch& scratch) {
+  const Codes& codes = *rows.codes;
   const std::size_t store = codes.where[feature].store;
-  const auto collect_bytes = channels == 1   ? collect<1>
-                             : channels == 2 ? collect<2>
-                             : channels == 3 ? collect<3>
-                             : channels == 4 ? collect<4>
-                                             : collect<0>;
-  const std::size_t n_codes = codes.width == 2
-                                  ? run(collect_sorted, CodesOf<std::uint16_t>(codes, store, n))
-                                  : run(collect_bytes, CodesOf<std::uint8_t>(codes, store, n));
+  if (codes.width == 2)
+    return collect_sorted(CodesOf<std::uint16_t>(codes, store, rows.n), rows, channels, scratch);
+  const CodesOf<std::uint8_t> stored(codes, store, rows.n);
+  const std::uint8_t* table = rows.table(feature);
+  return table == nullptr ? collect_bytes(stored, rows, channels, scratch)
+                          : collect_bytes(SharedCodesOf{stored, table}, rows, channels, scratch);
+}
+
+FeatureSplit find_split_small(const GainParams& p, const FewRows& rows, std::size_t feature,
+                              double floor, SplitScratch& scratch) {
+  const Codes& codes = *rows.codes;
+  const std::size_t n_codes =
+      collect_codes(rows, feature, static_cast<std::size_t>(p.channels), scratch);
   if (codes.has_levels(feature))
-    return find_set_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
-  return find_split_listed(p, n_codes, codes.n_bins[feature], totals, floor, scratch);
+    return find_set_listed(p, n_codes, codes.n_bins[feature], rows.totals, floor, scratch);
+  return find_split_listed(p, n_codes, codes.n_bins[feature], rows.totals, floor, scratch);
 }
 
 }  // namespace

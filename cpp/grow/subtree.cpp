@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "grow/grower.h"
 #include "random.h"
@@ -25,6 +26,18 @@ bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::
   return true;
 }
 
+// True where some row asks for another step than the first one, by more than the rounding of both
+// to integers explains.
+bool differ(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
+  for (std::size_t i = 1; i < n; ++i)
+    for (std::size_t k = 0; k < outputs; ++k) {
+      const std::int64_t one = values[k], other = values[i * channels + k];
+      const std::int64_t g = sum_g(one), h = sum_h(one), g2 = sum_g(other), h2 = sum_h(other);
+      if (std::abs(g * h2 - g2 * h) > std::abs(g) + h + std::abs(g2) + h2 + 2) return true;
+    }
+  return false;
+}
+
 // Left in place, right into `spare` and from there behind the left.
 template <class GoesLeft>
 std::size_t partition_in_place(Element* elements, std::size_t n, Element* ARBOOST_RESTRICT spare,
@@ -40,43 +53,75 @@ std::size_t partition_in_place(Element* elements, std::size_t n, Element* ARBOOS
   return n_left;
 }
 
-template <class Code>
-std::size_t partition_rows(const Codes& codes, const SplitRule& rule, std::size_t feature,
-                           Element* elements, std::size_t n, Element* spare) {
-  // The codes of a few rows are still in the cache, those of many are nearer to each other by
-  // column.
-  constexpr std::size_t few = 512;
-  const std::size_t store = codes.where[feature].store;
-  const Code* first = n <= few ? codes.row<Code>(0) + store : codes.column<Code>(store);
-  const std::size_t stride = n <= few ? codes.row_stride / sizeof(Code) : 1;
-  const auto code = [first, stride](RowId row) -> std::uint32_t { return first[row * stride]; };
+template <class CodeOf>
+std::size_t partition_by(const SplitRule& rule, CodeOf code_of, Element* elements, std::size_t n,
+                         Element* spare) {
   if (rule.by_set)
     return partition_in_place(elements, n, spare,
-                              [&](RowId row) { return holds(rule.left, code(row)); });
+                              [&](RowId row) { return holds(rule.left, code_of(row)); });
   const std::uint32_t bin = rule.bin, missing_left = rule.missing_left;
   return partition_in_place(elements, n, spare, [&](RowId row) {
-    const std::uint32_t c = code(row);
+    const std::uint32_t c = code_of(row);
     return (c <= bin) | (c == missing_left);
   });
 }
 
+// `table`: the feature's codes by stored ones, or null.
+template <class Code>
+std::size_t partition_rows(const Codes& codes, std::size_t feature, const std::uint8_t* table,
+                           const SplitRule& rule, std::span<Element> elements, Element* spare) {
+  // The codes of a few rows are still in the cache, those of many are nearer to each other by
+  // column.
+  constexpr std::size_t few = 512;
+  const std::size_t n = elements.size(), store = codes.where[feature].store;
+  const Code* first = n <= few ? codes.row<Code>(0) + store : codes.column<Code>(store);
+  const std::size_t stride = n <= few ? codes.row_stride / sizeof(Code) : 1;
+  if (table != nullptr)
+    return partition_by(
+        rule, [=](RowId row) -> std::uint32_t { return table[first[row * stride]]; },
+        elements.data(), n, spare);
+  return partition_by(
+      rule, [=](RowId row) -> std::uint32_t { return first[row * stride]; }, elements.data(), n,
+      spare);
+}
+
 }  // namespace
 
-// Subtrees suit tables whose features have columns of their own, and trees that nothing but their
-// nodes themselves constrain; and they pay off unless most of them would be cut off again.
+void Grower::set_tables() {
+  constexpr std::size_t n_codes = 256;
+  std::size_t n_shared = 0;
+  for (const Place& place : codes_.where) n_shared += place.storage == Storage::shared ? 1 : 0;
+  if (n_shared == 0) return;
+  decoded_.reserve(n_shared * n_codes);
+  for (std::size_t f = 0; f < codes_.n_features; ++f) {
+    const bool is_shared = codes_.where[f].storage == Storage::shared;
+    tables_.push_back(is_shared ? decoded_.data() + decoded_.size() : nullptr);
+    for (std::uint32_t code = 0; is_shared && code < n_codes; ++code)
+      decoded_.push_back(static_cast<std::uint8_t>(codes_.decode(f, code)));
+  }
+}
+
+FewRows Grower::few_rows(const Element* elements, std::size_t n, const std::int64_t* totals,
+                         const Scratch& own) const {
+  return {&codes_, tables_.empty() ? nullptr : tables_.data(), elements, own.values.data(), n,
+          totals};
+}
+
+// Subtrees suit tables that are stored whole, and trees that nothing but their nodes themselves
+// constrain; and they pay off unless most of them would be cut off again.
 std::size_t Grower::subtree_rows(int n_threads) const {
-  if (sorted_ != nullptr || absolute_ || !codes_.is_plain() || gain_.bounded ||
+  if (sorted_ != nullptr || absolute_ || codes_.sparse.size() > 0 || gain_.bounded ||
       !params_.interactions.empty())
     return 0;
   constexpr std::size_t rows_per_leaf = 8;
   if (params_.max_leaves < static_cast<std::int64_t>(rows_.rows().n / rows_per_leaf)) return 0;
   if (params_.subtree_rows != TreeParams::automatic) return params_.subtree_rows;
-  if (params_.random_cuts) return std::min<std::size_t>(small_rows_, 4096);
   // A histogram has all features of the tree, a subtree reads those of each node: where these are
   // few and every slot has several sums, no node is worth a histogram.
   const double share = std::max(params_.colsample_bylevel * params_.colsample_bynode,
                                 1.0 / static_cast<double>(codes_.n_features));
-  if (channels_ > 1 && share < 0.25) return n_threads == 1 ? rows_.rows().n : shared_node_rows;
+  const bool reads_little = channels_ > 1 || params_.random_cuts;
+  if (reads_little && share < 0.25) return n_threads == 1 ? rows_.rows().n : shared_node_rows;
   const double worth = static_cast<double>(small_rows_) / share;
   return std::max(small_rows_, static_cast<std::size_t>(std::min(worth, 4096.0)));
 }
@@ -117,27 +162,35 @@ void Grower::open_in_subtree(Subtrees& trees, std::size_t number, std::int64_t d
   std::copy(sums, sums + channels_, trees.open_sums.data() + at * channels_);
 }
 
+// True where rows have nothing to tell apart: trees that split for gain alone ask for less.
+bool Grower::is_pure(const Element* elements, std::size_t n, const std::int64_t* values) const {
+  if (values_tell_purity_ || (!purity_ && is_plain(gain_)))
+    return agree(values, n, width_, channels_);
+  return purity_ && !differ(values, n, width_, channels_) && purity_->is_pure(elements, n);
+}
+
 // The node's best split, and the sums of its left side; false where it stays a leaf.
 bool Grower::search_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer) {
   Subtrees& trees = own.subtrees;
   SubtreeNode& node = trees.nodes[at.node];
   const std::size_t n = node.end - node.begin;
-  if (own.values.size() < n * channels_) own.values.resize(n * channels_);
+  if (own.values.size() < n * channels_ + padded_rows)
+    own.values.resize(n * channels_ + padded_rows);
   const Element* elements = space_.elements[buffer].data() + node.begin;
   rows_.read_values(elements, n, own.values.data());
-  if (purity_ ? purity_->is_pure(elements, n)
-              : is_plain(gain_) && agree(own.values.data(), n, width_, channels_))
-    return false;
+  if (is_pure(elements, n, own.values.data())) return false;
   const double score = node_score(trees.sums.data());
   const auto features = columns_.of_node(at.depth, at.path, own.columns);
   NodeSplit best{.feature = -1, .split = {}, .left_sums = trees.left_sums.data()};
   best.split.score = floor_of(trees.sums.data(), score);
   if (codes_.width == 2 && own.split.keys.size() < n) own.split.keys.resize(n);
-  const FewRows rows{&codes_, elements, own.values.data(), n, trees.sums.data()};
-  if (!params_.random_cuts)
-    kernels().find_split_few(gain_, rows, features.data(), features.size(), own.split, best);
-  if (best.feature < 0 && (params_.random_cuts || params_.allow_zero_gain))
-    search_as_node(own, at, buffer, features, best);
+  const FewRows rows = few_rows(elements, n, trees.sums.data(), own);
+  bool is_done = !params_.allow_zero_gain;
+  if (params_.random_cuts)
+    is_done = cut_in_subtree(rows, features, at.path, own, best);
+  else
+    kernels().find_split_few(gain_, rows, {features.data(), features.size()}, own.split, best);
+  if (best.feature < 0 && !is_done) search_as_node(own, at, buffer, features, best);
   if (best.feature < 0) return false;
   FeatureSplit& split = best.split;
   node.feature = best.feature;
@@ -156,6 +209,20 @@ bool Grower::search_in_subtree(Scratch& own, const Subtrees::Open& at, int buffe
   return true;
 }
 
+// False where a search that knows everything has to go on.
+bool Grower::cut_in_subtree(const FewRows& rows, std::span<const std::uint32_t> features,
+                            std::uint64_t path, Scratch& own, NodeSplit& best) {
+  const auto is_category = [this](std::uint32_t f) { return codes_.has_levels(f); };
+  if (codes_.width != 1 || std::any_of(features.begin(), features.end(), is_category)) return false;
+  std::fill_n(own.values.data() + rows.n * channels_, padded_rows, 0);
+  const std::size_t room = cut_group * (rows.n + padded_rows);
+  if (own.split.codes.size() < room) own.split.codes.resize(room);
+  const CutDraws draws{mix_bits(cut_key_ + path), cut_values_.data()};
+  const std::size_t n_varying = kernels().find_cut_few(
+      gain_, rows, draws, {features.data(), features.size()}, own.split, best);
+  return n_varying > 0 || !params_.allow_zero_gain;
+}
+
 // Random cuts, and features that are drawn in place of constant ones.
 void Grower::search_as_node(Scratch& own, const Subtrees::Open& at, int buffer,
                             std::span<const std::uint32_t> features, NodeSplit& best) {
@@ -167,6 +234,7 @@ void Grower::search_as_node(Scratch& own, const Subtrees::Open& at, int buffer,
   view.depth = at.depth;
   view.path = at.path;
   view.sums = own.subtrees.sums;
+  if (own.sums != nullptr) open_sums(view, own);
   own.found.resize(1);
   Found& found = own.found.front();
   found.feature = -1;
@@ -174,8 +242,9 @@ void Grower::search_as_node(Scratch& own, const Subtrees::Open& at, int buffer,
   if (params_.random_cuts) search(view, features, own, own, found);
   if (found.feature < 0 && params_.allow_zero_gain) search_further(view, features, own, found);
   if (found.feature < 0) return;
-  best.feature = found.feature;
-  best.split = found.split;
+  best.feature = view.feature = found.feature;
+  best.split = view.split = found.split;
+  if (!params_.random_cuts && !best.split.by_set) best.split.next = next_code(view, own);
   std::copy(found.left_sums.begin(), found.left_sums.end(), best.left_sums);
 }
 
@@ -183,16 +252,17 @@ void Grower::split_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer
   Subtrees& trees = own.subtrees;
   const SubtreeNode node = trees.nodes[at.node];
   const auto feature = static_cast<std::size_t>(node.feature);
-  const SplitRule rule =
-      rule_of(codes_, feature,
-              {.bin = node.bin,
-               .missing_left = node.missing_left,
-               .levels = node.set < 0 ? nullptr : &trees.sets[static_cast<std::size_t>(node.set)]});
+  const SplitRule rule = own_rule(
+      codes_, feature,
+      {.bin = node.bin,
+       .missing_left = node.missing_left,
+       .levels = node.set < 0 ? nullptr : &trees.sets[static_cast<std::size_t>(node.set)]});
   const auto partition =
       codes_.width == 1 ? partition_rows<std::uint8_t> : partition_rows<std::uint16_t>;
+  const std::span elements(space_.elements[buffer].data() + node.begin, node.end - node.begin);
   const std::size_t n_left =
-      partition(codes_, rule, feature, space_.elements[buffer].data() + node.begin,
-                node.end - node.begin, trees.spare.data());
+      partition(codes_, feature, tables_.empty() ? nullptr : tables_[feature], rule, elements,
+                trees.spare.data());
   const std::uint32_t middle = node.begin + static_cast<std::uint32_t>(n_left);
   const std::size_t left = trees.nodes.size();
   trees.nodes[at.node].left = static_cast<std::uint32_t>(left - at.node);

@@ -42,6 +42,23 @@ void GrownTrees::validate(const Codes& codes) const {
   require(sets.size() == static_cast<std::size_t>(n_sets), "sets that belong to no split");
 }
 
+// What grows by doubling is copied as often as it is long, and fresh memory is slow.
+void GrownTrees::make_room(std::size_t n) {
+  const std::size_t used = feature.size(), needed = used + n;
+  if (needed <= feature.capacity() || expected <= n_trees() + 1) return;
+  constexpr double margin = 1.05;
+  const double mean = static_cast<double>(needed) / static_cast<double>(n_trees() + 1);
+  const auto size = static_cast<std::size_t>(mean * static_cast<double>(expected) * margin);
+  feature.reserve(size);
+  bin.reserve(size);
+  left.reserve(size);
+  default_left.reserve(size);
+  set.reserve(size);
+  value.reserve(size * width);
+  gain.reserve(size);
+  cover.reserve(size);
+}
+
 void GrownTrees::drop_last() {
   const std::size_t start = first(n_trees() - 1);
   const auto own_sets = std::count_if(set.begin() + static_cast<std::ptrdiff_t>(start), set.end(),

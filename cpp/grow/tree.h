@@ -106,6 +106,10 @@ struct GrownTrees {
   void set_values(std::size_t tree, std::span<const double> values,
                   std::span<const std::int8_t> monotone);
 
+  // Makes room for one more tree of n nodes; once there are some, for all that are expected.
+  void make_room(std::size_t n);
+  std::size_t expected = 0;  // trees
+
   // Forgets the last of the trees.
   void drop_last();
 

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from arboost.binning import Dataset
     from arboost.checkpoint import Checkpoint
     from arboost.errors import DataWarning, DeviceError, ModelFileError, SchemaError
+    from arboost.grids import Grid
     from arboost.losses import CustomLoss
     from arboost.metrics import Metric
     from arboost.monitor import Round
+    from arboost.partial_dependence import PartialDependence
     from arboost.serve import Predictor, load
     from arboost.verify import CounterExample, MonotoneProof
 
@@ -54,9 +56,11 @@ __all__ = [
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "Grid",
     "Metric",
     "ModelFileError",
     "MonotoneProof",
+    "PartialDependence",
     "Predictor",
     "RandomForestClassifier",
     "RandomForestRegressor",
@@ -89,9 +93,11 @@ _HOMES = {
     "ExtraTreesRegressor": "arboost.algorithms.extra_trees_regressor",
     "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting_classifier",
     "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting_regressor",
+    "Grid": "arboost.grids",
     "Metric": "arboost.metrics",
     "ModelFileError": "arboost.errors",
     "MonotoneProof": "arboost.verify",
+    "PartialDependence": "arboost.partial_dependence",
     "Predictor": "arboost.serve",
     "RandomForestClassifier": "arboost.algorithms.random_forest_classifier",
     "RandomForestRegressor": "arboost.algorithms.random_forest_regressor",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,10 @@ __all__ = [
     "Answering",
     "Labels",
     "Probabilities",
+    "TargetPart",
     "require",
     "target_link",
+    "target_parts",
     "validate_answer",
 ]
 
@@ -61,6 +63,26 @@ def target_link(n_outputs: int, n_classes: int) -> str:
     """Return the link of one of several targets with classes."""
     two_in_one = (n_outputs, n_classes) == (1, 2)
     return "share_of_two" if two_in_one else "shares"
+
+
+class TargetPart(NamedTuple):
+    """What one target of a classifier has of the raw scores."""
+
+    link: str
+    labels: Labels
+    first: int  # of its outputs
+    n_outputs: int
+
+
+def target_parts(model: Answering) -> list[TargetPart]:
+    """Return the targets of a classifier in the order of their outputs; there may be only one."""
+    if not model.targets:
+        return [TargetPart(model.link, model.classes, 0, model.n_outputs)]
+    starts = (sum(model.targets[:target]) for target in range(len(model.targets)))
+    return [
+        TargetPart(target_link(n_outputs, len(labels)), labels, first, n_outputs)
+        for n_outputs, labels, first in zip(model.targets, model.classes, starts, strict=True)
+    ]
 
 
 def require(holds: object, what: str) -> None:

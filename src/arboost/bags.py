@@ -26,7 +26,7 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from arboost.binning import Dataset
-from arboost.draws import Bag, Draws
+from arboost.draws import Draws
 from arboost.estimator import TreeEnsemble
 from arboost.inputs import DatasetRows
 from arboost.losses.base import Floats
@@ -45,6 +45,15 @@ __all__ = [
 ]
 
 Answer = TypeVar("Answer")
+
+# Parameters of arboost's estimators that speak of columns, with their defaults.
+_BY_COLUMN = {
+    "categorical_features": "from_dtype",
+    "interaction_constraints": None,
+    "monotone_constraints": None,
+    "monotonic_cst": None,
+}
+_BY_ROW = ("sample_weight", "groups")  # arguments of arboost's fits with an entry for each row
 
 
 def is_engine(estimator: object) -> bool:
@@ -116,7 +125,7 @@ def fit_on_rows(
     weight : float64 array of shape (len(rows),), or None
         Weights above 0, beside those of the Dataset: for example how often each row was drawn.
     **fit_params
-        More arguments of its ``fit``.
+        More arguments of its ``fit``; groups have an entry for each row of the Dataset.
     """
     return estimator.fit(DatasetRows(dataset, rows, weight), **fit_params)
 
@@ -192,7 +201,9 @@ class MemberFits:
     fit_params: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise ValueError where members cannot get the weights that are for them."""
+        """Raise ValueError where members cannot get what is for them."""
+        if is_engine(self.estimator) and not self.draws.takes_all_features:
+            self._check_columns()
         if self.weight is not None and weight_name(self.estimator) is None:
             raise ValueError(
                 f"{member_name(self.estimator)} doesn't support sample_weight: its fit has no such "
@@ -200,36 +211,52 @@ class MemberFits:
                 "which draws rows in proportion to their weights, or leave out sample_weight."
             )
 
+    def _check_columns(self) -> None:
+        """Raise ValueError for parameters that speak of columns which members may not have."""
+        for name, usual in _BY_COLUMN.items():
+            given = getattr(self.estimator, name, usual)
+            if not (given is usual or (isinstance(given, str) and given == usual)):
+                raise ValueError(
+                    f"{name}={given!r} of the estimator speaks of columns of X, but each member "
+                    "gets features that are drawn for it. Use max_features=1.0 and "
+                    f"bootstrap_features=False, or {name}={usual!r}."
+                )
+
     def fit(self, number: int) -> Any:
         """Return one member, fitted to its bag."""
         member = clone(self.estimator)
-        set_random_states(member, self.draws.seed, number)
-        bag = self.draws.bag(number)
+        set_random_states(member, self.draws.rows.seed, number)
+        drawn = self.draws.rows.drawn(number)
         if is_engine(member):
             # One bar is enough, and the threads are those of the whole.
             member.set_params(verbose=0)
             if member.n_jobs is None:
                 member.set_params(n_jobs=self.n_jobs)
         if self.dataset is not None:
-            return fit_on_rows(member, self.dataset, bag.rows, bag.counts, **self.fit_params)
-        rows: NDArray[Any] = bag.rows
+            return fit_on_rows(member, self.dataset, drawn.rows, drawn.counts, **self.fit_params)
+        rows: NDArray[Any] = drawn.rows
         weight = None if self.weight is None else self.weight[rows]
-        if bag.counts is not None:
+        if drawn.counts is not None:
             if _takes_weights(member):
-                weight = bag.counts if weight is None else weight * bag.counts
+                weight = drawn.counts if weight is None else weight * drawn.counts
             else:
-                rows = bag.repeated()
-        return self._fit_rows(member, rows, weight, bag)
+                rows = drawn.repeated()
+        return self._fit_rows(member, rows, weight, self.draws.features(number))
 
-    def _fit_rows(self, member: Any, rows: NDArray[Any], weight: Floats | None, bag: Bag) -> Any:
-        """Fit a member to rows of X."""
-        X, y, params = self.X, self.y, dict(self.fit_params)
+    def _fit_rows(
+        self,
+        member: Any,
+        rows: NDArray[Any],
+        weight: Floats | None,
+        features: NDArray[np.intp],
+    ) -> Any:
+        """Fit a member to rows and features of X."""
+        X, y = self.X, self.y
+        params = of_rows(member, self.fit_params, rows, self.draws.rows.n_rows)
         if not self.draws.takes_all_features:
-            X = take_columns(X, bag.features)
-        n_rows = self.draws.n_rows
-        if len(bag.rows) < n_rows or len(rows) > n_rows:
+            X = take_columns(X, features)
+        if not self.draws.rows.takes_all:
             X, y = take_rows(X, rows), y[rows]
-            params = {name: of_rows(value, rows, n_rows) for name, value in params.items()}
         if weight is not None:
             params[str(weight_name(member))] = weight
         try:
@@ -252,8 +279,29 @@ def _takes_weights(estimator: Any) -> bool:
     return bool(get_routing_for_object(estimator).consumes("fit", ("sample_weight",)))
 
 
-def of_rows(value: Any, rows: NDArray[Any], n_rows: int) -> Any:
-    """Return the entries of some rows, of a value that has one for each row."""
+def of_rows(
+    estimator: Any, params: Mapping[str, Any], rows: NDArray[Any], n_rows: int
+) -> dict[str, Any]:
+    """Return arguments of an estimator's fit for some rows: entries of what has one for each row.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of those of arboost it is known which arguments these are: a validation table may have as
+        many rows as X.
+    params : mapping
+    rows : int array
+    n_rows : int
+        Rows of X.
+    """
+    by_row = _BY_ROW if is_engine(estimator) else params
+    return {
+        name: _taken(value, rows, n_rows) if name in by_row else value
+        for name, value in params.items()
+    }
+
+
+def _taken(value: Any, rows: NDArray[Any], n_rows: int) -> Any:
     if isinstance(value, str | bytes) or not hasattr(value, "__len__"):
         return value
     is_table = hasattr(value, "shape") and len(value.shape) > 0

@@ -1,92 +1,133 @@
-"""Which rows each tree of a forest is grown on, and what trees say of those they have not seen.
+"""Which rows each tree or member of an ensemble is trained on, and what is said of the others.
 
-What is drawn for a tree depends on the seed and the tree's number alone, so that any thread can
-grow any tree, and a draw can be made again instead of being kept.
+What is drawn depends on the seed and the number of the tree or member alone, so that any thread can
+train any of them, and a draw can be made again instead of being kept.
 """
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
 
-__all__ = ["Bags", "Draws", "Unseen", "draw_size"]
+__all__ = ["Drawn", "Origin", "RowDraws", "Unseen", "draw_size", "others", "smallest"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.uint32]
 
 
+class Drawn(NamedTuple):
+    """Rows of one tree or member.
+
+    Attributes
+    ----------
+    rows : uint32 array
+        Rows that were drawn, ascending, each of them once.
+    counts : float64 array, or None
+        How often each was; None where all were drawn once.
+    """
+
+    rows: Rows
+    counts: Floats | None
+
+    def repeated(self) -> NDArray[np.intp]:
+        """Return the rows as often as they were drawn."""
+        rows = self.rows.astype(np.intp)
+        return rows if self.counts is None else np.repeat(rows, self.counts.astype(np.intp))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Draws:
-    """Draws with replacement (Efron 1979), as counts: no row is copied.
+class RowDraws:
+    """How rows are drawn: with replacement (Efron 1979), as counts, or without. None is copied.
 
     Attributes
     ----------
     n_rows, n_draws : int
-        Training rows, and how many times one of them is drawn for each tree.
+        Training rows, and how many times one of them is drawn.
     seed : int
+    repeats : bool
+        Whether they are drawn with replacement.
     weight : float64 array of shape (n_rows,), or None
-        What the chances of the rows are proportional to; None where they are equal. A row of weight
-        2 is then as two rows of weight 1, and the trees themselves know no weights.
+        What the chances of rows that are drawn with replacement are proportional to; None where
+        they are equal. A row of weight 2 is then as two rows of weight 1, and what is trained on
+        the draws knows no weights.
     """
 
     n_rows: int
     n_draws: int
     seed: int
+    repeats: bool = True
     weight: Floats | None = None
 
-    def sample(self, tree: int, n_threads: int) -> core.Sample:
-        """Return the rows of a tree, with the number of times that each was drawn."""
+    @property
+    def takes_all(self) -> bool:
+        """Whether every row is drawn once."""
+        return self.n_draws == self.n_rows and not self.repeats
+
+    def sample(self, number: int, n_threads: int = 1) -> core.Sample:
+        """Return rows that are drawn with replacement, as trees take them."""
         sample = core.Sample()
         if self.weight is None:
-            sample.draw_with_replacement(self.n_rows, self.n_draws, self.seed, tree, n_threads)
+            sample.draw_with_replacement(self.n_rows, self.n_draws, self.seed, number, n_threads)
         else:
-            sample.draw_by_weight(self.weight, self.seed, tree, n_threads, self.n_draws)
+            sample.draw_by_weight(self.weight, self.seed, number, n_threads, self.n_draws)
         return sample
 
-    def unseen(self, sample: core.Sample) -> Rows:
-        """Return the rows that are not in a sample, ascending."""
-        is_unseen = np.ones(self.n_rows, np.bool_)
-        is_unseen[sample.positions()] = False
-        return np.flatnonzero(is_unseen).astype(np.uint32)
+    def drawn(self, number: int) -> Drawn:
+        """Return the rows of the tree or member of this number."""
+        if self.repeats:
+            sample = self.sample(number)
+            counts = sample.weights().astype(np.float64)
+            return Drawn(sample.positions(), None if (counts == 1.0).all() else counts)
+        if self.takes_all:
+            return Drawn(np.arange(self.n_rows, dtype=np.uint32), None)
+        bits = core.counter_hash("bag", self.seed, 2 * number, self.n_rows)
+        return Drawn(smallest(bits, self.n_draws).astype(np.uint32), None)
 
 
 @dataclass(frozen=True, eq=False)
-class Bags:
-    """Which rows the trees of a fitted forest have seen.
+class Origin:
+    """Where the rows of a fitted tree or member came from.
 
     Attributes
     ----------
-    draws : tuple with a Draws or None for each tree
-        None for trees that have seen all rows.
-    n_rows : int
-        Rows that counted in the last fit.
+    draws : RowDraws
+    number : int
     kept : uint32 array, or None for all
-        Which of the rows that were given these are.
-    first : int
-        Number of the first of these trees.
+        Which of the rows that were given had a weight above 0, and were drawn from.
     """
 
-    draws: tuple[Draws | None, ...] = ()
-    n_rows: int = 0
-    kept: Rows | None = None
-    first: int = 0
+    draws: RowDraws
+    number: int
+    kept: Rows | None
 
-    def samples(self) -> list[NDArray[np.int64]]:
-        """Return the rows of each tree, ascending, each as often as it was drawn."""
-        given = np.arange(self.n_rows) if self.kept is None else self.kept.astype(np.int64)
-        found = []
-        for tree, draws in enumerate(self.draws, self.first):
-            rows = given
-            if draws is not None:
-                sample = draws.sample(tree, 1)
-                rows = np.repeat(given[sample.positions()], sample.weights().astype(np.int64))
-            found.append(rows)
-        return found
+    def rows(self) -> NDArray[np.intp]:
+        """Return rows of the table that was given, ascending, each as often as it was drawn."""
+        rows = self.draws.drawn(self.number).repeated()
+        return rows if self.kept is None else self.kept[rows].astype(np.intp)
+
+
+def others(rows: NDArray[np.integer], n_rows: int) -> Rows:
+    """Return the rows of a table that are not among some, ascending.
+
+    Examples
+    --------
+    >>> others(np.array([1, 1, 3]), 5)
+    array([0, 2, 4], dtype=uint32)
+    """
+    is_other = np.ones(n_rows, np.bool_)
+    is_other[rows] = False
+    return np.flatnonzero(is_other).astype(np.uint32)
+
+
+def smallest(bits: NDArray[np.uint64], wanted: int) -> NDArray[np.intp]:
+    """Return the places of the smallest of some random bits, ascending: a draw of places."""
+    return np.sort(np.argsort(bits, kind="stable")[:wanted])
 
 
 def draw_size(max_samples: float | None, n_rows: int) -> int:
@@ -103,37 +144,39 @@ def draw_size(max_samples: float | None, n_rows: int) -> int:
 
 
 class Unseen:
-    """Sums of what trees say of the rows that they have not seen, in the order of the trees.
+    """Sums of what trees or members say of rows that they have not seen, in their order.
 
-    Threads add their trees when they are done. One that comes before its turn waits here, not the
-    thread: sums of doubles depend on their order, and this one is that of the trees' numbers.
+    Threads add what they have when they are done. What comes before its turn waits here, not the
+    thread: sums of doubles depend on their order, and this one is that of the numbers, from 0 on.
 
     Parameters
     ----------
     n_rows, n_outputs : int
-    first_tree : int
-        Number of the first tree to come.
     """
 
-    def __init__(self, n_rows: int, n_outputs: int, first_tree: int = 0) -> None:
+    def __init__(self, n_rows: int, n_outputs: int) -> None:
         self._sums = np.zeros((n_rows, n_outputs))
         self._counts = np.zeros(n_rows, np.int64)
-        self._next = first_tree
-        self._early: dict[int, tuple[Rows, Floats]] = {}
+        self._next = 0
+        self._early: dict[int, tuple[Rows, Floats | float]] = {}
         self._lock = threading.Lock()
 
-    def add(self, tree: int, rows: Rows, values: Floats) -> None:
-        """Add what a tree says of some rows, shape (len(rows), n_outputs)."""
+    def add(self, number: int, rows: Rows, values: Floats | float) -> None:
+        """Add what one says of some rows, shape (len(rows), n_outputs)."""
         with self._lock:
-            self._early[tree] = rows, values
+            self._early[number] = rows, values
             while self._next in self._early:
                 rows, values = self._early.pop(self._next)
                 self._sums[rows] += values
                 self._counts[rows] += 1
                 self._next += 1
 
+    def heard(self) -> NDArray[np.bool_]:
+        """Return for which rows there was one that had not seen them."""
+        return self._counts > 0
+
     def means(self) -> Floats:
-        """Return the mean over the trees that have not seen a row; NaN where all have."""
+        """Return the mean of what was said of each row; NaN where nothing was."""
         counts = self._counts[:, np.newaxis]
         means = np.full_like(self._sums, np.nan)
         np.divide(self._sums, counts, out=means, where=counts > 0)

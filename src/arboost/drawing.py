@@ -1,15 +1,25 @@
-"""Pictures of single trees: as text, and as SVG that notebooks show."""
+"""Pictures of single trees: as text, as SVG that notebooks show, and for Graphviz."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from arboost.graphviz import dot
 from arboost.model import Model
+from arboost.param_kinds import Integer
 from arboost.svg import drawn
 from arboost.tree_words import Answer, Style, TreeWords, columns_of
 
-__all__ = ["TreePicture", "tree_svg", "tree_text"]
+__all__ = ["TreePicture", "tree_dot", "tree_svg", "tree_text"]
 
+_MAX_DEPTH = Integer(
+    name="max_depth",
+    default=None,
+    low=0,
+    optional=True,
+    text="Splits above the nodes that are shown.",
+    advice="Use max_depth=None for no limit.",
+)
 _MOST_SHARES = 8  # columns of classes that fit a line
 
 
@@ -112,14 +122,42 @@ def tree_svg(
     return TreePicture(drawn(words, _limit(max_depth, words)))
 
 
+def tree_dot(
+    model: Model,
+    tree: int = 0,
+    *,
+    max_depth: int | None = None,
+    precision: int = 4,
+    show_missing: bool = True,
+) -> str:
+    r"""Return a tree in the language of Graphviz, which draws it as a picture of any format.
+
+    Parameters
+    ----------
+    model : Model
+        An estimator's ``model_``, or what `arboost.load` returns.
+    tree : int, default=0
+    max_depth : int or None, default=None
+        How many splits deep to go; None for all.
+    precision : int, default=4
+        Significant digits of thresholds and values.
+    show_missing : bool, default=True
+        Whether to say where missing values go, which all trees know even if no value was missing.
+
+    Examples
+    --------
+    >>> import arboost
+    >>> model = arboost.GradientBoostingRegressor().fit([[15], [18], [21]], [1.0, 1.0, 4.0]).model_
+    >>> print(tree_dot(model, show_missing=False).splitlines()[4])
+      0 [label="x0 <= 19.5\n0\ncover 3"];
+    """
+    words = TreeWords(model, tree, Style(precision, show_missing=show_missing))
+    return dot(words, _limit(max_depth, words))
+
+
 def _limit(max_depth: int | None, words: TreeWords) -> int:
-    if max_depth is None:
-        return int(words.depth.max())
-    if max_depth < 0:
-        raise ValueError(
-            f"max_depth={max_depth} is not allowed: use a number from 0 on, or None for no limit."
-        )
-    return max_depth
+    limit = _MAX_DEPTH.check(max_depth)
+    return limit if isinstance(limit, int) else int(words.depth.max())
 
 
 def _rows(words: TreeWords, limit: int) -> Iterator[tuple[str, ...]]:

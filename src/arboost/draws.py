@@ -15,38 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.bootstrap import RowDraws, smallest
 from arboost.errors import DataWarning
 
-__all__ = ["Bag", "Draws", "make_draws"]
+__all__ = ["Draws", "make_draws"]
 
-Index = NDArray[np.uint32]
 Floats = NDArray[np.float64]
 
 _FEW_DRAWS = 10  # of fewer rows there is little to learn
-
-
-@dataclass(frozen=True)
-class Bag:
-    """Rows and features of one member.
-
-    Attributes
-    ----------
-    rows : uint32 array
-        Rows that were drawn, ascending, each of them once.
-    counts : float64 array, or None
-        How often each was; None where all were drawn once.
-    features : int array
-        Features, ascending; some may come several times.
-    """
-
-    rows: Index
-    counts: Floats | None
-    features: NDArray[np.intp]
-
-    def repeated(self) -> NDArray[np.intp]:
-        """Return the rows as often as they were drawn."""
-        rows = self.rows.astype(np.intp)
-        return rows if self.counts is None else np.repeat(rows, self.counts.astype(np.intp))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,51 +31,22 @@ class Draws:
 
     Attributes
     ----------
-    seed : int
-    n_rows, n_features : int
-        Of the table.
-    n_draws, n_drawn_features : int
-        Of a bag.
-    repeats_rows, repeats_features : bool
+    rows : RowDraws
+    n_features, n_drawn_features : int
+        Of the table, and of a bag.
+    repeats_features : bool
         Whether they are drawn with replacement.
-    weight : float64 array of shape (n_rows,), or None
-        Rows that are drawn with replacement are so in proportion to it; None draws all with the
-        same chance.
     """
 
-    seed: int
-    n_rows: int
+    rows: RowDraws
     n_features: int
-    n_draws: int
     n_drawn_features: int
-    repeats_rows: bool
     repeats_features: bool
-    weight: Floats | None = None
 
     @property
     def takes_all_features(self) -> bool:
         """Whether every bag has every feature once."""
         return self.n_drawn_features == self.n_features and not self.repeats_features
-
-    def bag(self, number: int) -> Bag:
-        """Return the bag of one member."""
-        rows, counts = self._repeated_rows(number) if self.repeats_rows else self._rows(number)
-        return Bag(rows, counts, self.features(number))
-
-    def _repeated_rows(self, number: int) -> tuple[Index, Floats | None]:
-        sample = core.Sample()
-        if self.weight is None:
-            sample.draw_with_replacement(self.n_rows, self.n_draws, self.seed, number, 1)
-        else:
-            sample.draw_by_weight(self.weight, self.seed, number, 1, self.n_draws)
-        counts = sample.weights().astype(np.float64)
-        return sample.positions(), None if (counts == 1.0).all() else counts
-
-    def _rows(self, number: int) -> tuple[Index, None]:
-        if self.n_draws == self.n_rows:
-            return np.arange(self.n_rows, dtype=np.uint32), None
-        drawn = _first(self._bits(2 * number, self.n_rows), self.n_draws)
-        return drawn.astype(np.uint32), None
 
     def features(self, number: int) -> NDArray[np.intp]:
         """Return the features of one member, ascending; some may come several times."""
@@ -107,19 +54,15 @@ class Draws:
             return np.arange(self.n_features)
         wanted = self.n_drawn_features
         if not self.repeats_features:
-            return _first(self._bits(2 * number + 1, self.n_features), wanted)
+            return smallest(self._bits(number, self.n_features), wanted)
         # The upper half of a product with 32 random bits is a random number below n_features.
-        bits = self._bits(2 * number + 1, wanted) >> np.uint64(32)
+        bits = self._bits(number, wanted) >> np.uint64(32)
         return np.sort(((bits * np.uint64(self.n_features)) >> np.uint64(32)).astype(np.intp))
 
     def _bits(self, number: int, count: int) -> NDArray[np.uint64]:
-        bits: NDArray[np.uint64] = core.counter_hash("bag", self.seed, number, count)
+        # Rows have the even numbers.
+        bits: NDArray[np.uint64] = core.counter_hash("bag", self.rows.seed, 2 * number + 1, count)
         return bits
-
-
-def _first(bits: NDArray[np.uint64], wanted: int) -> NDArray[np.intp]:
-    """Return the places of the smallest bits, ascending."""
-    return np.sort(np.argsort(bits, kind="stable")[:wanted])
 
 
 def make_draws(
@@ -160,15 +103,18 @@ def make_draws(
             f"max_features={n_drawn_features} is not allowed: X has {n_features} features. Use a "
             "smaller number, or a share such as 0.5."
         )
-    return Draws(
-        seed=params["random_state"],
+    rows = RowDraws(
         n_rows=n_rows,
-        n_features=n_features,
         n_draws=n_draws,
-        n_drawn_features=n_drawn_features,
-        repeats_rows=repeats,
-        repeats_features=params["bootstrap_features"],
+        seed=params["random_state"],
+        repeats=repeats,
         weight=chances,
+    )
+    return Draws(
+        rows=rows,
+        n_features=n_features,
+        n_drawn_features=n_drawn_features,
+        repeats_features=params["bootstrap_features"],
     )
 
 

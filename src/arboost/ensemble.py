@@ -97,7 +97,7 @@ class Training:
     def fitted(self, weights: NDArray[np.float64]) -> Fitted:
         """Return the first rounds, each times its weight."""
         recipe = self.recipe
-        forest = grown_forest(self.grower, self.data.binned, recipe.tree_outputs, recipe.width)
+        forest = grown_forest([self.grower], self.data.binned, recipe.tree_outputs)
         if len(weights) < self.n_rounds:
             forest = forest.first(len(weights) * self.recipe.trees_per_round)
         if not (weights == 1.0).all():

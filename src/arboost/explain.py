@@ -1,25 +1,42 @@
-"""Why a model answers as it does. For now: how much each feature is used."""
+"""Which features a model needs: how much splits on them gain, and what it loses without them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.model import Model
+from arboost.permutation import Shuffles, permutation_importances
+from arboost.targets import weights
 
-__all__ = ["IMPORTANCE_KINDS", "importances", "tree_importances"]
+__all__ = ["IMPORTANCE_KINDS", "importances", "split_importances", "tree_importances"]
 
-IMPORTANCE_KINDS = ("gain", "cover", "split")
+Floats = NDArray[np.float64]
+
+SPLIT_KINDS = ("gain", "cover", "split")
+IMPORTANCE_KINDS = (*SPLIT_KINDS, "permutation", "shap")
 
 
-def importances(model: Model, kind: str = "gain") -> NDArray[np.float64]:
-    """Return a total for each feature over all splits on it, shape (n_features,).
+def importances(
+    model: Model,
+    kind: str = "gain",
+    X: object = None,
+    y: object = None,
+    shuffles: Shuffles | None = None,
+    *,
+    sample_weight: object = None,
+    n_threads: int = 1,
+) -> Floats:
+    """Return what `arboost.Predictor.importances` does, shape (n_features,).
 
     Parameters
     ----------
     model : Model
-    kind : {"gain", "cover", "split"}, default="gain"
-        Total gain of the splits, total of the hessians that reach them, or their number.
+    kind : {"gain", "cover", "split", "permutation", "shap"}, default="gain"
+    X, y, shuffles, sample_weight, n_threads
+        Of `arboost.permutation.permutation_importances`, whose mean over the repeats it is.
 
     Examples
     --------
@@ -31,10 +48,55 @@ def importances(model: Model, kind: str = "gain") -> NDArray[np.float64]:
     """
     if kind not in IMPORTANCE_KINDS:
         raise ValueError(f"kind={kind!r} is not allowed: use one of {', '.join(IMPORTANCE_KINDS)}.")
+    needed: dict[str, Any] = {"permutation": {"X": X, "y": y}, "shap": {"X": X}}.get(kind, {})
+    absent = [name for name, value in needed.items() if value is None]
+    if absent:
+        raise ValueError(
+            f"kind={kind!r} was asked for without {' and '.join(absent)}: it looks at the answers "
+            f"for rows. Pass {' and '.join(needed)}."
+        )
+    unused = {"y": y} if kind == "shap" else {"X": X, "y": y, "sample_weight": sample_weight}
+    given = [name for name, value in unused.items() if value is not None]
+    if kind != "permutation" and given:
+        raise ValueError(
+            f"kind={kind!r} does not look at {' and '.join(given)}, but it was passed. Leave it "
+            'out, or use kind="permutation".'
+        )
+    if kind in SPLIT_KINDS:
+        return split_importances(model, kind)
+    if kind == "shap":
+        return _mean_shap(model, X, sample_weight, n_threads)
+    losses = permutation_importances(
+        model, X, y, shuffles, sample_weight=sample_weight, n_threads=n_threads
+    )
+    mean: Floats = losses.mean(axis=0)
+    return mean
+
+
+def _mean_shap(model: Model, X: object, sample_weight: object, n_threads: int) -> Floats:
+    """Return the mean of |SHAP value| over the rows, summed over the outputs."""
+    explained: Any = model  # a Predictor: its SHAP values are a stage of their own
+    values = np.abs(explained.shap_values(X, n_jobs=n_threads))
+    if not len(values):
+        raise ValueError("X has no rows, but the importance is a mean over rows. Pass some.")
+    by_feature = values.reshape(*values.shape[:2], -1).sum(axis=2)
+    mean: Floats = np.average(by_feature, axis=0, weights=weights(sample_weight, len(values)))
+    return mean
+
+
+def split_importances(model: Model, kind: str) -> Floats:
+    """Return a total for each feature over all splits on it, shape (n_features,).
+
+    Parameters
+    ----------
+    model : Model
+    kind : {"gain", "cover", "split"}
+        Total gain of the splits, total of the hessians that reach them, or their number.
+    """
     forest = model.forest
     split = forest.is_split
-    weights = None if kind == "split" else getattr(forest, kind)[split]
-    total = np.bincount(forest.feature[split], weights, minlength=model.schema.n_features)
+    weight = None if kind == "split" else getattr(forest, kind)[split]
+    total = np.bincount(forest.feature[split], weight, minlength=model.schema.n_features)
     return total.astype(np.float64)
 
 

@@ -11,7 +11,7 @@ For each row, the final estimator learns from the answers of members that were n
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -73,8 +73,8 @@ def _check_held_out_once(splits: Sequence[Split], n_rows: int) -> None:
     if len(often):
         raise ValueError(
             f"cv holds out {len(often)} rows more than once, such as {listing(often.tolist(), 3)}, "
-            "but a row has one first-level answer. Use folds that only work for partitions, such "
-            "as KFold or TimeSeriesSplit, which hold out a row at most once."
+            "but the final estimator learns from each row once. Use a splitter that holds out a "
+            "row at most once, such as KFold or TimeSeriesSplit."
         )
 
 
@@ -158,9 +158,22 @@ def with_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) ->
         return np.hstack([*columns, table])
     named = dict(zip(names, np.hstack(columns).T, strict=True))
     if hasattr(X, "iloc"):  # pandas
-        return X.iloc[:, :0].assign(**named).join(X)
+        return _with_frame(named, X)
     if hasattr(X, "hstack"):  # Polars
         return type(X)(named).hstack(X)
     for name in reversed(named):  # PyArrow
         X = X.add_column(0, name, [named[name]])
     return X
+
+
+def _with_frame(named: Mapping[str, NDArray[Any]], X: Any) -> Any:
+    """Return a pandas frame with columns of members, and then those of X.
+
+    They are put side by side by their places: an index may have a label twice.
+    """
+    if not all(isinstance(name, str) for name in X.columns):  # an estimator takes names of one kind
+        X = X.set_axis([f"x{i}" for i in range(X.shape[1])], axis="columns")
+    frame = X.copy(deep=False)
+    for place, (name, column) in enumerate(named.items()):
+        frame.insert(place, name, column)
+    return frame

@@ -12,17 +12,16 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.binning import Binned
-from arboost.bootstrap import Draws, Unseen
+from arboost.bootstrap import RowDraws, Unseen, others
 from arboost.goals import Goal, Weigh
 from arboost.grow import TreeParams, grown_forest, make_grower
-from arboost.model import FOREST_DTYPES, Forest
+from arboost.model import Forest
 from arboost.progress import Bar
 from arboost.recipe import TrainingSet
 
@@ -47,8 +46,8 @@ class ForestRecipe:
         Number of the first tree: random choices depend on a tree's number.
     weight : float64 array of shape (n_rows,), or None
         Of the training rows, for trees that see all of them.
-    draws : Draws or None
-        How rows are drawn; None for trees on all rows.
+    draws : RowDraws or None
+        How rows are drawn, with replacement; None for trees on all rows.
     weigh : callable or None
         Returns the weights of the training rows, which are above 0, for a tree from the rows that
         it has drawn and how often each was; needs draws.
@@ -60,7 +59,7 @@ class ForestRecipe:
     seed: int
     first_tree: int = 0
     weight: Floats | None = None
-    draws: Draws | None = None
+    draws: RowDraws | None = None
     weigh: Weigh | None = None
 
 
@@ -77,12 +76,15 @@ def grow_trees(
     n_inner = n_threads // n_workers
     shared = None if recipe.weigh else goal.gradients(recipe.weight, n_threads)
     queue = _Queue(recipe.first_tree, recipe.n_trees)
-    workers = [_Worker(recipe, data, shared, unseen, n_inner) for _ in range(n_workers)]
+    workers = [
+        _Worker(recipe, data, shared, unseen, n_workers=n_workers, n_threads=n_inner)
+        for _ in range(n_workers)
+    ]
     if n_workers == 1:
         workers[0].work(queue, lambda: bar.show(queue.n_done))
     else:
         _work_together(workers, queue, bar)
-    return _in_order(workers, data.binned, goal)
+    return _in_order(workers, data.binned, goal, n_threads)
 
 
 class _Queue:
@@ -122,6 +124,8 @@ class _Worker:
         data: TrainingSet,
         gradients: core.Gradients | None,
         unseen: Unseen | None,
+        *,
+        n_workers: int,
         n_threads: int,
     ) -> None:
         self._recipe = recipe
@@ -130,6 +134,7 @@ class _Worker:
         self._unseen = unseen
         self._n_threads = n_threads
         self.grower = make_grower(data.binned, recipe.tree, recipe.goal.n_outputs, data.rows)
+        self.grower.expect(recipe.n_trees // n_workers + 1)
         self.numbers: list[int] = []
         # Under constraints values may be other than means.
         self._sets_values = not recipe.goal.is_exact and not any(recipe.tree.monotone)
@@ -173,7 +178,7 @@ class _Worker:
         draws, goal, data = self._recipe.draws, self._recipe.goal, self._data
         assert draws is not None
         assert self._unseen is not None
-        rows = draws.unseen(sample)
+        rows = others(sample.positions(), draws.n_rows)
         values = np.zeros((len(rows), goal.n_outputs))
         if len(rows):
             of_table = rows if data.rows is None else data.rows[rows]
@@ -196,35 +201,9 @@ def _work_together(workers: Sequence[_Worker], queue: _Queue, bar: Bar) -> None:
             queue.close()
 
 
-def _in_order(workers: Sequence[_Worker], binned: Binned, goal: Goal) -> Forest:
+def _in_order(workers: Sequence[_Worker], binned: Binned, goal: Goal, n_threads: int) -> Forest:
     """Return the trees of all workers in the order of their numbers, with the values they mean."""
-    workers = [worker for worker in workers if worker.numbers]
-    forests = [grown_forest(worker.grower, binned, [0], goal.n_outputs) for worker in workers]
-    forest = forests[0]
-    if len(forests) > 1:
-        numbers = np.concatenate([np.array(worker.numbers) for worker in workers])
-        forest = _sorted_trees(forests, numbers)
+    numbers = [number for worker in workers for number in worker.numbers]
+    growers = [worker.grower for worker in workers]
+    forest = grown_forest(growers, binned, [0], order=np.argsort(numbers), n_threads=n_threads)
     return replace(forest, value=forest.value + goal.middle) if goal.middle.any() else forest
-
-
-def _sorted_trees(forests: Sequence[Forest], numbers: NDArray[np.int64]) -> Forest:
-    """Return all trees of some forests, of which the numbers are given, in the order of these."""
-    trees = [(forest, tree) for forest in forests for tree in range(forest.n_trees)]
-    ordered = [trees[place] for place in np.argsort(numbers)]
-    spans = [(forest, slice(*forest.tree_start[tree : tree + 2])) for forest, tree in ordered]
-    size = [span.stop - span.start for _, span in spans]
-
-    def gathered(name: str) -> NDArray[Any]:
-        return np.concatenate([getattr(forest, name)[span] for forest, span in spans])
-
-    has_set = gathered("level_set") >= 0
-    used = [(forest, forest.level_set[span]) for forest, span in spans if forest.has_sets]
-    sets = [forest.level_sets[of_node[of_node >= 0]] for forest, of_node in used]
-    by_node = [name for name in FOREST_DTYPES if name not in ("tree_start", "output")]
-    return Forest(
-        tree_start=np.concatenate([[0], np.cumsum(size)]),
-        output=np.zeros(len(size), np.int32),
-        level_set=np.where(has_set, np.cumsum(has_set) - 1, -1),
-        level_sets=np.concatenate(sets) if sets else np.empty((0, 4), np.uint64),
-        **{name: gathered(name) for name in by_node},
-    )

@@ -15,7 +15,7 @@ from arboost.model import Forest
 if TYPE_CHECKING:
     from arboost.binning import Binned
 
-__all__ = ["TreeParams", "grown_forest", "make_grower", "restore_trees", "thresholds"]
+__all__ = ["TreeParams", "grown_forest", "make_grower", "restore_trees"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,31 +103,38 @@ def make_grower(
     return core.Grower(binned.codes, width, core_params, rows, workspace)
 
 
-def grown_forest(grower: core.Grower, binned: Binned, outputs: Sequence[int], width: int) -> Forest:
-    """Return the grower's trees, with the values that splits compare with instead of bins.
+def grown_forest(
+    growers: Sequence[core.Grower],
+    binned: Binned,
+    outputs: Sequence[int],
+    *,
+    order: NDArray[np.int64] | None = None,
+    n_threads: int = 1,
+) -> Forest:
+    """Return the trees of growers, with the values that splits compare with instead of bins.
 
     Parameters
     ----------
-    grower : core.Grower
+    growers : sequence of core.Grower
     binned : Binned
-        What it grew them on.
+        What they grew them on.
     outputs : sequence of int
         The first output of each tree of a round.
-    width : int
-        Numbers in a leaf.
+    order : int64 array of shape (n_trees,), or None
+        Which of all trees, those of the first grower before those of the second, comes where; None
+        leaves them as they are.
+    n_threads : int
+        The answer does not depend on it.
     """
-    trees = grower.trees()
-    has_none = (trees["left"] == 0) | (trees["set"] >= 0)
+    n_trees = sum(grower.n_trees for grower in growers)
+    order = np.arange(n_trees) if order is None else order
+    trees = core.gather_forest(growers, order, binned.edges, n_threads)
     return Forest(
-        tree_start=trees["tree_start"],
-        feature=trees["feature"],
-        threshold=thresholds(binned, trees["feature"], trees["bin"], has_none),
-        left=trees["left"],
+        **{name: trees[name] for name in ("tree_start", "feature", "threshold", "left", "value")},
         default_left=trees["default_left"].view(np.bool_),
-        value=trees["value"].reshape(-1, width),
         gain=trees["gain"],
         cover=trees["cover"],
-        output=np.tile(np.array(outputs, np.int32), grower.n_trees // len(outputs)),
+        output=np.tile(np.array(outputs, np.int32), n_trees // len(outputs)),
         level_set=trees["set"],
         level_sets=trees["sets"],
     )
@@ -139,30 +146,3 @@ def restore_trees(grower: core.Grower, binned: Binned, trees: Mapping[str, NDArr
     if (trees["bin"] >= n_bins[trees["feature"]]).any():
         raise ValueError("a split after an unknown bin")
     grower.restore(dict(trees))
-
-
-def thresholds(
-    binned: Binned,
-    feature: NDArray[np.int32],
-    bins: NDArray[np.int32],
-    has_none: NDArray[np.bool_],
-) -> NDArray[np.float64]:
-    """Return the values that splits after the given bins compare with; 0 where there are none.
-
-    The last bin has no edge above it: a split after it sends all values left and missing ones
-    right, so its threshold is infinite.
-    """
-    if not binned.is_ranked:
-        n_bins = np.array([len(edges) + 1 for edges in binned.edges])
-        table = np.concatenate([part for edges in binned.edges for part in (edges, [np.inf])])
-        first = np.concatenate([[0], np.cumsum(n_bins)])
-        return np.where(has_none, 0.0, table[first[feature] + bins])
-    # Feature by feature: with a rank for every value, the edges of all would be as large as X.
-    result = np.zeros(len(feature))
-    for f in np.unique(feature[~has_none]):
-        of_feature = np.flatnonzero(~has_none & (feature == f))
-        edges = binned.edges[f]
-        below_all = bins[of_feature] < len(edges)
-        result[of_feature] = np.inf
-        result[of_feature[below_all]] = edges[bins[of_feature[below_all]]]
-    return result

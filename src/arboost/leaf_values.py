@@ -265,7 +265,10 @@ def _shares(units: Integers, count: Integers) -> Integers:
 
 
 def _checked(quantiles: float | Sequence[float]) -> Floats:
-    wanted = np.atleast_1d(np.asarray(quantiles, np.float64))
+    try:
+        wanted = np.atleast_1d(np.asarray(quantiles, np.float64))
+    except (TypeError, ValueError):
+        wanted = np.array([np.nan])
     if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
         raise ValueError(
             f"quantiles={quantiles!r} is not allowed: quantiles are numbers from 0 to 1. Pass one "

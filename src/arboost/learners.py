@@ -175,7 +175,7 @@ class TreeLearners:
 
     def fitted(self, n_learners: int) -> Forest:
         """Return the first trees."""
-        forest = grown_forest(self._grower, self._data.binned, [0], self._width)
+        forest = grown_forest([self._grower], self._data.binned, [0])
         return forest.first(n_learners)
 
     def digests(self) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,12 @@ class Levels:
             return float(self.values[code])
         text = self.values[self.offsets[code] : self.offsets[code + 1]].tobytes()
         return text.decode("utf-8", "backslashreplace")
+
+    def texts(self) -> list[bytes]:
+        """Return all levels that are strings, in UTF-8."""
+        assert self.offsets is not None
+        data = self.values.tobytes()
+        return [data[begin:end] for begin, end in pairwise(self.offsets.tolist())]
 
     def validate(self) -> None:
         """Raise ValueError unless the levels are in order; needed after they were read."""

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 
 __all__ = [
+    "LARGEST_EXPONENT",
     "LINKS",
     "exp",
     "identity",
@@ -43,6 +44,9 @@ __all__ = [
 ]
 
 Scores = NDArray[np.float64]
+
+# The logarithm of the largest double, rounded down.
+LARGEST_EXPONENT = 709.782712893384
 
 
 def identity(raw: Scores) -> Scores:

@@ -7,9 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.errors import listing
 from arboost.losses.base import Floats
 
-__all__ = ["class_choice", "class_shares", "member_name", "predicted_numbers"]
+__all__ = [
+    "check_shape",
+    "class_choice",
+    "class_places",
+    "class_shares",
+    "member_name",
+    "n_rows_of",
+    "predicted_numbers",
+]
 
 _NO_PROBABILITY = 1e-3  # by so much probabilities may miss 0, 1, and their sum of 1
 
@@ -17,6 +26,11 @@ _NO_PROBABILITY = 1e-3  # by so much probabilities may miss 0, 1, and their sum 
 def member_name(member: Any) -> str:
     """Return what messages call an estimator."""
     return type(member).__name__
+
+
+def n_rows_of(X: Any) -> int:
+    """Return how many rows a table has, or a list of texts."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def class_choice(member: Any, X: Any, labels: NDArray[Any], **params: Any) -> Floats:
@@ -36,9 +50,9 @@ def class_choice(member: Any, X: Any, labels: NDArray[Any], **params: Any) -> Fl
     float64 array of shape (n_rows, n_classes)
     """
     predicted = np.asarray(member.predict(X, **params))
-    _check_shape(member, "predict", predicted, X)
+    check_shape(member, predicted, n_rows_of(X))
     chosen = np.zeros((len(predicted), len(labels)))
-    chosen[np.arange(len(predicted)), _places(member, predicted.ravel(), labels)] = 1.0
+    chosen[np.arange(len(predicted)), class_places(member, predicted.ravel(), labels)] = 1.0
     return chosen
 
 
@@ -67,35 +81,36 @@ def class_shares(
             f"{otherwise}."
         )
     shares = np.zeros((len(given), len(labels)))
-    shares[:, _places(member, known, labels)] = given.clip(0.0, 1.0)
+    shares[:, class_places(member, known, labels)] = given.clip(0.0, 1.0)
     return shares
 
 
 def predicted_numbers(member: Any, X: Any, n_targets: int = 1, **params: Any) -> Floats:
     """Return what a regressor predicts, float64 of shape (n_rows, n_targets)."""
     predicted = np.asarray(member.predict(X, **params), np.float64)
-    _check_shape(member, "predict", predicted, X, n_targets)
+    check_shape(member, predicted, n_rows_of(X), n_targets)
     return predicted.reshape(-1, n_targets)
 
 
-def _places(member: Any, given: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the numbers of classes by their labels."""
-    places = np.searchsorted(labels, given).clip(max=len(labels) - 1)
+def class_places(member: Any, given: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the numbers of classes by their labels; all classes are sorted."""
+    places: NDArray[np.intp] = np.searchsorted(labels, given).clip(max=len(labels) - 1)
     strange = given[labels[places] != given]
     if len(strange):
         raise ValueError(
-            f"{member_name(member)} answers with the label {strange[0]!r}, which y does not "
-            "have. A learner must predict labels that it was trained on."
+            f"{member_name(member)} answers with the label {strange.tolist()[0]!r}, but y has "
+            f"{listing(map(repr, labels.tolist()))}. It must predict labels that it was trained "
+            "on: fit it on these, or leave it out."
         )
     return places
 
 
-def _check_shape(member: Any, method: str, given: NDArray[Any], X: Any, n_targets: int = 1) -> None:
-    n_rows = X.shape[0]
+def check_shape(member: Any, given: NDArray[Any], n_rows: int, n_targets: int = 1) -> None:
+    """Raise ValueError unless there are as many predictions as there should be."""
     if given.shape == (n_rows, n_targets) or (n_targets == 1 and given.shape == (n_rows,)):
         return
     answers = "one answer" if n_targets == 1 else f"{n_targets} answers"
     raise ValueError(
-        f"{member_name(member)}.{method} returned an array of shape {given.shape} for {n_rows} "
+        f"{member_name(member)}.predict returned an array of shape {given.shape} for {n_rows} "
         f"rows. It must return {answers} for each row."
     )

@@ -178,7 +178,7 @@ def _held_out_answers(job: Job, data: Learning) -> Any:
     if job.dataset is not None:
         fit_on_rows(member, job.dataset, job.split[0])
     else:
-        arguments = {name: of_rows(one, train, n_rows) for name, one in job.arguments.items()}
+        arguments = of_rows(member, job.arguments, train, n_rows)
         X = data.X[np.ix_(train, train)] if is_pairwise else take_rows(data.X, train)
         member.fit(X, data.y[train], **arguments)
     # Of a matrix of similarities: those to the rows that were trained on.
@@ -215,6 +215,6 @@ def check_weights(name: str, estimator: Any) -> str:
     if inspect.Parameter.VAR_KEYWORD in kinds and not hasattr(estimator, "steps"):
         return "sample_weight"  # it hands on what it gets, as a search of parameters does
     raise TypeError(
-        f"Underlying estimator {member_name(estimator)} does not support sample weights: the fit "
-        f"of {name!r} has no argument sample_weight. Leave out sample_weight, or this estimator."
+        f"sample_weight is given, but the fit of {name!r} ({member_name(estimator)}) has no such "
+        "argument. Leave out sample_weight, or this estimator."
     )

@@ -19,7 +19,7 @@ from arboost.errors import listing
 from arboost.links import LINKS
 from arboost.losses import Loss, Target
 
-__all__ = ["Metric", "find", "find_all"]
+__all__ = ["Metric", "find", "find_all", "of_answers"]
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats, Floats, Floats | None], float]
@@ -129,6 +129,29 @@ def find_all(metrics: object, loss: Loss, *, n_threads: int = 1) -> tuple[Metric
                 "name. Leave one out, or give it another name with arboost.Metric(name, function)."
             )
     return found
+
+
+def of_answers(name: str, *, of_classes: bool) -> tuple[Function, bool]:
+    """Return the function (y, answers, weight) of a name, and whether greater is better.
+
+    Answers are probabilities (n_rows, n_classes), with y the index of the class, or else values
+    (n_rows,). It needs no loss, and so serves models of any kind.
+    """
+    known: Mapping[str, Any] = _OF_PROBABILITIES if of_classes else _OF_VALUES
+    if name not in known:
+        raise ValueError(
+            f"metric={name!r} is not allowed for a {'classifier' if of_classes else 'regressor'}: "
+            f"use one of {listing(known, 20)}, a function of (y, score, weight), or an "
+            "arboost.Metric."
+        )
+    of_order, function = _OF_ORDER.get(name), known[name]
+
+    def rate(y: Floats, answers: Floats, weight: Floats | None) -> float:
+        if of_order is not None and answers.shape[1] == 2:  # noqa: PLR2004
+            return of_order(y == 1, answers[:, 1], weight)  # as in a fit: of the second class
+        return float(function(y, answers, weight))
+
+    return rate, name in _GREATER_IS_BETTER
 
 
 def _locked(array: Floats) -> Floats:

@@ -27,9 +27,11 @@ __all__ = [
     "CLASS_LINKS",
     "COMBINATIONS",
     "FOREST_DTYPES",
+    "N_CODES",
     "SET_DTYPES",
     "Forest",
     "Model",
+    "distinct_rows",
 ]
 
 COMBINATIONS = ("sum", "median", "mean")
@@ -51,7 +53,8 @@ SET_DTYPES: Mapping[str, np.dtype[Any]] = {
     "level_sets": np.dtype(np.uint64),
 }
 ALL_DTYPES: Mapping[str, np.dtype[Any]] = {**FOREST_DTYPES, **SET_DTYPES}
-SET_WORDS = 4  # of 64 bits: codes of levels are below 255
+SET_WORDS = 4  # of 64 bits
+N_CODES = 255  # of levels in sets; others are missing
 
 
 def _frozen(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
@@ -61,6 +64,15 @@ def _frozen(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
         view = view.copy()
     view.flags.writeable = False
     return view
+
+
+def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the distinct rows of a matrix, to the bit, and which of them each row is."""
+    whole = np.dtype((np.void, rows.shape[1] * rows.dtype.itemsize))
+    _, first, which = np.unique(
+        np.ascontiguousarray(rows).view(whole)[:, 0], return_index=True, return_inverse=True
+    )
+    return rows[first], which
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

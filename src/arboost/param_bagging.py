@@ -49,7 +49,7 @@ BAGGING: dict[str, Param] = by_name(
     Flag(
         name="bootstrap_features",
         default=False,
-        text="Whether features are drawn with replacement: some come twice, and others not at all.",
+        text="Whether a feature may come several times in a bag, and others not at all.",
     ),
     Flag(
         name="oob_score",

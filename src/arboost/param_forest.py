@@ -20,7 +20,6 @@ __all__ = [
 
 _SHARED = (
     "max_bins",
-    "bundling",
     "categorical_features",
     "missing",
     "n_jobs",
@@ -90,6 +89,12 @@ _TREE = by_name(
         options=("hist", "exact"),
         text="Where splits are looked for: between the bins of a histogram, or between all "
         "distinct values.",
+    ),
+    replace(
+        PARAMS["bundling"],
+        text='Whether features share memory with tree_method="hist": columns of few values, and '
+        "columns that are never away from their most frequent value at the same time. The model "
+        "does not depend on it.",
     ),
     replace(
         PARAMS["monotone_constraints"],

@@ -107,6 +107,8 @@ class Integer(Param):
         if not is_number(value, numbers.Integral):
             raise TypeError(self.message(value))
         number = int(value)  # type: ignore[call-overload]
+        if number > self.high == _LARGEST_INT:
+            raise ValueError(f"{self.message(value)} The largest integer is {_LARGEST_INT}.")
         if not self.low <= number <= self.high and number not in self.also:
             raise ValueError(self.message(value))
         return int(number)

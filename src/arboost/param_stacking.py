@@ -30,7 +30,7 @@ class Members(Param):
     default: Any = inspect.Parameter.empty
     type_name: ClassVar[str] = "list of (str, estimator)"
     annotation: ClassVar[str] = "list[tuple[str, Any]]"
-    allowed: ClassVar[str] = "a non-empty list of (string, estimator) tuples"
+    allowed: ClassVar[str] = "a list of pairs (name, estimator), at least one"
 
     def check(self, value: object) -> list[tuple[str, Any]]:
         """Return the pairs; what the estimators can do is for the ensemble to say."""
@@ -38,13 +38,6 @@ class Members(Param):
         if not is_list or not all(map(_is_named, value)):  # type: ignore[call-overload]
             raise ValueError(self.message(value))
         return [tuple(pair) for pair in value]  # type: ignore[attr-defined]
-
-    def message(self, value: object) -> str:
-        """Say what was given, what is allowed and what to do, in the words of scikit-learn."""
-        return (
-            f"Invalid 'estimators' attribute, 'estimators' should be {self.allowed}, but "
-            f"{super().message(value).partition(' is not allowed')[0]} was given. {self.advice}"
-        )
 
 
 def _is_named(pair: object) -> bool:

@@ -1,4 +1,4 @@
-"""Pictures of a fitted AdaBoostClassifier: its bounds and errors, and the margins of rows.
+"""Pictures: partial dependence of any model; bounds, errors and margins of AdaBoost.
 
 Each function draws on the axes that it is given, or on new ones, and returns them, so that titles,
 limits and colours can be changed. matplotlib is needed here only, and imported when a picture is
@@ -9,29 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.margins import margin_distribution, margins
+from arboost.partial_plots import plot_partial_dependence
+from arboost.plot_basics import BLACK, BLUE, GREEN, GREY, RED, SKY, finish, matplotlib, new_axes
 from arboost.targets import codes_of, target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_bound", "plot_margins"]
+__all__ = ["plot_bound", "plot_margins", "plot_partial_dependence"]
 
 Floats = NDArray[np.float64]
 
-# Colours of Okabe and Ito, which colour-blind people tell apart; styles differ for printers.
-_BLACK, _BLUE, _SKY, _RED, _GREEN = "#000000", "#0072b2", "#56b4e9", "#d55e00", "#009e73"
-_GREY = "#707070"
-
 SCALES = ("log", "linear")
-_SIZE = (6.4, 4.0)
 _BELOW_ERRORS = 10.0  # how far below the smallest error a log scale goes
 _SHOWN_STAGES = 4
 
@@ -68,7 +63,7 @@ def plot_bound(model: Any, ax: Axes | None = None, *, scale: str = "log") -> Axe
     if scale not in SCALES:
         raise ValueError(f"scale={scale!r} is not allowed: use one of {', '.join(SCALES)}.")
     _check_model(model, "plot_bound")
-    axes = _axes(ax)
+    axes = new_axes(ax)
     curves = _curves(model)
     lowest = _lowest_shown(curves) if scale == "log" else 0.0
     for curve in curves:
@@ -78,7 +73,7 @@ def plot_bound(model: Any, ax: Axes | None = None, *, scale: str = "log") -> Axe
     _whole_rounds(axes)
     axes.set_xlabel("round")
     axes.set_ylabel("error and its bounds")
-    return _finish(axes)
+    return finish(axes)
 
 
 def plot_margins(
@@ -118,10 +113,10 @@ def plot_margins(
     """
     _check_model(model, "plot_margins")
     chosen = _chosen_rounds(rounds, len(model.vote_range_))
-    colours = _matplotlib().colormaps["viridis"](np.linspace(0.85, 0.0, len(chosen)))
+    colours = matplotlib().colormaps["viridis"](np.linspace(0.85, 0.0, len(chosen)))
     stages = list(_stages(model, X, y, chosen))
-    axes = _axes(ax)
-    axes.axvline(0.0, color=_GREY, linewidth=0.8)
+    axes = new_axes(ax)
+    axes.axvline(0.0, color=GREY, linewidth=0.8)
     for (number, values), colour in zip(stages, colours, strict=True):
         place, share = margin_distribution(values)
         # From the left edge to the right one, as a distribution function is defined everywhere.
@@ -131,12 +126,12 @@ def plot_margins(
     axes.set_xlim(-1.0, 1.0)
     axes.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
     axes.set_ylim(0.0, 1.0)
-    words: dict[str, Any] = {"color": _GREY, "fontsize": "small", "va": "bottom"}
+    words: dict[str, Any] = {"color": GREY, "fontsize": "small", "va": "bottom"}
     axes.text(-0.02, 1.01, "wrong", ha="right", transform=axes.get_xaxis_transform(), **words)
     axes.text(0.02, 1.01, "right", ha="left", transform=axes.get_xaxis_transform(), **words)
     axes.set_xlabel("margin")
     axes.set_ylabel("share of rows with at most this margin")
-    return _finish(axes, title="after")
+    return finish(axes, title="after")
 
 
 @dataclass(frozen=True)
@@ -176,18 +171,18 @@ def _curves(model: Any) -> list[_Curve]:
     )
     is_loss = np.allclose(bound, loss, rtol=1e-6, atol=0.0)
     curves = [
-        _Curve("bound by the edges", edges, _SKY, "--"),
-        _Curve("exponential loss", loss, _BLACK, ":"),
-        _Curve("bound = exponential loss" if is_loss else "bound", bound, _BLUE, "-."),
+        _Curve("bound by the edges", edges, SKY, "--"),
+        _Curve("exponential loss", loss, BLACK, ":"),
+        _Curve("bound = exponential loss" if is_loss else "bound", bound, BLUE, "-."),
     ]
     if is_loss:
         del curves[1]
     validation = model.evals_result_.get("validation", {}).get("error")
     if validation is not None:
         values = np.asarray(validation, dtype=np.float64)
-        curves.append(_Curve("validation error", values, _GREEN, is_error=True))
+        curves.append(_Curve("validation error", values, GREEN, is_error=True))
     values = np.asarray(model.training_error_, dtype=np.float64)
-    curves.append(_Curve("training error", values, _RED, is_error=True))
+    curves.append(_Curve("training error", values, RED, is_error=True))
     return [curve for curve in curves if np.isfinite(curve.values).any()]
 
 
@@ -248,37 +243,8 @@ def _check_model(model: Any, name: str) -> None:
         )
 
 
-def _matplotlib() -> ModuleType:
-    try:
-        return import_module("matplotlib")
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "arboost.plots needs matplotlib, which is not installed. Install it, for example by "
-            "pip install 'arboost[plots]'.",
-            name=error.name,
-        ) from error
-
-
-def _axes(ax: Axes | None) -> Axes:
-    _matplotlib()
-    if ax is not None:
-        return ax
-    from matplotlib import pyplot
-
-    return pyplot.subplots(figsize=_SIZE, layout="constrained")[1]
-
-
 def _whole_rounds(axes: Axes) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.margins(x=0.02)
-
-
-def _finish(axes: Axes, title: str | None = None) -> Axes:
-    """Take away what says nothing, and add the legend."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(which="both", color=_GREY)
-    words: dict[str, Any] = {"fontsize": "small", "title": title, "title_fontsize": "small"}
-    axes.legend(frameon=False, alignment="left", **words)
-    return axes

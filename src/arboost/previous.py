@@ -1,14 +1,16 @@
-"""Continued training: which model goes on, and whether it can."""
+"""Continued training: which model goes on, whether it can, and how far."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
+from arboost.errors import DataWarning
 from arboost.model import Model
 from arboost.serve import load
 
-__all__ = ["check_continues", "previous_model"]
+__all__ = ["check_continues", "n_to_add", "previous_model"]
 
 
 def previous_model(init_model: object) -> Model:
@@ -57,6 +59,32 @@ def check_continues(
                 f"{name}={params[name]!r} is not allowed: init_model was fitted with "
                 f"{name}={was!r}, and all rounds of a model must be alike. Make the two equal."
             )
+
+
+def n_to_add(n_estimators: int, n_kept: int, what: str, stacklevel: int) -> int:
+    """Return how many trees or members a warm start adds to those that it keeps.
+
+    Parameters
+    ----------
+    n_estimators, n_kept : int
+    what : str
+        What messages call them.
+    stacklevel : int
+        Of the warning, from here on.
+    """
+    if n_estimators < n_kept:
+        raise ValueError(
+            f"n_estimators={n_estimators} is not allowed: warm_start=True keeps the {n_kept} "
+            f"{what} there are. Use a larger number, or warm_start=False to start anew."
+        )
+    if n_estimators == n_kept:
+        warnings.warn(
+            f"n_estimators={n_estimators} is the number of {what} that warm_start=True keeps, so "
+            "that none is added. Use a larger number, or warm_start=False to start anew.",
+            DataWarning,
+            stacklevel=stacklevel,
+        )
+    return n_estimators - n_kept
 
 
 def _check_loss(model: Model, loss: Any) -> None:

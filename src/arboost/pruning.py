@@ -12,7 +12,6 @@ leaves: weight of the node times its impurity, less the same of its two children
 criterion                        decrease
 ================================ ====================================================
 squared error, Gini              `mean_decreases`, from values and covers
-any, with impurities of nodes    `impurity_decreases`, from impurities and covers
 any whose gain is a decrease     ``forest.gain``, times a constant that may be needed
 ================================ ====================================================
 
@@ -30,7 +29,7 @@ from arboost.backend import core
 from arboost.model import ALL_DTYPES, Forest
 from arboost.paths import depths
 
-__all__ = ["PruningPath", "impurity_decreases", "mean_decreases", "pruned", "pruning_path"]
+__all__ = ["PruningPath", "mean_decreases", "pruned", "pruning_path"]
 
 Floats = NDArray[np.float64]
 
@@ -86,29 +85,6 @@ def mean_decreases(forest: Forest, scale: ArrayLike = 1.0) -> Floats:
     decrease = np.zeros(forest.n_nodes)
     decrease[split] = np.divide(shared, both, out=np.zeros_like(both), where=both > 0)
     decrease[split] *= (np.broadcast_to(scale, (forest.width,)) * apart**2).sum(axis=1)
-    return decrease
-
-
-def impurity_decreases(forest: Forest, impurity: Floats) -> Floats:
-    """Return the decreases that follow from the impurity of each node, shape (n_nodes,).
-
-    Parameters
-    ----------
-    forest : Forest
-    impurity : float64 array of shape (n_nodes,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from arboost import GradientBoostingRegressor
-    >>> model = GradientBoostingRegressor(n_estimators=1, max_depth=1).fit([[0], [1]], [0, 1])
-    >>> impurity_decreases(model.model_.forest, np.array([0.25, 0.0, 0.0]))
-    array([0.5, 0. , 0. ])
-    """
-    split, child = _splits(forest)
-    amount = forest.cover * impurity
-    decrease = np.zeros(forest.n_nodes)
-    decrease[split] = amount[split] - (amount[child] + amount[child + 1])
     return decrease
 
 

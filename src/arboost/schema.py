@@ -51,6 +51,11 @@ class Schema:
         """Which features are split by sets of levels: categories without a statistic."""
         return tuple(self.is_category(feature) for feature in range(self.n_features))
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether a feature is a category, with or without a statistic."""
+        return any(levels is not None for levels in self.levels)
+
     def is_category(self, feature: int) -> bool:
         """Whether the feature is split by sets of levels."""
         levels = self.levels_of(feature)
@@ -80,6 +85,11 @@ class Schema:
     def unit_of(self, feature: int) -> str:
         """Return the unit of a column of times, "" for plain numbers."""
         return self.units[feature] if self.units else ""
+
+    @cached_property
+    def shown_names(self) -> tuple[str, ...]:
+        """Names of the features; x0, x1 and so on where the table had none."""
+        return self.names or tuple(f"x{feature}" for feature in range(self.n_features))
 
     def label(self, feature: int) -> str:
         """Return what messages call a column: its name, or its number."""

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from arboost.answers import Probabilities
 from arboost.backend import threads
-from arboost.model import Model
+from arboost.container import write_file
+from arboost.inspected import Inspected
 from arboost.params import check
 from arboost.paths import leaf_ids
 from arboost.predict import (
@@ -31,7 +32,7 @@ __all__ = ["Predictor", "load"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Predictor(Model):
+class Predictor(Inspected):
     """A fitted model, ready to run. `load` returns it, and estimators hold it as ``model_``.
 
     Tables are matched by column name as in ``fit``; NaN and None are missing values. Answers are
@@ -128,6 +129,63 @@ class Predictor(Model):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file; a failure leaves the file that was there before."""
         write_model(self, path)
+
+    def to_c(
+        self, path: str | os.PathLike[str] | None = None, *, name: str = "model"
+    ) -> str | None:
+        """Write the model as one C99 header that needs nothing but the standard library.
+
+        Raw scores of the compiled code are those of `predict_raw` to the last bit. The head of the
+        file says how it is used, and how categories and missing values are passed.
+
+        Parameters
+        ----------
+        path : path or None
+            None returns the source instead.
+        name : str
+            What functions and macros of the header begin with. Characters that no name in C may
+            have become underscores.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor().fit([[0], [1]], [0, 1]).model_
+        >>> "void price_predict(const double *row, double *answer);" in model.to_c(name="price")
+        True
+        """
+        from arboost.export_c import c_header
+
+        text = c_header(self, name)
+        if path is None:
+            return text
+        write_file(path, text.encode("ascii"))
+        return None
+
+    def to_onnx(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Write the model as ONNX; needs the package onnx (``pip install arboost[onnx]``).
+
+        onnxruntime takes the same way through every tree, and adds in an order of its own: answers
+        differ from those of `predict` and `predict_proba` by rounding only. A model without
+        categories has one input "X" of doubles, shape (n_rows, n_features). With categories there
+        is one input for each column, called as the column is, shape (n_rows, 1): strings for
+        categories of strings, doubles for all others. Unknown levels and NaN are missing, and
+        times are seconds.
+
+        The output of a regressor is "variable", those of a classifier are "label" and
+        "probabilities"; with several targets "label_0", "probabilities_0", "label_1", ...
+
+        Parameters
+        ----------
+        path : path or None
+            None returns the ``onnx.ModelProto`` instead.
+        """
+        from arboost.export_onnx import onnx_model
+
+        model = onnx_model(self)
+        if path is None:
+            return model
+        write_file(path, model.SerializeToString())
+        return None
 
     def _raw(self, X: object, n_jobs: int | None) -> NDArray[np.float64]:
         return raw_scores(self, X, n_threads=_threads(n_jobs))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from arboost.errors import listing
-from arboost.member_answers import member_name
+from arboost.member_answers import check_shape, class_places, member_name, n_rows_of
 
 __all__ = ["Classes", "answers", "class_votes", "find_method"]
 
@@ -42,8 +42,8 @@ def find_method(name: str, member: Any, wanted: str, advice: str) -> str:
         if callable(getattr(member, method, None)):
             return method
     raise ValueError(
-        f"Underlying estimator {name} does not implement the method {' or '.join(asked)}: it is a "
-        f"{member_name(member)}. Use {advice}, or another estimator."
+        f"the member {name!r} ({member_name(member)}) has no method {' or '.join(asked)}. Use "
+        f"{advice}, or another estimator."
     )
 
 
@@ -85,35 +85,20 @@ def answers(
         return _in_order(member, method, given, known, classes, by_label=by_label)
     # Numbers can stand for themselves; other labels cannot be learnt from.
     if given.dtype.kind in "OUS" and given.ndim == 1:
-        return _class_numbers(member, given, classes)
+        return class_places(member, given, classes)
     return given
 
 
 def class_votes(member: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     """Return the number of the class that a member predicts for each row."""
     predicted = np.asarray(member.predict(X))
-    if predicted.shape != (X.shape[0] if hasattr(X, "shape") else len(X),):
-        raise ValueError(
-            f"{member_name(member)}.predict returned an array of shape {predicted.shape}. It must "
-            "return one label for each row."
-        )
+    check_shape(member, predicted, n_rows_of(X))
+    predicted = predicted.ravel()
     known = np.asarray(getattr(member, "classes_", np.arange(len(classes))))
     by_label = isinstance(member, FrozenEstimator)
     if not by_label and np.isin(known, np.arange(len(classes))).all():
         return predicted.astype(np.intp)
-    return _class_numbers(member, predicted, classes)
-
-
-def _class_numbers(member: Any, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the numbers of classes from the labels of a member that was fitted on labels."""
-    places: NDArray[np.intp] = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-    strange = labels[classes[places] != labels]
-    if len(strange):
-        raise ValueError(
-            f"{member_name(member)} answers with the label {strange.tolist()[0]!r}, but y has "
-            f"{listing(map(repr, classes.tolist()))}. Fit it on these labels, or leave it out."
-        )
-    return places
+    return class_places(member, predicted, classes)
 
 
 def _in_order(
@@ -131,7 +116,7 @@ def _in_order(
     labels = np.asarray(known)
     numbers = np.arange(len(classes))
     if by_label or not np.isin(labels, numbers).all():
-        numbers = _class_numbers(member, labels, classes)
+        numbers = class_places(member, labels, classes)
     else:
         numbers = labels.astype(np.intp)
     if method == "decision_function":

@@ -25,7 +25,7 @@ import numpy as np
 
 from arboost.tree_words import Answer, TreeWords, columns_of, shortened
 
-__all__ = ["drawn"]
+__all__ = ["answer_text", "drawn", "edge_labels"]
 
 _FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, sans-serif"
 _BIG, _SMALL = 13.0, 11.0  # of letters
@@ -195,7 +195,7 @@ def _boxes(words: TreeWords, max_depth: int) -> dict[int, _Box]:
     for node, label in waiting:
         left, level = int(words.left[node]), int(words.depth[node])
         cover = f"cover {words.number(words.cover[node])}"
-        answer = _answer_text(words, node)
+        answer = answer_text(words, node)
         box = _Box(
             node,
             level,
@@ -209,7 +209,7 @@ def _boxes(words: TreeWords, max_depth: int) -> dict[int, _Box]:
         boxes[node] = box
         if left and level < max_depth:
             box.children = (left, left + 1)
-            waiting += zip(box.children, _edge_labels(words, node), strict=True)
+            waiting += zip(box.children, edge_labels(words, node), strict=True)
         elif left:
             count = f"{words.n_leaves[node]} leaves"
             hidden = _Box(-node - 1, level + 1, "\N{HORIZONTAL ELLIPSIS}", count, count)
@@ -219,7 +219,8 @@ def _boxes(words: TreeWords, max_depth: int) -> dict[int, _Box]:
     return boxes
 
 
-def _edge_labels(words: TreeWords, node: int) -> tuple[str, str]:
+def edge_labels(words: TreeWords, node: int) -> tuple[str, str]:
+    """Return what stands beside the edges to the left and to the right."""
     missing_left = words.missing_goes_left(node)
     return (
         "yes or missing" if missing_left is True else "yes",
@@ -227,7 +228,8 @@ def _edge_labels(words: TreeWords, node: int) -> tuple[str, str]:
     )
 
 
-def _answer_text(words: TreeWords, node: int) -> str:
+def answer_text(words: TreeWords, node: int) -> str:
+    """Return what a node says, in few words."""
     parts = []
     for answer in words.answers[:_MOST_BARS]:
         if answer.is_share:

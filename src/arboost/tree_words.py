@@ -13,11 +13,23 @@ from numpy.typing import NDArray
 from arboost.answers import ALL_CLASS_LINKS, target_link
 from arboost.links import LINKS
 from arboost.model import Model
+from arboost.param_kinds import Integer
 from arboost.paths import depths
 
-__all__ = ["Answer", "Style", "TreeWords", "clean", "columns_of", "number_text", "shortened"]
+__all__ = [
+    "Answer",
+    "Style",
+    "TreeWords",
+    "clean",
+    "columns_of",
+    "number_text",
+    "shortened",
+]
 
 Floats = NDArray[np.float64]
+
+_PRECISION = Integer(name="precision", default=4, low=1, text="Significant digits.")
+_MAX_LEVELS = Integer(name="max_levels", default=8, low=1, text="Levels that are named.")
 
 _SHARE_LINKS = ("share_of_two", "shares")
 _DAY = 86400
@@ -45,6 +57,10 @@ class Style:
     show_missing: bool = True
     at_most: str = "<="
     above: str = ">"
+
+    def __post_init__(self) -> None:
+        _PRECISION.check(self.precision)
+        _MAX_LEVELS.check(self.max_levels)
 
 
 @dataclass(frozen=True)
@@ -145,13 +161,13 @@ class TreeWords:
         is_left = child == self.left[parent]
         words = self._condition(parent, is_left=is_left)
         goes_here = bool(self._forest.default_left[parent]) == is_left
-        if not (self._style.show_missing and goes_here) or self._splits_missing(parent):
+        if not (self._style.show_missing and goes_here) or self._missing_alone(parent) is not None:
             return words
         return f"{words} or missing"
 
     def missing_goes_left(self, node: int) -> bool | None:
         """Where missing values go; None where the question is about them, or nobody asked."""
-        if not self._style.show_missing or self._splits_missing(node):
+        if not self._style.show_missing or self._missing_alone(node) is not None:
             return None
         return bool(self._forest.default_left[node])
 
@@ -159,30 +175,29 @@ class TreeWords:
         """Return a number with the digits of the style."""
         return number_text(float(value), self._style.precision)
 
-    def _splits_missing(self, node: int) -> bool:
-        """Whether the split is between missing values and all others."""
+    def _missing_alone(self, node: int) -> bool | None:
+        """Return whether it is the left side that has missing values alone; None for neither."""
         forest = self._forest
-        by_threshold = forest.level_set[node] < 0
-        return bool(
-            by_threshold and forest.threshold[node] == math.inf and not forest.default_left[node]
-        )
+        goes_left = bool(forest.default_left[node])
+        if forest.level_set[node] < 0:
+            return False if forest.threshold[node] == math.inf and not goes_left else None
+        is_left = self._levels_left(node)
+        return goes_left if len(is_left) and (is_left != goes_left).all() else None
 
     def _condition(self, node: int, *, is_left: bool, shortest: int | None = None) -> str:
         feature = int(self._forest.feature[node])
         name = shortened(self._names[feature], shortest)
+        missing_side = self._missing_alone(node)
+        if missing_side is not None:
+            return f"{name} is {'missing' if is_left == missing_side else 'known'}"
         if self._forest.level_set[node] >= 0:
             return f"{name} {self._levels_words(node, feature, is_left=is_left, limit=shortest)}"
-        if self._splits_missing(node):
-            return f"{name} is {'known' if is_left else 'missing'}"
         sign = self._style.at_most if is_left else self._style.above
         return f"{name} {sign} {self._threshold(feature, float(self._forest.threshold[node]))}"
 
     def _levels_words(self, node: int, feature: int, *, is_left: bool, limit: int | None) -> str:
         levels = self._model.schema.levels_of(feature)
-        n_levels = 0 if levels is None else len(levels)
-        words = self._forest.level_sets[self._forest.level_set[node]]
-        inside = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")[:n_levels]
-        codes = np.flatnonzero(inside == is_left)
+        codes = np.flatnonzero(self._levels_left(node) == is_left)
         most = self._style.max_levels if limit is None else min(3, self._style.max_levels)
         names = [] if levels is None else [levels.label(int(code)) for code in codes[:most]]
         most_letters = None if limit is None else limit // 2
@@ -195,6 +210,13 @@ class TreeWords:
         more = [f"{len(codes) - most} more"] if len(codes) > most else []
         return f"in {{{', '.join(shown + more)}}}"
 
+    def _levels_left(self, node: int) -> NDArray[np.bool_]:
+        """Return for each level of a category whether it goes left."""
+        levels = self._model.schema.levels_of(int(self._forest.feature[node]))
+        words = self._forest.level_sets[self._forest.level_set[node]]
+        bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
+        return bits[: 0 if levels is None else len(levels)].astype(np.bool_)
+
     def _threshold(self, feature: int, value: float) -> str:
         unit = self._model.schema.unit_of(feature)
         if unit and math.isfinite(value):
@@ -206,7 +228,7 @@ class TreeWords:
         schema = self._model.schema
         names = []
         for feature in range(schema.n_features):
-            name = f"x{feature}" if schema.names is None else clean(schema.names[feature]) or "''"
+            name = clean(schema.shown_names[feature]) or "''"
             levels = schema.levels_of(feature)
             by_target = levels is not None and levels.statistic is not None
             names.append(f"target mean of {name}" if by_target else name)

@@ -112,7 +112,7 @@ def test_warm_start():
     np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
     for one, other in zip(model.estimators_samples_, whole.estimators_samples_, strict=True):
         np.testing.assert_array_equal(one, other)
-    with pytest.warns(DataWarning, match="without increasing n_estimators does not fit"):
+    with pytest.warns(DataWarning, match="n_estimators=9 is the number of members"):
         model.fit(X, y)
     with pytest.raises(ValueError, match="keeps the 9 members"):
         model.set_params(n_estimators=8).fit(X, y)

@@ -50,6 +50,42 @@ def test_members_get_their_rows_alone():
     assert not np.array_equal(first, second)
 
 
+@pytest.mark.parametrize("max_features", [1.0, 2])
+def test_validation_tables_with_as_many_rows_as_x(max_features):
+    """They are no arguments with an entry for each row of X, of which members get theirs."""
+    X, y = IRIS
+    booster = GradientBoostingClassifier(n_estimators=5, n_iter_no_change=2)
+    bagging = BaggingClassifier(booster, n_estimators=2, max_features=max_features)
+    X_val = X[:, :2] if max_features == 2 else X
+    model = bagging.fit(X, y, X_val=X_val, y_val=y)
+    for member, features in zip(model, model.estimators_features_, strict=True):
+        rows = X_val if max_features == 2 else X[:, features]
+        shares = member.predict_proba(rows)
+        loss = -np.log(shares[np.arange(len(y)), y]).mean()
+        scores = np.array(next(iter(member.evals_result_["validation"].values())))
+        assert np.isclose(scores, loss, rtol=1e-9).any()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"monotone_constraints": {0: 1}},
+        {"interaction_constraints": [[0, 1]]},
+        {"categorical_features": [0]},
+    ],
+)
+def test_parameters_that_speak_of_columns(params):
+    """The first column of a member is another one of X."""
+    X, y = DIABETES
+    booster = GradientBoostingRegressor(n_estimators=2, **params)
+    with pytest.raises(ValueError, match=rf"{next(iter(params))}=.* speaks of columns of X"):
+        BaggingRegressor(booster, n_estimators=2, max_features=0.5).fit(X, y)
+    with pytest.raises(ValueError, match=r"Use max_features=1\.0 and bootstrap_features=False"):
+        BaggingRegressor(booster, n_estimators=2, bootstrap_features=True).fit(X, y)
+    if "categorical_features" not in params:
+        assert len(BaggingRegressor(booster, n_estimators=2).fit(X, y)) == 2
+
+
 def test_members_know_nothing_of_other_rows():
     """The default gamma of an SVC is one over the variance of all that it is given."""
     X, y = IRIS

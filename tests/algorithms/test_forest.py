@@ -15,7 +15,7 @@ from arboost import (
     RandomForestRegressor,
     load,
 )
-from arboost.bootstrap import Draws, Unseen, draw_size
+from arboost.bootstrap import RowDraws, Unseen, draw_size, others
 from arboost.goals import middle_of
 from forest_cases import NAMES, TARGETS, X, Y, answers, brute_force, forest, saved
 
@@ -25,8 +25,8 @@ from forest_cases import NAMES, TARGETS, X, Y, answers, brute_force, forest, sav
 def test_share_of_rows_that_are_never_drawn():
     """(1 - 1/n)^n of the rows, which tends to 1/e = 36.8 %; the deviation is a known one."""
     n, n_trees = 20_000, 50
-    draws = Draws(n_rows=n, n_draws=n, seed=3)
-    shares = [len(draws.unseen(draws.sample(tree, 1))) / n for tree in range(n_trees)]
+    draws = RowDraws(n_rows=n, n_draws=n, seed=3)
+    shares = [len(others(draws.drawn(tree).rows, n)) / n for tree in range(n_trees)]
     deviation = math.sqrt((math.exp(-1) - 2 * math.exp(-2)) / n)
     assert np.mean(shares) == pytest.approx((1 - 1 / n) ** n, abs=4 * deviation / n_trees**0.5)
     assert np.mean(shares) == pytest.approx(0.368, abs=0.001)
@@ -36,15 +36,15 @@ def test_share_of_rows_that_are_never_drawn():
 def test_pairs_of_trees_are_independent():
     """Rows that two trees have not drawn: 1/e^2 of all."""
     n = 50_000
-    draws = Draws(n_rows=n, n_draws=n, seed=0)
-    first, second = (draws.unseen(draws.sample(tree, 1)) for tree in (0, 1))
+    draws = RowDraws(n_rows=n, n_draws=n, seed=0)
+    first, second = (others(draws.drawn(tree).rows, n) for tree in (0, 1))
     assert len(np.intersect1d(first, second)) / n == pytest.approx(math.exp(-2), abs=0.006)
 
 
 def test_weights_are_chances():
     n = 30_000
     weight = np.where(np.arange(n) % 3 == 0, 4.0, 1.0)
-    sample = Draws(n_rows=n, n_draws=n, seed=1, weight=weight).sample(5, 1)
+    sample = RowDraws(n_rows=n, n_draws=n, seed=1, weight=weight).sample(5, 1)
     counts = np.zeros(n)
     counts[sample.positions()] = sample.weights()
     assert counts.sum() == n

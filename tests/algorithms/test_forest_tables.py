@@ -16,6 +16,7 @@ from arboost import (
     RandomForestRegressor,
     load,
 )
+from arboost.errors import DataWarning
 from forest_cases import LABELS, NAMES, TARGETS, X, Y, brute_force, forest, saved
 
 # Several targets
@@ -102,7 +103,7 @@ def test_warm_starts_end_where_cold_ones_do(kind, tmp_path):
 
 def test_warm_starts_that_add_nothing():
     model = forest("numbers", warm_start=True).fit(X, Y)
-    with pytest.warns(UserWarning, match="does not fit new trees"):
+    with pytest.warns(DataWarning, match="n_estimators=12 is the number of trees"):
         model.fit(X, Y)
     assert len(model.estimators_) == 12
     with pytest.raises(ValueError, match="warm_start=True keeps the 12 trees"):
@@ -114,6 +115,37 @@ def test_warm_starts_that_add_nothing():
     labels = forest("three classes", warm_start=True).fit(X, NAMES)
     with pytest.raises(ValueError, match="labels that the first fit"):
         labels.set_params(n_estimators=20).fit(X, LABELS.astype(str))
+
+
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_warm_starts_on_other_rows(bootstrap):
+    """Each tree knows which rows it was grown on, whatever was given later."""
+    model = forest("numbers", warm_start=True, bootstrap=bootstrap, n_estimators=2).fit(X, Y)
+    first = model.estimators_samples_
+    weight = np.ones(300)
+    weight[:100] = 0.0
+    model.set_params(n_estimators=4).fit(X, Y, weight)
+    samples = model.estimators_samples_
+    for one, again in zip(first, samples, strict=False):
+        np.testing.assert_array_equal(one, again)
+    assert [len(rows) for rows in samples] == [300, 300, 200, 200]
+    assert min(rows.min() for rows in samples[2:]) >= 100
+    if bootstrap:
+        model.set_params(n_estimators=5, oob_score=True)
+        with pytest.raises(ValueError, match=r"200 rows that count.*on 300 others"):
+            model.fit(X, Y, weight)
+        with pytest.raises(ValueError, match=r"200 rows that count.*not known which"):
+            model.fit(X[100:], Y[100:])
+
+
+def test_warm_starts_with_another_criterion():
+    both = np.column_stack([LABELS > 0, LABELS > 1])
+    model = forest("two classes", warm_start=True).fit(X, both)
+    model.set_params(n_estimators=20, criterion="entropy")
+    with pytest.raises(ValueError, match=r"criterion='entropy' is not allowed.*of 'gini'"):
+        model.fit(X, both)
+    assert len(model) == 12
+    assert len(model.set_params(criterion="gini").fit(X, both)) == 20
 
 
 # Tables
@@ -219,10 +251,15 @@ def test_quantiles_that_were_not_asked_for():
     model = forest("numbers").fit(X, Y)
     with pytest.raises(ValueError, match="Fit with quantiles=True"):
         model.predict_quantiles(X)
+    model = forest("numbers", quantiles=True)
     with pytest.raises(ValueError, match="with 2 targets"):
-        forest("numbers", quantiles=True).fit(X, np.column_stack([Y, Y]))
+        model.fit(X, np.column_stack([Y, Y]))
     with pytest.raises(ValueError, match="holds bins"):
-        forest("numbers", quantiles=True).fit(Dataset(X), Y)
+        model.fit(Dataset(X), Y)
+    assert not hasattr(model, "model_")
+    for wrong in ("a", 1.5, [0.1, np.nan], [[0.5]]):
+        with pytest.raises(ValueError, match=r"quantiles=.*numbers from 0 to 1"):
+            model.fit(X, Y).predict_quantiles(X, wrong)
 
 
 @pytest.mark.parametrize("criterion", ["entropy", "log_loss"])
@@ -262,7 +299,7 @@ def test_limits():
 
 
 REFUSED = {
-    "oob_score is not allowed with bootstrap=False": {"oob_score": True, "bootstrap": False},
+    "oob_score=True is not allowed with bootstrap=False": {"oob_score": True, "bootstrap": False},
     "max_samples=5 is not allowed with bootstrap=False": {"max_samples": 5, "bootstrap": False},
     "max_features='all'": {"max_features": "all"},
     "max_features=0": {"max_features": 0},
@@ -326,6 +363,24 @@ def test_interrupted_fits_change_nothing(n_jobs, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert vars(model) == before
+
+
+def test_trees_by_number():
+    model = forest("numbers").fit(X, Y)
+    last, none, several = model[-1], model[3:3], model[9:]
+    np.testing.assert_array_equal(last.predict(X), model.estimators_[11].predict(X))
+    assert (len(several), none) == (3, [])
+    np.testing.assert_array_equal(several[0].predict(X), model[9].predict(X))
+    with pytest.raises(IndexError):
+        model[12]
+
+
+def test_one_row_has_no_r2():
+    model = forest("numbers", oob_score=True, n_estimators=3)
+    with pytest.warns(DataWarning, match="1 of 2 rows were drawn for every tree") as caught:
+        model.fit(X[:2], Y[:2])
+    assert [warning.filename for warning in caught] == [__file__]
+    assert np.isnan(model.oob_score_)
 
 
 def test_trees_are_estimators():

@@ -4,28 +4,13 @@ docs/adaboost_differences.md has a table of the tests that differ, each with its
 else fails is a bug, and so is a row whose test passes.
 """
 
-from __future__ import annotations
-
-import os
-import re
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
-from xml.etree import ElementTree
-
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "adaboost_differences.md"
+from swapped import differences, failed, run
+
 SUITE = "sklearn.ensemble.tests.test_weight_boosting"
 
-SWAP = """
-    import sklearn.ensemble
-    import arboost
-
-    for name in ("AdaBoostClassifier", "AdaBoostRegressor"):
-        setattr(sklearn.ensemble, name, getattr(arboost, name))
-"""
+CLASSES = ("AdaBoostClassifier", "AdaBoostRegressor")
 # Arguments that are not given become what scikit-learn does without asking.
 DEFAULTS = """
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -36,53 +21,22 @@ DEFAULTS = """
 """
 
 
-def run(folder, *plugin, only=""):
-    """Return whether each test passed, by its name with parameters."""
-    source = "".join(textwrap.dedent(part) for part in plugin)
-    (folder / "swapped_adaboost.py").write_text(source, "utf-8")
-    report = folder / "report.xml"
-    options = [f"--junit-xml={report}", f"--rootdir={folder}", "-p", "swapped_adaboost", "-k", only]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    search = os.pathsep.join([str(folder), *filter(None, sys.path)])
-    done = subprocess.run(
-        [*command, "--pyargs", SUITE],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": search, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert report.exists(), done.stdout + done.stderr
-    cases = ElementTree.parse(report).iter("testcase")
-    return {case.get("name"): case.find("failure") is None for case in cases}
-
-
 def rows():
-    """Return the names of tests in the first column of the table, and the reasons of each."""
-    lines = re.findall(r"^\| (`test_.*?`) \| (.*?) \| (.*?) \|$", PAGE.read_text("utf-8"), re.M)
-    return {
-        name: reason for names, _, reason in lines for name in re.findall(r"`(test_\w+)`", names)
-    }
-
-
-def function(name):
-    return name.partition("[")[0]
+    return differences("adaboost_differences.md")
 
 
 @pytest.mark.slow
 def test_only_what_the_table_names_differs(tmp_path):
-    pytest.importorskip(SUITE)
-    passed = run(tmp_path, SWAP)
+    passed, fits = run(tmp_path, SUITE, CLASSES)
     assert len(passed) > 40
-    differ = {function(name) for name, is_right in passed.items() if not is_right}
-    assert differ == set(rows())
+    assert fits > 40
+    assert failed(passed) == set(rows())
     assert all(rows().values())
 
 
 def test_defaults_are_all_that_the_last_rows_say(tmp_path):
-    pytest.importorskip(SUITE)
     by_default = ["test_iris", "test_diabetes", "test_sample_weight_adaboost_regressor"]
     assert list(rows())[-3:] == by_default
-    passed = run(tmp_path, SWAP, DEFAULTS, only=" or ".join(by_default))
-    assert {function(name) for name in passed} == set(by_default)
+    passed, _ = run(tmp_path, SUITE, CLASSES, " or ".join(by_default), DEFAULTS)
+    assert {name.partition("[")[0] for name in passed} == set(by_default)
     assert all(passed.values()), passed

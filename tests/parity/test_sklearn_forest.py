@@ -7,15 +7,7 @@ chance in one of a thousand fails. The seeds are given, so that a test passes al
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
-import textwrap
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -25,6 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, make_classificatio
 from sklearn.model_selection import train_test_split
 
 import arboost
+import swapped
 
 SEEDS = 20
 
@@ -77,51 +70,17 @@ def test_held_out_scores(name, data, settings):
 # scikit-learn's own tests of forests. docs/forests_differences.md has a table of those that differ,
 # each with its reason. Whatever else fails is a bug, and so is a row whose test passes.
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "forests_differences.md"
 SUITE = "sklearn.ensemble.tests.test_forest"
-SWAP = """
-    import sklearn.ensemble
-    import arboost
-
-    for name in ("RandomForest", "ExtraTrees"):
-        for kind in ("Classifier", "Regressor"):
-            setattr(sklearn.ensemble, name + kind, getattr(arboost, name + kind))
-"""
-
-
-def run(folder):
-    """Return whether each test passed, by its name with parameters."""
-    (folder / "swapped_forests.py").write_text(textwrap.dedent(SWAP), "utf-8")
-    report = folder / "report.xml"
-    options = [f"--junit-xml={report}", f"--rootdir={folder}", "-p", "swapped_forests"]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    search = os.pathsep.join([str(folder), *filter(None, sys.path)])
-    done = subprocess.run(
-        [*command, "--pyargs", SUITE],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": search, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert report.exists(), done.stdout + done.stderr
-    cases = ElementTree.parse(report).iter("testcase")
-    return {case.get("name"): case.find("failure") is None for case in cases}
-
-
-def rows():
-    """Return the names of tests in the first column of the table, and the reason of each."""
-    lines = re.findall(r"^\| (`test_.*?`) \| (.*?) \|$", PAGE.read_text("utf-8"), re.M)
-    return {name: reason for names, reason in lines for name in re.findall(r"`(test_\w+)`", names)}
+CLASSES = tuple(
+    name + kind for name in ("RandomForest", "ExtraTrees") for kind in ("Classifier", "Regressor")
+)
 
 
 @pytest.mark.slow
 def test_only_what_the_table_names_differs(tmp_path):
-    # Not imported here: its marks are unknown to this suite.
-    if find_spec(SUITE) is None:
-        pytest.skip("scikit-learn was installed without its tests")
-    passed = run(tmp_path)
+    passed, fits = swapped.run(tmp_path, SUITE, CLASSES)
+    expected = swapped.differences("forests_differences.md", "## Forests")
     assert len(passed) > 300
-    differ = {name.partition("[")[0] for name, is_right in passed.items() if not is_right}
-    assert differ == set(rows())
-    assert all(rows().values())
+    assert fits > 400
+    assert swapped.failed(passed) == set(expected)
+    assert all(expected.values())

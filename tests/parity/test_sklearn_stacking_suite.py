@@ -18,7 +18,6 @@ def expected():
 
 
 def test_quick_ones_differ_as_the_table_says(tmp_path):
-    pytest.importorskip(SUITE)
     passed, fits = run(tmp_path, SUITE, CLASSES, QUICK)
     assert len(passed) > 25
     assert fits > 20
@@ -27,7 +26,6 @@ def test_quick_ones_differ_as_the_table_says(tmp_path):
 
 @pytest.mark.slow
 def test_only_what_the_table_names_differs(tmp_path):
-    pytest.importorskip(SUITE)
     passed, fits = run(tmp_path, SUITE, CLASSES)
     assert len(passed) > 75
     assert fits > 75

@@ -11,7 +11,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from arboost.algorithms.cart import CRITERIA, feature_count, tree_params
 from arboost.backend import threads
-from arboost.bootstrap import Draws, Unseen
+from arboost.binning import Dataset
+from arboost.bootstrap import RowDraws, Unseen
 from arboost.categories import many_levels
 from arboost.estimator import TreeEnsemble
 from arboost.explain import tree_importances
@@ -47,7 +48,7 @@ class Seen:
     """How trees see the training rows: all of them with weights, or draws."""
 
     weight: Floats | None = None
-    draws: Draws | None = None
+    draws: RowDraws | None = None
     weigh: Weigh | None = None
 
     def total(self, n_rows: int) -> float:
@@ -77,14 +78,16 @@ class Averaged(TreeEnsemble):
             weights.
         y : array of shape (n_rows,) or (n_rows, n_targets)
         sample_weight : array of shape (n_rows,), optional
-            Rows of weight 0 count as absent.
+            Rows of weight 0 count as absent. Forests that draw rows do so in proportion to it.
 
         Returns
         -------
         self
         """
         params = self._params()
-        rows = training_rows(X, y, sample_weight, None, self._reading(params), several=True)
+        old = self._old_model()
+        schema = None if old is None or isinstance(X, Dataset) else old.schema
+        rows = training_rows(X, y, sample_weight, schema, self._reading(params), several=True)
         return self._fit_rows(params, rows)
 
     @property
@@ -124,14 +127,13 @@ class Averaged(TreeEnsemble):
     def _table(self, X: object) -> Table:
         return read_table(self._fitted_model(), X)
 
+    def _old_model(self) -> Predictor | None:
+        """Return the model whose trees are kept, or None."""
+        return None
+
     def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
         """Train on rows that are checked already."""
-        targets = self._targets(params, rows.y, None)
-        rows = with_numbers(rows, targets, None)
-        seen = Seen(weight=self._row_weights(params, targets, rows.weight))
-        forest = self._grow(params, rows, targets, seen, n_trees=1)
-        self._keep_forest(params, rows.schema, targets, forest)
-        return self
+        raise NotImplementedError
 
     def _grow(
         self,
@@ -295,16 +297,16 @@ def _check_targets(given: int, kept: int) -> None:
 
 
 def _check_counts(y: Floats) -> None:
-    """Raise ValueError, in the words of scikit-learn, for what has no deviance."""
+    """Raise ValueError for what has no deviance."""
     if y.min() < 0.0:
         raise ValueError(
-            "Some value(s) of y are negative which is not allowed for Poisson regression: the "
-            f"smallest is {y.min()}. Use values from 0 on, or another criterion."
+            f"y goes down to {y.min()}, "
+            'but criterion="poisson" is for counts. Use values from 0 on, or another criterion.'
         )
     if not y.any():
         raise ValueError(
-            "Sum of y is not strictly positive which is necessary for Poisson regression: all "
-            "values are 0. Use another criterion."
+            'y is 0 in every row, but criterion="poisson" needs a value above 0. Use another '
+            "criterion."
         )
 
 

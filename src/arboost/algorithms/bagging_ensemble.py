@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,14 @@ from arboost.bags import (
     shared_dataset,
 )
 from arboost.binning import Dataset
-from arboost.draws import Draws, make_draws
+from arboost.bootstrap import Origin, Unseen, others
+from arboost.draws import make_draws
 from arboost.errors import DataWarning
 from arboost.losses.base import Floats
 from arboost.member_tables import MemberTable, member_table, take_columns, take_rows
 from arboost.param_bagging import BAGGING
 from arboost.params import check
+from arboost.previous import n_to_add
 from arboost.progress import Bar
 from arboost.schema import Schema
 from arboost.targets import weights
@@ -37,19 +39,6 @@ from arboost.targets import weights
 __all__ = ["Bagging"]
 
 Ask = Callable[[Any, Any], Floats]
-
-
-class _Origin(NamedTuple):
-    """Where the bag of a member came from."""
-
-    draws: Draws
-    number: int
-    kept: NDArray[np.uint32] | None  # rows that were drawn from, where some had the weight 0
-
-    def rows(self) -> NDArray[np.intp]:
-        """Return the rows of the table, ascending, as often as they were drawn."""
-        rows = self.draws.bag(self.number).repeated()
-        return rows if self.kept is None else self.kept[rows].astype(np.intp)
 
 
 class Bagging(BaseEstimator):
@@ -61,7 +50,7 @@ class Bagging(BaseEstimator):
     n_jobs: int | None
     estimators_: list[Any]
     estimators_features_: list[NDArray[np.intp]]
-    _origins: list[_Origin]
+    _origins: list[Origin]
     _schema: Schema
 
     def fit(
@@ -88,7 +77,7 @@ class Bagging(BaseEstimator):
         params = self._checked_params()
         old = self if params["warm_start"] and hasattr(self, "estimators_") else None
         n_old = 0 if old is None else len(self.estimators_)
-        if n_old and self._n_left(params["n_estimators"], n_old) == 0:
+        if n_old and n_to_add(params["n_estimators"], n_old, "members", stacklevel=3) == 0:
             return self
         if isinstance(X, Dataset):
             raise TypeError(
@@ -101,7 +90,7 @@ class Bagging(BaseEstimator):
         weight = weights(sample_weight, table.n_rows)
         fits, kept = self._fits(params, table, target, weight, fit_params)
         numbers = range(n_old, params["n_estimators"])
-        origins = [_Origin(fits.draws, number, kept) for number in numbers]
+        origins = [Origin(fits.draws.rows, number, kept) for number in numbers]
         with one_blas_thread():
             members = self._train(fits, numbers, params)
             self._keep(members, origins, fits, table.schema, facts, old)
@@ -153,22 +142,6 @@ class Bagging(BaseEstimator):
             )
         return params
 
-    def _n_left(self, wanted: int, n_old: int) -> int:
-        """Return how many members are to be added to those that are kept."""
-        if wanted < n_old:
-            raise ValueError(
-                f"n_estimators={wanted} is not allowed: warm_start=True keeps the {n_old} members "
-                "there are. Use a larger number, or warm_start=False to start anew."
-            )
-        if wanted == n_old:
-            warnings.warn(
-                "Warm-start fitting without increasing n_estimators does not fit new members: "
-                f"n_estimators={wanted}, and there are as many.",
-                DataWarning,
-                stacklevel=3,
-            )
-        return wanted - n_old
-
     def _fits(
         self,
         params: dict[str, Any],
@@ -182,7 +155,7 @@ class Bagging(BaseEstimator):
         kept = None
         if weight is not None and not weight.all():
             kept = np.flatnonzero(weight).astype(np.uint32)
-            given = {name: of_rows(value, kept, table.n_rows) for name, value in given.items()}
+            given = of_rows(self._template(), given, kept, table.n_rows)
             table, target, weight = table.take(kept), target[kept], weight[kept]
         draws = make_draws(params, table.n_rows, table.schema.n_features, weight)
         passed = None if params["bootstrap"] else weight
@@ -215,7 +188,7 @@ class Bagging(BaseEstimator):
     def _keep(
         self,
         members: list[Any],
-        origins: list[_Origin],
+        origins: list[Origin],
         fits: MemberFits,
         schema: Schema,
         facts: dict[str, Any],
@@ -258,26 +231,25 @@ class Bagging(BaseEstimator):
     ) -> None:
         """Let each row be answered by the members that have not drawn it, and set the score."""
         n_rows = table.n_rows
-        total = np.zeros((n_rows, self._n_outputs))
-        n_answers = np.zeros(n_rows)
+        unseen = Unseen(n_rows, self._n_outputs)
         ask = self._asks({})
         n_threads = self._side_by_side(self.estimator_, len(self.estimators_))
         bags = zip(self.estimators_, self.estimators_features_, self._origins, strict=True)
         tasks = ((ask, member, table.X, features, origin) for member, features, origin in bags)
-        for rows, answer in in_order(_ask_out_of_bag, tasks, n_threads):
-            total[rows] += answer
-            n_answers[rows] += 1.0
-        n_without = int(np.count_nonzero(n_answers == 0.0))
-        if n_without:
+        for number, answered in enumerate(in_order(_ask_out_of_bag, tasks, n_threads)):
+            unseen.add(number, *answered)
+        means = unseen.means()
+        counted = unseen.heard()
+        if not counted.all():
             warnings.warn(
-                f"{n_without} of {n_rows} rows were drawn by every member: their answers out of "
-                "bag are NaN, and they do not count in the score. Use more estimators.",
+                f"{np.count_nonzero(~counted)} of {n_rows} rows were drawn by every member: their "
+                "answers out of bag are NaN, and they do not count in the score. Use more "
+                "estimators.",
                 DataWarning,
                 stacklevel=3,
             )
-        with np.errstate(invalid="ignore"):
-            means = total / n_answers[:, np.newaxis]
-        counted = n_answers > 0.0 if weight is None else (n_answers > 0.0) & (weight > 0.0)
+        if weight is not None:
+            counted &= weight > 0.0
         score = float("nan")
         if counted.any():
             of_counted = None if weight is None else weight[counted]
@@ -335,9 +307,7 @@ def _ask(ask: Ask, member: Any, X: Any, features: NDArray[np.intp]) -> Floats:
 
 
 def _ask_out_of_bag(
-    ask: Ask, member: Any, X: Any, features: NDArray[np.intp], origin: _Origin
-) -> tuple[NDArray[np.intp], Floats | float]:
-    is_out = np.ones(X.shape[0], np.bool_)
-    is_out[origin.rows()] = False
-    rows = np.flatnonzero(is_out)
+    ask: Ask, member: Any, X: Any, features: NDArray[np.intp], origin: Origin
+) -> tuple[NDArray[np.uint32], Floats | float]:
+    rows = others(origin.rows(), X.shape[0])
     return rows, _ask(ask, member, take_rows(X, rows), features) if len(rows) else 0.0

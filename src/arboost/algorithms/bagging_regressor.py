@@ -47,7 +47,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
         Whether rows are drawn with replacement, and then in proportion to sample_weight; without,
         members get the weights of the rows that are drawn.
     bootstrap_features : bool, default=False
-        Whether features are drawn with replacement: some come twice, and others not at all.
+        Whether a feature may come several times in a bag, and others not at all.
     oob_score : bool, default=False
         Whether each training row is predicted by the members that have not drawn it, and the
         ensemble is scored by that.

@@ -61,8 +61,8 @@ class DecisionTreeRegressor(SingleTree, AveragedRegressor):
         a bin code takes two bytes.
     bundling : bool, default=True
         Whether features share memory with tree_method="hist": columns of few values, and columns
-        that are hardly ever away from their most frequent value at the same time. The model does
-        not depend on it while max_conflict_rate is 0.
+        that are never away from their most frequent value at the same time. The model does not
+        depend on it.
     categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
         Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
         names none: categories are then columns of strings, and of the categorical types of pandas,

@@ -20,18 +20,21 @@ from arboost.algorithms.averages import (
 )
 from arboost.backend import core, threads
 from arboost.binning import Dataset
-from arboost.bootstrap import Bags, Draws, Unseen, draw_size
+from arboost.bootstrap import Origin, RowDraws, Unseen, draw_size, others
 from arboost.errors import DataWarning
 from arboost.goals import Targets, balanced_by_sample
 from arboost.ingest import Table
-from arboost.inputs import Rows, training_rows
+from arboost.inputs import Rows
 from arboost.leaf_values import LeafDistributions, leaf_distributions, table_quantiles
 from arboost.model import Forest
 from arboost.predict import answer, probabilities
+from arboost.previous import n_to_add
 from arboost.serve import Predictor
 from arboost.targets import numbers_of
 
 __all__ = ["ForestOfClasses", "ForestOfNumbers", "Forests"]
+
+_FEWEST = 2  # rows that R^2 is defined for
 
 
 class Forests(Averaged):
@@ -42,34 +45,7 @@ class Forests(Averaged):
     _OUT_OF_BAG: ClassVar[str]  # the attribute that holds what trees say of rows out of their bag
 
     warm_start: bool
-    _bags: Bags
-
-    def fit(  # type: ignore[override]
-        self, X: object, y: object = None, sample_weight: object = None
-    ) -> Self:
-        """Train on a table and a target.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features), or arboost.Dataset
-            NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
-            scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and
-            times, or categories. NaN and None are missing values. A Dataset brings its own y and
-            weights.
-        y : array of shape (n_rows,) or (n_rows, n_targets)
-        sample_weight : array of shape (n_rows,), optional
-            Rows of weight 0 count as absent. With ``bootstrap=True`` rows are drawn in proportion
-            to their weights.
-
-        Returns
-        -------
-        self
-        """
-        params = self._params()
-        old = self._old_model()
-        schema = None if old is None or isinstance(X, Dataset) else old.schema
-        rows = training_rows(X, y, sample_weight, schema, self._reading(params), several=True)
-        return self._fit_rows(params, rows)
+    _origins: list[Origin]
 
     @property
     def estimators_(self) -> list[Any]:
@@ -80,8 +56,10 @@ class Forests(Averaged):
         """Return the number of trees."""
         return self._fitted_model().n_trees
 
-    def __getitem__(self, tree: int) -> Any:
-        """Return a tree as a fitted estimator."""
+    def __getitem__(self, tree: int | slice) -> Any:
+        """Return a tree as a fitted estimator; of a slice, a list of them."""
+        if isinstance(tree, slice):
+            return [self._one_tree(one) for one in range(len(self))[tree]]
         return self._one_tree(range(len(self))[tree])
 
     def __iter__(self) -> Iterator[Any]:
@@ -89,73 +67,66 @@ class Forests(Averaged):
         return iter(self.estimators_)
 
     @property
-    def estimators_samples_(self) -> list[NDArray[np.int64]]:
+    def estimators_samples_(self) -> list[NDArray[np.intp]]:
         """The rows that each tree has drawn, ascending; drawn again when they are asked for."""
         self._fitted_model()
-        return self._bags.samples()
+        return [origin.rows() for origin in self._origins]
 
     def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
         old = self._old_model()
+        self._check_rows(params, rows)
         targets = self._targets(params, rows.y, old)
         rows = with_numbers(rows, targets, None if old is None else old.schema)
         seen = self._seen(params, targets, rows.weight)
-        n_more = self._n_more(params, old)
+        wanted = params["n_estimators"]
+        n_more = wanted if old is None else n_to_add(wanted, old.n_trees, "trees", stacklevel=4)
         n_outputs, n_threads = sum(targets.n_outputs), threads(params["n_jobs"])
-        forest, bags = Forest.empty(n_outputs), Bags()
+        if old is not None and n_outputs != old.n_outputs:
+            raise ValueError(
+                f"criterion={params['criterion']!r} is not allowed: warm_start=True keeps trees of "
+                f"{old.params['criterion']!r}, and for several targets the two are not alike. Use "
+                "the same, or warm_start=False to start anew."
+            )
+        forest, origins = Forest.empty(n_outputs), []
         unseen = Unseen(len(rows.y), n_outputs) if params["oob_score"] else None
         if old is not None:
-            forest, bags = old.forest, self._bags
+            forest, origins = old.forest, self._origins
             if unseen is not None:
-                _check_same_rows(bags, rows)
-                _ask(forest, Bags(bags.draws), rows, unseen, n_threads)
+                _check_same_rows(origins, rows)
+                _ask(forest, origins, rows, unseen, n_threads)
+        first = forest.n_trees
+        draws = _all_rows(len(rows.y)) if seen.draws is None else seen.draws
+        new_origins = [Origin(draws, number, rows.kept) for number in range(first, wanted)]
         if n_more:
             # Trees that grow find leaves by bins. Those that are pruned then have others.
-            first, prunes = forest.n_trees, params["ccp_alpha"] > 0.0
+            prunes = params["ccp_alpha"] > 0.0
             asked = None if prunes else unseen
             new = self._grow(
                 params, rows, targets, seen, n_trees=n_more, first_tree=first, unseen=asked
             )
             if prunes and unseen is not None:
-                _ask(new, Bags((seen.draws,) * n_more, first=first), rows, unseen, n_threads)
+                _ask(new, new_origins, rows, unseen, n_threads)
             forest = new if old is None else forest.joined(new)
-        bags = Bags((*bags.draws, *(seen.draws,) * n_more), len(rows.y), rows.kept)
         self._keep_forest(params, rows.schema, targets, forest)
-        self._keep_rows(params, rows, bags, None if unseen is None else unseen.means())
-        return self
-
-    def _keep_rows(
-        self, params: dict[str, Any], rows: Rows, bags: Bags, means: Floats | None
-    ) -> None:
-        """Set what is known of the training rows."""
-        self._bags = bags
+        self._origins = [*origins, *new_origins]
+        self._keep_values(params, rows)
         for name in ("oob_score_", self._OUT_OF_BAG):
             self.__dict__.pop(name, None)
-        if means is not None:
-            self._keep_unseen(params["oob_score"], means, rows)
+        if unseen is not None:
+            self._keep_unseen(params["oob_score"], unseen, rows)
+        return self
+
+    def _check_rows(self, params: dict[str, Any], rows: Rows) -> None:
+        """Raise ValueError for rows that the parameters ask too much of."""
+
+    def _keep_values(self, params: dict[str, Any], rows: Rows) -> None:
+        """Set what is known of the y of the training rows in each leaf."""
 
     def _cuts_at_random(self, params: dict[str, Any]) -> bool:
         return self._SPLITTER == "random"
 
     def _old_model(self) -> Predictor | None:
-        """Return the model whose trees are kept, or None."""
         return self.model_ if self.warm_start and hasattr(self, "model_") else None
-
-    def _n_more(self, params: dict[str, Any], old: Predictor | None) -> int:
-        """Return how many trees are to be grown."""
-        wanted: int = params["n_estimators"]
-        if old is None:
-            return wanted
-        if wanted < old.n_trees:
-            raise ValueError(
-                f"n_estimators={wanted} is not allowed: warm_start=True keeps the {old.n_trees} "
-                "trees there are. Use a larger number, or warm_start=False to start anew."
-            )
-        if wanted == old.n_trees:
-            warnings.warn(
-                "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                stacklevel=4,
-            )
-        return wanted - old.n_trees
 
     def _seen(self, params: dict[str, Any], targets: Targets, weight: Floats | None) -> Seen:
         if not params["bootstrap"]:
@@ -164,7 +135,7 @@ class Forests(Averaged):
         if not by_sample:
             weight = self._row_weights(params, targets, weight)
         n_rows = len(targets.tasks[0].y)
-        draws = Draws(
+        draws = RowDraws(
             n_rows=n_rows,
             n_draws=draw_size(params["max_samples"], n_rows),
             seed=params["random_state"],
@@ -172,15 +143,15 @@ class Forests(Averaged):
         )
         return Seen(draws=draws, weigh=balanced_by_sample(targets.tasks) if by_sample else None)
 
-    def _keep_unseen(self, scoring: Any, means: Floats, rows: Rows) -> None:
+    def _keep_unseen(self, scoring: Any, unseen: Unseen, rows: Rows) -> None:
         """Set what is known out of bag."""
-        heard = ~np.isnan(means[:, 0])
+        means, heard = unseen.means(), unseen.heard()
         if not heard.all():
             warnings.warn(
                 f"{np.count_nonzero(~heard)} of {len(heard)} rows were drawn for every tree: their "
                 "values out of bag are NaN, and do not count in oob_score_. Use more trees.",
                 DataWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         all_means = means
         if rows.kept is not None:
@@ -219,9 +190,9 @@ class Forests(Averaged):
             return
         if params["oob_score"]:
             raise ValueError(
-                "oob_score is not allowed with bootstrap=False: Out of bag estimation only "
-                "available if bootstrap=True, as otherwise every tree sees all rows. Use "
-                "bootstrap=True."
+                f"oob_score={params['oob_score']!r} is not allowed with bootstrap=False: every "
+                "tree sees all rows, and none is out of bag. Use bootstrap=True, or "
+                "oob_score=False."
             )
         if params["max_samples"] is not None:
             raise ValueError(
@@ -280,10 +251,17 @@ class ForestOfNumbers(Forests, AveragedRegressor):
             model, table, self._distributions, quantiles, n_threads=threads(self.n_jobs)
         )
 
-    def _keep_rows(
-        self, params: dict[str, Any], rows: Rows, bags: Bags, means: Floats | None
-    ) -> None:
-        super()._keep_rows(params, rows, bags, means)
+    def _check_rows(self, params: dict[str, Any], rows: Rows) -> None:
+        if not params["quantiles"]:
+            return
+        if rows.y.ndim > 1:
+            raise ValueError(
+                f"quantiles=True is not allowed with {rows.y.shape[1]} targets. Fit a model for "
+                "each target, or use quantiles=False."
+            )
+        _values_of(rows, "quantiles=True")
+
+    def _keep_values(self, params: dict[str, Any], rows: Rows) -> None:
         self.__dict__.pop("_distributions", None)
         if params["quantiles"]:
             self._distributions = _distributions(self.model_, rows, threads(params["n_jobs"]))
@@ -292,6 +270,8 @@ class ForestOfNumbers(Forests, AveragedRegressor):
         return means[:, 0] if means.shape[1] == 1 else means
 
     def _rated(self, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None) -> float:
+        if len(y) < _FEWEST:
+            return float("nan")
         return float(r2_score(y, predicted, sample_weight=weight))
 
 
@@ -314,24 +294,35 @@ class ForestOfClasses(Forests, AveragedClassifier):
         return float(np.average(right, weights=weight))
 
 
-def _check_same_rows(bags: Bags, rows: Rows) -> None:
+def _all_rows(n_rows: int) -> RowDraws:
+    return RowDraws(n_rows=n_rows, n_draws=n_rows, seed=0, repeats=False)
+
+
+def _check_same_rows(origins: Sequence[Origin], rows: Rows) -> None:
     """Raise ValueError where it cannot be known which rows earlier trees have seen."""
-    if bags.n_rows != len(rows.y):
-        raise ValueError(
-            f"X has {len(rows.y)} rows that count, but the trees that warm_start keeps were grown "
-            f"on {bags.n_rows}, so that it is not known which of these rows they have seen. Pass "
-            "the rows of the first fit, or use oob_score=False."
-        )
+    for origin in origins:
+        n_rows = origin.draws.n_rows
+        if n_rows != len(rows.y) or not _are_equal(origin.kept, rows.kept):
+            raise ValueError(
+                f"X has {len(rows.y)} rows that count, but trees that warm_start keeps were grown "
+                f"on {n_rows} others, so that it is not known which of these rows they have seen. "
+                "Pass the rows of the first fit, or use oob_score=False."
+            )
 
 
-def _ask(forest: Forest, bags: Bags, rows: Rows, unseen: Unseen, n_threads: int) -> None:
+def _are_equal(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+def _ask(
+    forest: Forest, origins: Sequence[Origin], rows: Rows, unseen: Unseen, n_threads: int
+) -> None:
     """Add what trees say, by the values of the table, of the rows that they have not seen."""
     table = _values_of(rows, "oob_score with warm_start or ccp_alpha")
-    for tree, draws in enumerate(bags.draws):
-        number = bags.first + tree
-        out = np.empty(0, np.uint32)
-        if draws is not None:
-            out = draws.unseen(draws.sample(number, n_threads))
+    for tree, origin in enumerate(origins):
+        out = others(origin.draws.drawn(origin.number).rows, origin.draws.n_rows)
         values = np.zeros((table.n_rows, forest.width))
         core.traverse(
             columns=table.columns,
@@ -342,16 +333,11 @@ def _ask(forest: Forest, bags: Bags, rows: Rows, unseen: Unseen, n_threads: int)
             n_threads=n_threads,
         )
         of_table = out if rows.kept is None else rows.kept[out]
-        unseen.add(number, out, values[of_table])
+        unseen.add(origin.number, out, values[of_table])
 
 
 def _distributions(model: Predictor, rows: Rows, n_threads: int) -> LeafDistributions:
     """Return the values of y by leaf; rows that do not count have no weight there."""
-    if rows.y.ndim > 1:
-        raise ValueError(
-            f"quantiles=True is not allowed with {rows.y.shape[1]} targets. Fit a model for each "
-            "target, or use quantiles=False."
-        )
     table = _values_of(rows, "quantiles=True")
     y, weight = numbers_of(rows.y), rows.weight
     if rows.kept is not None:

@@ -7,7 +7,7 @@ A member is known by its name, its parameters by its name and theirs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +27,7 @@ from arboost.params import check
 from arboost.schema import Schema
 from arboost.targets import weights
 
-__all__ = ["NamedMembers", "is_routing"]
+__all__ = ["NamedMembers", "is_drop", "is_routing"]
 
 
 class NamedMembers(TransformerMixin, BaseEstimator):
@@ -90,7 +90,8 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         members = self._active(params)
         if not members:
             raise ValueError(
-                "All estimators are dropped. At least one is required to be an estimator."
+                'estimators has nothing but "drop", and one member must be there. Put an estimator '
+                "in its place."
             )
         for name, member in members:
             self._check_member(name, member)
@@ -99,39 +100,42 @@ class NamedMembers(TransformerMixin, BaseEstimator):
     @staticmethod
     def _active(params: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return names and members without those that are dropped."""
-        return [(name, member) for name, member in params["estimators"] if not _is_drop(member)]
+        return [(name, member) for name, member in params["estimators"] if not is_drop(member)]
 
     def _check_names(self, names: list[str]) -> None:
-        """Raise ValueError, in the words of scikit-learn, for names that cannot be told apart."""
-        if len(set(names)) < len(names):
+        """Raise ValueError for names that cannot be told apart."""
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
             raise ValueError(
-                f"Names provided are not unique: {names!r}. Give each member a name of its own."
+                f"estimators has several members of the name {listing(map(repr, twice))}. Give "
+                "each a name of its own."
             )
         taken = sorted(set(names) & set(super().get_params(deep=False)))
         if taken:
             raise ValueError(
-                f"Estimator names conflict with constructor arguments: {taken!r}. Use other names."
+                f"estimators has members of the name {listing(map(repr, taken))}, which is a "
+                f"parameter of {type(self).__name__}. Use other names."
             )
         nested = [name for name in names if "__" in name]
         if nested:
             raise ValueError(
-                f"Estimator names must not contain __: got {nested!r}. It stands between the name "
-                "of a member and its parameter: use one _."
+                f"estimators has members of the name {listing(map(repr, nested))}, but __ stands "
+                "between the name of a member and that of its parameter. Use one _."
             )
 
     def _check_member(self, name: str, member: Any) -> None:
         if isinstance(member, type) or not callable(getattr(member, "fit", None)):
             raise ValueError(
-                f"The estimator {name} is {member!r} ({type(member).__name__}), which has no fit. "
-                'It should be an instance of an estimator, or "drop".'
+                f"the member {name!r} is {member!r} ({type(member).__name__}), which has no fit. "
+                'Pass an estimator, not its class, or "drop".'
             )
         fits, kind = (is_classifier, "classifier")
         if not is_classifier(self):
             fits, kind = (is_regressor, "regressor")
         if not self._MEMBERS_OF_ANY_KIND and not fits(member):
             raise ValueError(
-                f"The estimator {member_name(member)} should be a {kind}, but {name!r} is none. "
-                f"Use a {kind}, or leave it out."
+                f"the member {name!r} ({member_name(member)}) is no {kind}. Use a {kind}, or leave "
+                "it out."
             )
 
     def _table(self, X: object) -> tuple[Any, Schema | None]:
@@ -174,9 +178,10 @@ class NamedMembers(TransformerMixin, BaseEstimator):
     def _check_routed(self, fit_params: Mapping[str, Any]) -> None:
         if fit_params and not is_routing():
             raise ValueError(
-                f"[{listing(fit_params)}] are passed to fit, but handing on such arguments is only "
-                "supported if enable_metadata_routing=True is set by sklearn.set_config. Leave "
-                "them out, or set it and say which member asks for them."
+                f"fit got {listing(fit_params)}, which only scikit-learn's metadata routing hands "
+                "on to members. Leave them out, or call "
+                "sklearn.set_config(enable_metadata_routing=True) and say which member asks for "
+                "them."
             )
 
     def _keep_members(
@@ -187,7 +192,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         found = iter(fitted)
         self.named_estimators_ = Bunch(
             **{
-                name: "drop" if _is_drop(member) else next(found)
+                name: "drop" if is_drop(member) else next(found)
                 for name, member in params["estimators"]
             }
         )
@@ -210,24 +215,27 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         given = np.asarray(input_features, dtype=object)
         if known is not None and not np.array_equal(given, known):
             raise ValueError(
-                "input_features is not equal to feature_names_in_: the columns of fit are "
+                f"input_features={listing(map(repr, given))} are not the columns of fit, which are "
                 f"{listing(map(repr, known))}. Leave out input_features."
             )
         if len(given) != n_features:
             raise ValueError(
-                "input_features should have length equal to number of features "
-                f"({n_features}), got {len(given)}. Pass one name for each column of X."
+                f"input_features should have length equal to that of a row, {n_features}, and has "
+                f"{len(given)}. Pass one name for each column of X."
             )
         return given
 
-    def _names_out(self, counts: list[int | None]) -> NDArray[Any]:
+    def _fitted_names(self) -> list[str]:
+        """Return the names of the fitted members: parameters may have changed since."""
+        return [name for name, one in self.named_estimators_.items() if not is_drop(one)]
+
+    def _names_out(self, members: Sequence[str], counts: Sequence[int | None]) -> NDArray[Any]:
         """Return names of columns: of so many for each member, and for None of the only one."""
         start = type(self).__name__.lower()
-        names = [name for name, _ in self._active({"estimators": self._pairs()})]
         return np.array(
             [
                 f"{start}_{name}" if count is None else f"{start}_{name}{i}"
-                for name, count in zip(names, counts, strict=True)
+                for name, count in zip(members, counts, strict=True)
                 for i in range(1 if count is None else count)
             ],
             dtype=object,
@@ -254,7 +262,8 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _is_drop(member: object) -> bool:
+def is_drop(member: object) -> bool:
+    """Whether a member is left out."""
     return isinstance(member, str) and member == "drop"
 
 

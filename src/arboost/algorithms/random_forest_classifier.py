@@ -81,8 +81,8 @@ class RandomForestClassifier(ForestOfClasses):
         a bin code takes two bytes.
     bundling : bool, default=True
         Whether features share memory with tree_method="hist": columns of few values, and columns
-        that are hardly ever away from their most frequent value at the same time. The model does
-        not depend on it while max_conflict_rate is 0.
+        that are never away from their most frequent value at the same time. The model does not
+        depend on it.
     categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
         Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
         names none: categories are then columns of strings, and of the categorical types of pandas,
@@ -106,8 +106,8 @@ class RandomForestClassifier(ForestOfClasses):
         Mean over the trees of the share of each feature in the gain of their splits.
     oob_score_, oob_decision_function_ : float, float64 array
         With `oob_score`: accuracy of the training rows, and the probabilities of their classes, by
-        the trees that did not draw them; NaN for rows that all have drawn. Several targets have a
-        third axis.
+        the trees that did not draw them; NaN for rows that all have drawn, or whose weight is 0.
+        Several targets have a third axis.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

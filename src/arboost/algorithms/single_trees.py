@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
-from arboost.algorithms.averages import Averaged, Seen, with_numbers
+from arboost.algorithms.averages import Averaged, Floats, Seen, with_numbers
 from arboost.drawing import TreePicture, tree_svg, tree_text
-from arboost.inputs import training_rows
+from arboost.goals import Targets
+from arboost.ingest import Schema
+from arboost.inputs import Rows, training_rows
+from arboost.model import Forest
 from arboost.paths import depths
 from arboost.pruning import pruning_path
 
 __all__ = ["SingleTree"]
 
 
+class _Grown(NamedTuple):
+    """A tree, and what it was grown from."""
+
+    forest: Forest
+    schema: Schema
+    targets: Targets
+    weight: Floats | None
+
+
 class SingleTree(Averaged):
     """One tree, which can be looked at."""
+
+    def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
+        grown = self._grown(params, rows)
+        self._keep_forest(params, grown.schema, grown.targets, grown.forest)
+        return self
+
+    def _grown(self, params: dict[str, Any], rows: Rows) -> _Grown:
+        """Return a tree, without a change of this estimator."""
+        targets = self._targets(params, rows.y, None)
+        rows = with_numbers(rows, targets, None)
+        weight = self._row_weights(params, targets, rows.weight)
+        forest = self._grow(params, rows, targets, Seen(weight=weight), n_trees=1)
+        return _Grown(forest, rows.schema, targets, weight)
 
     def get_depth(self) -> int:
         """Return the number of splits between the root and the leaf that is farthest from it."""
@@ -122,10 +147,7 @@ class SingleTree(Averaged):
         whole = clone(self).set_params(ccp_alpha=0.0)
         params = whole._params()
         rows = training_rows(X, y, sample_weight, None, self._reading(params), several=True)
-        targets = whole._targets(params, rows.y, None)
-        rows = with_numbers(rows, targets, None)
-        weight = whole._row_weights(params, targets, rows.weight)
-        forest = whole._grow(params, rows, targets, Seen(weight=weight), n_trees=1)
+        forest, _, targets, weight = whole._grown(params, rows)
         decreases = whole._decreases(forest, targets)
         found = pruning_path(forest, decreases, targets.impurity(weight))
         return Bunch(ccp_alphas=found.ccp_alphas, impurities=found.impurities)

@@ -30,7 +30,7 @@ def final_has(method: str) -> Callable[[Any], bool]:
     """Return the condition under which a stack has a method of its final estimator."""
 
     def condition(stack: Any) -> bool:
-        final = getattr(stack, "final_estimator_", None) or stack._final()
+        final = stack.final_estimator_ if hasattr(stack, "final_estimator_") else stack._final()
         getattr(final, method)  # its AttributeError is the reason that users see
         return True
 
@@ -100,7 +100,7 @@ class Stacking(NamedMembers):
             weight = None if weight is None else weight[rows]
         final_arguments = {} if weight is None else {str(weight_of_final): weight}
         n_columns = [one.shape[1] for one in first.columns]
-        names = self._column_names(n_columns)
+        names = self._column_names([name for name, _ in members], n_columns)
         table = with_table(first.columns, X, names) if params["passthrough"] else None
         final.fit(np.hstack(first.columns) if table is None else table, y, **final_arguments)
         self._keep_members(params, first.members, schema)
@@ -143,12 +143,13 @@ class Stacking(NamedMembers):
         kind = "classifier" if is_classifier(final) else "regressor"
         if kind != self._KIND or not callable(getattr(final, "predict", None)):
             raise ValueError(
-                f"final_estimator={final!r} is not allowed: the 'final_estimator' parameter should "
-                f"be a {self._KIND}. Use final_estimator=None for the default."
+                f"final_estimator={final!r} is not allowed: it is no {self._KIND}. Use a "
+                f"{self._KIND}, or final_estimator=None for the default."
             )
 
-    def _column_names(self, counts: Sequence[int]) -> list[str]:
-        names: list[str] = self._names_out([None if n == 1 else n for n in counts]).tolist()
+    def _column_names(self, members: Sequence[str], counts: Sequence[int]) -> list[str]:
+        found = self._names_out(members, [None if n == 1 else n for n in counts])
+        names: list[str] = found.tolist()
         return names
 
     def _first_level(self, X: object) -> Any:
@@ -165,7 +166,8 @@ class Stacking(NamedMembers):
         ]
         if not self.passthrough:
             return np.hstack(columns)
-        return with_table(columns, table, self._column_names(self._n_columns))
+        names = self._column_names(self._fitted_names(), self._n_columns)
+        return with_table(columns, table, names)
 
     @property
     def _is_prefit(self) -> bool:
@@ -197,7 +199,7 @@ class Stacking(NamedMembers):
             Names of the columns of X, for ``passthrough=True``; by default those of fit.
         """
         check_is_fitted(self)
-        names = np.array(self._column_names(self._n_columns), dtype=object)
+        names = np.array(self._column_names(self._fitted_names(), self._n_columns), dtype=object)
         given = self._input_names(input_features)
         return np.concatenate([names, given]) if self.passthrough else names
 

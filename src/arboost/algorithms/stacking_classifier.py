@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from arboost.algorithms.stacking import Stacking, final_has
 from arboost.estimator import store
+from arboost.member_answers import n_rows_of
 from arboost.member_jobs import Learning
 from arboost.param_kinds import Param
 from arboost.param_stacking import STACKING_CLASSIFIER
@@ -137,7 +138,7 @@ class StackingClassifier(ClassifierMixin, Stacking):
         self._check_routed(fit_params)
         params = self._params()
         table, schema = self._table(X)
-        codes, classes = _labels(y, table.shape[0] if hasattr(table, "shape") else len(table))
+        codes, classes = _labels(y, n_rows_of(table))
         data = Learning(table, codes, classes)
         self._fit(params, data, schema, sample_weight, groups, fit_params)
         assert classes is not None

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin, clone
 
 from arboost.algorithms.stacking import Stacking
 from arboost.estimator import store
+from arboost.member_answers import n_rows_of
 from arboost.member_jobs import Learning
 from arboost.param_kinds import Param
 from arboost.param_stacking import STACKING_REGRESSOR
@@ -115,8 +116,7 @@ class StackingRegressor(RegressorMixin, Stacking):
         self._check_routed(fit_params)
         params = self._params()
         table, schema = self._table(X)
-        n_rows = table.shape[0] if hasattr(table, "shape") else len(table)
-        data = Learning(table, numbers_of(target(y, n_rows)))
+        data = Learning(table, numbers_of(target(y, n_rows_of(table))))
         self._fit(params, data, schema, sample_weight, groups, fit_params)
         return self
 

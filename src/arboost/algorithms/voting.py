@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from arboost.algorithms.named_members import NamedMembers
+from arboost.algorithms.named_members import NamedMembers, is_drop
 from arboost.member_jobs import Job, Learning, run
 from arboost.schema import Schema
 
@@ -28,27 +28,28 @@ class Voting(NamedMembers):
             return params
         if len(given) != len(pairs):
             raise ValueError(
-                f"Number of `estimators` and weights must be equal; got {len(given)} weights, "
-                f"{len(pairs)} estimators. Pass a weight for each, dropped ones too."
+                f"weights has {len(given)} entries, but there are {len(pairs)} members. Pass one "
+                "for each, dropped ones too."
             )
-        if not self._shares(params).sum() > 0.0:
+        if not self._shares([member for _, member in pairs]).sum() > 0.0:
             raise ValueError(
                 f"weights={self.weights!r} are not allowed: those of the members that are not "
                 "dropped are all 0. Give at least one of them a weight above 0."
             )
         return params
 
-    def _shares(self, params: Mapping[str, Any] | None = None) -> NDArray[np.float64]:
-        """Return what each member counts that is not dropped."""
-        pairs = self._pairs() if params is None else params["estimators"]
-        weights = np.ones(len(pairs)) if self.weights is None else np.asarray(self.weights, float)
-        active = self._active({"estimators": pairs})
-        names = {name for name, _ in active}
-        return weights[[name in names for name, _ in pairs]]
+    def _shares(self, members: Sequence[Any]) -> NDArray[np.float64]:
+        """Return what each of the members counts that is not dropped."""
+        weights = np.ones(len(members)) if self.weights is None else np.asarray(self.weights, float)
+        return weights[[not is_drop(member) for member in members]]
+
+    def _fitted_shares(self) -> NDArray[np.float64]:
+        """Return what each of the fitted members counts; others may have been dropped since."""
+        return self._shares(list(self.named_estimators_.values()))
 
     def _mean(self, of_members: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         """Return the mean of what the members say, by their weights."""
-        shares = self._shares()
+        shares = self._fitted_shares()
         total = np.zeros_like(of_members[0])
         for share, given in zip(shares, of_members, strict=True):
             total += share * given

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.voting import Voting
 from arboost.estimator import store
+from arboost.member_answers import n_rows_of
 from arboost.member_jobs import Learning
 from arboost.param_kinds import Param
 from arboost.param_stacking import VOTING_CLASSIFIER
@@ -121,13 +122,12 @@ class VotingClassifier(ClassifierMixin, Voting):
         shape = np.asarray(y).shape
         if len(shape) == _TABLE_DIMENSIONS and shape[1] > 1:
             raise NotImplementedError(
-                f"y has the shape {shape}, but VotingClassifier only supports binary or multiclass "
-                "classification. Multilabel and multi-output classification are not supported: "
-                "use sklearn.multioutput.MultiOutputClassifier around it, or StackingClassifier."
+                f"y has the shape {shape}, but a vote is about one target. Pass one column, put "
+                "sklearn.multioutput.MultiOutputClassifier around VotingClassifier, or use "
+                "StackingClassifier."
             )
         table, schema = self._table(X)
-        n_rows = table.shape[0] if hasattr(table, "shape") else len(table)
-        classes, codes = encode_labels(target(y, n_rows))
+        classes, codes = encode_labels(target(y, n_rows_of(table)))
         data = Learning(table, codes.astype(np.intp), classes)
         self._fit(params, data, schema, sample_weight, fit_params)
         self.classes_ = classes
@@ -144,7 +144,7 @@ class VotingClassifier(ClassifierMixin, Voting):
         votes = self._votes(X)
         rows = np.arange(len(votes))
         counts = np.zeros((len(votes), len(self.classes_)))
-        for number, share in enumerate(self._shares()):
+        for number, share in enumerate(self._fitted_shares()):
             counts[rows, votes[:, number]] += share
         return np.asarray(self.classes_[counts.argmax(axis=1)])
 
@@ -179,16 +179,15 @@ class VotingClassifier(ClassifierMixin, Voting):
         """
         check_is_fitted(self)
         self._input_names(input_features)
-        n_members = len(self.estimators_)
+        members = self._fitted_names()
         if self.voting == "hard":
-            return self._names_out([None] * n_members)
+            return self._names_out(members, [None] * len(members))
         if not self.flatten_transform:
             raise ValueError(
-                "get_feature_names_out is not supported when `voting='soft'` and "
-                "`flatten_transform=False`: its array has three dimensions. Use "
-                "flatten_transform=True."
+                'voting="soft" with flatten_transform=False gives an array of three dimensions, '
+                "whose columns have no names. Use flatten_transform=True."
             )
-        return self._names_out([len(self.classes_)] * n_members)
+        return self._names_out(members, [len(self.classes_)] * len(members))
 
     def _votes(self, X: object) -> NDArray[np.intp]:
         """Return the number of the class that each member predicts, shape (n_rows, n_members)."""

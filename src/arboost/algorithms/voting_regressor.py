@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.voting import Voting
 from arboost.estimator import store
+from arboost.member_answers import n_rows_of, predicted_numbers
 from arboost.member_jobs import Learning
 from arboost.param_kinds import Param
 from arboost.param_stacking import VOTING_REGRESSOR
@@ -90,8 +91,7 @@ class VotingRegressor(RegressorMixin, Voting):
         self._check_routed(fit_params)
         params = self._params()
         table, schema = self._table(X)
-        n_rows = table.shape[0] if hasattr(table, "shape") else len(table)
-        data = Learning(table, numbers_of(target(y, n_rows)))
+        data = Learning(table, numbers_of(target(y, n_rows_of(table))))
         self._fit(params, data, schema, sample_weight, fit_params)
         return self
 
@@ -115,10 +115,9 @@ class VotingRegressor(RegressorMixin, Voting):
         """
         check_is_fitted(self)
         self._input_names(input_features)
-        return self._names_out([None] * len(self.estimators_))
+        members = self._fitted_names()
+        return self._names_out(members, [None] * len(members))
 
     def _predictions(self, X: object) -> Sequence[NDArray[np.float64]]:
         table = self._same_table(X)
-        return [
-            np.asarray(member.predict(table), np.float64).ravel() for member in self.estimators_
-        ]
+        return [predicted_numbers(member, table)[:, 0] for member in self.estimators_]

@@ -1,0 +1,39 @@
+// Trees of several growers -> one forest, with values to compare with instead of bins.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "grow/tree.h"
+#include "parallel.h"
+
+namespace arboost {
+
+struct TreeRef {
+  const GrownTrees* from;
+  std::size_t tree;
+};
+
+// By node, one tree after the other; leaves have 0 for what only splits have.
+struct ForestArrays {
+  std::int32_t* feature;
+  double* threshold;  // left is what is not above it; infinite after the last bin
+  std::int32_t* left;
+  std::uint8_t* default_left;
+  double* value;  // [node][width]
+  double* gain;
+  double* cover;
+  std::int32_t* set;  // which one, or -1
+};
+
+// Where the nodes of each tree begin, and their number.
+std::vector<std::int64_t> tree_starts(std::span<const TreeRef> trees);
+
+// Fills the arrays, which have room for all nodes; returns the sets of levels in the order of their
+// nodes. edges[f] are those between the bins of feature f.
+std::vector<CodeSet> gather_trees(std::span<const TreeRef> trees,
+                                  std::span<const std::span<const double>> edges, Team& team,
+                                  const ForestArrays& out);
+
+}  // namespace arboost

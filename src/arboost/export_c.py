@@ -1,0 +1,315 @@
+"""Model -> one C99 header, without dependencies: tables of the trees and a short walk.
+
+A node is three small numbers. What they point to is stored once, however many nodes have it: the
+thresholds, the sets of levels and the leaves. So 500 trees of depth 6 are one or two megabytes of
+source, and compile in about a second.
+
+Names of features, labels and levels become strings of C and nothing else: no comment and no
+identifier is made of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost import __version__
+from arboost import c_source as c
+from arboost.answers import ALL_CLASS_LINKS, target_parts
+from arboost.levels import Levels
+from arboost.model import FOREST_DTYPES, N_CODES, Forest, Model, distinct_rows
+from arboost.schema import Schema
+
+__all__ = ["c_header"]
+
+_LINE = 98  # characters of a table
+_LONGEST_LITERAL = 4095  # bytes of a string, as far as C99 promises to read them
+_LARGEST_WHOLE = 2**53  # of the numbers up to which a double holds all whole ones
+_AS_THEY_ARE = frozenset(range(32, 127)) - set(b'"?\\')  # bytes in a string
+
+
+def c_header(model: Model, name: str = "model") -> str:
+    """Return the source of a header whose functions run the model.
+
+    Parameters
+    ----------
+    model : Model
+    name : str
+        What functions and macros begin with; what no name in C may hold becomes an underscore.
+    """
+    header = _Header(_identifier(name))
+    header.code("#ifndef MODEL_ARBOOST_H\n#define MODEL_ARBOOST_H\n")
+    header.code(_about(model))
+    _declare(header, model)
+    header.code("#endif\n\n#if defined(MODEL_IMPLEMENTATION) && !defined(MODEL_IMPLEMENTED)\n")
+    header.code(c.REQUIREMENTS)
+    _write_names(header, model)
+    _write_trees(header, model)
+    _write_answers(header, model)
+    header.code("\n#ifdef __cplusplus\n}\n#endif\n#endif\n")
+    return "".join(header.parts)
+
+
+class _Header:
+    """A header that grows part by part; code and names are given for a model called "model"."""
+
+    def __init__(self, name: str) -> None:
+        self.parts: list[str] = []
+        self._names = {"model_": f"{name}_", "MODEL_": f"{name.upper()}_"}
+
+    def renamed(self, text: str) -> str:
+        """Return code for the model as it is called."""
+        return re.sub(r"\b(?:model|MODEL)_", lambda one: self._names[one[0]], text)
+
+    def code(self, text: str) -> None:
+        """Add code."""
+        self.parts.append(self.renamed(text))
+
+    def array(self, declared: str, items: Sequence[str]) -> None:
+        """Add a table; C has none without items, so an empty one gets a zero."""
+        items = items or ["0"]
+        step = max(_LINE // (max(map(len, items)) + 1), 1)
+        lines = (",".join(items[i : i + step]) for i in range(0, len(items), step))
+        self.parts += self.renamed(f"{declared} = {{\n"), ",\n".join(lines), "};\n"
+
+    def integers(self, name: str, numbers: NDArray[Any]) -> None:
+        """Add a table of numbers from 0 on, of the smallest type."""
+        bits = 8 * np.min_scalar_type(int(numbers.max(initial=0))).itemsize
+        self.array(f"static const uint{bits}_t {name}[]", list(map(str, numbers.tolist())))
+
+    def doubles(self, declared: str, numbers: NDArray[np.float64]) -> None:
+        """Add a table of doubles."""
+        self.array(declared, list(map(_double, numbers.ravel().tolist())))
+
+    def text(self, name: str, data: bytes) -> str:
+        """Return a string of C; one that is too long for a literal becomes a table of this name."""
+        if len(data) < _LONGEST_LITERAL:
+            shown = (chr(one) if one in _AS_THEY_ARE else f"\\{one:03o}" for one in data)
+            return '"' + "".join(shown) + '"'
+        self.array(f"static const char {name}[]", [f"'\\{one:03o}'" for one in data] + ["0"])
+        return self.renamed(name)
+
+
+def _identifier(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(
+            f"name={name!r} is not allowed: functions in C begin with it. Pass a string, such as "
+            '"model".'
+        )
+    safe = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "model"
+    return f"model_{safe}" if safe[0].isdigit() else safe
+
+
+def _double(number: float) -> str:
+    if math.isfinite(number):
+        return repr(number)
+    return "NAN" if math.isnan(number) else "INFINITY" if number > 0 else "-INFINITY"
+
+
+def _about(model: Model) -> str:
+    schema = model.schema
+    missing = "NAN is missing."
+    if not math.isnan(schema.missing):
+        missing += f"\n * {_double(schema.missing)} is missing in columns of plain numbers, too."
+    rows = "".join(
+        f" * Feature {feature} (the first is 0) is a time: {c.TIMES[schema.unit_of(feature)]}.\n"
+        for feature in schema.special
+        if schema.unit_of(feature)
+    )
+    if schema.has_levels:
+        rows += " * For a category, pass what model_level or model_level_of_number returns.\n"
+    trees = "1 tree" if model.n_trees == 1 else f"{model.n_trees} trees"
+    what = f"A {model.kind} of {trees}"
+    return c.ABOUT.substitute(what=what, version=__version__, missing=missing, rows=rows)
+
+
+def _declare(header: _Header, model: Model) -> None:
+    header.code('\n#include <stddef.h>\n#ifdef __cplusplus\nextern "C" {\n#endif\n\n')
+    sizes = {"FEATURES": model.schema.n_features, "OUTPUTS": model.n_outputs}
+    if model.kind == "classifier":
+        parts = target_parts(model)
+        sizes |= {"TARGETS": len(parts), "CLASSES": sum(len(part.labels) for part in parts)}
+    header.code("".join(f"#define MODEL_N_{name} {size}\n" for name, size in sizes.items()))
+    header.code("\nextern const char *const model_feature_names[MODEL_N_FEATURES];\n")
+    header.code(c.CLASSES if model.kind == "classifier" else c.VALUES)
+    if _class_numbers(model) is not None:
+        header.code("extern const double model_class_numbers[MODEL_N_CLASSES];\n")
+    if model.schema.has_levels:
+        header.code(c.LEVEL_TABLES)
+    header.code("\n#ifdef __cplusplus\n}\n#endif\n")
+
+
+def _write_names(header: _Header, model: Model) -> None:
+    """Write the names of features, labels and levels."""
+    schema = model.schema
+    names = schema.names or tuple(map(str, range(schema.n_features)))
+    texts = [_bytes(one) for one in names]
+    items = [header.text(f"model_feature_{i}", text) for i, text in enumerate(texts)]
+    header.array("const char *const model_feature_names[MODEL_N_FEATURES]", items)
+    if model.kind == "classifier":
+        labels = [_bytes(str(one)) for part in target_parts(model) for one in part.labels.tolist()]
+        items = [header.text(f"model_class_{i}", text) for i, text in enumerate(labels)]
+        header.array("const char *const model_classes[MODEL_N_CLASSES]", items)
+        numbers = _class_numbers(model)
+        if numbers is not None:
+            header.doubles("const double model_class_numbers[MODEL_N_CLASSES]", numbers)
+    if schema.has_levels:
+        _write_levels(header, schema)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _class_numbers(model: Model) -> NDArray[np.float64] | None:
+    """Return the labels as numbers, where all of them are such and doubles can hold them."""
+    if model.kind != "classifier":
+        return None
+    labels = [part.labels for part in target_parts(model)]
+    if any(one.dtype.kind not in "biuf" for one in labels):
+        return None
+    numbers = np.concatenate([one.astype(np.float64) for one in labels])
+    return numbers if (np.abs(numbers) <= _LARGEST_WHOLE).all() else None
+
+
+def _write_levels(header: _Header, schema: Schema) -> None:
+    columns: dict[str, list[str]] = {
+        "model_levels": [],
+        "model_level_numbers": [],
+        "model_level_values": [],
+    }
+    for feature, levels in enumerate(schema.levels):
+        tables = {} if levels is None or not len(levels) else _level_tables(header, feature, levels)
+        for table, items in columns.items():
+            items.append(tables.get(table, "NULL"))
+    sizes = ["0" if levels is None else str(len(levels)) for levels in schema.levels]
+    header.array("const size_t model_n_levels[MODEL_N_FEATURES]", sizes)
+    for table, items in columns.items():
+        kind = "model_text" if table == "model_levels" else "double"
+        header.array(f"const {kind} *const {table}[MODEL_N_FEATURES]", items)
+    missing = f"  if (number == {_double(schema.missing)}) return NAN;\n"
+    if math.isnan(schema.missing):
+        missing = ""
+    header.code(c.LEVELS + c.LEVELS_OF_NUMBERS.substitute(missing=missing))
+
+
+def _level_tables(header: _Header, feature: int, levels: Levels) -> dict[str, str]:
+    """Write the tables of one category; return their names by what they hold."""
+    tables = {}
+    if levels.offsets is None:
+        tables["model_level_numbers"] = f"model_numbers_{feature}"
+        header.doubles(f"static const double model_numbers_{feature}[]", levels.values)
+    else:
+        tables["model_levels"] = f"model_texts_{feature}"
+        items = [
+            f"{{{header.text(f'model_text_{feature}_{code}', text)},{len(text)}}}"
+            for code, text in enumerate(levels.texts())
+        ]
+        header.array(f"static const model_text model_texts_{feature}[]", items)
+    if levels.statistic is not None:
+        tables["model_level_values"] = f"model_values_{feature}"
+        header.doubles(f"static const double model_values_{feature}[]", levels.statistic)
+    return {table: header.renamed(name) for table, name in tables.items()}
+
+
+def _write_trees(header: _Header, model: Model) -> None:
+    """Write the tables of the nodes, and the function of the raw scores."""
+    forest = model.forest if model.n_trees else _one_leaf(model.forest.width)
+    split, by_set = forest.is_split, forest.level_set >= 0
+    at = np.zeros(forest.n_nodes, np.int64)
+    thresholds, at[split & ~by_set] = np.unique(
+        forest.threshold[split & ~by_set], return_inverse=True
+    )
+    leaves, at[~split] = distinct_rows(forest.value[~split])
+    header.code(f"#define MODEL_N_TREES {forest.n_trees}\n")
+    header.doubles("static const double model_base[]", model.base_score)
+    header.doubles("static const double model_threshold[]", thresholds)
+    header.doubles("static const double model_value[]", leaves)
+    if forest.has_sets:
+        sets, at[by_set] = distinct_rows(_words(forest, model.schema))
+        header.code(f"#define MODEL_SET_WORDS {sets.shape[1]}\n")
+        header.integers("model_set", sets.ravel())
+        n_codes = np.minimum(model.schema.n_levels, N_CODES)
+        header.integers("model_n_codes", np.where(model.schema.categorical, n_codes.clip(1), 0))
+    header.integers("model_root", forest.tree_start[:-1])
+    header.integers("model_left", forest.left)
+    header.integers(
+        "model_split", np.where(split, 2 * forest.feature.astype(np.int64) + forest.default_left, 0)
+    )
+    header.integers("model_at", at)
+    test = _test(header, model.schema)
+    if forest.has_sets:
+        test = c.BY_SET.substitute(by_threshold=indent(test, "  "))
+    header.code(c.WALK.substitute(test=test, combine=_combine(header, model, forest)))
+
+
+def _one_leaf(width: int) -> Forest:
+    """Return a tree that adds nothing."""
+    arrays = {name: np.zeros(1, dtype) for name, dtype in FOREST_DTYPES.items()}
+    return Forest(**arrays | {"tree_start": np.arange(2), "value": np.zeros((1, width))})
+
+
+def _words(forest: Forest, schema: Schema) -> NDArray[np.uint32]:
+    """Return the sets of levels as words of 32 bits, as many as the levels need."""
+    low, high = forest.level_sets & np.uint64(0xFFFFFFFF), forest.level_sets >> np.uint64(32)
+    words = np.stack([low, high], axis=2).reshape(len(low), -1).astype(np.uint32)
+    return words[:, : -(-max(*schema.n_levels, 1) // 32)]
+
+
+def _test(header: _Header, schema: Schema) -> str:
+    """Return the test of a threshold."""
+    if math.isnan(schema.missing):
+        return c.BY_THRESHOLD
+    is_present = f"x != {_double(schema.missing)}"
+    if schema.special:
+        is_plain = ~np.isin(np.arange(schema.n_features), schema.special)
+        header.integers("model_is_plain", is_plain.astype(np.uint8))
+        is_present = f"!model_is_plain[split / 2] || {is_present}"
+    return c.BY_THRESHOLD_OF_PRESENT.substitute(is_present=is_present)
+
+
+def _combine(header: _Header, model: Model, forest: Forest) -> str:
+    """Return how the raw scores follow from leaves."""
+    if model.combine == "median":
+        weights = model.tree_weights if model.n_trees else np.ones(1)
+        header.doubles("static const double model_weight[]", weights)
+        return c.MEDIAN
+    mean = model.combine == "mean"
+    start = "0.0" if mean else "model_base[i]"
+    end = c.DIVIDE.substitute(rounds=_double(float(max(model.n_rounds, 1)))) if mean else ""
+    if forest.width > 1:
+        return c.ADD_TO_ALL.substitute(start=start) + end
+    if model.n_outputs > 1:
+        header.integers("model_output", forest.output)
+    output = "model_output[tree]" if model.n_outputs > 1 else "0"
+    return c.ADD_TO_ONE.substitute(start=start, output=output) + end
+
+
+def _write_answers(header: _Header, model: Model) -> None:
+    """Write the functions of the answer and of the probabilities."""
+    if model.kind != "classifier":
+        header.code(c.LINKS[model.link])
+        call = f"  model_{model.link}(raw, MODEL_N_OUTPUTS, answer);\n"
+        header.code(c.ANSWER.substitute(name="predict", type="double", out="answer", body=call))
+        return
+    labels, chances, used, first = "", "", [], 0
+    for target, part in enumerate(target_parts(model)):
+        raw = f"raw + {part.first}"
+        place = f"(raw[{part.first}] > 0.0 ? 1u : 0u)"
+        if part.link in ALL_CLASS_LINKS:
+            place = f"model_largest({raw}, {part.n_outputs})"
+            used.append("largest")
+        labels += f"  answer[{target}] = {first}u + {place};\n"
+        chances += f"  model_{part.link}({raw}, {part.n_outputs}, p + {first});\n"
+        used += c.LINK_NEEDS.get(part.link, (part.link,))
+        first += len(part.labels)
+    for one in dict.fromkeys(used):
+        header.code(c.LINKS[one])
+    header.code(c.ANSWER.substitute(name="predict", type="size_t", out="answer", body=labels))
+    header.code(c.ANSWER.substitute(name="proba", type="double", out="p", body=chances))

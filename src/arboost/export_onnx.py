@@ -1,0 +1,218 @@
+"""Model -> ONNX: the trees as one TreeEnsemble in double precision, and operators around it.
+
+    inputs ── levels to codes, `missing` to NaN ──▶ (n_rows, n_features)
+           ── TreeEnsemble, combination ──▶ raw scores ── link ──▶ outputs
+
+TreeEnsemble (version 5 of ai.onnx.ml) has a threshold or a set of levels in a split, a direction
+for NaN, and one number in a leaf. A leaf of several numbers has its place in a table instead, one
+for each tree; the rows of the table are then gathered and added, a few trees at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.model import N_CODES, Forest, Model, distinct_rows
+from arboost.onnx_answers import output_names, write_answers
+from arboost.onnx_graph import FLOAT64, INT32, INT64, STRING, Graph
+from arboost.schema import Schema
+
+__all__ = ["onnx_model"]
+
+_THRESHOLD, _SET = 0, 6  # modes of a split: at most the threshold, and in the set
+_SUM = 1
+_DEEPEST = 1000  # onnxruntime calls itself from level to level; a stack of 1 MB holds so many
+_GATHERED = 128  # numbers of leaves that are gathered for a row at a time
+
+
+def onnx_model(model: Model) -> Any:
+    """Return the model as an ``onnx.ModelProto``."""
+    _check_depth(model.forest)
+    graph = Graph(output_names(model))
+    write_answers(graph, model, _raw_scores(graph, model, _features(graph, model.schema)))
+    names = model.schema.names
+    return graph.finish({} if names is None else {"feature_names": json.dumps(names)})
+
+
+def _check_depth(forest: Forest) -> None:
+    node = root = forest.tree_start[:-1]
+    for _ in range(_DEEPEST + 1):
+        left = forest.left[node]
+        root, left = root[left > 0], left[left > 0]
+        if not len(left):
+            return
+        root = np.tile(root, 2)
+        node = root + np.concatenate([left, left + 1])
+    raise ValueError(
+        f"a tree has more than {_DEEPEST} splits one below the other, and onnxruntime crashes on "
+        "very deep trees. Use to_c, or train with a max_depth."
+    )
+
+
+def _features(graph: Graph, schema: Schema) -> str:
+    """Return the columns of the model: codes of levels, NaN for what is missing."""
+    if schema.has_levels:
+        names = schema.names or [f"x{feature}" for feature in range(schema.n_features)]
+        is_text = [one is not None and one.kind == "string" for one in schema.levels]
+        inputs = [
+            graph.input(name, STRING if text else FLOAT64, 1)
+            for name, text in zip(names, is_text, strict=True)
+        ]  # all of them first, so that they have their names for themselves
+        columns = [_column(graph, schema, i, one) for i, one in enumerate(inputs)]
+        X = graph.one("Concat", *columns, axis=1)
+    else:
+        X = graph.input("X", FLOAT64, schema.n_features)
+    if math.isnan(schema.missing):
+        return X
+    missing = np.full((1, schema.n_features), schema.missing)
+    missing[0, list(schema.special)] = np.nan  # equal to nothing
+    is_missing = graph.one("Equal", X, graph.constant(missing))
+    return graph.one("Where", is_missing, graph.constant(np.full((1, 1), np.nan)), X)
+
+
+def _column(graph: Graph, schema: Schema, feature: int, given: str) -> str:
+    """Return a column of numbers as it is, and of a category what stands for its levels."""
+    levels = schema.levels_of(feature)
+    if levels is None:
+        return given
+    is_text = levels.kind == "string"
+    keys = np.array(levels.texts(), object) if is_text else levels.values
+    values = levels.statistic
+    if values is None:
+        codes = np.arange(len(levels))
+        values = np.where(codes < N_CODES, codes, np.nan)
+    if not is_text:
+        values = np.where(keys == schema.missing, np.nan, values)
+    if not len(levels):  # no map without a key
+        keys, values = np.array([b""], object) if is_text else np.zeros(1), np.array([np.nan])
+    return graph.one(
+        "LabelEncoder",
+        given,
+        keys_tensor=keys,
+        values_tensor=values,
+        default_tensor=np.array([np.nan]),
+    )
+
+
+def _raw_scores(graph: Graph, model: Model, X: str) -> str:
+    base = graph.constant(model.base_score[None, :])
+    if not model.n_trees:
+        n_rows = graph.one("Shape", X, start=0, end=1)
+        width = graph.constant(np.array([model.n_outputs]))
+        return graph.one("Expand", base, graph.one("Concat", n_rows, width, axis=0))
+    if model.combine == "median":
+        total = _median(graph, model, X)
+    elif model.forest.width > 1:
+        total = _sum_of_vectors(graph, model, X)
+    else:
+        forest = model.forest
+        total = _trees(graph, model, X, forest.output, forest.value[:, 0], model.n_outputs)
+    if model.combine == "mean":
+        total = graph.one("Div", total, graph.constant(float(model.n_rounds)))
+    return graph.one("Add", total, base)
+
+
+def _trees(
+    graph: Graph,
+    model: Model,
+    X: str,
+    target: NDArray[np.int32],
+    value: NDArray[np.float64],
+    n_targets: int,
+) -> str:
+    """Return the sums of what leaves say, by the target of each tree, shape (n_rows, n_targets)."""
+    forest = model.forest
+    size, split = np.diff(forest.tree_start), forest.is_split
+    # A tree of one leaf has a node as well, with that leaf on both sides.
+    inner = split.copy()
+    inner[forest.tree_start[:-1]] = True
+    node = np.flatnonzero(inner)
+    place = np.where(split, np.cumsum(inner), np.cumsum(~split)) - 1
+    is_split = split[node]
+    first = np.repeat(forest.tree_start[:-1], size)[node]
+    left = np.where(is_split, first + forest.left[node], node)
+    right = np.where(is_split, left + 1, node)
+    sets = _members(forest)
+    set_of = forest.level_set[node]
+    by_set = np.isin(set_of, list(sets))
+    # Nothing is in an empty set, and no code is at most minus infinity.
+    threshold = np.where(set_of >= 0, -np.inf, forest.threshold[node])
+    attributes: dict[str, Any] = {}
+    if by_set.any():
+        attributes["membership_values"] = np.concatenate([sets[one] for one in set_of[by_set]])
+    return graph.one(
+        "TreeEnsemble",
+        X,
+        n_targets=n_targets,
+        aggregate_function=_SUM,
+        post_transform=0,
+        tree_roots=np.cumsum(inner)[forest.tree_start[:-1]] - 1,
+        nodes_featureids=np.where(is_split, forest.feature[node], 0),
+        nodes_modes=np.where(by_set, _SET, _THRESHOLD).astype(np.uint8),
+        nodes_splits=np.where(is_split & ~by_set, threshold, 0.0),
+        nodes_truenodeids=place[left],
+        nodes_trueleafs=(~split[left]).astype(np.int64),
+        nodes_falsenodeids=place[right],
+        nodes_falseleafs=(~split[right]).astype(np.int64),
+        nodes_missing_value_tracks_true=forest.default_left[node].astype(np.int64),
+        leaf_targetids=np.repeat(target, size)[~split],
+        leaf_weights=value[~split],
+        **attributes,
+    )
+
+
+def _members(forest: Forest) -> dict[int, NDArray[np.float64]]:
+    """Return the levels of each set that has any, ended by NaN."""
+    codes = np.arange(N_CODES, dtype=np.uint64)
+    words = forest.level_sets[:, np.arange(N_CODES) // 64]
+    held = (words >> (codes % np.uint64(64)) & np.uint64(1)).astype(np.bool_)
+    return {
+        number: np.append(np.flatnonzero(row), np.nan)
+        for number, row in enumerate(held)
+        if row.any()
+    }
+
+
+def _by_tree(graph: Graph, model: Model, X: str, value: NDArray[np.float64]) -> str:
+    """Return a number of the leaf of each tree, shape (n_rows, n_trees)."""
+    return _trees(graph, model, X, np.arange(model.n_trees, dtype=np.int32), value, model.n_trees)
+
+
+def _sum_of_vectors(graph: Graph, model: Model, X: str) -> str:
+    forest = model.forest
+    is_leaf = ~forest.is_split
+    leaves, which = distinct_rows(forest.value[is_leaf])
+    place = np.zeros(forest.n_nodes)
+    place[is_leaf] = which
+    table = graph.constant(leaves)
+    found = _by_tree(graph, model, X, place)
+    rows = graph.one("Cast", found, to=INT64)
+    step = max(_GATHERED // forest.width, 1)
+    sizes = np.minimum(step, model.n_trees - np.arange(0, model.n_trees, step))
+    parts = graph.op("Split", rows, graph.constant(sizes), axis=1, n_outputs=len(sizes))
+    total = ""
+    for part in parts:
+        some = graph.one(
+            "ReduceSum", graph.one("Gather", table, part, axis=0), graph.constant([1]), keepdims=0
+        )
+        total = graph.one("Add", total, some) if total else some
+    return total
+
+
+def _median(graph: Graph, model: Model, X: str) -> str:
+    """Return the smallest value at which the weights, in the order of values, reach half."""
+    found = _by_tree(graph, model, X, model.forest.value[:, 0])
+    n_trees = graph.constant(np.array([model.n_trees]))
+    values, order = graph.op("TopK", found, n_trees, axis=1, largest=0, sorted=1, n_outputs=2)
+    weights = graph.one("Gather", graph.constant(model.tree_weights), order, axis=0)
+    upto = graph.one("CumSum", weights, graph.constant(np.array(1)))
+    ends = graph.constant(np.array([model.n_trees - 1]))
+    half = graph.one("Mul", graph.one("Gather", upto, ends, axis=1), graph.constant(0.5))
+    reached = graph.one("Cast", graph.one("GreaterOrEqual", upto, half), to=INT32)
+    first = graph.one("ArgMax", reached, axis=1, keepdims=1, select_last_index=0)
+    return graph.one("GatherElements", values, first, axis=1)

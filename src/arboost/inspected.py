@@ -1,0 +1,230 @@
+"""What a model tells of itself: the part of a Predictor that looks inside.
+
+What the methods need is imported when they are called, so that loading and running a model stays
+light.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import threads
+from arboost.model import Model
+from arboost.params import check
+
+if TYPE_CHECKING:
+    from arboost.drawing import TreePicture
+    from arboost.grids import Grid
+    from arboost.partial_dependence import PartialDependence
+    from arboost.summary import Summary
+
+__all__ = ["Inspected"]
+
+
+class Inspected(Model):
+    """A model that can be looked at."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features; x0, x1 and so on where the table had none."""
+        return self.schema.shown_names
+
+    def importances(
+        self,
+        kind: str = "gain",
+        X: object = None,
+        y: object = None,
+        *,
+        metric: object = None,
+        sample_weight: object = None,
+        n_repeats: int = 5,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Return how much the model needs each feature, in the order of ``feature_names``.
+
+        Parameters
+        ----------
+        kind : {"gain", "cover", "split", "permutation", "shap"}, default="gain"
+            Total gain of all splits on the feature; total of the hessians (of rows, in forests)
+            that reach them; their number; how much worse `metric` gets when the values of the
+            feature are shuffled among the rows of X; or the mean over these rows of what the
+            feature adds to the raw scores or takes from them, summed over the outputs.
+        X : table of shape (n_rows, n_features)
+            For "permutation" and "shap" only. Rows that the model was not fitted on tell what it
+            needs for new ones.
+        y : array of shape (n_rows,) or (n_rows, n_targets)
+            True values or labels; for "permutation" only, as are all others but the weights.
+        metric : str, callable, arboost.Metric or None
+            A name that ``eval_metric`` takes, a function of (y, raw scores, weight) of which less
+            is better, or an `arboost.Metric`; None is "rmse" or "log_loss".
+        sample_weight : array of shape (n_rows,), optional
+        n_repeats : int, default=5
+            Shuffles of each feature, whose mean is returned; for each of them see
+            `arboost.permutation.permutation_importances`.
+        random_state : int, default=0
+            Seed of the shuffles.
+        n_jobs : int or None
+            Number of threads; the importances do not depend on it.
+
+        Returns
+        -------
+        float64 array of shape (n_features,)
+
+        Examples
+        --------
+        >>> import arboost
+        >>> X, y = [[0, 1], [1, 0], [2, 1], [3, 0]], [0, 1, 2, 3]
+        >>> model = arboost.GradientBoostingRegressor(n_estimators=20).fit(X, y).model_
+        >>> dict(zip(model.feature_names, model.importances("split").tolist()))
+        {'x0': 54.0, 'x1': 0.0}
+        """
+        from arboost.explain import importances
+        from arboost.permutation import Shuffles
+
+        return importances(
+            self,
+            kind,
+            X,
+            y,
+            Shuffles(metric, n_repeats, random_state),
+            sample_weight=sample_weight,
+            n_threads=_threads(n_jobs),
+        )
+
+    def partial_dependence(
+        self,
+        X: object,
+        features: object,
+        *,
+        kind: str = "average",
+        method: str = "brute",
+        response: str = "answer",
+        grid: int | Grid = 100,
+        sample_weight: object = None,
+        n_jobs: int | None = None,
+    ) -> PartialDependence:
+        """Return how the answer depends on one or two features, all others as they are.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows to average over; the grid is made of their values.
+        features : str, int, or a pair of them
+            Names or numbers.
+        kind : {"average", "individual", "both"}, default="average"
+            The mean over the rows, or a curve for each row (individual conditional expectation).
+        method : {"brute", "recursion"}, default="brute"
+            "brute" puts the values of the grid into every row, exactly. "recursion" needs no rows:
+            splits on other features count on both sides, by their cover in training. It is faster,
+            for raw scores and answers that are linear in them, and assumes that the features of the
+            grid do not depend on the others.
+        response : {"answer", "raw"}, default="answer"
+            Values and probabilities (of two classes that of the second), or raw scores.
+        grid : int or arboost.Grid, default=100
+            Points of a column of numbers, or a Grid for all else. Categories have a point for each
+            level.
+        sample_weight : array of shape (n_rows,), optional
+            Weights of the rows in the mean.
+        n_jobs : int or None
+            Number of threads; the answers do not depend on it.
+
+        Returns
+        -------
+        PartialDependence
+            With ``grid``, ``average`` and ``individual``.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor(n_estimators=50, learning_rate=0.5)
+        >>> model = model.fit([[0, 0], [1, 0], [2, 1], [3, 1]], [0, 1, 2, 3]).model_
+        >>> found = model.partial_dependence([[0, 0], [3, 1]], 0)
+        >>> found.grid[0], found.average.round(2)
+        (array([0., 3.]), array([0., 3.]))
+        """
+        from arboost.partial_dependence import Way, partial_dependence
+
+        return partial_dependence(
+            self,
+            X,
+            features,
+            way=Way(kind, method, response),
+            grid=grid,
+            sample_weight=sample_weight,
+            n_threads=_threads(n_jobs),
+        )
+
+    def tree_text(
+        self,
+        tree: int = 0,
+        *,
+        max_depth: int | None = 10,
+        precision: int = 4,
+        show_missing: bool = True,
+    ) -> str:
+        """Return a tree as indented text; see `arboost.drawing.tree_text`."""
+        from arboost.drawing import tree_text
+
+        return tree_text(
+            self, tree, max_depth=max_depth, precision=precision, show_missing=show_missing
+        )
+
+    def tree_svg(
+        self,
+        tree: int = 0,
+        *,
+        max_depth: int | None = 4,
+        precision: int = 4,
+        show_missing: bool = True,
+    ) -> TreePicture:
+        """Return a tree as a picture in SVG; see `arboost.drawing.tree_svg`."""
+        from arboost.drawing import tree_svg
+
+        return tree_svg(
+            self, tree, max_depth=max_depth, precision=precision, show_missing=show_missing
+        )
+
+    def tree_dot(
+        self,
+        tree: int = 0,
+        *,
+        max_depth: int | None = None,
+        precision: int = 4,
+        show_missing: bool = True,
+    ) -> str:
+        """Return a tree in the language of Graphviz; see `arboost.drawing.tree_dot`."""
+        from arboost.drawing import tree_dot
+
+        return tree_dot(
+            self, tree, max_depth=max_depth, precision=precision, show_missing=show_missing
+        )
+
+    def tree_table(self) -> dict[str, NDArray[Any]]:
+        """Return the nodes of all trees as columns: ``pandas.DataFrame(model.tree_table())``.
+
+        The columns are tree, node (0 is the root of its tree), depth, feature (its name), threshold
+        (values up to it go left; seconds for times) or levels (those that go left, a list), missing
+        ("left" or "right"), left, right (children), gain, cover, output (that the tree adds to) and
+        value, or value_0, value_1 and so on where leaves hold several. Leaves have None, NaN and -1
+        where there is no split.
+        """
+        from arboost.tree_table import tree_table
+
+        return tree_table(self)
+
+    def summary(self) -> Summary:
+        """Return the model at a glance, to be printed or shown in a notebook."""
+        from arboost.summary import Summary
+
+        return Summary(self)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+
+def _threads(n_jobs: object) -> int:
+    return threads(check({"n_jobs": n_jobs})["n_jobs"])

@@ -1,0 +1,118 @@
+"""A graph of ONNX, operator by operator: the only file that knows the package onnx."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["FLOAT64", "INT32", "INT64", "STRING", "Graph"]
+
+# Types of elements, by the numbers that ONNX has for them.
+STRING, INT32, INT64, FLOAT64 = 8, 6, 7, 11
+
+_OPSET, _ML_OPSET, _IR_VERSION = 21, 5, 10  # those of onnx 1.16, the first with TreeEnsemble
+_ML = "ai.onnx.ml"
+_OF_TREES = ("LabelEncoder", "TreeEnsemble")
+_LARGEST_FILE = 2**31 - 1  # bytes of a message of protobuf
+
+
+class Graph:
+    """A graph of ONNX that grows operator by operator; values are known by their names."""
+
+    def __init__(self, reserved: Sequence[str]) -> None:
+        """Begin a graph; names that are reserved are those of outputs."""
+        self._onnx = _import_onnx()
+        self._taken = {"", *reserved}
+        self._numbers: dict[str, int] = {}
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self._inputs: list[Any] = []
+        self._outputs: list[Any] = []
+
+    def input(self, wanted: str, kind: int, width: int) -> str:
+        """Return the name of a new input, shape (n_rows, width)."""
+        # Half of a pair of UTF-16 is a string of Python, but none of ONNX.
+        name = self._free(wanted.encode("utf-8", "backslashreplace").decode())
+        self._inputs.append(self._value(name, kind, ("n_rows", width)))
+        return name
+
+    def output(self, name: str, value: str, kind: int, width: int | None = None) -> None:
+        """Give a value out, of shape (n_rows, width), or (n_rows,) for no width."""
+        self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
+        shape = ("n_rows",) if width is None else ("n_rows", width)
+        self._outputs.append(self._value(name, kind, shape))
+
+    def constant(self, array: Any) -> str:
+        """Return the name of a constant."""
+        name = self._free("constant")
+        self._constants.append(self.tensor(array, name))
+        return name
+
+    def op(self, kind: str, *inputs: str, n_outputs: int = 1, **attributes: Any) -> list[str]:
+        """Return the names of what an operator makes of its inputs."""
+        domain = _ML if kind in _OF_TREES else ""
+        outputs = [self._free(kind) for _ in range(n_outputs)]
+        node = self._onnx.NodeProto(op_type=kind, domain=domain, input=inputs, output=outputs)
+        node.attribute.extend(self._attribute(key, value) for key, value in attributes.items())
+        self._nodes.append(node)
+        return outputs
+
+    def one(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Return the name of the first thing that an operator makes."""
+        return self.op(kind, *inputs, **attributes)[0]
+
+    def tensor(self, array: Any, name: str = "") -> Any:
+        """Return an array as a tensor."""
+        return self._onnx.numpy_helper.from_array(np.asarray(array), name)
+
+    def finish(self, properties: Mapping[str, str]) -> Any:
+        """Return the graph as a model with these properties, an ``onnx.ModelProto``."""
+        helper = self._onnx.helper
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_ML, _ML_OPSET)]
+        made = helper.make_model(
+            helper.make_graph(self._nodes, "arboost", self._inputs, self._outputs, self._constants),
+            opset_imports=opsets,
+            ir_version=_IR_VERSION,
+            producer_name="arboost",
+        )
+        helper.set_model_props(made, dict(properties))
+        size = made.ByteSize()
+        if size > _LARGEST_FILE:
+            raise ValueError(
+                f"the model would have {size} bytes as ONNX, but a file of ONNX has at most "
+                f"{_LARGEST_FILE}. Use save or to_c, or train fewer or smaller trees."
+            )
+        return made
+
+    def _attribute(self, name: str, value: Any) -> Any:
+        kinds = self._onnx.AttributeProto
+        if isinstance(value, int):
+            return kinds(name=name, type=kinds.INT, i=value)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "i":
+            return kinds(name=name, type=kinds.INTS, ints=value.tolist())
+        return kinds(name=name, type=kinds.TENSOR, t=self.tensor(value))
+
+    def _value(self, name: str, kind: int, shape: Sequence[Any]) -> Any:
+        return self._onnx.helper.make_tensor_value_info(name, kind, list(shape))
+
+    def _free(self, wanted: str) -> str:
+        """Return the wanted name, with a number where it is taken."""
+        name = wanted
+        while name in self._taken:
+            self._numbers[wanted] = self._numbers.get(wanted, 0) + 1
+            name = f"{wanted}_{self._numbers[wanted]}"
+        self._taken.add(name)
+        return name
+
+
+def _import_onnx() -> Any:
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError(
+            "to_onnx needs the package onnx, which is not installed. Install it with "
+            '"pip install onnx" or "pip install arboost[onnx]".'
+        ) from error
+    return onnx

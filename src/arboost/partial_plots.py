@@ -1,0 +1,197 @@
+"""Partial dependence -> pictures: lines of one feature, colours of two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.partial_dependence import PartialDependence
+from arboost.plot_basics import BLACK, BLUE, GREEN, GREY, RED, SKY, finish, new_axes
+from arboost.tree_words import clean, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_partial_dependence"]
+
+_COLOURS = (BLUE, RED, GREEN, SKY, BLACK, GREY)
+_MOST_CURVES = 200  # of single rows
+_MOST_LETTERS, _MOST_LEVEL_LETTERS = 40, 16
+_FEW_LEVELS = 8
+_GAP = 1 / 12  # between numbers and what is missing, of the range of the numbers
+
+
+def plot_partial_dependence(
+    found: PartialDependence, ax: Axes | None = None, *, output: int | None = None
+) -> Axes:
+    """Draw how answers depend on one feature (lines) or two (colours).
+
+    Rows of their own are thin lines, some of them where they are many. Levels of a category are
+    points, as there is nothing between them; so are missing values, to the right of all others.
+
+    Parameters
+    ----------
+    found : PartialDependence
+        What `arboost.Predictor.partial_dependence` returned.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a new figure.
+    output : int, optional
+        Which of several answers (classes, targets, quantiles) to draw; None draws a line for each,
+        and the colours of the first.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from arboost import GradientBoostingRegressor
+    >>> from arboost.plots import plot_partial_dependence
+    >>> X = [[0, 0], [1, 0], [2, 1], [3, 1]]
+    >>> model = GradientBoostingRegressor().fit(X, [0, 1, 2, 3]).model_
+    >>> plot_partial_dependence(model.partial_dependence(X, 0)).get_xlabel()
+    'x0'
+    """
+    if not isinstance(found, PartialDependence):
+        raise TypeError(
+            "plot_partial_dependence draws a PartialDependence, but found is of type "
+            f"{type(found).__name__}. Pass what model.partial_dependence(X, features) returns."
+        )
+    n_outputs = len(found.outputs)
+    if output is not None and not 0 <= output < n_outputs:
+        raise ValueError(
+            f"output={output} is not allowed: there are {n_outputs} answers. Use a number from 0 "
+            f"to {n_outputs - 1}, or None for all."
+        )
+    axes = new_axes(ax)
+    chosen = list(range(n_outputs)) if output is None else [output]
+    scales = [_Scale.of(points) for points in found.grid]
+    if len(scales) == 1:
+        for number in chosen:
+            _draw_lines(axes, found, number, scales[0], is_alone=len(chosen) == 1)
+        name = _text(found.outputs[chosen[0]]) if len(chosen) == 1 else "answer"
+        axes.set_ylabel(name)
+    else:
+        _draw_colours(axes, found, chosen[0], scales)
+        scales[1].mark(axes.yaxis)
+        axes.set_ylabel(_text(found.names[1]))
+    scales[0].mark(axes.xaxis)
+    axes.set_xlabel(_text(found.names[0]))
+    return finish(axes, has_legend=len(scales) == 1 and len(chosen) > 1)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Where the points of a feature are drawn.
+
+    Attributes
+    ----------
+    place : array of shape (n_points,)
+    joined : bool array of shape (n_points,)
+        Points with a line between them: numbers that are not missing.
+    names : tuple of str
+        Of levels; empty for numbers.
+    """
+
+    place: NDArray[Any]
+    joined: NDArray[np.bool_]
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, points: NDArray[Any]) -> _Scale:
+        none = np.zeros(len(points), np.bool_)
+        if points.dtype == object:
+            names = (
+                "missing" if one is None else _text(str(one), _MOST_LEVEL_LETTERS) for one in points
+            )
+            return cls(np.arange(len(points)), none, tuple(names))
+        known = ~np.isnat(points) if points.dtype.kind in "mM" else ~np.isnan(points)
+        if known.all():
+            return cls(points, known)
+        if not known.any():
+            return cls(np.arange(len(points)), none, ("missing",) * len(points))
+        low, high = points[known].min(), points[known].max()
+        away = (
+            high + (high - low) * _GAP if high > low else high + np.ones(1, (high - low).dtype)[0]
+        )
+        return cls(np.where(known, points, away), known)
+
+    def mark(self, axis: Any) -> None:
+        """Name levels, and say which point is a missing value."""
+        if self.names:
+            axis.set_ticks(np.arange(len(self.names)), self.names)
+            if axis.axis_name == "x" and len(self.names) > _FEW_LEVELS:
+                axis.set_tick_params(rotation=90)
+            return
+        if self.place.dtype.kind == "M":
+            from matplotlib import dates
+
+            formatter: Any = dates.ConciseDateFormatter
+            axis.set_major_formatter(formatter(axis.get_major_locator()))
+        words: dict[str, Any] = {"color": GREY, "fontsize": "small"}
+        for place in self.place[~self.joined]:
+            if axis.axis_name == "x":
+                across = axis.axes.get_xaxis_transform()
+                axis.axes.text(place, 1.01, "missing", ha="center", transform=across, **words)
+            else:
+                across = axis.axes.get_yaxis_transform()
+                axis.axes.text(1.01, place, "missing", va="center", transform=across, **words)
+
+
+def _draw_lines(
+    axes: Axes, found: PartialDependence, output: int, scale: _Scale, *, is_alone: bool
+) -> None:
+    colour = _COLOURS[output % len(_COLOURS)]
+    if found.individual is not None:
+        rows = _of_output(found.individual, found, output)
+        picked = np.unique(np.linspace(0, len(rows) - 1, _MOST_CURVES).astype(np.intp))
+        thin: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.35, "markersize": 2.5}
+        thin["color"] = GREY if is_alone and found.average is not None else colour
+        _draw(axes, scale, rows[picked].T, thin)
+    if found.average is not None:
+        values = _of_output(found.average, found, output)
+        thick: dict[str, Any] = {"color": colour, "linewidth": 2.0, "markersize": 6}
+        thick["label"] = _text(found.outputs[output])
+        if found.individual is not None:
+            from matplotlib import patheffects
+
+            edge = patheffects.withStroke(linewidth=3.5, foreground="white")
+            thick["path_effects"] = [edge]
+        _draw(axes, scale, values[:, None], thick)
+
+
+def _draw(axes: Axes, scale: _Scale, values: NDArray[np.float64], style: dict[str, Any]) -> None:
+    joined = scale.joined
+    if joined.any():
+        axes.plot(scale.place[joined], values[joined], **style)
+        style = style | {"label": None}
+    if not joined.all():
+        dots = style | {"marker": "o", "linestyle": "", "markeredgewidth": 0}
+        axes.plot(scale.place[~joined], values[~joined], **dots)
+
+
+def _draw_colours(axes: Axes, found: PartialDependence, output: int, scales: list[_Scale]) -> None:
+    if found.average is None:
+        raise ValueError(
+            "found has no average, and rows of their own cannot be drawn for two features. Use "
+            'kind="average" or kind="both" for it.'
+        )
+    values = _of_output(found.average, found, output)
+    drawn = axes.pcolormesh(
+        scales[0].place, scales[1].place, values.T, shading="nearest", cmap="viridis"
+    )
+    axes.figure.colorbar(drawn, ax=axes, label=_text(found.outputs[output]))
+
+
+def _of_output(
+    values: NDArray[np.float64], found: PartialDependence, output: int
+) -> NDArray[np.float64]:
+    return values if len(found.outputs) == 1 else values[..., output]
+
+
+def _text(name: str, most: int = _MOST_LETTERS) -> str:
+    r"""Return a name that matplotlib shows as it is: a dollar sign would start a formula."""
+    return shortened(clean(name), most).replace("$", r"\$")

@@ -1,0 +1,245 @@
+"""Model + table + truth -> how much worse its answers get when a feature's values are shuffled.
+
+The table is read once; a shuffle replaces one column of it. Trees that do not ask for the feature
+say the same as before and are walked once for all shuffles, and a feature that no tree asks for is
+never shuffled at all: its importance is 0 exactly.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.ingest import Table, ingest
+from arboost.metrics import Metric, of_answers
+from arboost.model import ALL_DTYPES, Forest, Model
+from arboost.predict import answer, probabilities, table_scores
+from arboost.targets import codes_of, numbers_of, target, weights
+
+__all__ = ["Shuffles", "permutation_importances"]
+
+Floats = NDArray[np.float64]
+Rating = Callable[[Floats], float]
+
+_ROWS_WORTH_A_THREAD = 256
+_WALKS_WORTH_A_NODE = 20  # what packing it costs
+_LARGEST_SEED = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Shuffles:
+    """How often values are shuffled, from which seed, and what rates the answers.
+
+    Attributes
+    ----------
+    metric : str, callable, arboost.Metric or None
+    n_repeats, seed : int
+    """
+
+    metric: object = None
+    n_repeats: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("n_repeats", 1, 10**6), ("seed", 0, _LARGEST_SEED)):
+            given = getattr(self, name)
+            is_whole = isinstance(given, numbers.Integral) and not isinstance(given, bool)
+            if not is_whole or not low <= given <= high:
+                shown = "random_state" if name == "seed" else name
+                raise ValueError(
+                    f"{shown}={given!r} is not allowed: use a whole number from {low} to {high}."
+                )
+
+
+def permutation_importances(
+    model: Model,
+    X: object,
+    y: object,
+    shuffles: Shuffles | None = None,
+    *,
+    sample_weight: object = None,
+    n_threads: int,
+) -> Floats:
+    """Return how much worse the metric gets, shape (n_repeats, n_features); below 0: better.
+
+    Parameters
+    ----------
+    model : Model
+    X : table of shape (n_rows, n_features)
+        Rows that the model was not fitted on tell what it needs for new ones.
+    y : array of shape (n_rows,) or (n_rows, n_targets)
+        True values or labels.
+    shuffles : Shuffles, optional
+        All repeats of all features have orders of their own, which depend on nothing but the seed
+        and the number of rows.
+    sample_weight : array of shape (n_rows,), optional
+    n_threads : int
+        Features are shuffled side by side; the numbers do not depend on it.
+
+    Examples
+    --------
+    >>> from arboost import GradientBoostingRegressor
+    >>> X, y = [[0, 1], [1, 0], [2, 1], [3, 0]], [0, 1, 2, 3]
+    >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, y).model_
+    >>> permutation_importances(model, X, y, n_threads=1).shape
+    (5, 2)
+    """
+    shuffles = shuffles or Shuffles()
+    table = ingest(X, model.schema)
+    if not table.n_rows:
+        raise ValueError("X has no rows, so there is nothing to shuffle. Pass some.")
+    weight = weights(sample_weight, table.n_rows)
+    rating, in_threads = _rating(model, shuffles.metric, y, weight, table.n_rows)
+    start = rating(table_scores(model, table, n_threads=n_threads))
+    used = np.unique(model.forest.feature[model.forest.is_split]).tolist()
+    losses = np.zeros((shuffles.n_repeats, model.schema.n_features))
+
+    # Whoever wrote a metric of their own may not have thought of threads.
+    def scores_of(feature: int) -> list[Any]:
+        scores = _shuffled_scores(model, table, feature, shuffles)
+        return [rating(score) for score in scores] if in_threads else list(scores)
+
+    n_workers = min(n_threads, len(used), 1 + table.n_rows // _ROWS_WORTH_A_THREAD)
+    for feature, found in zip(used, _in_order(scores_of, used, n_workers), strict=True):
+        values = found if in_threads else [rating(score) for score in found]
+        losses[:, feature] = np.array(values) - start
+    return losses
+
+
+def _in_order(work: Callable[[int], Any], items: list[int], n_workers: int) -> Iterator[Any]:
+    """Yield what becomes of the items, a few of them at a time in threads."""
+    if n_workers <= 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(n_workers) as pool:
+        step = 2 * n_workers  # so that not all answers wait in memory
+        for first in range(0, len(items), step):
+            yield from pool.map(work, items[first : first + step])
+
+
+def _shuffled_scores(
+    model: Model, table: Table, feature: int, shuffles: Shuffles
+) -> Iterator[Floats]:
+    """Yield the raw scores with the values of a feature in other orders."""
+    asking, others = _divided(model, feature, (shuffles.n_repeats - 1) * table.n_rows)
+    rest = None if others is None else table_scores(others, table, n_threads=1)
+    values = table.columns.read(feature)
+    columns = table.columns.select(range(model.schema.n_features))
+    for repeat in range(shuffles.n_repeats):
+        seed = [shuffles.seed, feature, repeat]
+        order = np.random.Generator(np.random.PCG64(seed)).permutation(table.n_rows)
+        column = core.Columns(table.n_rows)
+        column.add(values[order])
+        columns.put(feature, column)
+        scores = table_scores(asking, Table(columns, table.schema), n_threads=1)
+        if rest is not None:
+            scores += rest
+            if model.combine == "mean":
+                scores /= model.n_rounds
+            scores += model.base_score
+        yield scores
+
+
+def _divided(model: Model, feature: int, rows_saved: int) -> tuple[Model, Model | None]:
+    """Return the trees that ask for a feature and the others, as sums without a base score.
+
+    Where trees are not added up, or too few rows need not walk the others again to be worth it,
+    the model itself and None.
+    """
+    forest = model.forest
+    tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.tree_start))
+    asks = np.zeros(forest.n_trees, np.bool_)
+    asks[tree[forest.is_split & (forest.feature == feature)]] = True
+    walks_saved = rows_saved * np.count_nonzero(~asks)
+    if walks_saved <= _WALKS_WORTH_A_NODE * forest.n_nodes or model.combine == "median":
+        return model, None
+    sums: dict[str, Any] = {
+        "combine": "sum",
+        "trees_per_round": 1,
+        "base_score": np.zeros(model.n_outputs),
+    }
+    asking, others = (
+        replace(model, forest=_some_trees(forest, one), **sums) for one in (asks, ~asks)
+    )
+    return asking, others
+
+
+def _some_trees(forest: Forest, chosen: NDArray[np.bool_]) -> Forest:
+    size = np.diff(forest.tree_start)
+    node = np.repeat(chosen, size)
+    arrays = {name: getattr(forest, name) for name in ALL_DTYPES}
+    arrays |= {name: array[node] for name, array in arrays.items() if len(array) == len(node)}
+    arrays["tree_start"] = np.concatenate([[0], np.cumsum(size[chosen])])
+    arrays["output"] = forest.output[chosen]
+    sets = forest.level_set[node]
+    arrays["level_sets"] = forest.level_sets[sets[sets >= 0]]
+    arrays["level_set"] = np.where(sets >= 0, np.cumsum(sets >= 0) - 1, -1)
+    return replace(forest, **arrays)
+
+
+def _rating(
+    model: Model, metric: object, y: Any, weight: Floats | None, n_rows: int
+) -> tuple[Rating, bool]:
+    """Return the function that rates raw scores, lower is better, and if threads may share it."""
+    truth = _truth(model, y, n_rows)
+    if callable(metric):
+        own = metric if isinstance(metric, Metric) else Metric("metric", metric)
+        own_sign = -1.0 if own.greater_is_better else 1.0
+        values = truth.astype(np.float64)
+        return lambda raw: own_sign * own(values, raw, weight), False
+    of_classes = model.kind == "classifier"
+    name = ("log_loss" if of_classes else "rmse") if metric is None else metric
+    if not isinstance(name, str):
+        raise TypeError(
+            f"metric={metric!r} ({type(metric).__name__}) is not allowed: it must be a name, a "
+            "function of (y, score, weight), an arboost.Metric, or None."
+        )
+    function, greater = of_answers(name, of_classes=of_classes)
+    sign = -1.0 if greater else 1.0
+    if not of_classes and model.n_outputs > 1 and not model.targets:
+        raise ValueError(
+            f"metric={metric!r} is not allowed: the model has {model.n_outputs} answers for one "
+            "target. Pass a function of (y, score, weight)."
+        )
+    columns = truth.reshape(n_rows, -1).T
+
+    def rate(raw: Floats) -> float:
+        pairs = zip(columns, _by_target(model, raw), strict=True)
+        return sign * float(np.mean([function(y, given, weight) for y, given in pairs]))
+
+    return rate, True
+
+
+def _by_target(model: Model, raw: Floats) -> list[Floats]:
+    """Return the probabilities or values of each target."""
+    if model.kind == "classifier":
+        found = probabilities(model, raw)
+        return found if isinstance(found, list) else [found]
+    return list(answer(model, raw).reshape(len(raw), -1).T)
+
+
+def _truth(model: Model, y: Any, n_rows: int) -> NDArray[Any]:
+    """Return y as metrics read it: numbers, or indices of classes."""
+    if np.shape(y)[1:] == (1,):
+        y = np.ravel(y)
+    given = target(y, n_rows, several=bool(model.targets))
+    expected = (n_rows, len(model.targets)) if model.targets else (n_rows,)
+    if given.shape != expected:
+        raise ValueError(
+            f"y has the shape {given.shape}, but the model answers with {expected}. Pass a column "
+            "for each target."
+        )
+    if model.classes is None:
+        return numbers_of(given)
+    if not model.targets:
+        return codes_of(given, model.classes, "y", "model").astype(np.intp)
+    pairs = zip(given.T, model.classes, strict=True)
+    codes = [codes_of(labels, classes, "y", "model") for labels, classes in pairs]
+    return np.stack(codes, axis=1).astype(np.intp)

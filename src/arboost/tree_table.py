@@ -1,0 +1,71 @@
+"""The nodes of all trees as columns, which pandas and Polars take for a data frame as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.model import Model
+from arboost.paths import depths
+
+__all__ = ["tree_table"]
+
+
+def tree_table(model: Model) -> dict[str, NDArray[Any]]:
+    """Return what `arboost.Predictor.tree_table` does.
+
+    Examples
+    --------
+    >>> import arboost
+    >>> model = arboost.GradientBoostingRegressor(n_estimators=1).fit([[0], [1]], [0, 1]).model_
+    >>> table = tree_table(model)
+    >>> table["feature"].tolist(), table["threshold"].tolist(), table["left"].tolist()
+    (['x0', None, None], [0.5, nan, nan], [1, -1, -1])
+    """
+    forest = model.forest
+    split, start = forest.is_split, forest.tree_start
+    size = np.diff(start)
+    names = np.empty(model.schema.n_features + 1, object)
+    names[:-1] = model.schema.shown_names  # the last one is None: leaves ask for no feature
+    sides = np.array(["left", "right", None], object)
+    goes = sides[np.where(split, np.where(forest.default_left, 0, 1), 2)]
+    table: dict[str, NDArray[Any]] = {
+        "tree": np.repeat(np.arange(forest.n_trees), size),
+        "node": np.arange(forest.n_nodes) - np.repeat(start[:-1], size),
+        "depth": depths(forest),
+        "feature": names[np.where(split, forest.feature, -1)],
+        "threshold": np.where(split & (forest.level_set < 0), forest.threshold, np.nan),
+        "levels": _levels(model),
+        "missing": goes,
+        "left": np.where(split, forest.left, -1).astype(np.int64),
+        "right": np.where(split, forest.left + 1, -1).astype(np.int64),
+        "gain": np.where(split, forest.gain, np.nan),
+        "cover": forest.cover.copy(),
+    }
+    if forest.width == 1:
+        table["output"] = np.repeat(forest.output, size).astype(np.int64)
+        table["value"] = forest.value[:, 0].copy()
+    else:
+        columns = forest.value.T.copy()
+        table |= {f"value_{output}": column for output, column in enumerate(columns)}
+    return table
+
+
+def _levels(model: Model) -> NDArray[Any]:
+    """Return for splits by sets the levels that go left, as lists; None for all other nodes."""
+    forest, schema = model.forest, model.schema
+    found = np.full(forest.n_nodes, None, object)
+    labels: dict[int, list[str | float]] = {}
+    for node in np.flatnonzero(forest.level_set >= 0).tolist():
+        feature = int(forest.feature[node])
+        levels = schema.levels_of(feature)
+        if feature not in labels:
+            codes = range(0 if levels is None else len(levels))
+            labels[feature] = [levels.label(code) for code in codes] if levels else []
+        words = forest.level_sets[forest.level_set[node]]
+        bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
+        known = zip(labels[feature], bits.tolist(), strict=False)
+        found[node] = [label for label, is_left in known if is_left]
+    return found
