@@ -30,6 +30,7 @@ FULL: dict[str, list[str]] = {
     "bench_bagging.py": [],
     "bench_files.py": [],
     "bench_shap.py": [],
+    "bench_predict.py": [],
     "bench_import.py": ["--build"],
     "bench_binning.py": [],
     "bench_kernels.py": [],
@@ -57,6 +58,7 @@ QUICK: dict[str, list[str]] = {
         *("--rows", "200", "--pair-rows", "8", "--train-rows", "2000", "--trees", "20"),
         *("--repeats", "1"),
     ],
+    "bench_predict.py": [*TINY, "--predict-rows", "2000", "1"],
     "bench_threads.py": TINY,
     "bench_import.py": ["--repeats", "2"],
 }

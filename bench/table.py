@@ -106,6 +106,23 @@ def _quality_bars(shape: str, figures: dict[str, Any]) -> Iterator[Bar]:
         yield Bar(f"{shape}, peak memory over LightGBM's", share, 1.0, 0.5, less_is_better=True)
 
 
+def _predict_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    asked = (
+        ("100000", "lightgbm", 10.0, 10.0),
+        ("100000", "xgboost", 4.0, 4.0),
+        ("100000", OTHER_SHAPE, 1.0, 1.0),
+        ("1", "lightgbm", 5.0, 5.0),
+    )
+    ours = figures.get("arboost", {})
+    for rows, name, bar, moonshot in asked:
+        if rows in ours and rows in figures.get(name, {}):
+            faster = figures[name][rows]["seconds"] / ours[rows]["seconds"]
+            yield Bar(f"prediction of {rows} rows, faster than {name}", faster, bar, moonshot)
+    if "1" in ours:
+        micro = ours["1"]["seconds"] * 1e6
+        yield Bar("prediction of one row", micro, 10.0, 3.0, unit="us", less_is_better=True)
+
+
 def _small_bars(small: dict[str, Any]) -> Iterator[Bar]:
     for size, bar in (("1000x10", 5.0), ("150x10", 3.0)):
         figures = small.get(size, {})
@@ -318,6 +335,7 @@ BARS = {
     "forest": _forest_bars,
     "bagging": _bagging_bars,
     "shap": _shap_bars,
+    "predict": _predict_bars,
 }
 
 

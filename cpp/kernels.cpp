@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "predict/bit_trees.h"
+
 #if defined(ARBOOST_X86_64) && defined(_MSC_VER)
 #include <intrin.h>  // cpuid
 #endif
@@ -12,14 +14,20 @@ namespace arboost {
 
 namespace baseline {
 extern const Kernels table;
-}
+extern const BitKernels bits;
+}  // namespace baseline
 #if defined(ARBOOST_X86_64)
 namespace avx2 {
 extern const Kernels table;
-}
+extern const BitKernels bits;
+}  // namespace avx2
 namespace avx512 {
 extern const Kernels table;
-}
+extern const BitKernels bits;
+#if defined(__GNUC__)
+extern const BitKernels bit_lookups;  // where there are VBMI and GFNI, too
+#endif
+}  // namespace avx512
 
 namespace {
 
@@ -63,8 +71,8 @@ bool cpu_has_avx512() {
 
 namespace {
 
-// ARBOOST_ISA=baseline or avx2 in the environment holds the library back; tests use it to show that
-// all variants give the same bytes.
+// ARBOOST_ISA=baseline, avx2 or avx512 (without what came later) in the environment holds the
+// library back; tests use it to show that all variants give the same bytes.
 const Kernels& choose() {
 #if defined(ARBOOST_X86_64)
   const char* wish = std::getenv("ARBOOST_ISA");
@@ -77,10 +85,31 @@ const Kernels& choose() {
   return baseline::table;
 }
 
+const BitKernels& choose_bits() {
+#if defined(ARBOOST_X86_64)
+  if (&kernels() == &avx512::table) {
+#if defined(__GNUC__)
+    const char* wish = std::getenv("ARBOOST_ISA");
+    const bool plain = wish != nullptr && std::strcmp(wish, "avx512") == 0;
+    if (!plain && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni"))
+      return avx512::bit_lookups;
+#endif
+    return avx512::bits;
+  }
+  if (&kernels() == &avx2::table) return avx2::bits;
+#endif
+  return baseline::bits;
+}
+
 }  // namespace
 
 const Kernels& kernels() {
   static const Kernels& chosen = choose();
+  return chosen;
+}
+
+const BitKernels& bit_kernels() {
+  static const BitKernels& chosen = choose_bits();
   return chosen;
 }
 

@@ -19,6 +19,8 @@
 #include "kernels.h"
 #include "loss/gradients.h"
 #include "loss/value.h"
+#include "predict/bit_lookup.h"
+#include "predict/bit_walk.h"
 #include "reweight/votes.h"
 
 #define ARBOOST_TEXT_OF(x) #x
@@ -59,5 +61,12 @@ const Kernels table = {
     .logarithm = log_of,
     .shap = shap,
 };
+
+extern const BitKernels bits;
+const BitKernels bits = bits_table;
+#if defined(ARBOOST_LOOKUP)
+extern const BitKernels bit_lookups;
+const BitKernels bit_lookups = lookup_table;
+#endif
 
 }  // namespace arboost::ARBOOST_ISA

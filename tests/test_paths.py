@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arboost import _core
 from arboost.ingest import ingest
 from arboost.model import Forest
 from arboost.paths import decision_path, depths, leaf_ids, parents
@@ -51,7 +50,7 @@ def test_leaves_and_paths(rng, n_rows, n_outputs, width, per_round, categories):
     table = numbers or raw_codes(X, model.schema)
     expected = walked(forest, X)
     found = leaf_ids(model, table, n_threads=1)
-    assert found.dtype == np.int64
+    assert found.dtype == np.int32
     np.testing.assert_array_equal(found, [[path[-1] for path in row] for row in expected])
 
     indicator, tree_start = decision_path(model, table, n_threads=1)
@@ -107,10 +106,12 @@ def test_parents_and_depths(rng):
 
 
 def test_core_refuses_what_does_not_fit(rng):
-    forest = random_forest(rng, 3, 2, 1, 1)
+    packed = make_model(random_forest(rng, 3, 2, 1, 1), 2, 1).packed
     columns = ingest(np.zeros((4, 2))).columns
     for shape in ((4, 2), (3, 3)):
         with pytest.raises(ValueError, match="one column for each tree"):
-            _core.leaf_ids(columns, forest, np.empty(shape, np.int64), 1)
+            packed.leaves(columns, np.empty(shape, np.int32), 1)
     with pytest.raises(TypeError):
-        _core.leaf_ids(columns, forest, np.empty((4, 3), np.int32), 1)
+        packed.leaves(columns, np.empty((4, 3), np.int64), 1)
+    with pytest.raises(ValueError, match="another number of columns"):
+        packed.leaves(ingest(np.zeros((4, 3))).columns, np.empty((4, 3), np.int32), 1)

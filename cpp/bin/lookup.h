@@ -41,6 +41,16 @@ class Lookup {
     edges_.resize(n_edges_ + (std::size_t{1} << steps_), std::numeric_limits<double>::infinity());
   }
 
+  // The code of one value that is not NaN.
+  std::size_t code(double x) const {
+    std::size_t found = first_[scale_ == Scale::linear ? linear_bucket(x) : bits_bucket(x)];
+    for (int step = steps_ - 1; step >= 0; --step) {
+      const std::size_t half = std::size_t{1} << step;
+      found += edges_[found + half - 1] < x ? half : 0;
+    }
+    return found;
+  }
+
   // Codes of n values; n_edges + 1 for NaN. Returns whether there was one.
   bool codes(const double* values, std::size_t n, std::uint32_t* buckets, Code* out) const {
     if (scale_ == Scale::linear) {

@@ -46,9 +46,11 @@ inline Team::Poll python_poll() {
 }
 
 // Threads worth using for so many table cells: starting one costs as much as thousands of cells.
+// With 0 threads given, all that this process may use; to find out takes as long as a small table.
 inline int threads_for(std::size_t cells, int n_threads) {
   constexpr std::size_t cells_per_thread = 65536;
   const std::size_t useful = 1 + cells / cells_per_thread;
+  if (n_threads == 0) n_threads = useful > 1 ? available_threads() : 1;
   return static_cast<int>(std::min<std::size_t>(useful, static_cast<std::size_t>(n_threads)));
 }
 

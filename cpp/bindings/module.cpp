@@ -20,6 +20,7 @@ void bind_prune(nb::module_& m);
 void bind_reweight(nb::module_& m);
 void bind_predict(nb::module_& m);
 void bind_explain(nb::module_& m);
+void bind_rows(nb::module_& m);
 void bind_save(nb::module_& m);
 void bind_random(nb::module_& m);
 void bind_kernels(nb::module_& m);
@@ -46,6 +47,7 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_reweight(m);
   arboost::bindings::bind_predict(m);
   arboost::bindings::bind_explain(m);
+  arboost::bindings::bind_rows(m);
   arboost::bindings::bind_save(m);
   arboost::bindings::bind_random(m);
   arboost::bindings::bind_kernels(m);

@@ -1,10 +1,11 @@
-// Bindings of prediction: traverse, weighted medians, leaves and their quantiles.
+// Bindings of prediction: traverse, leaves, weighted medians and quantiles of leaves.
 #include <span>
 #include <stdexcept>
 #include <vector>
 
 #include "bindings/common.h"
 #include "bindings/forest.h"
+#include "bindings/kept_forest.h"
 #include "predict/leaf_quantiles.h"
 #include "predict/median.h"
 #include "predict/traverse.h"
@@ -12,9 +13,7 @@
 namespace arboost::bindings {
 namespace {
 
-using Scores = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Strided = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
-using Leaves = nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void traverse(const Columns& columns, nb::handle forest, const Scores& out, std::size_t tree_begin,
               std::size_t tree_end, int n_threads) {
@@ -26,23 +25,6 @@ void traverse(const Columns& columns, nb::handle forest, const Scores& out, std:
   arboost::traverse(columns, arrays.views(), {tree_begin, tree_end}, out.shape(1), team,
                     out.data());
 }
-
-// A packed forest and the arrays that it views.
-struct KeptForest {
-  KeptForest(nb::handle forest, std::size_t n_columns, std::size_t n_outputs)
-      : arrays(forest), packed(arrays.views(), n_columns, n_outputs) {}
-
-  void traverse(const Columns& columns, const Scores& out, int n_threads) const {
-    if (out.shape(0) != columns.n_rows)
-      throw std::invalid_argument("out has another number of rows than the table");
-    nb::gil_scoped_release release;
-    Team team(threads_for(columns.n_rows * packed.n_trees(), n_threads), python_poll());
-    packed.traverse(columns, out.shape(1), team, out.data());
-  }
-
-  ForestArrays arrays;
-  PackedForest packed;
-};
 
 void traverse_median(const Columns& columns, nb::handle forest, const Vector<double>& weights,
                      const Scores& out, std::size_t tree_end, int n_threads) {
@@ -69,21 +51,6 @@ Owned<double> weighted_median(const Strided& values, const Vector<double>& weigh
                              {weights.data(), weights.size()}, team, out.data());
   }
   return to_numpy(std::move(out));
-}
-
-void leaf_ids(const Columns& columns, nb::handle forest, const Leaves& out, int n_threads) {
-  const ForestArrays arrays(forest);
-  const std::size_t n_trees = arrays.output.size();
-  if (out.shape(0) != columns.n_rows || out.shape(1) != n_trees)
-    throw std::invalid_argument("out is not one column for each tree with the table's rows");
-  std::int64_t* leaf = out.data();
-  nb::gil_scoped_release release;
-  Team team(threads_for(columns.n_rows * n_trees, n_threads), python_poll());
-  traverse_leaves(columns, arrays.views(), n_trees, team, [&](const LeafBlock& block, int) {
-    for (std::size_t row = block.begin; row < block.end; ++row)
-      for (std::size_t t = 0; t < n_trees; ++t)
-        leaf[row * n_trees + t] = block.leaf[t * block.stride + (row - block.begin)];
-  });
 }
 
 // The arrays of an arboost.leaf_values.LeafDistributions.
@@ -114,7 +81,7 @@ std::size_t quantile_cells(const Scores& out, const LeafDistributions& distribut
   return 8 * out.size() * distributions.tree_start.size();
 }
 
-void leaf_quantiles(nb::handle distributions, const Array<std::int64_t, nb::ndim<2>>& leaves,
+void leaf_quantiles(nb::handle distributions, const Array<std::int32_t, nb::ndim<2>>& leaves,
                     const Vector<double>& quantiles, const Scores& out, int n_threads) {
   const DistributionArrays arrays(distributions);
   const LeafDistributions views = arrays.views();
@@ -150,7 +117,10 @@ void bind_predict(nb::module_& m) {
       .def(nb::init<nb::handle, std::size_t, std::size_t>(), nb::arg("forest"),
            nb::arg("n_columns"), nb::arg("n_outputs"))
       .def("traverse", &KeptForest::traverse, nb::arg("columns"), nb::arg("out").noconvert(),
-           nb::arg("n_threads"), "Adds to out[row][output] what all trees say of the row.");
+           nb::arg("n_threads"), "Adds to out[row][output] what all trees say of the row.")
+      .def("leaves", &KeptForest::leaves, nb::arg("columns"), nb::arg("out").noconvert(),
+           nb::arg("n_threads"),
+           "Writes to out[row][tree] the leaf of the row, as a node of its tree.");
   m.def("traverse", &traverse, nb::arg("columns"), nb::arg("forest"), nb::arg("out").noconvert(),
         nb::arg("tree_begin"), nb::arg("tree_end"), nb::arg("n_threads"),
         "Adds to out[row][output] what the trees of the range say of the row.");
@@ -161,10 +131,6 @@ void bind_predict(nb::module_& m) {
         nb::arg("n_threads"),
         "Weighted median of each row: its smallest value at which the weights, cumulated in the "
         "order of the values, reach half of their total. NaN values are left out.");
-  m.def("leaf_ids", &leaf_ids, nb::arg("columns"), nb::arg("forest"), nb::arg("out").noconvert(),
-        nb::arg("n_threads"),
-        "Writes to out[row][tree] the leaf of the row, as a node of its tree. All trees must be "
-        "for output 0.");
   m.def("leaf_quantiles", &leaf_quantiles, nb::arg("distributions"), nb::arg("leaves"),
         nb::arg("quantiles"), nb::arg("out").noconvert(), nb::arg("n_threads"),
         "Writes to out[row][i] a quantile of the values in the leaves of the row.");

@@ -71,14 +71,14 @@ nb::dict gather_forest(const std::vector<const TreeGrower*>& growers,
   const std::size_t width = growers.front()->trees.width;
   nb::dict result;
   result["tree_start"] = to_numpy(std::move(starts));
-  const ForestArrays arrays{.feature = new_array<std::int32_t>(result, "feature", {n}),
-                            .threshold = new_array<double>(result, "threshold", {n}),
-                            .left = new_array<std::int32_t>(result, "left", {n}),
-                            .default_left = new_array<std::uint8_t>(result, "default_left", {n}),
-                            .value = new_array<double, 2>(result, "value", {n, width}),
-                            .gain = new_array<double>(result, "gain", {n}),
-                            .cover = new_array<double>(result, "cover", {n}),
-                            .set = new_array<std::int32_t>(result, "set", {n})};
+  const GatheredNodes arrays{.feature = new_array<std::int32_t>(result, "feature", {n}),
+                             .threshold = new_array<double>(result, "threshold", {n}),
+                             .left = new_array<std::int32_t>(result, "left", {n}),
+                             .default_left = new_array<std::uint8_t>(result, "default_left", {n}),
+                             .value = new_array<double, 2>(result, "value", {n, width}),
+                             .gain = new_array<double>(result, "gain", {n}),
+                             .cover = new_array<double>(result, "cover", {n}),
+                             .set = new_array<std::int32_t>(result, "set", {n})};
   std::vector<CodeSet> sets;
   {
     nb::gil_scoped_release release;

@@ -18,7 +18,7 @@ std::span<const CodeSet> sets_of(const TreeRef& tree) {
 }
 
 void gather_tree(const TreeRef& tree, std::span<const std::span<const double>> edges,
-                 std::size_t at, std::int32_t first_set, const ForestArrays& out) {
+                 std::size_t at, std::int32_t first_set, const GatheredNodes& out) {
   const GrownTrees& from = *tree.from;
   const std::size_t first = from.first(tree.tree), n = from.n_nodes(tree.tree);
   const auto copy = [&](const auto& source, auto* target, std::size_t width) {
@@ -53,7 +53,7 @@ std::vector<std::int64_t> tree_starts(std::span<const TreeRef> trees) {
 
 std::vector<CodeSet> gather_trees(std::span<const TreeRef> trees,
                                   std::span<const std::span<const double>> edges, Team& team,
-                                  const ForestArrays& out) {
+                                  const GatheredNodes& out) {
   const std::vector<std::int64_t> starts = tree_starts(trees);
   std::vector<CodeSet> sets;
   std::vector<std::int32_t> first_set;

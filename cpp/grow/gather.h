@@ -16,7 +16,7 @@ struct TreeRef {
 };
 
 // By node, one tree after the other; leaves have 0 for what only splits have.
-struct ForestArrays {
+struct GatheredNodes {
   std::int32_t* feature;
   double* threshold;  // left is what is not above it; infinite after the last bin
   std::int32_t* left;
@@ -34,6 +34,6 @@ std::vector<std::int64_t> tree_starts(std::span<const TreeRef> trees);
 // nodes. edges[f] are those between the bins of feature f.
 std::vector<CodeSet> gather_trees(std::span<const TreeRef> trees,
                                   std::span<const std::span<const double>> edges, Team& team,
-                                  const ForestArrays& out);
+                                  const GatheredNodes& out);
 
 }  // namespace arboost

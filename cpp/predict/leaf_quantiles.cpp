@@ -200,14 +200,14 @@ std::size_t n_trees_of(const LeafDistributions& distributions) {
 }
 
 template <bool weighted>
-void quantiles_of_leaves(const LeafDistributions& from, const std::int64_t* leaf,
+void quantiles_of_leaves(const LeafDistributions& from, const std::int32_t* leaf,
                          std::size_t n_rows, std::span<const double> quantiles, Team& team,
                          double* out) {
   const std::size_t n_trees = n_trees_of(from);
   team.for_chunks(0, n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
     Quantiles<weighted> of_row(from, quantiles);
     for (std::size_t row = begin; row < end; ++row) {
-      const std::int64_t* own = leaf + row * n_trees;
+      const std::int32_t* own = leaf + row * n_trees;
       for (std::size_t t = 0; t < n_trees; ++t)
         require(own[t] >= 0 && own[t] < from.tree_start[t + 1] - from.tree_start[t],
                 "a leaf outside its tree");
@@ -257,7 +257,7 @@ void validate(const LeafDistributions& from) {
   require(inside, "a share that is not between 0 and 1");
 }
 
-void leaf_quantiles(const LeafDistributions& distributions, const std::int64_t* leaf,
+void leaf_quantiles(const LeafDistributions& distributions, const std::int32_t* leaf,
                     std::size_t n_rows, std::span<const double> quantiles, Team& team,
                     double* out) {
   check(quantiles);

@@ -33,7 +33,7 @@ void validate(const LeafDistributions& distributions);
 
 // out[row][i] = quantile number i; NaN for rows whose leaves are all empty. leaf[row][tree] is a
 // node of its tree. The distributions must be valid; throws where a leaf is outside its tree.
-void leaf_quantiles(const LeafDistributions& distributions, const std::int64_t* leaf,
+void leaf_quantiles(const LeafDistributions& distributions, const std::int32_t* leaf,
                     std::size_t n_rows, std::span<const double> quantiles, Team& team, double* out);
 
 // The same of the rows of a table; memory is needed for the leaves of a few rows at a time.

@@ -1,4 +1,5 @@
-// Trees -> nodes as they are walked.
+// Trees -> nodes as they are walked over values, and the walks. They need nothing but the values,
+// so they serve single rows, and whatever no other form of a forest can hold.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +7,9 @@
 #include <vector>
 
 #include "grow/rule.h"  // CodeSet
+#include "parallel.h"
 #include "predict/traverse.h"
+#include "table.h"
 
 namespace arboost {
 
@@ -46,5 +49,22 @@ struct Packed {
 // Throws std::invalid_argument where a tree leads outside its nodes, the columns or the outputs.
 Packed pack_trees(const Forest& forest, TreeRange range, std::size_t n_columns,
                   std::size_t n_outputs);
+
+// As `traverse` and `traverse_leaves`.
+void walk_values(const Columns& table, const Packed& packed, const Forest& forest,
+                 std::size_t n_outputs, Team& team, double* scores);
+void walk_leaves(const Columns& table, const Packed& packed, std::size_t n_trees, Team& team,
+                 FunctionRef<void(const LeafBlock&, int member)> consume);
+
+// The same for one row: `row` has its values as the packed columns say, codes of levels included,
+// and one place more, for the leaves' column. No memory is taken and no thread is asked.
+void walk_row(const Packed& packed, const Forest& forest, std::size_t n_outputs, double* row,
+              double* scores);
+
+// What a column of codes has for a value.
+inline double code_or_missing(double x) {
+  const bool known = x >= 0 && x < missing_code && x == static_cast<double>(static_cast<int>(x));
+  return known ? x : missing_code;
+}
 
 }  // namespace arboost

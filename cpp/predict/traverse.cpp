@@ -3,15 +3,12 @@
 #include "predict/traverse.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>  // bit_cast
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <stdexcept>  // invalid_argument
 #include <vector>
 
-#include "predict/coded.h"
 #include "predict/pack.h"
 
 namespace arboost {
@@ -24,10 +21,6 @@ constexpr std::size_t block_bytes = 32 * 1024, large_block_bytes = 4096 * 1024;
 constexpr std::size_t large_forest = 16384;       // nodes
 constexpr std::size_t leaves_bytes = 128 * 1024;  // in all trees, of the rows of a block
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-void require(bool holds, const char* what) {
-  if (!holds) throw std::invalid_argument(what);
-}
 
 // Rows as doubles, row by row, with the leaves' column at the end of each.
 class Block {
@@ -67,11 +60,7 @@ class Block {
   }
 
   void keep_codes(double* values, std::size_t n) const {
-    for (std::size_t i = 0; i < n; ++i) {
-      double& value = values[i * stride_];
-      const bool known = value >= 0 && value < missing_code && value == std::floor(value);
-      value = known ? value : missing_code;
-    }
+    for (std::size_t i = 0; i < n; ++i) values[i * stride_] = code_or_missing(values[i * stride_]);
   }
 
   const Columns& table_;
@@ -79,6 +68,19 @@ class Block {
   std::size_t stride_;
   std::vector<double> values_;
 };
+
+// Where a row goes from a node.
+template <bool with_missing, bool with_sets>
+inline std::uint32_t step(const Node node, const CodeSet* sets, const double* row) {
+  const double x = row[node.column & column_bits];
+  std::uint32_t right = x > node.threshold;
+  if constexpr (with_missing) right |= (x != x) & (node.column >> 31);
+  if constexpr (with_sets)
+    if (node.column & by_set)
+      right =
+          !holds(sets[std::bit_cast<std::uint64_t>(node.threshold)], static_cast<std::uint32_t>(x));
+  return node.next + right;
+}
 
 // Leaves of `n` rows in one tree.
 template <std::size_t n, bool with_missing, bool with_sets>
@@ -88,19 +90,35 @@ inline void walk(const Node* nodes, int depth, const CodeSet* sets, const double
   for (int level = 0; level < depth; ++level) {
     std::uint32_t moved = 0;
     for (std::size_t lane = 0; lane < n; ++lane) {
-      const Node node = nodes[at[lane]];
-      const double x = rows[lane * stride + (node.column & column_bits)];
-      std::uint32_t right = x > node.threshold;
-      if constexpr (with_missing) right |= (x != x) & (node.column >> 31);
-      if constexpr (with_sets)
-        if (node.column & by_set)
-          right = !holds(sets[std::bit_cast<std::uint64_t>(node.threshold)],
-                         static_cast<std::uint32_t>(x));
-      const std::uint32_t next = node.next + right;
+      const std::uint32_t next =
+          step<with_missing, with_sets>(nodes[at[lane]], sets, rows + lane * stride);
       moved |= next ^ at[lane];
       at[lane] = next;
     }
     if (moved == 0) break;  // uneven trees: all have arrived before the deepest leaf
+  }
+}
+
+// Leaves of one row in `n` trees.
+template <std::size_t n, bool with_missing, bool with_sets>
+inline void walk_trees(const Packed& packed, const Tree* trees, const double* row,
+                       std::uint32_t* at) {
+  const Node* nodes[n];
+  int depth = 0;
+  for (std::size_t lane = 0; lane < n; ++lane) {
+    nodes[lane] = packed.nodes.data() + trees[lane].first;
+    depth = std::max(depth, trees[lane].depth);
+    at[lane] = 0;
+  }
+  for (int level = 0; level < depth; ++level) {
+    std::uint32_t moved = 0;
+    for (std::size_t lane = 0; lane < n; ++lane) {
+      const std::uint32_t next =
+          step<with_missing, with_sets>(nodes[lane][at[lane]], packed.sets.data(), row);
+      moved |= next ^ at[lane];
+      at[lane] = next;
+    }
+    if (moved == 0) break;
   }
 }
 
@@ -157,6 +175,23 @@ void run_block(const Packed& packed, const Block& block, std::size_t n, const Ta
   }
 }
 
+// The trees of one row, several at a time: loads overlap, and so do the walks of one tree and what
+// the last ones add.
+template <bool with_missing, bool with_sets, class Taker>
+void run_row(const Packed& packed, const double* row, const Taker& taker) {
+  std::uint32_t at[lanes];
+  const std::size_t n = packed.trees.size(), full = n / lanes * lanes;
+  const Tree* trees = packed.trees.data();
+  for (std::size_t t = 0; t < full; t += lanes) {
+    walk_trees<lanes, with_missing, with_sets>(packed, trees + t, row, at);
+    for (std::size_t lane = 0; lane < lanes; ++lane) taker.template take<1>(t + lane, 0, at + lane);
+  }
+  for (std::size_t t = full; t < n; ++t) {
+    walk_trees<1, with_missing, with_sets>(packed, trees + t, row, at);
+    taker.template take<1>(t, 0, at);
+  }
+}
+
 // The rows from `begin` to `end`, which fit the block.
 template <class Taker>
 void run_rows(const Packed& packed, Block& block, std::size_t begin, std::size_t end,
@@ -177,8 +212,10 @@ std::size_t blocks_per_chunk(const Packed& packed, std::size_t rows) {
   return std::max(lanes, n) / rows + 1;
 }
 
-void traverse_packed(const Columns& table, const Packed& packed, const Forest& forest,
-                     std::size_t n_outputs, Team& team, double* scores) {
+}  // namespace
+
+void walk_values(const Columns& table, const Packed& packed, const Forest& forest,
+                 std::size_t n_outputs, Team& team, double* scores) {
   // Small tables are shared out as well.
   const auto members = static_cast<std::size_t>(team.size());
   const std::size_t share = (table.n_rows / (2 * members) + lanes) / lanes * lanes;
@@ -194,71 +231,8 @@ void traverse_packed(const Columns& table, const Packed& packed, const Forest& f
   });
 }
 
-Packed pack_for(const Forest& forest, TreeRange trees, std::size_t n_columns,
-                std::size_t n_outputs) {
-  require(forest.width == 1 || forest.width == n_outputs, "leaves that do not fit the outputs");
-  return pack_trees(forest, trees, n_columns, n_outputs);
-}
-
-}  // namespace
-
-void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::size_t n_outputs,
-              Team& team, double* scores) {
-  const Packed packed = pack_for(forest, trees, table.columns.size(), n_outputs);
-  traverse_packed(table, packed, forest, n_outputs, team, scores);
-}
-
-// Numbering thresholds takes several times as long as packing: it waits for a table that is worth
-// it. Threads that come at the same time may both do it, so that none waits for another; what the
-// first has made is kept.
-struct PackedForest::Parts {
-  using Coded = std::optional<CodedForest>;
-
-  Parts(const Forest& views, std::size_t columns, std::size_t outputs)
-      : forest(views),
-        n_columns(columns),
-        n_outputs(outputs),
-        packed(pack_for(views, {0, views.output.size()}, columns, outputs)) {}
-  ~Parts() { delete coded.load(); }
-
-  const Coded* code() const {
-    auto made = std::make_unique<const Coded>(code_forest(forest, n_columns));
-    const Coded* kept = nullptr;
-    return coded.compare_exchange_strong(kept, made.get()) ? made.release() : kept;
-  }
-
-  Forest forest;
-  std::size_t n_columns, n_outputs;
-  Packed packed;
-  mutable std::atomic<const Coded*> coded{nullptr};
-};
-
-PackedForest::PackedForest(const Forest& forest, std::size_t n_columns, std::size_t n_outputs)
-    : parts_(std::make_unique<const Parts>(forest, n_columns, n_outputs)) {}
-
-PackedForest::~PackedForest() = default;
-
-std::size_t PackedForest::n_trees() const {
-  return parts_->packed.trees.size();
-}
-
-void PackedForest::traverse(const Columns& table, std::size_t n_outputs, Team& team,
-                            double* scores) const {
-  require(table.columns.size() == parts_->n_columns && n_outputs == parts_->n_outputs,
-          "another number of columns or outputs than the forest was packed for");
-  constexpr std::size_t nodes_per_walk = 4;  // up to which numbering pays at the first table
-  const Parts::Coded* coded = parts_->coded.load();
-  if (coded == nullptr && table.n_rows * n_trees() * nodes_per_walk >= parts_->packed.nodes.size())
-    coded = parts_->code();
-  if (coded != nullptr && coded->has_value() && table.n_rows >= lanes)
-    traverse_coded(table, **coded, parts_->forest, n_outputs, team, scores);
-  else
-    traverse_packed(table, parts_->packed, parts_->forest, n_outputs, team, scores);
-}
-
-void traverse_leaves(const Columns& table, const Forest& forest, std::size_t n_trees, Team& team,
-                     FunctionRef<void(const LeafBlock&, int member)> consume) {
-  const Packed packed = pack_trees(forest, {0, n_trees}, table.columns.size(), 1);
+void walk_leaves(const Columns& table, const Packed& packed, std::size_t n_trees, Team& team,
+                 FunctionRef<void(const LeafBlock&, int member)> consume) {
   const std::size_t fitting = leaves_bytes / (n_trees * sizeof(std::uint32_t) + 1) / lanes * lanes;
   const std::size_t rows = std::clamp(fitting, lanes, std::max(lanes, Block::capacity(packed)));
   const std::size_t grain = blocks_per_chunk(packed, rows) * rows;
@@ -271,6 +245,35 @@ void traverse_leaves(const Columns& table, const Forest& forest, std::size_t n_t
       consume({leaf.data(), rows, at, stop}, member);
     }
   });
+}
+
+void walk_row(const Packed& packed, const Forest& forest, std::size_t n_outputs, double* row,
+              double* scores) {
+  row[packed.columns.size()] = -infinity;
+  bool missing = false;
+  for (std::size_t i = 0; i < packed.columns.size(); ++i) missing |= std::isnan(row[i]);
+  const AddValues taker{packed, forest.value.data(), forest.width, n_outputs, scores};
+  if (!packed.sets.empty())
+    run_row<true, true>(packed, row, taker);
+  else if (missing)
+    run_row<true, false>(packed, row, taker);
+  else
+    run_row<false, false>(packed, row, taker);
+}
+
+void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::size_t n_outputs,
+              Team& team, double* scores) {
+  if (forest.width != 1 && forest.width != n_outputs)
+    throw std::invalid_argument("leaves that do not fit the outputs");
+  const Packed packed = pack_trees(forest, trees, table.columns.size(), n_outputs);
+  walk_values(table, packed, forest, n_outputs, team, scores);
+}
+
+void traverse_leaves(const Columns& table, const Forest& forest, std::size_t n_trees, Team& team,
+                     FunctionRef<void(const LeafBlock&, int member)> consume) {
+  constexpr std::size_t any_outputs = std::numeric_limits<std::size_t>::max();
+  const Packed packed = pack_trees(forest, {0, n_trees}, table.columns.size(), any_outputs);
+  walk_leaves(table, packed, n_trees, team, consume);
 }
 
 }  // namespace arboost

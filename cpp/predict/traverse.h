@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "parallel.h"
@@ -38,21 +37,6 @@ struct TreeRange {
 // Throws std::invalid_argument where a tree leads outside its nodes, the table or the scores.
 void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::size_t n_outputs,
               Team& team, double* scores);
-
-// All trees of a forest, made ready once to be walked often. The arrays that the forest views must
-// live as long. Throws as `traverse` does, and gives the same scores.
-class PackedForest {
- public:
-  PackedForest(const Forest& forest, std::size_t n_columns, std::size_t n_outputs);
-  ~PackedForest();
-
-  std::size_t n_trees() const;
-  void traverse(const Columns& table, std::size_t n_outputs, Team& team, double* scores) const;
-
- private:
-  struct Parts;
-  std::unique_ptr<const Parts> parts_;
-};
 
 // Leaves that rows reach in the first trees: `consume` gets leaf[tree * stride + row - begin], as a
 // node of its tree, for a few rows at a time, in any order and from all members of the team.

@@ -34,7 +34,7 @@ from arboost.model import Model
 from arboost.monitor import Round
 from arboost.param_kinds import Param
 from arboost.params import check, record
-from arboost.predict import answer, decision, probabilities, table_scores
+from arboost.predict import decision, table_scores
 from arboost.recipe import Recipe, Rounds
 from arboost.reweighting import WeightRecipe
 from arboost.serve import Predictor
@@ -289,11 +289,9 @@ class TreeEnsemble(Explained, BaseEstimator):
         raise NotImplementedError
 
     def _fitted_model(self) -> Predictor:
-        check_is_fitted(self)
+        if not hasattr(self, "model_"):  # the check itself takes longer than a prediction
+            check_is_fitted(self)
         return self.model_
-
-    def _staged_raw(self, X: object) -> Iterator[NDArray[np.float64]]:
-        return self._fitted_model().staged_raw(X, n_jobs=self.n_jobs)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -318,8 +316,7 @@ class TreeRegressor(RegressorMixin, TreeEnsemble):
 
     def staged_predict(self, X: object) -> Iterator[NDArray[np.float64]]:
         """Yield what `predict` would return after each round."""
-        for raw in self._staged_raw(X):
-            yield answer(self.model_, raw)
+        return self._fitted_model().staged_predict(X, n_jobs=self.n_jobs)
 
     def _task(self, y: NDArray[Any], classes: NDArray[Any] | None) -> Task:
         return Task("regressor", numbers_of(y))
@@ -355,18 +352,15 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
 
     def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield what `predict` would return after each round."""
-        for raw in self._staged_raw(X):
-            yield answer(self.model_, raw)
+        return self._fitted_model().staged_predict(X, n_jobs=self.n_jobs)
 
     def staged_predict_proba(self, X: object) -> Iterator[Probabilities]:
         """Yield what `predict_proba` would return after each round."""
-        for raw in self._staged_raw(X):
-            yield probabilities(self.model_, raw)
+        return self._fitted_model().staged_predict_proba(X, n_jobs=self.n_jobs)
 
     def staged_decision_function(self, X: object) -> Iterator[NDArray[np.float64]]:
         """Yield what `decision_function` would return after each round."""
-        for raw in self._staged_raw(X):
-            yield decision(raw)
+        return map(decision, self._fitted_model().staged_raw(X, n_jobs=self.n_jobs))
 
     def _task(self, y: NDArray[Any], classes: NDArray[Any] | None) -> Task:
         if classes is not None:

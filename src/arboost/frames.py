@@ -19,7 +19,7 @@ _SMALL = 100_000  # values that are faster copied than looked at column by colum
 
 def from_pandas(frame: Any, pandas: Any) -> Raw:
     """Return the columns of a frame."""
-    names = unique_names(list(frame.columns))
+    names = unique_names(frame.columns.tolist())
     dtypes = list(frame.dtypes)
     if frame.size <= _SMALL and len(set(dtypes)) == 1 and _is_number(dtypes[0]):
         raw = from_numpy(frame.to_numpy())

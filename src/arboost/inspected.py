@@ -225,6 +225,77 @@ class Inspected(Model):
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
 
+    def shap_values(
+        self, X: object, *, background: object = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return what each feature adds to the raw scores of the rows of X.
+
+        With `expected_value`, the values of a row sum to its raw score, before the link.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        background : table of shape (n_others, n_features), optional
+            Rows from which the features that are not known are taken, each with the same chance.
+            Without it they are averaged over the training rows of each node, by its cover.
+        n_jobs : int or None
+            Number of threads.
+
+        Returns
+        -------
+        float64 array of shape (n_rows, n_features)
+            With several outputs (n_rows, n_features, n_outputs).
+
+        Raises
+        ------
+        TypeError
+            Where the trees are combined by a weighted median, which is no sum.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]]
+        >>> model = arboost.DecisionTreeRegressor().fit(X, [0, 0, 2, 6]).model_
+        >>> model.shap_values([[1, 1]]), model.expected_value()
+        (array([[2.5, 1.5]]), array([2.]))
+        """
+        from arboost.shap import shap_values
+
+        return shap_values(self, X, background, n_threads=_threads(n_jobs))
+
+    def shap_interactions(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return what pairs of features add to the raw scores of the rows of X.
+
+        Returns
+        -------
+        float64 array of shape (n_rows, n_features, n_features)
+            Symmetric; on the diagonal is what a feature adds by itself, and each row sums to the
+            SHAP value of its feature. With several outputs there is one more axis.
+        """
+        from arboost.shap import shap_interactions
+
+        return shap_interactions(self, X, n_threads=_threads(n_jobs))
+
+    def shap_explanation(
+        self, X: object, *, background: object = None, n_jobs: int | None = None
+    ) -> Any:
+        """Return the SHAP values as a ``shap.Explanation``, for the plots of that package."""
+        from arboost.shap import shap_explanation
+
+        return shap_explanation(self, X, background, n_threads=_threads(n_jobs))
+
+    def expected_value(
+        self, *, background: object = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the raw scores of a row of which nothing is known, shape (n_outputs,).
+
+        They are the mean over the training rows by the covers of the leaves, or with a `background`
+        the mean raw scores of its rows: what SHAP values are counted from.
+        """
+        from arboost.shap import expected_value
+
+        return expected_value(self, background, n_threads=_threads(n_jobs))
+
 
 def _threads(n_jobs: object) -> int:
     return threads(check({"n_jobs": n_jobs})["n_jobs"])

@@ -18,7 +18,7 @@ from arboost.backend import core
 from arboost.distributions import SHARE_UNITS, LeafDistributions
 from arboost.ingest import Table
 from arboost.model import Model
-from arboost.paths import for_one_output, forest_leaves
+from arboost.paths import forest_leaves
 
 __all__ = [
     "LeafDistributions",
@@ -109,7 +109,7 @@ def predict_quantiles(
     Parameters
     ----------
     distributions : LeafDistributions
-    leaves : int64 array of shape (n_rows, n_trees)
+    leaves : int32 array of shape (n_rows, n_trees)
         As `arboost.paths.leaf_ids` returns them.
     quantiles : float or sequence of float
         Between 0 and 1.
@@ -140,7 +140,7 @@ def predict_quantiles(
     answer = np.empty((len(leaves), len(wanted)))
     core.leaf_quantiles(
         distributions=distributions,
-        leaves=np.ascontiguousarray(leaves, np.int64),
+        leaves=np.ascontiguousarray(leaves, np.int32),
         quantiles=wanted,
         out=answer,
         n_threads=n_threads,
@@ -189,7 +189,7 @@ def table_quantiles(
     answer = np.empty((table.n_rows, len(wanted)))
     core.traverse_quantiles(
         columns=table.columns,
-        forest=for_one_output(model.forest),
+        forest=model.forest,
         distributions=distributions,
         quantiles=wanted,
         out=answer,

@@ -15,7 +15,8 @@ share_of_two       1            (n_rows, 2) probabilities whose difference is th
 shares             n_classes    (n_rows, n_classes) probabilities: the scores themselves
 ================== ============ =====================================================
 
-Finite scores have finite answers.
+Finite scores have finite answers. They come from the core: the same bytes on every machine, and for
+a row alone as among others.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+
+from arboost.backend import core
 
 __all__ = [
     "LARGEST_EXPONENT",
@@ -60,8 +63,7 @@ def exp(raw: Scores) -> Scores:
     array([[1.        ],
            [2.71828183]])
     """
-    answer: Scores = np.exp(np.minimum(raw, LARGEST_EXPONENT))
-    return answer
+    return _linked("exp", raw, raw.shape[1])
 
 
 def ordered(raw: Scores) -> Scores:
@@ -87,16 +89,7 @@ def logistic(raw: Scores) -> Scores:
     array([[0.5, 0.5],
            [1. , 0. ]])
     """
-    score = raw[:, 0]
-    # exp only of what is not positive: it cannot overflow, and 1 - p never cancels.
-    small = np.exp(-np.abs(score))
-    likely = 1.0 / (1.0 + small)
-    unlikely = small / (1.0 + small)
-    second = score > 0
-    answer = np.empty((len(score), 2))
-    answer[:, 0] = np.where(second, unlikely, likely)
-    answer[:, 1] = np.where(second, likely, unlikely)
-    return answer
+    return _linked("logistic", raw, 2)
 
 
 def logistic_of_double(raw: Scores) -> Scores:
@@ -108,8 +101,7 @@ def logistic_of_double(raw: Scores) -> Scores:
     array([[0.5, 0.5],
            [1. , 0. ]])
     """
-    # Probabilities are 0 and 1 long before; the double of a larger score might not be finite.
-    return logistic(2.0 * raw.clip(-LARGEST_EXPONENT, LARGEST_EXPONENT))
+    return _linked("logistic_of_double", raw, 2)
 
 
 def softmax(raw: Scores) -> Scores:
@@ -120,9 +112,7 @@ def softmax(raw: Scores) -> Scores:
     >>> softmax(np.array([[1000.0, 1000.0, 0.0]]))
     array([[0.5, 0.5, 0. ]])
     """
-    answer: Scores = np.exp(raw - raw.max(axis=1, keepdims=True))
-    answer /= answer.sum(axis=1, keepdims=True)
-    return answer
+    return _linked("softmax", raw, raw.shape[1])
 
 
 def share_of_two(raw: Scores) -> Scores:
@@ -134,8 +124,7 @@ def share_of_two(raw: Scores) -> Scores:
     array([[0.25, 0.75],
            [1.  , 0.  ]])
     """
-    half = 0.5 * raw.clip(-1.0, 1.0)  # means of differences leave the range by rounding only
-    return np.concatenate([0.5 - half, 0.5 + half], axis=1)
+    return _linked("share_of_two", raw, 2)
 
 
 def shares(raw: Scores) -> Scores:
@@ -146,7 +135,7 @@ def shares(raw: Scores) -> Scores:
     >>> shares(np.array([[0.25, 0.75, -1e-17]]))
     array([[0.25, 0.75, 0.  ]])
     """
-    return raw.clip(0.0, 1.0)
+    return _linked("shares", raw, raw.shape[1])
 
 
 LINKS: Mapping[str, Callable[[Scores], Scores]] = {
@@ -194,3 +183,9 @@ def score_of(link: str, value: float) -> float:
         return 2 * value - 1
     log_odds = math.log(value) - math.log1p(-value)
     return log_odds / 2 if link == "logistic_of_double" else log_odds
+
+
+def _linked(name: str, raw: Scores, width: int) -> Scores:
+    answer = np.empty((len(raw), width))
+    core.link(name, np.ascontiguousarray(raw, np.float64), answer)
+    return answer

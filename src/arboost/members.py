@@ -164,6 +164,16 @@ class MemberModel:
             scores += votes
             yield scores.copy()
 
+    def staged_predict(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[Any]]:
+        """Yield what `predict` would return after each round."""
+        return (answer(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
+
+    def staged_predict_proba(
+        self, X: object, *, n_jobs: int | None = None
+    ) -> Iterator[Probabilities]:
+        """Yield what `predict_proba` would return after each round."""
+        return (probabilities(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
+
     def columns(self, table: Any) -> Floats:
         """Return what each member of a median predicts, shape (n_rows, n_members).
 

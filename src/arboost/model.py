@@ -296,6 +296,15 @@ class Model:
         """The forest as the core walks it; made when it is first asked for."""
         return core.PackedForest(self.forest, self.schema.n_features, self.n_outputs)
 
+    @cached_property
+    def row(self) -> core.RowModel | None:
+        """What answers for single rows; None where that takes more than the values of the row."""
+        columns_are_numbers = self.schema.names is None and not self.schema.special
+        if not columns_are_numbers or self.combine == "median" or self.link == "ordered":
+            return None
+        mean_of = max(self.n_rounds, 1) if self.combine == "mean" else 0
+        return core.RowModel(self.packed, self.base_score, self.link, mean_of, self.schema.missing)
+
     def __getstate__(self) -> dict[str, Any]:
         return self.fields()  # without what can be made again
 

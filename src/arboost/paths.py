@@ -5,7 +5,6 @@ Nodes are numbered in their tree from 0, the root, on: as `arboost.drawing` show
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,13 +17,13 @@ from arboost.model import Forest, Model
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["decision_path", "depths", "for_one_output", "forest_leaves", "leaf_ids", "parents"]
+__all__ = ["decision_path", "depths", "forest_leaves", "leaf_ids", "parents"]
 
 Integers = NDArray[np.int64]
 
 
-def leaf_ids(model: Model, table: Table, *, n_threads: int) -> Integers:
-    """Return the leaf of each row in each tree, int64 of shape (n_rows, n_trees).
+def leaf_ids(model: Model, table: Table, *, n_threads: int) -> NDArray[np.int32]:
+    """Return the leaf of each row in each tree, int32 of shape (n_rows, n_trees).
 
     Parameters
     ----------
@@ -39,26 +38,25 @@ def leaf_ids(model: Model, table: Table, *, n_threads: int) -> Integers:
     >>> from arboost.ingest import ingest
     >>> X = [[0], [1], [2]]
     >>> model = GradientBoostingRegressor(n_estimators=2, max_depth=1).fit(X, [0, 0, 1]).model_
-    >>> leaf_ids(model, ingest(X, model.schema), n_threads=1)
-    array([[1, 1],
-           [1, 1],
-           [2, 2]])
+    >>> leaf_ids(model, ingest(X, model.schema), n_threads=1).tolist()
+    [[1, 1], [1, 1], [2, 2]]
     """
-    return forest_leaves(model.forest, table, n_threads=n_threads)
+    return _leaves(model.packed, model.n_trees, table, n_threads)
 
 
-def forest_leaves(forest: Forest, table: Table, *, n_threads: int) -> Integers:
+def forest_leaves(forest: Forest, table: Table, *, n_threads: int) -> NDArray[np.int32]:
     """Return what `leaf_ids` does, for trees whose model is not needed."""
-    leaves = np.empty((table.n_rows, forest.n_trees), np.int64)
-    core.leaf_ids(
-        columns=table.columns, forest=for_one_output(forest), out=leaves, n_threads=n_threads
-    )
+    n_outputs = max(forest.width, int(forest.output.max(initial=0)) + 1)
+    packed = core.PackedForest(forest, table.columns.n_columns, n_outputs)
+    return _leaves(packed, forest.n_trees, table, n_threads)
+
+
+def _leaves(
+    packed: core.PackedForest, n_trees: int, table: Table, n_threads: int
+) -> NDArray[np.int32]:
+    leaves = np.empty((table.n_rows, n_trees), np.int32)
+    packed.leaves(table.columns, leaves, n_threads)
     return leaves
-
-
-def for_one_output(forest: Forest) -> Forest:
-    """Return the forest as the core wants it where only leaves count, not whom they are for."""
-    return replace(forest, output=np.zeros(forest.n_trees, np.int32))
 
 
 def decision_path(model: Model, table: Table, *, n_threads: int) -> tuple[csr_matrix, Integers]:

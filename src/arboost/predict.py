@@ -23,9 +23,12 @@ from arboost.model import Model
 
 __all__ = [
     "answer",
+    "answer_of_row",
     "decision",
     "probabilities",
+    "probabilities_of_row",
     "raw_scores",
+    "read_table",
     "staged_raw_scores",
     "table_scores",
     "tree_values",
@@ -34,7 +37,26 @@ __all__ = [
 
 def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64]:
     """Return the raw scores of the rows of X."""
-    return table_scores(model, _read(model, X), n_threads=n_threads)
+    return table_scores(model, read_table(model, X), n_threads=n_threads)
+
+
+def answer_of_row(model: Model, X: object) -> NDArray[Any] | None:
+    """Return what `answer` would, where X is one row of plain numbers; else None."""
+    row = model.row
+    if row is None or model.targets:
+        return None
+    if model.classes is None:
+        return row.values(X)
+    number = row.likeliest(X)
+    return None if number < 0 else model.classes[number : number + 1].copy()
+
+
+def probabilities_of_row(model: Model, X: object) -> NDArray[np.float64] | None:
+    """Return what `probabilities` would, where X is one row of plain numbers; else None."""
+    row = model.row
+    if row is None or model.targets or model.classes is None:
+        return None
+    return row.answers(X)
 
 
 def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
@@ -63,7 +85,7 @@ def tree_values(model: Model, table: Table, *, n_threads: int) -> NDArray[np.flo
 
 def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[NDArray[np.float64]]:
     """Yield the raw scores after each round, each in an array of its own."""
-    table = _read(model, X)
+    table = read_table(model, X)
     if model.combine == "median":
         for n_trees in range(1, model.n_trees + 1):
             yield _median_scores(model, table, n_trees, n_threads)
@@ -128,7 +150,8 @@ def _by_target(
         first += outputs
 
 
-def _read(model: Model, X: object) -> Table:
+def read_table(model: Model, X: object) -> Table:
+    """Return the columns of X as the model's fit saw its own."""
     if isinstance(X, Dataset):
         raise TypeError(
             "X is a Dataset, which holds bins instead of values. Pass the table it was made from."

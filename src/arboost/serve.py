@@ -12,10 +12,20 @@ from numpy.typing import NDArray
 
 from arboost.answers import Probabilities
 from arboost.backend import threads
-from arboost.container import read_file, write_file
+from arboost.container import read_file
+from arboost.exported import Exported
 from arboost.inspected import Inspected
 from arboost.params import check
-from arboost.predict import answer, probabilities, raw_scores, staged_raw_scores
+from arboost.paths import leaf_ids
+from arboost.predict import (
+    answer,
+    answer_of_row,
+    probabilities,
+    probabilities_of_row,
+    raw_scores,
+    read_table,
+    staged_raw_scores,
+)
 from arboost.save import FORMAT, from_bytes, read_model, to_bytes, write_model
 from arboost.verify import MonotoneProof, verify_monotone
 
@@ -23,7 +33,7 @@ __all__ = ["Predictor", "load"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Predictor(Inspected):
+class Predictor(Inspected, Exported):
     """A fitted model, ready to run. `load` returns it, and estimators hold it as ``model_``.
 
     Tables are matched by column name as in ``fit``; NaN and None are missing values. Answers are
@@ -46,207 +56,49 @@ class Predictor(Inspected):
 
         Their shape is (n_rows,), with several outputs or targets (n_rows, n_targets).
         """
-        return answer(self, self.predict_raw(X, n_jobs=n_jobs))
+        found = answer_of_row(self, X) if _is_count(n_jobs) else None
+        return answer(self, self._raw(X, n_jobs)) if found is None else found
 
     def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Probabilities:
         """Return the probabilities of the classes.
 
         Their shape is (n_rows, n_classes); for several targets there is a list of them.
         """
-        return probabilities(self, self.predict_raw(X, n_jobs=n_jobs))
+        found = probabilities_of_row(self, X) if _is_count(n_jobs) else None
+        return probabilities(self, self._raw(X, n_jobs)) if found is None else found
 
     def predict_raw(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
-        return raw_scores(self, X, n_threads=_threads(n_jobs))
+        found = self.row.raw(X) if self.row is not None and _is_count(n_jobs) else None
+        return self._raw(X, n_jobs) if found is None else found
 
     def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[np.float64]]:
         """Yield the raw scores after each round."""
         return staged_raw_scores(self, X, n_threads=_threads(n_jobs))
 
-    def verify_monotone(
-        self, features: object = None, *, n_jobs: int | None = None
-    ) -> tuple[MonotoneProof, ...]:
-        """Prove that the raw scores are monotone, or find rows for which they are not.
+    def staged_predict(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[Any]]:
+        """Yield what `predict` would return after each round."""
+        return (answer(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
 
-        Parameters
-        ----------
-        features : dict, sequence or None
-            What to prove, in the form of ``monotone_constraints``; None takes those of the fit.
-        n_jobs : int or None
-            Number of threads.
+    def staged_predict_proba(
+        self, X: object, *, n_jobs: int | None = None
+    ) -> Iterator[Probabilities]:
+        """Yield what `predict_proba` would return after each round."""
+        return (probabilities(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
 
-        Returns
-        -------
-        tuple of arboost.MonotoneProof
-            One for each constrained feature and output.
+    def apply(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.int32]:
+        """Return the leaf that each row reaches in each tree, shape (n_rows, n_trees).
+
+        Nodes of a tree are numbered from 0, its root, on.
 
         Examples
         --------
         >>> import arboost
-        >>> model = arboost.GradientBoostingRegressor().fit([[0], [1], [2]], [0, 5, 1]).model_
-        >>> (proof,) = model.verify_monotone({0: 1})
-        >>> proof.holds, proof.counter_example.rows.tolist()
-        (False, [[1.5], [2.5]])
+        >>> model = arboost.GradientBoostingRegressor(n_estimators=2, max_depth=1)
+        >>> model.fit([[0], [1]], [0, 1]).model_.apply([[0], [1]]).tolist()
+        [[1, 1], [2, 2]]
         """
-        return verify_monotone(self, features, n_threads=_threads(n_jobs))
-
-    def save(self, path: str | os.PathLike[str], *, layout: str = "compact") -> None:
-        """Write the model to a file; a failure leaves the file that was there before.
-
-        Parameters
-        ----------
-        path : str or path-like
-        layout : {"compact", "arrays"}, default="compact"
-            "compact" makes a small file; "arrays" a larger one that `load` can map, so that
-            several processes share its pages.
-        """
-        write_model(self, path, layout)
-
-    def to_c(
-        self, path: str | os.PathLike[str] | None = None, *, name: str = "model"
-    ) -> str | None:
-        """Write the model as one C99 header that needs nothing but the standard library.
-
-        Raw scores of the compiled code are those of `predict_raw` to the last bit. The head of the
-        file says how it is used, and how categories and missing values are passed.
-
-        Parameters
-        ----------
-        path : path or None
-            None returns the source instead.
-        name : str
-            What functions and macros of the header begin with. Characters that no name in C may
-            have become underscores.
-
-        Examples
-        --------
-        >>> import arboost
-        >>> model = arboost.GradientBoostingRegressor().fit([[0], [1]], [0, 1]).model_
-        >>> "void price_predict(const double *row, double *answer);" in model.to_c(name="price")
-        True
-        """
-        from arboost.export_c import c_header
-
-        text = c_header(self, name)
-        if path is None:
-            return text
-        write_file(path, text.encode("ascii"))
-        return None
-
-    def to_onnx(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Write the model as ONNX; needs the package onnx (``pip install arboost[onnx]``).
-
-        onnxruntime takes the same way through every tree, and adds in an order of its own: answers
-        differ from those of `predict` and `predict_proba` by rounding only. A model without
-        categories has one input "X" of doubles, shape (n_rows, n_features). With categories there
-        is one input for each column, called as the column is, shape (n_rows, 1): strings for
-        categories of strings, doubles for all others. Unknown levels and NaN are missing, and
-        times are seconds.
-
-        The output of a regressor is "variable", those of a classifier are "label" and
-        "probabilities"; with several targets "label_0", "probabilities_0", "label_1", ...
-
-        Parameters
-        ----------
-        path : path or None
-            None returns the ``onnx.ModelProto`` instead.
-        """
-        from arboost.export_onnx import onnx_model
-
-        model = onnx_model(self)
-        if path is None:
-            return model
-        write_file(path, model.SerializeToString())
-        return None
-
-    def shap_values(
-        self, X: object, *, background: object = None, n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return what each feature adds to the raw scores of the rows of X.
-
-        With `expected_value`, the values of a row sum to its raw score, before the link.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features)
-        background : table of shape (n_others, n_features), optional
-            Rows from which the features that are not known are taken, each with the same chance.
-            Without it they are averaged over the training rows of each node, by its cover.
-        n_jobs : int or None
-            Number of threads.
-
-        Returns
-        -------
-        float64 array of shape (n_rows, n_features)
-            With several outputs (n_rows, n_features, n_outputs).
-
-        Raises
-        ------
-        TypeError
-            Where the trees are combined by a weighted median, which is no sum.
-
-        Examples
-        --------
-        >>> import arboost
-        >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]]
-        >>> model = arboost.DecisionTreeRegressor().fit(X, [0, 0, 2, 6]).model_
-        >>> model.shap_values([[1, 1]]), model.expected_value()
-        (array([[2.5, 1.5]]), array([2.]))
-        """
-        from arboost.shap import shap_values
-
-        return shap_values(self, X, background, n_threads=_threads(n_jobs))
-
-    def shap_interactions(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return what pairs of features add to the raw scores of the rows of X.
-
-        Returns
-        -------
-        float64 array of shape (n_rows, n_features, n_features)
-            Symmetric; on the diagonal is what a feature adds by itself, and each row sums to the
-            SHAP value of its feature. With several outputs there is one more axis.
-        """
-        from arboost.shap import shap_interactions
-
-        return shap_interactions(self, X, n_threads=_threads(n_jobs))
-
-    def shap_explanation(
-        self, X: object, *, background: object = None, n_jobs: int | None = None
-    ) -> Any:
-        """Return the SHAP values as a ``shap.Explanation``, for the plots of that package."""
-        from arboost.shap import shap_explanation
-
-        return shap_explanation(self, X, background, n_threads=_threads(n_jobs))
-
-    def expected_value(
-        self, *, background: object = None, n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return the raw scores of a row of which nothing is known, shape (n_outputs,).
-
-        They are the mean over the training rows by the covers of the leaves, or with a `background`
-        the mean raw scores of its rows: what SHAP values are counted from.
-        """
-        from arboost.shap import expected_value
-
-        return expected_value(self, background, n_threads=_threads(n_jobs))
-
-    def __repr__(self) -> str:
-        features, trees = (
-            _counted(self.schema.n_features, "feature"),
-            _counted(self.n_trees, "tree"),
-        )
-        how = "" if self.combine == "sum" else f"{self.combine} of "
-        return f"Predictor({self.kind}, {features}, {how}{trees})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The bytes of the model file are checked when they are read, unlike pickled arrays.
-        return _from_bytes, (to_bytes(self),)
-
-    def __copy__(self) -> Self:
-        return self  # frozen
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
+        return leaf_ids(self, read_table(self, X), n_threads=_threads(n_jobs))
 
     def predict_quantiles(
         self, X: object, quantiles: float | Sequence[float] = 0.5, *, n_jobs: int | None = None
@@ -284,35 +136,44 @@ class Predictor(Inspected):
         table = ingest(X, self.schema)
         return table_quantiles(self, table, known, quantiles, n_threads=_threads(n_jobs))
 
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """Return the model as JSON for people, or write it to a file where a path is given.
-
-        Trees are lists of nodes with the names of features, thresholds and levels. `from_json` and
-        `load` read it, and give the same model, bit for bit.
+    def verify_monotone(
+        self, features: object = None, *, n_jobs: int | None = None
+    ) -> tuple[MonotoneProof, ...]:
+        """Prove that the raw scores are monotone, or find rows for which they are not.
 
         Parameters
         ----------
-        path : str or path-like, optional
-            A file to write instead; a failure leaves the one that was there before.
+        features : dict, sequence or None
+            What to prove, in the form of ``monotone_constraints``; None takes those of the fit.
+        n_jobs : int or None
+            Number of threads.
+
+        Returns
+        -------
+        tuple of arboost.MonotoneProof
+            One for each constrained feature and output.
 
         Examples
         --------
-        >>> import arboost, json
-        >>> model = arboost.DecisionTreeRegressor().fit([[0], [1]], [5, 7]).model_
-        >>> split, left, right = json.loads(model.to_json())["trees"][0]["nodes"]
-        >>> split["feature"], split["at_most"], split["left"]
-        (0, 0.5, 1)
-        >>> left
-        {'value': 5.0, 'cover': 1.0}
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor().fit([[0], [1], [2]], [0, 5, 1]).model_
+        >>> (proof,) = model.verify_monotone({0: 1})
+        >>> proof.holds, proof.counter_example.rows.tolist()
+        (False, [[1.5], [2.5]])
         """
-        from arboost.container import write_file
-        from arboost.readable import to_json
+        return verify_monotone(self, features, n_threads=threads(_checked(n_jobs)))
 
-        text = to_json(self)
-        if path is None:
-            return text
-        write_file(path, text.encode("ascii"))
-        return None
+    def save(self, path: str | os.PathLike[str], *, layout: str = "compact") -> None:
+        """Write the model to a file; a failure leaves the file that was there before.
+
+        Parameters
+        ----------
+        path : str or path-like
+        layout : {"compact", "arrays"}, default="compact"
+            "compact" makes a small file; "arrays" a larger one that `load` can map, so that
+            several processes share its pages.
+        """
+        write_model(self, path, layout)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -328,6 +189,27 @@ class Predictor(Inspected):
         from arboost.readable import from_json
 
         return cls(**from_json(text).fields())
+
+    def _raw(self, X: object, n_jobs: int | None) -> NDArray[np.float64]:
+        return raw_scores(self, X, n_threads=_threads(n_jobs))
+
+    def __repr__(self) -> str:
+        features, trees = (
+            _counted(self.schema.n_features, "feature"),
+            _counted(self.n_trees, "tree"),
+        )
+        how = "" if self.combine == "sum" else f"{self.combine} of "
+        return f"Predictor({self.kind}, {features}, {how}{trees})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The bytes of the model file are checked when they are read, unlike pickled arrays.
+        return _from_bytes, (to_bytes(self),)
+
+    def __copy__(self) -> Self:
+        return self  # frozen
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
 
 def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Predictor:
@@ -375,5 +257,17 @@ def _counted(number: int, thing: str) -> str:
     return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
+def _is_count(n_jobs: object) -> bool:
+    """Whether a number of threads needs no further look."""
+    return n_jobs is None or (n_jobs.__class__ is int and n_jobs > 0)
+
+
 def _threads(n_jobs: object) -> int:
-    return threads(check({"n_jobs": n_jobs})["n_jobs"])
+    """Return the number of threads as the core takes it: 0 for all, if they are worth it."""
+    count = _checked(n_jobs)
+    return 0 if count is None or count == -1 else count
+
+
+def _checked(n_jobs: object) -> int | None:
+    count: int | None = check({"n_jobs": n_jobs})["n_jobs"]
+    return count

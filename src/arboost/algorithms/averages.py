@@ -18,11 +18,12 @@ from arboost.estimator import TreeEnsemble
 from arboost.explain import tree_importances
 from arboost.forest import ForestRecipe, grow_trees
 from arboost.goals import Targets, Weigh, class_weights
-from arboost.ingest import Schema, Table, ingest
+from arboost.ingest import Schema, Table
 from arboost.inputs import Part, Rows, build_sets, number_levels, training_rows
 from arboost.losses import Target
 from arboost.model import Forest, Model
-from arboost.paths import decision_path, leaf_ids
+from arboost.paths import decision_path
+from arboost.predict import read_table
 from arboost.progress import Bar
 from arboost.provenance import provenance_of
 from arboost.pruning import mean_decreases, pruned
@@ -104,12 +105,12 @@ class Averaged(TreeEnsemble):
         mean /= mean.sum()
         return mean
 
-    def apply(self, X: object) -> NDArray[np.int64]:
+    def apply(self, X: object) -> NDArray[np.int32]:
         """Return the number of the leaf that each row reaches in each tree.
 
         Nodes of a tree are numbered from 0, its root, on. The shape is (n_rows, n_trees).
         """
-        return leaf_ids(self._fitted_model(), self._table(X), n_threads=threads(self.n_jobs))
+        return self._fitted_model().apply(X, n_jobs=self.n_jobs)
 
     def decision_path(self, X: object) -> Any:
         """Return which nodes each row passes, and where the nodes of each tree begin.
@@ -125,12 +126,7 @@ class Averaged(TreeEnsemble):
         return decision_path(self._fitted_model(), table, n_threads=threads(self.n_jobs))
 
     def _table(self, X: object) -> Table:
-        if isinstance(X, Dataset):
-            raise TypeError(
-                "X is a Dataset, which holds bins instead of values. Pass the table it was made "
-                "from."
-            )
-        return ingest(X, self._fitted_model().schema)
+        return read_table(self._fitted_model(), X)
 
     def _old_model(self) -> Predictor | None:
         """Return the model whose trees are kept, or None."""

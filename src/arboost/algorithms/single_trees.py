@@ -53,7 +53,7 @@ class SingleTree(Averaged):
         """Return the number of leaves."""
         return int(np.count_nonzero(~self._fitted_model().forest.is_split))
 
-    def apply(self, X: object) -> NDArray[np.int64]:
+    def apply(self, X: object) -> NDArray[np.int32]:
         """Return the number of the leaf that each row reaches, shape (n_rows,).
 
         Nodes are numbered from 0, the root, on.

@@ -1,0 +1,71 @@
+"""How fast does a booster predict: many rows, some rows, and a single one from Python?
+
+Every library trains 500 trees of depth 6 on the generated table and predicts float32 rows as its
+users do: LightGBM and CatBoost by `predict`, XGBoost by `inplace_predict`. CatBoost is here with
+its own symmetric trees, which are another model: a target, not a peer.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import data
+import harness
+from peers import PEERS
+from shape import Shape
+
+SHAPE = Shape(max_depth=6)
+CONTESTANTS = ("arboost", "lightgbm", "xgboost", "catboost-symmetric")
+
+
+def main() -> None:
+    """Train once, time the predictions in turns, print the ratios and save them."""
+    parser = harness.parser(__doc__, "predict")
+    parser.add_argument("--rows", type=int, default=100_000, help="rows to train on")
+    parser.add_argument("--features", type=int, default=28)
+    parser.add_argument("--rounds", type=int, default=500)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--predict-rows", type=int, nargs="+", default=[100_000, 10_000, 1])
+    parser.set_defaults(peers=list(CONTESTANTS))
+    args = harness.parse(parser)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = data.generate(
+            Path(scratch), args.rows, args.features, test_rows=max(args.predict_rows)
+        )
+        figures = {
+            name: measure(args, folder, name) for name in harness.contestants(args.peers, SHAPE)
+        }
+    for n_rows in args.predict_rows:
+        key = str(n_rows)
+        ours = figures.get("arboost", {}).get(key, {}).get("seconds")
+        rows = [
+            (name, one[key]["seconds"] * 1e6, one[key]["seconds"] / ours if ours else None)
+            for name, one in figures.items()
+        ]
+        title = f"{n_rows:,} rows, {args.rounds} trees of depth 6, {args.threads} threads"
+        harness.show(title, ("library", "microseconds", "times ours"), rows)
+    harness.save(args, {"rows": args.rows, "rounds": args.rounds} | figures)
+
+
+def measure(args: Any, folder: Path, name: str) -> dict[str, Any]:
+    """Best times of one contestant for each number of rows, in a process of its own."""
+    job = {
+        "peer": name,
+        "folder": str(folder),
+        "shape": {"max_leaves": SHAPE.max_leaves, "max_depth": SHAPE.max_depth},
+        "rounds": args.rounds,
+        "threads": args.threads,
+        "variant": PEERS[name].variants[0],
+        "predict_rows": args.predict_rows,
+        "repeats": args.repeats,
+    }
+    figures = harness.run_alone("predict_once.py", job, args.threads)
+    if "error" in figures:
+        raise SystemExit(f"{name}: {figures['error']}")
+    return figures
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+// Cost: a few ns a score.
+#include "predict/links.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>  // invalid_argument
+
+#include "kernels.h"
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t rows_at_once = 256;
+
+// The logarithm of the largest double, rounded down; the kernel ends a little before it.
+constexpr double largest_exponent = 709.782712893384, kernel_exponent = 708.0;
+
+// Numbers become their e^x, also where that is hardly a double any more.
+void exponentials(double* numbers, std::size_t n) {
+  bool far = false;
+  for (std::size_t i = 0; i < n; ++i) far |= std::abs(numbers[i]) > kernel_exponent;
+  if (!far) return kernels().exponentials(numbers, n);
+  double half[rows_at_once];
+  for (std::size_t i = 0; i < n; ++i) half[i] = std::clamp(numbers[i] / 2, -600.0, 600.0);
+  kernels().exponentials(half, n);
+  for (std::size_t i = 0; i < n; ++i) half[i] *= half[i];
+  for (std::size_t i = 0; i < n; ++i)
+    if (std::abs(numbers[i]) <= kernel_exponent)
+      kernels().exponentials(numbers + i, 1);
+    else
+      numbers[i] = half[i];
+}
+
+// e^x only of what is not positive: it cannot overflow, and 1 - p never cancels.
+void logistic(const double* raw, double factor, std::size_t n, double* out) {
+  double small[rows_at_once];
+  for (std::size_t i = 0; i < n; ++i) {
+    // Probabilities are 0 and 1 long before; the double of a larger score might not be finite.
+    const double bounded =
+        factor == 1 ? raw[i] : std::clamp(raw[i], -largest_exponent, largest_exponent);
+    small[i] = -std::abs(factor * bounded);
+  }
+  exponentials(small, n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double sum = 1.0 + small[i], likely = 1.0 / sum, unlikely = small[i] / sum;
+    const bool second = raw[i] > 0;
+    out[2 * i] = second ? unlikely : likely;
+    out[2 * i + 1] = second ? likely : unlikely;
+  }
+}
+
+void softmax(const double* raw, std::size_t n_outputs, double* out) {
+  const double highest = *std::max_element(raw, raw + n_outputs);
+  for (std::size_t k = 0; k < n_outputs; ++k) out[k] = raw[k] - highest;
+  for (std::size_t k = 0; k < n_outputs; k += rows_at_once)
+    exponentials(out + k, std::min(rows_at_once, n_outputs - k));
+  double sum = 0;
+  for (std::size_t k = 0; k < n_outputs; ++k) sum += out[k];
+  for (std::size_t k = 0; k < n_outputs; ++k) out[k] /= sum;
+}
+
+// At most `rows_at_once` rows.
+void apply_to_few(Link link, const double* raw, std::size_t n, std::size_t n_outputs, double* out) {
+  const std::size_t size = n * n_outputs;
+  switch (link) {
+    case Link::identity:
+      std::copy_n(raw, size, out);
+      break;
+    case Link::exp:
+      for (std::size_t i = 0; i < size; ++i)
+        out[i] = raw[i] < largest_exponent ? raw[i]
+                 : std::isnan(raw[i])      ? raw[i]
+                                           : largest_exponent;
+      for (std::size_t i = 0; i < size; i += rows_at_once)
+        exponentials(out + i, std::min(rows_at_once, size - i));
+      break;
+    case Link::logistic:
+      logistic(raw, 1, n, out);
+      break;
+    case Link::logistic_of_double:
+      logistic(raw, 2, n, out);
+      break;
+    case Link::softmax:
+      for (std::size_t i = 0; i < n; ++i)
+        softmax(raw + i * n_outputs, n_outputs, out + i * n_outputs);
+      break;
+    case Link::share_of_two:
+      for (std::size_t i = 0; i < n; ++i) {
+        // Means of differences leave the range by rounding only.
+        const double half = 0.5 * std::clamp(raw[i], -1.0, 1.0);
+        out[2 * i] = 0.5 - half;
+        out[2 * i + 1] = 0.5 + half;
+      }
+      break;
+    case Link::shares:
+      for (std::size_t i = 0; i < size; ++i) out[i] = std::clamp(raw[i], 0.0, 1.0);
+      break;
+  }
+}
+
+}  // namespace
+
+Link link_of(std::string_view name) {
+  if (name == "identity") return Link::identity;
+  if (name == "exp") return Link::exp;
+  if (name == "logistic") return Link::logistic;
+  if (name == "logistic_of_double") return Link::logistic_of_double;
+  if (name == "softmax") return Link::softmax;
+  if (name == "share_of_two") return Link::share_of_two;
+  if (name == "shares") return Link::shares;
+  throw std::invalid_argument("an unknown link");
+}
+
+std::size_t answer_width(Link link, std::size_t n_outputs) {
+  const bool of_two =
+      link == Link::logistic || link == Link::logistic_of_double || link == Link::share_of_two;
+  if (n_outputs == 0 || (of_two && n_outputs != 1))
+    throw std::invalid_argument("another number of scores than the link takes");
+  return of_two ? 2 : n_outputs;
+}
+
+void apply_link(Link link, const double* raw, std::size_t n_rows, std::size_t n_outputs,
+                double* answers) {
+  const std::size_t width = answer_width(link, n_outputs);
+  for (std::size_t row = 0; row < n_rows; row += rows_at_once)
+    apply_to_few(link, raw + row * n_outputs, std::min(rows_at_once, n_rows - row), n_outputs,
+                 answers + row * width);
+}
+
+}  // namespace arboost

@@ -1,0 +1,45 @@
+// All trees of a forest, made ready once to be walked often, in the form that suits the trees and
+// the number of rows:
+//
+//   up to 256 leaves a tree   formulas over bits, 512 rows at a time (bit_forest.h)
+//   the same, a single row    bytes of answers to all tests (row_forest.h)
+//   deeper trees              nodes of 8 bytes, over numbers of thresholds (coded.h)
+//   few rows, and the rest    nodes of 16 bytes, over values (pack.h)
+//
+// All give the same scores.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "parallel.h"
+#include "predict/traverse.h"  // Forest, LeafBlock
+#include "table.h"
+
+namespace arboost {
+
+// The arrays that the forest views must live as long.
+class PackedForest {
+ public:
+  // Throws as `traverse` does.
+  PackedForest(const Forest& forest, std::size_t n_columns, std::size_t n_outputs);
+  ~PackedForest();
+
+  std::size_t n_trees() const;
+  std::size_t n_columns() const;
+  std::size_t n_outputs() const;
+
+  void traverse(const Columns& table, std::size_t n_outputs, Team& team, double* scores) const;
+  void traverse_leaves(const Columns& table, std::size_t n_trees, Team& team,
+                       FunctionRef<void(const LeafBlock&, int member)> consume) const;
+
+  // scores[output] += what the trees say of one row, whose value of a column `value_of` returns. On
+  // the calling thread, and without memory from the heap unless the trees look at many columns.
+  void traverse_row(FunctionRef<double(std::size_t column)> value_of, double* scores) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<const Parts> parts_;
+};
+
+}  // namespace arboost

@@ -1,0 +1,101 @@
+"""What a model can be written as beside its own file: C, ONNX and JSON."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from arboost.container import write_file
+from arboost.model import Model
+
+__all__ = ["Exported"]
+
+
+class Exported(Model):
+    """A model that other programs can read."""
+
+    def to_c(
+        self, path: str | os.PathLike[str] | None = None, *, name: str = "model"
+    ) -> str | None:
+        """Write the model as one C99 header that needs nothing but the standard library.
+
+        Raw scores of the compiled code are those of `predict_raw` to the last bit. The head of the
+        file says how it is used, and how categories and missing values are passed.
+
+        Parameters
+        ----------
+        path : path or None
+            None returns the source instead.
+        name : str
+            What functions and macros of the header begin with. Characters that no name in C may
+            have become underscores.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor().fit([[0], [1]], [0, 1]).model_
+        >>> "void price_predict(const double *row, double *answer);" in model.to_c(name="price")
+        True
+        """
+        from arboost.export_c import c_header
+
+        text = c_header(self, name)
+        if path is None:
+            return text
+        write_file(path, text.encode("ascii"))
+        return None
+
+    def to_onnx(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Write the model as ONNX; needs the package onnx (``pip install arboost[onnx]``).
+
+        onnxruntime takes the same way through every tree, and adds in an order of its own: answers
+        differ from those of `predict` and `predict_proba` by rounding only. A model without
+        categories has one input "X" of doubles, shape (n_rows, n_features). With categories there
+        is one input for each column, called as the column is, shape (n_rows, 1): strings for
+        categories of strings, doubles for all others. Unknown levels and NaN are missing, and
+        times are seconds.
+
+        The output of a regressor is "variable", those of a classifier are "label" and
+        "probabilities"; with several targets "label_0", "probabilities_0", "label_1", ...
+
+        Parameters
+        ----------
+        path : path or None
+            None returns the ``onnx.ModelProto`` instead.
+        """
+        from arboost.export_onnx import onnx_model
+
+        model = onnx_model(self)
+        if path is None:
+            return model
+        write_file(path, model.SerializeToString())
+        return None
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Return the model as JSON for people, or write it to a file where a path is given.
+
+        Trees are lists of nodes with the names of features, thresholds and levels. `from_json` and
+        `load` read it, and give the same model, bit for bit.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            A file to write instead; a failure leaves the one that was there before.
+
+        Examples
+        --------
+        >>> import arboost, json
+        >>> model = arboost.DecisionTreeRegressor().fit([[0], [1]], [5, 7]).model_
+        >>> split, left, right = json.loads(model.to_json())["trees"][0]["nodes"]
+        >>> split["feature"], split["at_most"], split["left"]
+        (0, 0.5, 1)
+        >>> left
+        {'value': 5.0, 'cover': 1.0}
+        """
+        from arboost.readable import to_json
+
+        text = to_json(self)
+        if path is None:
+            return text
+        write_file(path, text.encode("ascii"))
+        return None
