@@ -29,7 +29,7 @@ void bind_partial_dependence(nb::module_& m);
 }  // namespace arboost::bindings
 
 NB_MODULE(_core, m) {
-  nb::set_leak_warnings(false);  // what caches keep until the process ends is no leak
+  nanobind::set_leak_warnings(false);  // what caches keep until the process ends is no leak
   m.doc() = "The core of arboost: arrays in, arrays out. Use the package arboost instead.";
   m.def("available_threads", &arboost::available_threads,
         "CPUs that this process may use, container limits counted in.");
