@@ -22,6 +22,13 @@
 #define ARBOOST_RESTRICT __restrict__
 #endif
 
+// Functions on registers, which must not become calls.
+#if defined(_MSC_VER) && !defined(__clang__)
+#define ARBOOST_INLINE __forceinline
+#else
+#define ARBOOST_INLINE inline __attribute__((always_inline))
+#endif
+
 namespace arboost {
 
 using RowId = std::uint32_t;  // index of a training row; a fit holds at most 2^32 - 1 rows

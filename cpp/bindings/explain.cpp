@@ -2,9 +2,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <span>
 #include <stdexcept>  // invalid_argument
 
 #include "bindings/common.h"
+#include "bindings/forest.h"
 #include "explain/shap.h"
 #include "table.h"
 
@@ -14,58 +16,17 @@ namespace {
 template <int dimensions>
 using Out = nb::ndarray<double, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
 
-// The arrays of an arboost.model.Forest that explanations look at.
-struct ExplainedArrays {
-  explicit ExplainedArrays(nb::handle forest)
-      : tree_start(nb::cast<Vector<std::int64_t>>(forest.attr("tree_start"), false)),
-        feature(nb::cast<Vector<std::int32_t>>(forest.attr("feature"), false)),
-        threshold(nb::cast<Vector<double>>(forest.attr("threshold"), false)),
-        left(nb::cast<Vector<std::int32_t>>(forest.attr("left"), false)),
-        default_left(nb::cast<Vector<bool>>(forest.attr("default_left"), false)),
-        level_set(nb::cast<Vector<std::int32_t>>(forest.attr("level_set"), false)),
-        level_sets(nb::cast<Array<std::uint64_t, nb::ndim<2>>>(forest.attr("level_sets"), false)),
-        value(nb::cast<Array<double, nb::ndim<2>>>(forest.attr("value"), false)),
-        cover(nb::cast<Vector<double>>(forest.attr("cover"), false)),
-        output(nb::cast<Vector<std::int32_t>>(forest.attr("output"), false)) {
-    const std::size_t n_nodes = left.size();
-    if (feature.size() != n_nodes || threshold.size() != n_nodes ||
-        default_left.size() != n_nodes || level_set.size() != n_nodes ||
-        value.shape(0) != n_nodes || cover.size() != n_nodes ||
-        tree_start.size() != output.size() + 1 || level_sets.shape(1) != 4)
-      throw std::invalid_argument("the forest's arrays differ in length");
-  }
-
-  Forest views() const {
-    return {.tree_start = {tree_start.data(), tree_start.size()},
-            .feature = {feature.data(), feature.size()},
-            .threshold = {threshold.data(), threshold.size()},
-            .left = {left.data(), left.size()},
-            .default_left = {reinterpret_cast<const std::uint8_t*>(default_left.data()),
-                             default_left.size()},
-            .level_set = {level_set.data(), level_set.size()},
-            .level_sets = {level_sets.data(), level_sets.size()},
-            .value = {value.data(), value.size()},
-            .output = {output.data(), output.size()},
-            .width = value.shape(1)};
-  }
-
-  Vector<std::int64_t> tree_start;
-  Vector<std::int32_t> feature;
-  Vector<double> threshold;
-  Vector<std::int32_t> left;
-  Vector<bool> default_left;
-  Vector<std::int32_t> level_set;
-  Array<std::uint64_t, nb::ndim<2>> level_sets;
-  Array<double, nb::ndim<2>> value;
-  Vector<double> cover;
-  Vector<std::int32_t> output;
-};
-
 // A checked forest and the arrays that it views.
 struct KeptShapForest {
   KeptShapForest(nb::handle forest, std::size_t n_features, std::size_t n_outputs)
       : arrays(forest),
-        checked(arrays.views(), {arrays.cover.data(), arrays.cover.size()}, n_features, n_outputs) {
+        cover(nb::cast<Vector<double>>(forest.attr("cover"), false)),
+        checked(arrays.views(), covers(), n_features, n_outputs) {}
+
+  std::span<const double> covers() const {
+    if (cover.size() != arrays.left.size())
+      throw std::invalid_argument("the forest's arrays differ in length");
+    return {cover.data(), cover.size()};
   }
 
   Owned<double> expected() const {
@@ -112,7 +73,8 @@ struct KeptShapForest {
       throw std::invalid_argument("the table has another number of columns than the forest");
   }
 
-  ExplainedArrays arrays;
+  ForestArrays arrays;
+  Vector<double> cover;
   ShapForest checked;
 };
 

@@ -14,12 +14,7 @@
 #include <utility>  // index_sequence
 
 #include "explain/shap_run.h"  // shap_lanes
-
-#if defined(_MSC_VER) && !defined(__clang__)
-#define ARBOOST_INLINE __forceinline
-#else
-#define ARBOOST_INLINE inline __attribute__((always_inline))
-#endif
+#include "types.h"             // ARBOOST_INLINE
 
 namespace arboost::ARBOOST_ISA {
 namespace {

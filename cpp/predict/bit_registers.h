@@ -10,11 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(_MSC_VER)
-#define ARBOOST_INLINE __forceinline
-#else
-#define ARBOOST_INLINE inline __attribute__((always_inline))
-#endif
+#include "types.h"  // ARBOOST_INLINE
 
 namespace arboost::ARBOOST_ISA {
 namespace {
