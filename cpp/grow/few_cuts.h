@@ -257,7 +257,8 @@ std::size_t find_best_cut(const GainParams& params, const Pass& pass, double flo
       const std::int64_t left = prefix[j], right = total - left;
       const std::int32_t left_h = sum_h(left), right_h = sum_h(right);
       const double score = split_score<true, double>(p, sum_g(left), left_h, sum_g(right), right_h);
-      scores[j] = (left_h >= p.min_h) & (right_h >= p.min_h) ? score : forbidden;
+      const bool allowed = (left_h >= p.min_h) & (right_h >= p.min_h);
+      scores[j] = allowed ? score : forbidden;
     }
     for (std::size_t j = first; j < first + lanes; ++j)
       if (scores[j] > floor) floor = scores[index = j];
