@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from arboost.model import Model
 from arboost.permutation import Shuffles, permutation_importances
+from arboost.shap import shap_values
 from arboost.targets import weights
 
 __all__ = ["IMPORTANCE_KINDS", "importances", "split_importances", "tree_importances"]
@@ -75,8 +76,7 @@ def importances(
 
 def _mean_shap(model: Model, X: object, sample_weight: object, n_threads: int) -> Floats:
     """Return the mean of |SHAP value| over the rows, summed over the outputs."""
-    explained: Any = model  # a Predictor: its SHAP values are a stage of their own
-    values = np.abs(explained.shap_values(X, n_jobs=n_threads))
+    values = np.abs(shap_values(model, X, None, n_threads=n_threads))
     if not len(values):
         raise ValueError("X has no rows, but the importance is a mean over rows. Pass some.")
     by_feature = values.reshape(*values.shape[:2], -1).sum(axis=2)

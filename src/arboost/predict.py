@@ -150,11 +150,12 @@ def _by_target(
         first += outputs
 
 
-def read_table(model: Model, X: object) -> Table:
-    """Return the columns of X as the model's fit saw its own."""
+def read_table(model: Model, X: object, name: str = "X") -> Table:
+    """Return the columns of X as the model's fit saw its own; `name` is what errors call it."""
     if isinstance(X, Dataset):
         raise TypeError(
-            "X is a Dataset, which holds bins instead of values. Pass the table it was made from."
+            f"{name} is a Dataset, which holds bins instead of values. Pass the table it was made "
+            "from."
         )
     return ingest(X, model.schema)
 

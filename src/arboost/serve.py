@@ -129,11 +129,10 @@ class Predictor(Inspected, Exported):
         >>> forest.fit(X, y).model_.predict_quantiles([[0]], [0.1, 0.9]).shape
         (1, 2)
         """
-        from arboost.ingest import ingest
         from arboost.leaf_values import distributions_of, table_quantiles
 
         known = distributions_of(self)
-        table = ingest(X, self.schema)
+        table = read_table(self, X)
         return table_quantiles(self, table, known, quantiles, n_threads=_threads(n_jobs))
 
     def verify_monotone(

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.binning import Dataset
-from arboost.ingest import Table, ingest
+from arboost.ingest import Table
 from arboost.model import Model
-from arboost.predict import table_scores
+from arboost.predict import read_table, table_scores
 
 __all__ = ["expected_value", "shap_explanation", "shap_interactions", "shap_values"]
 
@@ -37,7 +36,7 @@ def shap_values(model: Model, X: object, background: object, *, n_threads: int) 
 
     The shape is (n_rows, n_features), with several outputs (n_rows, n_features, n_outputs).
     """
-    return _values(model, _read(model, X), background, n_threads)
+    return _values(model, read_table(model, X), background, n_threads)
 
 
 def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
@@ -46,7 +45,7 @@ def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
     The shape is (n_rows, n_features, n_features), with several outputs there is one more axis.
     """
     forest = _forest(model, "shap_interactions")
-    table = _read(model, X)
+    table = read_table(model, X)
     n_features = model.schema.n_features
     values = np.empty((table.n_rows, n_features, n_features, model.n_outputs))
     forest.interactions(columns=table.columns, out=values, n_threads=n_threads)
@@ -62,7 +61,7 @@ def shap_explanation(model: Model, X: object, background: object, *, n_threads: 
             "shap_explanation needs the package shap, which is not installed. Run "
             "`pip install arboost[shap]`, or take the arrays of shap_values and expected_value."
         ) from error
-    table = _read(model, X)
+    table = read_table(model, X)
     values = _values(model, table, background, n_threads)
     expected = expected_value(model, background, n_threads=n_threads)
     names = model.schema.names
@@ -100,17 +99,8 @@ def _forest(model: Model, asked: str) -> core.ShapForest:
     return core.ShapForest(model.forest, model.schema.n_features, model.n_outputs)
 
 
-def _read(model: Model, X: object, name: str = "X") -> Table:
-    if isinstance(X, Dataset):
-        raise TypeError(
-            f"{name} is a Dataset, which holds bins instead of values. Pass the table it was made "
-            "from."
-        )
-    return ingest(X, model.schema)
-
-
 def _read_background(model: Model, background: object) -> Table:
-    table = _read(model, background, "background")
+    table = read_table(model, background, "background")
     if table.n_rows == 0:
         raise ValueError(
             "background has no rows, but values that are not known are taken from them. Pass at "
