@@ -14,6 +14,7 @@ from arboost import (
     Dataset,
     DecisionTreeRegressor,
     ExtraTreesClassifier,
+    ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
@@ -106,6 +107,8 @@ MODELS = {
         LABELS,
     ),
     "extra trees": (ExtraTreesClassifier(n_estimators=3, min_samples_leaf=5), LABELS),
+    "full extra trees": (ExtraTreesClassifier(n_estimators=3), LABELS > 0),
+    "extra trees of numbers": (ExtraTreesRegressor(n_estimators=3, max_features=0.2), TARGET),
     "trees of absolute errors": (
         RandomForestRegressor(
             n_estimators=3, criterion="absolute_error", max_samples=0.05, min_samples_leaf=5

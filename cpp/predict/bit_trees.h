@@ -36,10 +36,9 @@ struct BitSet {
 //   even     a full tree, whose missing splits are the test that nobody passes: the tests level by
 //            level, 2^depth - 1 of them. The number of a leaf is the path to it, its first step the
 //            highest bit.
-//   uneven   for each split in the order of the tree: test, node and left child. Leaves are
-//   numbered
-//            from left to right; then come, for each plane, the right children whose rows flip the
-//            bit, and no_node.
+//   uneven   for each split in the order of the tree: test, node and left child. Leaves have their
+//            numbers from left to right; then come, for each plane, the right children whose rows
+//            flip the bit, and no_node.
 //
 // Tests are given by where their words begin.
 struct BitTree {

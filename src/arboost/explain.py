@@ -58,6 +58,8 @@ def importances(
         )
     unused = {"y": y} if kind == "shap" else {"X": X, "y": y, "sample_weight": sample_weight}
     given = [name for name, value in unused.items() if value is not None]
+    if shuffles is not None:
+        given += shuffles.changed()
     if kind != "permutation" and given:
         raise ValueError(
             f"kind={kind!r} does not look at {' and '.join(given)}, but it was passed. Leave it "

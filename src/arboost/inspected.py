@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import threads
+from arboost.backend import checked_threads
 from arboost.model import Model
-from arboost.params import check
 
 if TYPE_CHECKING:
     from arboost.drawing import TreePicture
@@ -92,7 +91,7 @@ class Inspected(Model):
             y,
             Shuffles(metric, n_repeats, random_state),
             sample_weight=sample_weight,
-            n_threads=_threads(n_jobs),
+            n_threads=checked_threads(n_jobs),
         )
 
     def partial_dependence(
@@ -155,7 +154,7 @@ class Inspected(Model):
             way=Way(kind, method, response),
             grid=grid,
             sample_weight=sample_weight,
-            n_threads=_threads(n_jobs),
+            n_threads=checked_threads(n_jobs),
         )
 
     def tree_text(
@@ -261,7 +260,7 @@ class Inspected(Model):
         """
         from arboost.shap import shap_values
 
-        return shap_values(self, X, background, n_threads=_threads(n_jobs))
+        return shap_values(self, X, background, n_threads=checked_threads(n_jobs))
 
     def shap_interactions(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return what pairs of features add to the raw scores of the rows of X.
@@ -274,7 +273,7 @@ class Inspected(Model):
         """
         from arboost.shap import shap_interactions
 
-        return shap_interactions(self, X, n_threads=_threads(n_jobs))
+        return shap_interactions(self, X, n_threads=checked_threads(n_jobs))
 
     def shap_explanation(
         self, X: object, *, background: object = None, n_jobs: int | None = None
@@ -282,7 +281,7 @@ class Inspected(Model):
         """Return the SHAP values as a ``shap.Explanation``, for the plots of that package."""
         from arboost.shap import shap_explanation
 
-        return shap_explanation(self, X, background, n_threads=_threads(n_jobs))
+        return shap_explanation(self, X, background, n_threads=checked_threads(n_jobs))
 
     def expected_value(
         self, *, background: object = None, n_jobs: int | None = None
@@ -294,8 +293,4 @@ class Inspected(Model):
         """
         from arboost.shap import expected_value
 
-        return expected_value(self, background, n_threads=_threads(n_jobs))
-
-
-def _threads(n_jobs: object) -> int:
-    return threads(check({"n_jobs": n_jobs})["n_jobs"])
+        return expected_value(self, background, n_threads=checked_threads(n_jobs))

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from arboost import errors
 from arboost.answers import Probabilities
-from arboost.backend import core, threads
+from arboost.backend import checked_threads, core
 from arboost.losses.base import Floats
 from arboost.member_answers import class_choice, class_shares, member_name, predicted_numbers
 from arboost.member_tables import member_table
-from arboost.params import check
 from arboost.predict import answer, probabilities
 from arboost.schema import Schema
 from arboost.schemes import Amounts, Votes
@@ -141,7 +140,7 @@ class MemberModel:
 
     def predict_raw(self, X: object, *, n_jobs: int | None = None) -> Floats:
         """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
-        n_threads = _threads(n_jobs)
+        n_threads = checked_threads(n_jobs)
         table = member_table(X, self.schema).X
         if self.combine == "median":
             return _median(self.columns(table), self.weights, n_threads)
@@ -152,7 +151,7 @@ class MemberModel:
 
     def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[Floats]:
         """Yield the raw scores after each round, each in an array of its own."""
-        n_threads = _threads(n_jobs)
+        n_threads = checked_threads(n_jobs)
         table = member_table(X, self.schema).X
         if self.combine == "median":
             columns = self.columns(table)
@@ -233,10 +232,6 @@ def _median(columns: Floats, weights: Floats, n_threads: int) -> Floats:
     values = np.ascontiguousarray(columns)
     median: Floats = core.weighted_median(values, weights, n_threads)
     return median[:, np.newaxis]
-
-
-def _threads(n_jobs: object) -> int:
-    return threads(check({"n_jobs": n_jobs})["n_jobs"])
 
 
 def _finite_numbers(member: Any, X: Any) -> Floats:

@@ -57,6 +57,12 @@ class Shuffles:
                     f"{shown}={given!r} is not allowed: use a whole number from {low} to {high}."
                 )
 
+    def changed(self) -> list[str]:
+        """Return what is not as it is by itself, by the names that users know."""
+        names = {"metric": "metric", "n_repeats": "n_repeats", "seed": "random_state"}
+        own = Shuffles()
+        return [shown for name, shown in names.items() if getattr(self, name) != getattr(own, name)]
+
 
 def permutation_importances(
     model: Model,

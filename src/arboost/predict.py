@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.answers import ALL_CLASS_LINKS, Answering, Labels, Probabilities, target_link
+from arboost.answers import ALL_CLASS_LINKS, Answering, Labels, Probabilities, target_parts
 from arboost.backend import core
 from arboost.binning import Dataset
 from arboost.ingest import Table, ingest
@@ -143,11 +143,9 @@ def _likeliest(link: str, classes: Labels, raw: NDArray[np.float64]) -> Labels:
 def _by_target(
     model: Answering, raw: NDArray[np.float64]
 ) -> Iterator[tuple[str, Labels, NDArray[np.float64]]]:
-    """Yield link, labels and scores of each of several targets."""
-    first = 0
-    for outputs, classes in zip(model.targets, model.classes, strict=True):
-        yield target_link(outputs, len(classes)), classes, raw[:, first : first + outputs]
-        first += outputs
+    """Yield link, labels and scores of each target of a classifier."""
+    for link, labels, first, n_outputs in target_parts(model):
+        yield link, labels, raw[:, first : first + n_outputs]
 
 
 def read_table(model: Model, X: object, name: str = "X") -> Table:
