@@ -1,0 +1,30 @@
+"""Write tests/house/recorded_answers.json: digests of the models of about a hundred fits.
+
+A change of answers must be meant, and said in CHANGELOG.md; then this writes the new ones.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.recorded_fits import all_fits, answers_of  # noqa: E402
+
+RECORD = ROOT / "tests" / "house" / "recorded_answers.json"
+
+
+def main() -> None:
+    """Fit, and write the digests."""
+    recorded = {}
+    for name, fit in all_fits().items():
+        with tempfile.TemporaryDirectory() as folder:
+            recorded[name] = answers_of(fit(), Path(folder))
+    RECORD.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
+    print(f"{len(recorded)} fits in {RECORD.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
