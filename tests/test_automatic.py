@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arboost import Checkpoint, Dataset, GradientBoostingClassifier, GradientBoostingRegressor, cv
-from arboost.automatic import resolve
+from arboost.params.auto import resolve
 
 CHOSEN = {  # by a fit that looks for its rounds, to rows below 10,000
     "learning_rate": 0.025,

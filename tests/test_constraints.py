@@ -7,7 +7,7 @@ import pytest
 
 from arboost.constraints import interaction_groups, monotone_directions
 from arboost.ingest import Schema
-from arboost.params import PARAMS
+from arboost.params.boosting import PARAMS
 
 NAMED = Schema(names=("age", "height", "income"), n_features=3)
 BARE = Schema(names=None, n_features=3)

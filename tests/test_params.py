@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
-from arboost.param_structures import LossChoice
-from arboost.params import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR, check, record
+from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
+from arboost.params.check import check, record
+from arboost.params.compound_kinds import LossChoice
 
 TABLES = {
     GradientBoostingRegressor: BOOSTED_REGRESSOR,
@@ -26,7 +27,7 @@ WRITE_DOCSTRINGS = Path(__file__).parents[1] / "tools" / "write_docstrings.py"
 
 
 class SomeLoss:
-    """What params.py can see of a custom loss."""
+    """What the parameter tables see of a custom loss."""
 
     name = "log_cosh"
 
@@ -35,7 +36,7 @@ class SomeLoss:
 
 
 class SomeMetric:
-    """What params.py can see of a metric."""
+    """What the parameter tables see of a metric."""
 
     name = "worst"
 

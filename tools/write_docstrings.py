@@ -1,4 +1,4 @@
-"""Write what params.py knows into the docstrings and signatures of the estimators.
+"""Write the parameter tables into the docstrings and signatures of the estimators.
 
     python tools/write_docstrings.py            rewrite the files that differ
     python tools/write_docstrings.py --check    change nothing; fail where a file differs
@@ -25,11 +25,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from arboost.param_kinds import Param  # noqa: E402  (of the checkout, not an install)
+from arboost.params.kinds import Param  # noqa: E402  (of the checkout, not an install)
 
 # All modules of parameters, in which classes find their tables by name.
-HOMES = [path.stem for path in sorted((ROOT / "src/arboost").glob("param*.py"))]
-TABLES = [import_module(f"arboost.{home}") for home in HOMES]
+HOMES = [path.stem for path in sorted((ROOT / "src/arboost/params").glob("*.py"))]
+TABLES = [import_module(f"arboost.params.{home}") for home in HOMES]
 WIDTH = 100
 SECTION = re.compile(r"(    Parameters\n    -{10}\n)(.*?)(    Attributes\n    -{10}\n)", re.DOTALL)
 
@@ -64,7 +64,7 @@ def signature(listed: list[Param], n_positional: int) -> str:
 
 
 def table_of(node: ast.ClassDef) -> Mapping[str, Param] | None:
-    """Return the table of params.py that a class names, or None where it names none."""
+    """Return the table of parameters that a class names, or None where it names none."""
     for item in node.body:
         target = item.target if isinstance(item, ast.AnnAssign) else None
         if isinstance(item, ast.Assign):
@@ -76,7 +76,7 @@ def table_of(node: ast.ClassDef) -> Mapping[str, Param] | None:
 
 
 def rewritten(source: str) -> str:
-    """Return the source with all signatures and parameter sections as params.py has them."""
+    """Return the source with the signatures and sections of the parameter tables."""
     lines = source.splitlines(keepends=True)
     for node in reversed(ast.parse(source).body):
         table = table_of(node) if isinstance(node, ast.ClassDef) else None
@@ -110,7 +110,7 @@ def main() -> int:
         if not check:
             path.write_text(fresh, encoding="utf-8")
     for path in stale:
-        print(f"{path}: {'differs from params.py' if check else 'rewritten'}")
+        print(f"{path}: {'differs from the parameter tables' if check else 'rewritten'}")
     if stale and check:
         print("Run: python tools/write_docstrings.py")
     return int(bool(stale) and check)

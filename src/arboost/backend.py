@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import arboost._core as core
-from arboost.params import check
+from arboost.params.check import check
 
 __all__ = ["checked_threads", "core", "threads"]
 

@@ -18,7 +18,7 @@ from arboost.backend import core, threads
 from arboost.bundling import storage_plan
 from arboost.categories import Numbered, encode, label_target, many_levels
 from arboost.ingest import Reading, Schema, Table, ingest
-from arboost.params import PARAMS
+from arboost.params.boosting import PARAMS
 from arboost.targets import target
 from arboost.targets import weights as checked_weights
 

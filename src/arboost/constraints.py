@@ -1,7 +1,6 @@
 """Constraints by feature name or index -> constraints by feature index.
 
-The parameters are checked by then (see ``params.py``); what remains is to find their features among
-those of the table.
+The values are checked before (``params/``); here their features are found among those of the table.
 """
 
 from __future__ import annotations

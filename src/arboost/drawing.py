@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from arboost.graphviz import dot
 from arboost.model import Model
-from arboost.param_kinds import Integer
+from arboost.params.kinds import Integer
 from arboost.svg import drawn
 from arboost.tree_words import Answer, Style, TreeWords, columns_of
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from arboost import automatic, previous
+from arboost import previous
 from arboost.answers import Probabilities
 from arboost.backend import threads
 from arboost.ensemble import Training
@@ -32,8 +32,9 @@ from arboost.inputs import (
 from arboost.losses import Loss
 from arboost.model import Model
 from arboost.monitor import Round
-from arboost.param_kinds import Param
-from arboost.params import check, record
+from arboost.params import auto
+from arboost.params.check import check, record
+from arboost.params.kinds import Param
 from arboost.predict import decision, table_scores
 from arboost.recipe import Recipe, Rounds
 from arboost.reweighting import WeightRecipe
@@ -125,7 +126,7 @@ class TreeEnsemble(Explained, BaseEstimator):
             recipe = self._recipe(params, loss, rows.schema)
             train, validation = self._parts(params, rows, held_out, task, loss, old)
             search: tuple[Split, ...] = ()
-            if automatic.finds_rounds(given, params, has_validation=has_validation):
+            if auto.finds_rounds(given, params, has_validation=has_validation):
                 search = search_splits(train, params, task.kind, groups)
             elif validation is None and params["n_iter_no_change"] is not None:
                 train, validation = split_rows(train, params, task.kind, groups)
@@ -254,7 +255,7 @@ class TreeEnsemble(Explained, BaseEstimator):
         old: Model | None = None,
     ) -> dict[str, Any]:
         """Return the parameters of a fit to so many rows, without the word "auto"."""
-        return automatic.resolve(params, n_rows, has_validation=has_validation)
+        return auto.resolve(params, n_rows, has_validation=has_validation)
 
     def _rounds(self, old: Model | None) -> Callable[..., Rounds]:
         """Return what starts a fit by the recipe, or goes on from an old model."""

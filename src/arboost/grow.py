@@ -20,7 +20,7 @@ __all__ = ["TreeParams", "grown_forest", "make_grower", "restore_trees"]
 
 @dataclass(frozen=True, kw_only=True)
 class TreeParams:
-    """How one tree is grown; the parameters of the same names in ``params.py``.
+    """How one tree is grown; the parameters of the same names in ``params/boosting.py``.
 
     ``monotone`` has -1, 0 or 1 for each feature, and ``interactions`` the groups of features that
     may meet on one path; both are empty where nothing is constrained.

@@ -15,7 +15,7 @@ from arboost.backend import threads
 from arboost.container import read_file
 from arboost.exported import Exported
 from arboost.inspected import Inspected
-from arboost.params import check
+from arboost.params.check import check
 from arboost.paths import leaf_ids
 from arboost.predict import (
     answer,

@@ -11,8 +11,9 @@ import numpy as np
 
 from arboost.explain import split_importances
 from arboost.model import ALL_DTYPES, Model
-from arboost.param_adaboost import ADABOOST_CLASSIFIER, ADABOOST_REGRESSOR
-from arboost.param_forest import (
+from arboost.params.adaboost import ADABOOST_CLASSIFIER, ADABOOST_REGRESSOR
+from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
+from arboost.params.forest import (
     EXTRA_TREES_CLASSIFIER,
     EXTRA_TREES_REGRESSOR,
     RANDOM_FOREST_CLASSIFIER,
@@ -20,8 +21,7 @@ from arboost.param_forest import (
     TREE_CLASSIFIER,
     TREE_REGRESSOR,
 )
-from arboost.param_kinds import Param
-from arboost.params import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
+from arboost.params.kinds import Param
 from arboost.paths import depths
 from arboost.tree_words import clean, columns_of, number_text, shortened
 

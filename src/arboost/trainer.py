@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.automatic import search_folds
 from arboost.backend import core, threads
 from arboost.binning import Binned, Dataset, bin_table
 from arboost.checkpoint import Checkpoint
@@ -22,6 +21,7 @@ from arboost.losses.custom import FromFunctions
 from arboost.metrics import Metric, find_all
 from arboost.model import Forest, Model
 from arboost.monitor import Monitor, Round, check_callbacks
+from arboost.params.auto import search_folds
 from arboost.progress import Bar
 from arboost.provenance import provenance_of
 from arboost.recipe import EvaluationSet, Fitted, OutOfBag, Recipe, Rounds, TrainingSet

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from arboost.answers import ALL_CLASS_LINKS, target_link
 from arboost.links import LINKS
 from arboost.model import Model
-from arboost.param_kinds import Integer
+from arboost.params.kinds import Integer
 from arboost.paths import depths
 
 __all__ = [

@@ -29,7 +29,7 @@ from arboost.cells import Boxes, Cells, Leaves
 from arboost.constraints import feature_label, monotone_directions
 from arboost.ingest import Schema, ingest
 from arboost.model import Model
-from arboost.params import PARAMS
+from arboost.params.boosting import PARAMS
 from arboost.predict import table_scores
 
 __all__ = ["CounterExample", "MonotoneProof", "verify_monotone"]

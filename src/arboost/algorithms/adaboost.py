@@ -17,8 +17,8 @@ from arboost.ingest import Schema
 from arboost.losses import Loss
 from arboost.model import Model
 from arboost.monitor import Round
-from arboost.param_adaboost import ENGINE_ONLY
-from arboost.param_levels import LEVELS
+from arboost.params.adaboost import ENGINE_ONLY
+from arboost.params.shared import LEVELS
 from arboost.reweighting import WeightRecipe
 from arboost.schemes import Amounts, Votes
 from arboost.serve import Predictor

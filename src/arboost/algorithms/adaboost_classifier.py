@@ -15,7 +15,7 @@ from arboost.losses import Loss
 from arboost.margins import margins
 from arboost.metrics import Metric
 from arboost.model import Model
-from arboost.param_adaboost import ADABOOST_CLASSIFIER
+from arboost.params.adaboost import ADABOOST_CLASSIFIER
 from arboost.recipe import Rounds
 from arboost.reweighting import WeightRecipe
 from arboost.schemes import Votes

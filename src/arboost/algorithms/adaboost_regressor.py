@@ -15,7 +15,7 @@ from arboost.ingest import Schema, Table
 from arboost.losses import Loss
 from arboost.metrics import Metric
 from arboost.model import Model
-from arboost.param_adaboost import ADABOOST_REGRESSOR
+from arboost.params.adaboost import ADABOOST_REGRESSOR
 from arboost.predict import tree_values
 from arboost.recipe import Rounds
 from arboost.reweighting import WeightRecipe

@@ -18,7 +18,7 @@ from arboost.algorithms.decision_tree_classifier import DecisionTreeClassifier
 from arboost.estimator import store
 from arboost.losses.base import Floats
 from arboost.member_answers import class_choice, class_shares, member_name
-from arboost.param_bagging import BAGGING
+from arboost.params.bagging import BAGGING
 from arboost.targets import codes_of, encode_labels, target
 
 __all__ = ["BaggingClassifier"]

@@ -29,8 +29,8 @@ from arboost.draws import make_draws
 from arboost.errors import DataWarning
 from arboost.losses.base import Floats
 from arboost.member_tables import MemberTable, member_table, take_columns, take_rows
-from arboost.param_bagging import BAGGING
-from arboost.params import check
+from arboost.params.bagging import BAGGING
+from arboost.params.check import check
 from arboost.previous import n_to_add
 from arboost.progress import Bar
 from arboost.schema import Schema

@@ -18,7 +18,7 @@ from arboost.algorithms.decision_tree_regressor import DecisionTreeRegressor
 from arboost.estimator import store
 from arboost.losses.base import Floats
 from arboost.member_answers import predicted_numbers
-from arboost.param_bagging import BAGGING
+from arboost.params.bagging import BAGGING
 from arboost.sparse import is_sparse
 from arboost.targets import numbers_of, target
 

@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from arboost.algorithms.averages import AveragedClassifier
 from arboost.algorithms.single_trees import SingleTree
 from arboost.estimator import store
-from arboost.param_forest import TREE_CLASSIFIER
+from arboost.params.forest import TREE_CLASSIFIER
 
 __all__ = ["DecisionTreeClassifier"]
 

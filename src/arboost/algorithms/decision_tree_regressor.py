@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from arboost.algorithms.averages import AveragedRegressor
 from arboost.algorithms.single_trees import SingleTree
 from arboost.estimator import store
-from arboost.param_forest import TREE_REGRESSOR
+from arboost.params.forest import TREE_REGRESSOR
 
 __all__ = ["DecisionTreeRegressor"]
 

@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from arboost.algorithms.decision_tree_classifier import DecisionTreeClassifier
 from arboost.algorithms.forests import ForestOfClasses
 from arboost.estimator import store
-from arboost.param_forest import EXTRA_TREES_CLASSIFIER
+from arboost.params.forest import EXTRA_TREES_CLASSIFIER
 
 __all__ = ["ExtraTreesClassifier"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from arboost.automatic import AUTO
 from arboost.constraints import interaction_groups, monotone_directions
 from arboost.dropout import Dropout
 from arboost.grow import TreeParams
 from arboost.ingest import Schema
 from arboost.losses import Loss
-from arboost.param_levels import LEVELS
+from arboost.params.auto import AUTO
+from arboost.params.shared import LEVELS
 from arboost.recipe import Recipe
 from arboost.sampling import RowSampling
 

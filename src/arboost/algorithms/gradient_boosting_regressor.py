@@ -13,7 +13,7 @@ from arboost.ingest import Schema
 from arboost.losses import CustomLoss, Loss, make
 from arboost.metrics import Metric
 from arboost.model import CLASS_LINKS
-from arboost.params import BOOSTED_REGRESSOR
+from arboost.params.boosting import BOOSTED_REGRESSOR
 from arboost.recipe import Recipe
 from arboost.task import Task
 

@@ -22,8 +22,8 @@ from arboost.errors import listing
 from arboost.member_answers import member_name
 from arboost.member_jobs import check_weights
 from arboost.member_tables import member_table
-from arboost.param_kinds import Param
-from arboost.params import check
+from arboost.params.check import check
+from arboost.params.kinds import Param
 from arboost.schema import Schema
 from arboost.targets import weights
 

@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from arboost.algorithms.decision_tree_classifier import DecisionTreeClassifier
 from arboost.algorithms.forests import ForestOfClasses
 from arboost.estimator import store
-from arboost.param_forest import RANDOM_FOREST_CLASSIFIER
+from arboost.params.forest import RANDOM_FOREST_CLASSIFIER
 
 __all__ = ["RandomForestClassifier"]
 

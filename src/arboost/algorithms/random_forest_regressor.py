@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from arboost.algorithms.decision_tree_regressor import DecisionTreeRegressor
 from arboost.algorithms.forests import ForestOfNumbers
 from arboost.estimator import store
-from arboost.param_forest import RANDOM_FOREST_REGRESSOR
+from arboost.params.forest import RANDOM_FOREST_REGRESSOR
 
 __all__ = ["RandomForestRegressor"]
 

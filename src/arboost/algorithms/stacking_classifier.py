@@ -15,8 +15,8 @@ from arboost.algorithms.stacking import Stacking, final_has
 from arboost.estimator import store
 from arboost.member_answers import n_rows_of
 from arboost.member_jobs import Learning
-from arboost.param_kinds import Param
-from arboost.param_stacking import STACKING_CLASSIFIER
+from arboost.params.kinds import Param
+from arboost.params.stacking import STACKING_CLASSIFIER
 from arboost.stack_answers import Classes, answers
 from arboost.targets import encode_labels, target
 

@@ -11,8 +11,8 @@ from arboost.algorithms.stacking import Stacking
 from arboost.estimator import store
 from arboost.member_answers import n_rows_of
 from arboost.member_jobs import Learning
-from arboost.param_kinds import Param
-from arboost.param_stacking import STACKING_REGRESSOR
+from arboost.params.kinds import Param
+from arboost.params.stacking import STACKING_REGRESSOR
 from arboost.targets import numbers_of, target
 
 __all__ = ["StackingRegressor"]

@@ -15,8 +15,8 @@ from arboost.algorithms.voting import Voting
 from arboost.estimator import store
 from arboost.member_answers import n_rows_of
 from arboost.member_jobs import Learning
-from arboost.param_kinds import Param
-from arboost.param_stacking import VOTING_CLASSIFIER
+from arboost.params.kinds import Param
+from arboost.params.stacking import VOTING_CLASSIFIER
 from arboost.stack_answers import answers, class_votes, find_method
 from arboost.targets import encode_labels, target
 

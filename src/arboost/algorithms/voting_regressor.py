@@ -14,8 +14,8 @@ from arboost.algorithms.voting import Voting
 from arboost.estimator import store
 from arboost.member_answers import n_rows_of, predicted_numbers
 from arboost.member_jobs import Learning
-from arboost.param_kinds import Param
-from arboost.param_stacking import VOTING_REGRESSOR
+from arboost.params.kinds import Param
+from arboost.params.stacking import VOTING_REGRESSOR
 from arboost.targets import numbers_of, target
 
 __all__ = ["VotingRegressor"]

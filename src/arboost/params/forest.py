@@ -1,13 +1,13 @@
-"""The parameters of trees and forests; those that they share with boosters come from params.py."""
+"""The parameters of trees and forests; parameters shared with boosters come from boosting.py."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 
-from arboost.param_counts import ClassWeights, CountOrShare, FeatureCount, OobScore
-from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
-from arboost.params import PARAMS
+from arboost.params.boosting import PARAMS
+from arboost.params.count_kinds import ClassWeights, CountOrShare, FeatureCount, OobScore
+from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
 
 __all__ = [
     "EXTRA_TREES_CLASSIFIER",

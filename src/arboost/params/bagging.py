@@ -1,13 +1,13 @@
-"""The parameters of bagging; those that it shares with other ensembles come from params.py."""
+"""The parameters of bagging; parameters shared with boosters come from boosting.py."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from arboost.param_counts import CountOrShare
-from arboost.param_kinds import Flag, Integer, Param, by_name
-from arboost.param_structures import Learner
-from arboost.params import PARAMS
+from arboost.params.boosting import PARAMS
+from arboost.params.compound_kinds import Learner
+from arboost.params.count_kinds import CountOrShare
+from arboost.params.kinds import Flag, Integer, Param, by_name
 
 __all__ = ["BAGGING"]
 

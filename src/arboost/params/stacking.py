@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from arboost.param_kinds import Choice, Flag, Integer, Param, by_name, is_number, to_float
+from arboost.params.kinds import Choice, Flag, Integer, Param, by_name, is_number, to_float
 
 __all__ = [
     "STACKING_CLASSIFIER",

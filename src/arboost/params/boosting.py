@@ -7,21 +7,12 @@ and defaults into their signatures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from arboost.params.compound_kinds import ClassWeight, LossChoice, Quantiles
+from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real
+from arboost.params.kinds import by_name as _table
+from arboost.params.shared import COLUMNS, LEVELS, RUN, VALIDATION
 
-from arboost.param_around import RUN, VALIDATION
-from arboost.param_columns import COLUMNS
-from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real
-from arboost.param_kinds import by_name as _table
-from arboost.param_levels import LEVELS
-from arboost.param_structures import (
-    ClassWeight,
-    LossChoice,
-    Quantiles,
-)
-
-__all__ = ["BOOSTED_CLASSIFIER", "BOOSTED_REGRESSOR", "PARAMS", "check", "record"]
+__all__ = ["BOOSTED_CLASSIFIER", "BOOSTED_REGRESSOR", "PARAMS"]
 
 
 _BOOSTING = _table(
@@ -316,32 +307,3 @@ BOOSTED_CLASSIFIER: dict[str, Param] = PARAMS | _table(
         advice='Use for example class_weight="balanced".',
     ),
 )
-
-
-def check(values: Mapping[str, object], table: Mapping[str, Param] = PARAMS) -> dict[str, Any]:
-    """Return checked values of the parameters, in the form that training reads.
-
-    Raises
-    ------
-    TypeError
-        A value of the wrong type.
-    ValueError
-        A value out of range.
-
-    Examples
-    --------
-    >>> check({"max_depth": None, "gamma": 1})
-    {'max_depth': None, 'gamma': 1.0}
-    """
-    return {name: table[name].check(value) for name, value in values.items()}
-
-
-def record(values: Mapping[str, Any], table: Mapping[str, Param] = PARAMS) -> dict[str, Any]:
-    """Return checked values as a model file keeps them: numbers, words and lists of these.
-
-    Examples
-    --------
-    >>> record({"gamma": 1.0, "eval_metric": [len]})
-    {'gamma': 1.0, 'eval_metric': [{'custom': 'len'}]}
-    """
-    return {name: table[name].record(value) for name, value in values.items()}

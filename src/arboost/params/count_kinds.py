@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from arboost.param_kinds import Param, is_number, to_float
-from arboost.param_structures import ClassWeight
+from arboost.params.compound_kinds import ClassWeight
+from arboost.params.kinds import Param, is_number, to_float
 
 __all__ = ["ClassWeights", "CountOrShare", "FeatureCount", "OobScore"]
 

@@ -1,12 +1,12 @@
-"""The parameters of AdaBoost; those that it shares with other ensembles come from params.py."""
+"""The parameters of AdaBoost; parameters shared with boosters come from boosting.py."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from arboost.param_kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
-from arboost.param_structures import Learner
-from arboost.params import BOOSTED_CLASSIFIER, PARAMS
+from arboost.params.boosting import BOOSTED_CLASSIFIER, PARAMS
+from arboost.params.compound_kinds import Learner
+from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
 
 __all__ = ["ADABOOST_CLASSIFIER", "ADABOOST_REGRESSOR", "ENGINE_ONLY"]
 

@@ -1,0 +1,1 @@
+"""Every parameter of every estimator, once: kind, default, range, text."""
