@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.ingest import ingest
+from arboost.data.table import ingest
 
 N_FEATURES = 28
 N_BINS = 255

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 import arboost
-from arboost.levels import Levels
+from arboost.data.levels import Levels
 from arboost.serve import Predictor
 from test_predict import make_model, random_forest
 

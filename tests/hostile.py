@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from arboost import ModelFormatError, save
-from arboost.ingest import ingest
+from arboost.data.table import ingest
 from arboost.leaf_values import table_quantiles
 from arboost.paths import leaf_ids
 from arboost.predict import answer, table_scores

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from arboost import _core
-from arboost.levels import Levels
-from arboost.schema import Schema
+from arboost.data.levels import Levels
+from arboost.data.schema import Schema
 from ranked import columns_of, gradients_of, params_of
 
 TREE_ARRAYS = (

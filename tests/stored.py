@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arboost import _core
-from arboost.bundling import storage_plan
+from arboost.data.bins import storage_plan
 from ranked import gradients_of, params_of
 
 ARRAYS = (

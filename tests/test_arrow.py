@@ -5,7 +5,7 @@ import ctypes
 import pytest
 
 from arboost.backend import core
-from arboost.ingest import ingest
+from arboost.data.table import ingest
 
 
 def codes_of(table):

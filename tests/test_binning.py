@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import arboost.binning
+import arboost.data.bins
 from arboost import Dataset
 from arboost.backend import core
-from arboost.binning import bin_table
-from arboost.ingest import ingest
+from arboost.data.bins import bin_table
+from arboost.data.table import ingest
 
 MAX = np.finfo(np.float64).max
 SAMPLE = 200_000  # rows from which quantiles are taken
@@ -374,4 +374,4 @@ class TestDataset:
             Dataset([[1.0]], max_bins=max_bins)
 
     def test_example_in_the_docstring(self):
-        assert doctest.testmod(arboost.binning).failed == 0
+        assert doctest.testmod(arboost.data.bins).failed == 0

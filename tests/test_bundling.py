@@ -11,7 +11,7 @@ import pytest
 
 import arboost
 from arboost import _core
-from arboost.bundling import storage_plan
+from arboost.data.bins import storage_plan
 from stored import (
     assert_same,
     dense,

@@ -9,9 +9,10 @@ import pytest
 
 import arboost
 from arboost.backend import core
+from arboost.data.levels import Levels
+from arboost.data.schema import Schema
+from arboost.data.table import Reading, ingest
 from arboost.errors import DataWarning, ModelFormatError, SchemaError
-from arboost.ingest import Reading, Schema, ingest
-from arboost.levels import Levels
 from arboost.save import from_bytes, to_bytes
 
 pd = pytest.importorskip("pandas")

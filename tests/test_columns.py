@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
+from arboost.data.table import ingest
 from arboost.errors import DataWarning, SchemaError
-from arboost.ingest import ingest
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

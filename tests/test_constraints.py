@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arboost.constraints import interaction_groups, monotone_directions
-from arboost.ingest import Schema
+from arboost.data.feature_names import interaction_groups, monotone_directions
+from arboost.data.schema import Schema
 from arboost.params.boosting import PARAMS
 
 NAMED = Schema(names=("age", "height", "income"), n_features=3)

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
+from arboost.data.levels import Levels
+from arboost.data.schema import Schema
 from arboost.drawing import TreePicture, tree_svg, tree_text
-from arboost.levels import Levels
 from arboost.model import Forest, Model
-from arboost.schema import Schema
 from arboost.tree_words import number_text
 from test_predict import make_model, random_forest
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from arboost.backend import core
+from arboost.data.schema import Schema
+from arboost.data.table import ingest
+from arboost.data.target import target, weights
 from arboost.errors import DataWarning, SchemaError
-from arboost.ingest import Schema, ingest
-from arboost.targets import target, weights
 
 NAMED = Schema(("a", "b", "c"), 3)
 
@@ -170,7 +171,7 @@ class TestDataframes:
         pytest.importorskip("pandas")
         code = (
             "import sys; sys.modules['pyarrow'] = None\n"
-            "import pandas as pd; from arboost.ingest import ingest\n"
+            "import pandas as pd; from arboost.data.table import ingest\n"
             "df = pd.DataFrame({'a': [1.0, None], 'b': pd.array([1, None], dtype='Int64')})\n"
             "assert ingest(df).schema.names == ('a', 'b')"
         )
@@ -373,7 +374,7 @@ class TestColumns:
 
 def test_import_loads_no_dataframe_library():
     code = (
-        "import sys, arboost, arboost.binning, arboost.ingest\n"
+        "import sys, arboost, arboost.data.bins, arboost.data.table\n"
         "heavy = {'pandas', 'polars', 'pyarrow', 'sklearn', 'scipy'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )

@@ -10,8 +10,8 @@ import pytest
 
 import arboost
 from arboost import save
-from arboost.ingest import Schema
-from arboost.levels import Levels
+from arboost.data.levels import Levels
+from arboost.data.schema import Schema
 from arboost.model import Forest
 from arboost.readable import from_json, to_json
 from arboost.serve import Predictor

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arboost import _core
-from arboost.ingest import ingest
+from arboost.data.table import ingest
 from arboost.leaf_values import (
     LeafDistributions,
     leaf_distributions,

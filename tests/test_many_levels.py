@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arboost import Dataset, GradientBoostingClassifier, GradientBoostingRegressor, cv, load
-from arboost.categories import encode, many_levels
-from arboost.ingest import ingest
+from arboost.data.table import ingest
+from arboost.data.target_encoding import encode, many_levels
 from arboost.save import to_bytes
 
 pandas = pytest.importorskip("pandas")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arboost.ingest import Schema
+from arboost.data.schema import Schema
 from arboost.model import Forest
 from arboost.predict import raw_scores, staged_raw_scores
 from arboost.serve import Predictor

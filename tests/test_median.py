@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arboost import _core
-from arboost.ingest import ingest
+from arboost.data.table import ingest
 from arboost.model import Forest
 from arboost.predict import raw_scores, staged_raw_scores
 from arboost.serve import Predictor

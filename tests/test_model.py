@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from arboost.ingest import Schema
+from arboost.data.schema import Schema
 from arboost.model import ALL_DTYPES, FOREST_DTYPES, Forest, Model
 from leveled import schema_of
 

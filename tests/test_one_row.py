@@ -20,7 +20,7 @@ from arboost import (
     RandomForestRegressor,
     SchemaError,
 )
-from arboost.ingest import Schema
+from arboost.data.schema import Schema
 from arboost.predict import raw_scores
 from test_predict import ODD_CODES, make_model, random_forest, random_table, walk
 

@@ -15,7 +15,7 @@ import pytest
 
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
 from arboost.backend import core
-from arboost.ingest import ingest
+from arboost.data.table import ingest
 from arboost.model import Model
 from arboost.predict import raw_scores
 from test_compact import scrambled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arboost.ingest import ingest
+from arboost.data.table import ingest
 from arboost.model import Forest
 from arboost.paths import decision_path, depths, leaf_ids, parents
 from test_predict import ODD_CODES, make_model, random_forest, random_table

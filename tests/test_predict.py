@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arboost import links
-from arboost.ingest import Schema
+from arboost.data.schema import Schema
 from arboost.model import Forest, Model
 from arboost.predict import answer, probabilities, raw_scores, staged_raw_scores
 from arboost.serve import Predictor

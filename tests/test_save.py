@@ -15,7 +15,7 @@ import pytest
 import arboost
 from arboost import ModelFormatError, save
 from arboost.container import pack
-from arboost.ingest import Schema
+from arboost.data.schema import Schema
 from arboost.model import ALL_DTYPES, Forest, Model
 from arboost.serve import Predictor
 from leveled import schema_of

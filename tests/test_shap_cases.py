@@ -26,9 +26,9 @@ from arboost import (
     GradientBoostingRegressor,
     RandomForestRegressor,
 )
-from arboost.ingest import ingest
+from arboost.data.schema import Schema
+from arboost.data.table import ingest
 from arboost.model import Forest
-from arboost.schema import Schema
 from arboost.serve import Predictor
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import arboost
 from arboost.backend import core
-from arboost.ingest import Reading, ingest
+from arboost.data.table import Reading, ingest
 from arboost.save import to_bytes
 
 sparse = pytest.importorskip("scipy.sparse")

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arboost import _core
-from arboost.bundling import storage_plan
+from arboost.data.bins import storage_plan
 from test_grow import encode
 
 NEVER = 0

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arboost.binning import bin_table
+from arboost.data.bins import bin_table
+from arboost.data.table import ingest
 from arboost.dropout import Dropout
 from arboost.ensemble import Training
 from arboost.grow import TreeParams
-from arboost.ingest import ingest
 from arboost.losses import Target, make
 from arboost.recipe import EvaluationSet, Recipe, TrainingSet
 from arboost.sampling import RowSampling

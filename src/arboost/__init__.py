@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from arboost.algorithms.stacking_regressor import StackingRegressor
     from arboost.algorithms.voting_classifier import VotingClassifier
     from arboost.algorithms.voting_regressor import VotingRegressor
-    from arboost.binning import Dataset
     from arboost.checkpoint import Checkpoint
+    from arboost.data.dataset import Dataset
     from arboost.errors import DataWarning, DeviceError, ModelFormatError, SchemaError
     from arboost.grids import Grid
     from arboost.losses import CustomLoss
@@ -85,7 +85,7 @@ _HOMES = {
     "CounterExample": "arboost.verify",
     "CustomLoss": "arboost.losses",
     "DataWarning": "arboost.errors",
-    "Dataset": "arboost.binning",
+    "Dataset": "arboost.data.dataset",
     "DecisionTreeClassifier": "arboost.algorithms.decision_tree_classifier",
     "DecisionTreeRegressor": "arboost.algorithms.decision_tree_regressor",
     "DeviceError": "arboost.errors",

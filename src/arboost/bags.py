@@ -25,7 +25,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
-from arboost.binning import Dataset
+from arboost.data.dataset import Dataset
 from arboost.draws import Draws
 from arboost.estimator import TreeEnsemble
 from arboost.inputs import DatasetRows

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.container import Format, errors_named, pack, read_file, unpack, write_file
-from arboost.errors import listing
+from arboost.data.messages import listing
 
 __all__ = ["Checkpoint", "HeldInterrupt", "State", "digest", "read_state", "write_state"]
 

@@ -17,10 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from arboost import previous
 from arboost.answers import Probabilities
 from arboost.backend import threads
+from arboost.data.schema import Schema
+from arboost.data.table import Reading, Table
+from arboost.data.target import Task, class_factors, codes_of, encode_labels, numbers_of
 from arboost.ensemble import Training
 from arboost.explain import importances
 from arboost.explained import Explained
-from arboost.ingest import Reading, Schema, Table
 from arboost.inputs import (
     Part,
     Rows,
@@ -39,8 +41,6 @@ from arboost.predict import decision, table_scores
 from arboost.recipe import Recipe, Rounds
 from arboost.reweighting import WeightRecipe
 from arboost.serve import Predictor
-from arboost.targets import class_factors, codes_of, encode_labels, numbers_of
-from arboost.task import Task
 from arboost.trainer import Job, Outcome, check_validation, run, search_splits, split_rows
 from arboost.validation import Split
 

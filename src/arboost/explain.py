@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.target import weights
 from arboost.model import Model
 from arboost.permutation import Shuffles, permutation_importances
 from arboost.shap import shap_values
-from arboost.targets import weights
 
 __all__ = ["IMPORTANCE_KINDS", "importances", "split_importances", "tree_importances"]
 

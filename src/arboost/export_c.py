@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from arboost import __version__
 from arboost import c_source as c
 from arboost.answers import ALL_CLASS_LINKS, target_parts
-from arboost.levels import Levels
+from arboost.data.levels import Levels
+from arboost.data.schema import Schema
 from arboost.model import FOREST_DTYPES, N_CODES, Forest, Model, distinct_rows
-from arboost.schema import Schema
 
 __all__ = ["c_header"]
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.schema import Schema
 from arboost.model import N_CODES, Forest, Model, distinct_rows
 from arboost.onnx_answers import output_names, write_answers
 from arboost.onnx_graph import FLOAT64, INT32, INT64, STRING, Graph
-from arboost.schema import Schema
 
 __all__ = ["onnx_model"]
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
 from arboost import validation
-from arboost.errors import listing
-from arboost.sparse import is_sparse
+from arboost.data.messages import listing
+from arboost.data.scipy_sparse import is_sparse
 from arboost.stack_answers import Classes
 from arboost.validation import Split
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.binning import Binned
 from arboost.bootstrap import RowDraws, Unseen, others
+from arboost.data.bins import Binned
 from arboost.goals import Goal, Weigh
 from arboost.grow import TreeParams, grown_forest, make_grower
 from arboost.model import Forest

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.targets import class_factors
-from arboost.task import Task
+from arboost.data.target import Task, class_factors
 
 __all__ = ["Goal", "Targets", "Weigh", "balanced_by_sample", "class_weights", "middle_of"]
 

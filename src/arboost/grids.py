@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.errors import listing
-from arboost.ingest import Table
-from arboost.levels import Levels
-from arboost.schema import Schema
+from arboost.data.levels import Levels
+from arboost.data.messages import listing
+from arboost.data.schema import Schema
+from arboost.data.table import Table
 
 __all__ = ["Axis", "Grid", "axis_of", "feature_index"]
 

@@ -13,7 +13,7 @@ from arboost.backend import core
 from arboost.model import Forest
 
 if TYPE_CHECKING:
-    from arboost.binning import Binned
+    from arboost.data.bins import Binned
 
 __all__ = ["TreeParams", "grown_forest", "make_grower", "restore_trees"]
 

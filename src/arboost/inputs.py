@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.binning import Binned, Dataset
-from arboost.categories import Numbered, coded, encode, numbered
-from arboost.ingest import Reading, Schema, Table, ingest
+from arboost.data.bins import Binned
+from arboost.data.dataset import Dataset
+from arboost.data.schema import Schema
+from arboost.data.table import Reading, Table, ingest
+from arboost.data.target import target, weights
+from arboost.data.target_encoding import Numbered, coded, encode, numbered
 from arboost.losses import Target
 from arboost.recipe import EvaluationSet, TrainingSet
-from arboost.targets import target, weights
 
 __all__ = [
     "VALIDATION",

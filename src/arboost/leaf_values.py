@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data.table import Table
 from arboost.distributions import SHARE_UNITS, LeafDistributions
-from arboost.ingest import Table
 from arboost.model import Model
 from arboost.paths import forest_leaves
 
@@ -54,7 +54,7 @@ def leaf_distributions(
     --------
     >>> import numpy as np
     >>> from arboost import GradientBoostingRegressor
-    >>> from arboost.ingest import ingest
+    >>> from arboost.data.table import ingest
     >>> X, y = [[0], [1], [2]], np.array([5.0, 3.0, 9.0])
     >>> model = GradientBoostingRegressor(n_estimators=1, max_depth=1).fit(X, y).model_
     >>> known = leaf_distributions(model, ingest(X, model.schema), y, n_threads=1)
@@ -123,7 +123,7 @@ def predict_quantiles(
     --------
     >>> import numpy as np
     >>> from arboost import GradientBoostingRegressor
-    >>> from arboost.ingest import ingest
+    >>> from arboost.data.table import ingest
     >>> X, y = [[0], [1], [2]], np.array([5.0, 3.0, 9.0])
     >>> model = GradientBoostingRegressor(n_estimators=1, max_depth=1).fit(X, y).model_
     >>> known = leaf_distributions(model, ingest(X, model.schema), y, n_threads=1)
@@ -177,7 +177,7 @@ def table_quantiles(
     --------
     >>> import numpy as np
     >>> from arboost import GradientBoostingRegressor
-    >>> from arboost.ingest import ingest
+    >>> from arboost.data.table import ingest
     >>> X, y = [[0], [1], [2]], np.array([5.0, 3.0, 9.0])
     >>> model = GradientBoostingRegressor(n_estimators=1, max_depth=1).fit(X, y).model_
     >>> table = ingest(X, model.schema)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.errors import listing
+from arboost.data.messages import listing
 from arboost.losses.base import Floats
 
 __all__ = [

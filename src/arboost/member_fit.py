@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from arboost.amount_rounds import AmountRounds
 from arboost.backend import threads
+from arboost.data.schema import Schema
+from arboost.data.table import Table
+from arboost.data.target import Task
 from arboost.ensemble import train
-from arboost.ingest import Schema, Table
 from arboost.inputs import VALIDATION, Part, Rows, has_validation, table_rows, weighted_target
 from arboost.losses import Loss
 from arboost.losses.base import Floats
@@ -32,7 +34,6 @@ from arboost.progress import Bar
 from arboost.recipe import Fitted
 from arboost.reweighting import WeightRecipe
 from arboost.schemes import Amounts, Votes
-from arboost.task import Task
 from arboost.trainer import (
     Outcome,
     check_validation,

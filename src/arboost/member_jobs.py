@@ -23,7 +23,7 @@ from sklearn.utils import get_tags
 
 from arboost.backend import threads
 from arboost.bags import fit_on_rows, in_order, is_engine, of_rows, shared_dataset
-from arboost.binning import Dataset
+from arboost.data.dataset import Dataset
 from arboost.member_answers import member_name
 from arboost.member_learners import weight_name
 from arboost.member_tables import take_rows

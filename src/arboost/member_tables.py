@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from arboost import errors
-from arboost.binning import Dataset
-from arboost.columns import unique_names
+from arboost.data import messages
+from arboost.data.dataset import Dataset
+from arboost.data.raw_columns import unique_names
+from arboost.data.schema import Schema
+from arboost.data.scipy_sparse import is_sparse
+from arboost.data.table import as_array
 from arboost.errors import DataWarning, SchemaError
-from arboost.ingest import as_array
-from arboost.schema import Schema
-from arboost.sparse import is_sparse
 
 __all__ = ["MemberTable", "member_table", "take_columns", "take_rows"]
 
@@ -67,8 +67,8 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
         X = as_array(X)
     if len(X.shape) < _TABLE_DIMENSIONS:
         if hasattr(X, "to_frame"):
-            raise ValueError(errors.series_message(X))
-        raise ValueError(errors.dimensions_message(X))
+            raise ValueError(messages.series_message(X))
+        raise ValueError(messages.dimensions_message(X))
     n_rows, n_features = X.shape[:2]
     for count, what in ((n_rows, "sample"), (n_features, "feature")):
         if count == 0 and (schema is None or what == "feature"):
@@ -130,7 +130,7 @@ def _matched(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str)
         if names == schema.names:
             return X
         if set(names) != set(schema.names):
-            raise SchemaError(errors.names_message(names, schema.names))
+            raise SchemaError(messages.names_message(names, schema.names))
         order = list(schema.names)
         return X.select(order) if _is_arrow(X) else X[order]
     if X.shape[1] != schema.n_features:

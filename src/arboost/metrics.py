@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.errors import listing
+from arboost.data.messages import listing
 from arboost.links import LINKS
 from arboost.losses import Loss, Target
 

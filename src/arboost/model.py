@@ -20,8 +20,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from arboost.answers import CLASS_LINKS, require, validate_answer
 from arboost.backend import core
+from arboost.data.schema import Schema
 from arboost.distributions import LeafDistributions
-from arboost.ingest import Schema
 
 __all__ = [
     "ALL_DTYPES",
@@ -224,7 +224,7 @@ class Model:
     Attributes
     ----------
     forest : Forest
-    schema : arboost.ingest.Schema
+    schema : arboost.data.table.Schema
         Names and number of the columns.
     base_score : float64 array of shape (n_outputs,)
     link : str

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from arboost.answers import ALL_CLASS_LINKS, target_link
 from arboost.backend import core
+from arboost.data.table import Table, ingest
+from arboost.data.target import weights
 from arboost.grids import Axis, Grid, axis_of, feature_index
-from arboost.ingest import Table, ingest
 from arboost.links import LINKS
 from arboost.model import Model
 from arboost.predict import table_scores
-from arboost.targets import weights
 
 __all__ = ["PartialDependence", "Way", "partial_dependence"]
 

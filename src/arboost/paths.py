@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.ingest import Table
+from arboost.data.table import Table
 from arboost.model import Forest, Model
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def leaf_ids(model: Model, table: Table, *, n_threads: int) -> NDArray[np.int32]
     Examples
     --------
     >>> from arboost import GradientBoostingRegressor
-    >>> from arboost.ingest import ingest
+    >>> from arboost.data.table import ingest
     >>> X = [[0], [1], [2]]
     >>> model = GradientBoostingRegressor(n_estimators=2, max_depth=1).fit(X, [0, 0, 1]).model_
     >>> leaf_ids(model, ingest(X, model.schema), n_threads=1).tolist()
@@ -79,7 +79,7 @@ def decision_path(model: Model, table: Table, *, n_threads: int) -> tuple[csr_ma
     Examples
     --------
     >>> from arboost import GradientBoostingRegressor
-    >>> from arboost.ingest import ingest
+    >>> from arboost.data.table import ingest
     >>> X = [[0], [1], [2]]
     >>> model = GradientBoostingRegressor(n_estimators=2, max_depth=1).fit(X, [0, 0, 1]).model_
     >>> indicator, tree_start = decision_path(model, ingest(X, model.schema), n_threads=1)

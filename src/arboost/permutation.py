@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.ingest import Table, ingest
+from arboost.data.table import Table, ingest
+from arboost.data.target import codes_of, numbers_of, target, weights
 from arboost.metrics import Metric, of_answers
 from arboost.model import ALL_DTYPES, Forest, Model
 from arboost.predict import answer, probabilities, table_scores
-from arboost.targets import codes_of, numbers_of, target, weights
 
 __all__ = ["Shuffles", "permutation_importances"]
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.target import codes_of, target
 from arboost.margins import margin_distribution, margins
 from arboost.partial_plots import plot_partial_dependence
 from arboost.plot_basics import BLACK, BLUE, GREEN, GREY, RED, SKY, finish, matplotlib, new_axes
-from arboost.targets import codes_of, target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from arboost.answers import ALL_CLASS_LINKS, Answering, Labels, Probabilities, target_parts
 from arboost.backend import core
-from arboost.binning import Dataset
-from arboost.ingest import Table, ingest
+from arboost.data.dataset import Dataset
+from arboost.data.table import Table, ingest
 from arboost.links import LINKS
 from arboost.model import Model
 

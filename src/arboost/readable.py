@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.container import errors_named
+from arboost.data.schema import Schema
 from arboost.distributions import DTYPES, LeafDistributions
 from arboost.errors import ModelFormatError
 from arboost.model import SET_WORDS, Forest, Model
@@ -45,7 +46,6 @@ from arboost.readable_values import (
     read_numbers,
 )
 from arboost.save import FORMAT, assemble, describe
-from arboost.schema import Schema
 
 __all__ = ["from_json", "to_json"]
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.levels import Levels
-from arboost.schema import Schema
+from arboost.data.levels import Levels
+from arboost.data.schema import Schema
 
 __all__ = [
     "as_integer",

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.binning import Binned
 from arboost.checkpoint import digest
+from arboost.data.bins import Binned
 from arboost.dropout import Dropout
 from arboost.grow import TreeParams
 from arboost.losses import Loss, Target

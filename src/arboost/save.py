@@ -26,10 +26,10 @@ from arboost.container import (
     unpack,
     write_file,
 )
+from arboost.data.levels import Levels
+from arboost.data.schema import Schema
 from arboost.distributions import DTYPES, LeafDistributions
-from arboost.levels import Levels
 from arboost.model import ALL_DTYPES, FOREST_DTYPES, Forest, Model
-from arboost.schema import Schema
 
 __all__ = [
     "FORMAT",

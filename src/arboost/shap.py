@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.ingest import Table
+from arboost.data.table import Table
 from arboost.model import Model
 from arboost.predict import read_table, table_scores
 

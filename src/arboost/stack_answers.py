@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
-from arboost.errors import listing
+from arboost.data.messages import listing
 from arboost.member_answers import check_shape, class_places, member_name, n_rows_of
 
 __all__ = ["Classes", "answers", "class_votes", "find_method"]

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core, threads
-from arboost.binning import Binned, Dataset, bin_table
 from arboost.checkpoint import Checkpoint
+from arboost.data.bins import Binned, bin_table
+from arboost.data.dataset import Dataset
 from arboost.ensemble import Training, train_together
 from arboost.inputs import Part, build_sets, fold_sets
 from arboost.losses import Loss

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.errors import listing
+from arboost.data.messages import listing
 
 __all__ = ["Rows", "Split", "folds", "split"]
 

@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.cells import Boxes, Cells, Leaves
-from arboost.constraints import feature_label, monotone_directions
-from arboost.ingest import Schema, ingest
+from arboost.data.feature_names import feature_label, monotone_directions
+from arboost.data.schema import Schema
+from arboost.data.table import ingest
 from arboost.model import Model
 from arboost.params.boosting import PARAMS
 from arboost.predict import table_scores

@@ -222,7 +222,7 @@ def test_random_states_of_members():
 def tables_binned(monkeypatch):
     """Counts how often a table is binned."""
     calls = []
-    for home in ("arboost.binning", "arboost.trainer"):
+    for home in ("arboost.data.bins", "arboost.trainer"):
         module = __import__(home, fromlist=["bin_table"])
         real = module.bin_table
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from arboost.data.schema import Schema
+from arboost.data.target import Task
 from arboost.estimator import TreeEnsemble
 from arboost.explain import tree_importances
 from arboost.grow import TreeParams
-from arboost.ingest import Schema
 from arboost.losses import Loss
 from arboost.model import Model
 from arboost.monitor import Round
@@ -22,7 +23,6 @@ from arboost.params.shared import LEVELS
 from arboost.reweighting import WeightRecipe
 from arboost.schemes import Amounts, Votes
 from arboost.serve import Predictor
-from arboost.task import Task
 from arboost.trainer import Outcome
 
 __all__ = ["AdaBoost"]

@@ -9,8 +9,9 @@ from numpy.random import RandomState
 from sklearn.metrics import accuracy_score
 
 from arboost.algorithms.adaboost import AdaBoost, Floats
+from arboost.data.schema import Schema
+from arboost.data.target import Task, codes_of, target
 from arboost.estimator import TreeClassifier, store
-from arboost.ingest import Schema
 from arboost.losses import Loss
 from arboost.margins import margins
 from arboost.metrics import Metric
@@ -19,8 +20,6 @@ from arboost.params.adaboost import ADABOOST_CLASSIFIER
 from arboost.recipe import Rounds
 from arboost.reweighting import WeightRecipe
 from arboost.schemes import Votes
-from arboost.targets import codes_of, target
-from arboost.task import Task
 from arboost.trainer import Outcome
 from arboost.tree_rounds import vote_rounds
 

@@ -10,8 +10,10 @@ from numpy.random import RandomState
 from sklearn.metrics import r2_score
 
 from arboost.algorithms.adaboost import AdaBoost, Floats
+from arboost.data.schema import Schema
+from arboost.data.table import Table
+from arboost.data.target import Task
 from arboost.estimator import TreeRegressor, store
-from arboost.ingest import Schema, Table
 from arboost.losses import Loss
 from arboost.metrics import Metric
 from arboost.model import Model
@@ -20,7 +22,6 @@ from arboost.predict import tree_values
 from arboost.recipe import Rounds
 from arboost.reweighting import WeightRecipe
 from arboost.schemes import Amounts
-from arboost.task import Task
 from arboost.tree_rounds import amount_rounds
 
 __all__ = ["AdaBoostRegressor"]

@@ -11,14 +11,16 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from arboost.algorithms.cart import CRITERIA, feature_count, tree_params
 from arboost.backend import threads
-from arboost.binning import Dataset
 from arboost.bootstrap import RowDraws, Unseen
-from arboost.categories import many_levels
+from arboost.data.dataset import Dataset
+from arboost.data.schema import Schema
+from arboost.data.table import Table
+from arboost.data.target import Task, codes_of, encode_labels, numbers_of
+from arboost.data.target_encoding import many_levels
 from arboost.estimator import TreeEnsemble
 from arboost.explain import tree_importances
 from arboost.forest import ForestRecipe, grow_trees
 from arboost.goals import Targets, Weigh, class_weights
-from arboost.ingest import Schema, Table
 from arboost.inputs import Part, Rows, build_sets, number_levels, training_rows
 from arboost.losses import Target
 from arboost.model import Forest, Model
@@ -29,8 +31,6 @@ from arboost.provenance import provenance_of
 from arboost.pruning import mean_decreases, pruned
 from arboost.recipe import TrainingSet
 from arboost.serve import Predictor
-from arboost.targets import codes_of, encode_labels, numbers_of
-from arboost.task import Task
 from arboost.trainer import bin_part
 
 __all__ = [

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.bagging_ensemble import Ask, Bagging
 from arboost.algorithms.decision_tree_classifier import DecisionTreeClassifier
+from arboost.data.target import codes_of, encode_labels, target
 from arboost.estimator import store
 from arboost.losses.base import Floats
 from arboost.member_answers import class_choice, class_shares, member_name
 from arboost.params.bagging import BAGGING
-from arboost.targets import codes_of, encode_labels, target
 
 __all__ = ["BaggingClassifier"]
 

@@ -23,8 +23,10 @@ from arboost.bags import (
     one_blas_thread,
     shared_dataset,
 )
-from arboost.binning import Dataset
 from arboost.bootstrap import Origin, Unseen, others
+from arboost.data.dataset import Dataset
+from arboost.data.schema import Schema
+from arboost.data.target import weights
 from arboost.draws import make_draws
 from arboost.errors import DataWarning
 from arboost.losses.base import Floats
@@ -33,8 +35,6 @@ from arboost.params.bagging import BAGGING
 from arboost.params.check import check
 from arboost.previous import n_to_add
 from arboost.progress import Bar
-from arboost.schema import Schema
-from arboost.targets import weights
 
 __all__ = ["Bagging"]
 

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.bagging_ensemble import Ask, Bagging
 from arboost.algorithms.decision_tree_regressor import DecisionTreeRegressor
+from arboost.data.scipy_sparse import is_sparse
+from arboost.data.target import numbers_of, target
 from arboost.estimator import store
 from arboost.losses.base import Floats
 from arboost.member_answers import predicted_numbers
 from arboost.params.bagging import BAGGING
-from arboost.sparse import is_sparse
-from arboost.targets import numbers_of, target
 
 __all__ = ["BaggingRegressor"]
 

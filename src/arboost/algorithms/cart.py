@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from arboost.constraints import monotone_directions
+from arboost.data.feature_names import monotone_directions
+from arboost.data.schema import Schema
 from arboost.goals import Targets
 from arboost.grow import TreeParams
-from arboost.ingest import Schema
 
 __all__ = ["CRITERIA", "feature_count", "tree_params"]
 

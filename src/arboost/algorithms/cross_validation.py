@@ -21,7 +21,8 @@ from sklearn.base import clone
 
 from arboost import validation
 from arboost.backend import core, threads
-from arboost.binning import Binned
+from arboost.data.bins import Binned
+from arboost.data.target import Task
 from arboost.ensemble import mean_of_fits, train_together
 from arboost.estimator import TreeEnsemble
 from arboost.inputs import (
@@ -39,7 +40,6 @@ from arboost.progress import Bar
 from arboost.provenance import provenance_of
 from arboost.recipe import Fitted, Recipe, Rounds
 from arboost.reweighting import WeightRecipe
-from arboost.task import Task
 from arboost.trainer import Outcome, bin_part, find_metrics, groups_of, make_monitor
 from arboost.validation import Split
 

@@ -20,11 +20,12 @@ from arboost.algorithms.averages import (
     with_numbers,
 )
 from arboost.backend import core, threads
-from arboost.binning import Dataset
 from arboost.bootstrap import Origin, RowDraws, Unseen, draw_size, others
+from arboost.data.dataset import Dataset
+from arboost.data.table import Table
+from arboost.data.target import numbers_of
 from arboost.errors import DataWarning
 from arboost.goals import Targets, balanced_by_sample
-from arboost.ingest import Table
 from arboost.inputs import Rows
 from arboost.leaf_values import (
     LeafDistributions,
@@ -36,7 +37,6 @@ from arboost.model import Forest
 from arboost.predict import answer, probabilities
 from arboost.previous import n_to_add
 from arboost.serve import Predictor
-from arboost.targets import numbers_of
 
 __all__ = ["ForestOfClasses", "ForestOfNumbers", "Forests"]
 

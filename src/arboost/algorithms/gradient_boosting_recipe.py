@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from arboost.constraints import interaction_groups, monotone_directions
+from arboost.data.feature_names import interaction_groups, monotone_directions
+from arboost.data.schema import Schema
 from arboost.dropout import Dropout
 from arboost.grow import TreeParams
-from arboost.ingest import Schema
 from arboost.losses import Loss
 from arboost.params.auto import AUTO
 from arboost.params.shared import LEVELS

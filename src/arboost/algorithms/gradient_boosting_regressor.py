@@ -8,14 +8,14 @@ from typing import Any
 from numpy.random import RandomState
 
 from arboost.algorithms.gradient_boosting_recipe import check_together, make_recipe
+from arboost.data.schema import Schema
+from arboost.data.target import Task
 from arboost.estimator import TreeRegressor, store
-from arboost.ingest import Schema
 from arboost.losses import CustomLoss, Loss, make
 from arboost.metrics import Metric
 from arboost.model import CLASS_LINKS
 from arboost.params.boosting import BOOSTED_REGRESSOR
 from arboost.recipe import Recipe
-from arboost.task import Task
 
 __all__ = ["GradientBoostingRegressor"]
 

@@ -17,15 +17,15 @@ from sklearn.base import BaseEstimator, TransformerMixin, is_classifier, is_regr
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from arboost.binning import Dataset
-from arboost.errors import listing
+from arboost.data.dataset import Dataset
+from arboost.data.messages import listing
+from arboost.data.schema import Schema
+from arboost.data.target import weights
 from arboost.member_answers import member_name
 from arboost.member_jobs import check_weights
 from arboost.member_tables import member_table
 from arboost.params.check import check
 from arboost.params.kinds import Param
-from arboost.schema import Schema
-from arboost.targets import weights
 
 __all__ = ["NamedMembers", "is_drop", "is_routing"]
 

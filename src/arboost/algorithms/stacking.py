@@ -15,13 +15,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.named_members import NamedMembers, is_routing
+from arboost.data.schema import Schema
+from arboost.data.target import weights
 from arboost.first_level import by_row, folds, held_out_rows, member_columns, with_table
 from arboost.member_answers import member_name
 from arboost.member_jobs import Job, Learning, check_weights, run
 from arboost.member_tables import take_rows
-from arboost.schema import Schema
 from arboost.stack_answers import Classes, answers, find_method
-from arboost.targets import weights
 
 __all__ = ["Stacking", "final_has"]
 

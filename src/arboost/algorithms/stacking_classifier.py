@@ -12,13 +12,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 
 from arboost.algorithms.stacking import Stacking, final_has
+from arboost.data.target import encode_labels, target
 from arboost.estimator import store
 from arboost.member_answers import n_rows_of
 from arboost.member_jobs import Learning
 from arboost.params.kinds import Param
 from arboost.params.stacking import STACKING_CLASSIFIER
 from arboost.stack_answers import Classes, answers
-from arboost.targets import encode_labels, target
 
 __all__ = ["StackingClassifier"]
 

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 from sklearn.base import RegressorMixin, clone
 
 from arboost.algorithms.stacking import Stacking
+from arboost.data.target import numbers_of, target
 from arboost.estimator import store
 from arboost.member_answers import n_rows_of
 from arboost.member_jobs import Learning
 from arboost.params.kinds import Param
 from arboost.params.stacking import STACKING_REGRESSOR
-from arboost.targets import numbers_of, target
 
 __all__ = ["StackingRegressor"]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from arboost.algorithms.named_members import NamedMembers, is_drop
+from arboost.data.schema import Schema
 from arboost.member_jobs import Job, Learning, run
-from arboost.schema import Schema
 
 __all__ = ["Voting"]
 

@@ -12,13 +12,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.voting import Voting
+from arboost.data.target import encode_labels, target
 from arboost.estimator import store
 from arboost.member_answers import n_rows_of
 from arboost.member_jobs import Learning
 from arboost.params.kinds import Param
 from arboost.params.stacking import VOTING_CLASSIFIER
 from arboost.stack_answers import answers, class_votes, find_method
-from arboost.targets import encode_labels, target
 
 __all__ = ["VotingClassifier"]
 

@@ -11,12 +11,12 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.voting import Voting
+from arboost.data.target import numbers_of, target
 from arboost.estimator import store
 from arboost.member_answers import n_rows_of, predicted_numbers
 from arboost.member_jobs import Learning
 from arboost.params.kinds import Param
 from arboost.params.stacking import VOTING_REGRESSOR
-from arboost.targets import numbers_of, target
 
 __all__ = ["VotingRegressor"]
 

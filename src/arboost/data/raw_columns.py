@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost import errors
 from arboost.backend import core
+from arboost.data import messages
 
 __all__ = ["Raw", "from_arrow", "from_numpy", "is_missing", "unique_names"]
 
@@ -93,7 +93,7 @@ class Raw:
         elif kind in _STRINGS:
             self.add_objects(values.tolist(), label)
         else:
-            raise TypeError(errors.column_type_message([(label, str(values.dtype))]))
+            raise TypeError(messages.column_type_message([(label, str(values.dtype))]))
 
     def add_text(self, text: core.Text, *, is_category: bool = False) -> None:
         """Append a column of strings."""
@@ -117,7 +117,7 @@ class Raw:
             return
         string = next((one for one in values if isinstance(one, str | bytes)), None)
         if string is not None:
-            raise TypeError(errors.mixed_message(label, string, values[stop]))
+            raise TypeError(messages.mixed_message(label, string, values[stop]))
         if _unit_of(values[stop]):
             self._add_time_objects(values, label)
         else:
@@ -127,7 +127,7 @@ class Raw:
         """Append the only column of an Arrow stream."""
         part, fields, _ = core.Columns.from_arrow(stream)
         if part is None:
-            raise TypeError(errors.column_type_message([(label, _arrow_type(fields[0].format))]))
+            raise TypeError(messages.column_type_message([(label, _arrow_type(fields[0].format))]))
         place = int(self.columns.n_columns)
         self.columns.extend(part)
         self._note(place, fields[0])
@@ -149,7 +149,7 @@ class Raw:
         if unit in ("Y", "M") and kind == "M":
             values, unit, count = values.astype("M8[D]"), "D", 1
         if unit not in _TICKS:
-            raise TypeError(errors.column_type_message([(label, str(values.dtype))]))
+            raise TypeError(messages.column_type_message([(label, str(values.dtype))]))
         if count != 1 or not values.dtype.isnative:
             values = values.astype(f"{kind}8[{unit}]")
         ticks = np.ascontiguousarray(values).view(np.int64)
@@ -166,7 +166,7 @@ class Raw:
         units = {_unit_of(value) for value in present}
         if len(units) > 1:
             strange = next(one for one in present if _unit_of(one) != _unit_of(present[0]))
-            raise TypeError(errors.mixed_message(label, present[0], strange))
+            raise TypeError(messages.mixed_message(label, present[0], strange))
         if isinstance(present[0], np.datetime64 | np.timedelta64):
             nothing = type(present[0])("NaT")
             given = [nothing if is_missing(value) else value for value in values]
@@ -183,7 +183,7 @@ class Raw:
 def from_numpy(X: NDArray[Any]) -> Raw:
     """Return the columns of a matrix."""
     if X.ndim != _TABLE_DIMENSIONS:
-        raise ValueError(errors.dimensions_message(X))
+        raise ValueError(messages.dimensions_message(X))
     raw = Raw(core.Columns(X.shape[0]))
     if X.dtype.kind == "c":
         raise ValueError(
@@ -210,10 +210,10 @@ def from_arrow(X: Any) -> Raw:
     """Return the columns of anything with an Arrow C stream."""
     columns, fields, is_table = core.Columns.from_arrow(X.__arrow_c_stream__())
     if not is_table:
-        raise ValueError(errors.series_message(X))
+        raise ValueError(messages.series_message(X))
     if columns is None:
         bad = [(one.name, _arrow_type(one.format)) for one in fields if not one.is_supported]
-        raise TypeError(errors.column_type_message(bad))
+        raise TypeError(messages.column_type_message(bad))
     raw = Raw(columns, unique_names([one.name for one in fields]))
     for place, one in enumerate(fields):
         raw._note(place, one)
@@ -233,12 +233,12 @@ def native(values: NDArray[Any]) -> NDArray[Any]:
 def unique_names(given: Sequence[object]) -> tuple[str, ...] | None:
     """Return the names where all are strings, None where none is; names must be unique."""
     if len(set(given)) < len(given):
-        raise ValueError(errors.twice_message(given))
+        raise ValueError(messages.twice_message(given))
     are_strings = [isinstance(name, str) for name in given]
     if given and all(are_strings):
         return tuple(str(name) for name in given)
     if any(are_strings):
-        raise TypeError(errors.name_types_message(given))
+        raise TypeError(messages.name_types_message(given))
     return None
 
 
@@ -258,7 +258,7 @@ def _numbers_of(values: list[Any], label: object) -> NDArray[np.float64]:
     try:
         return objects.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(errors.object_message(label, error)) from error
+        raise TypeError(messages.object_message(label, error)) from error
 
 
 def _unit_of(value: object) -> str:

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.ingest import MAX_LEVELS, Schema, Table
-from arboost.levels import Levels
-from arboost.targets import encode_labels, numbers_of
+from arboost.data.levels import Levels
+from arboost.data.schema import Schema
+from arboost.data.table import MAX_LEVELS, Table
+from arboost.data.target import encode_labels, numbers_of
 
 __all__ = ["Numbered", "coded", "encode", "label_target", "many_levels", "numbered"]
 

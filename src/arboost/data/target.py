@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.errors import listing
+from arboost.data.messages import listing
 
-__all__ = ["class_factors", "codes_of", "encode_labels", "numbers_of", "target", "weights"]
+__all__ = ["Task", "class_factors", "codes_of", "encode_labels", "numbers_of", "target", "weights"]
+
 
 # Labels in a range up to this wide are counted instead of sorted.
 _COUNTED_LABELS = 1 << 16
@@ -283,3 +285,28 @@ def _is_missing(value: object) -> bool:
 
 def _is_infinite(value: object) -> bool:
     return isinstance(value, float | np.floating) and bool(np.isinf(value))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be learnt: the target as the losses read it, and the labels it stands for."""
+
+    kind: str
+    y: NDArray[np.float64]
+    classes: NDArray[Any] | None = None
+
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes; None for numbers."""
+        return None if self.classes is None else len(self.classes)
+
+    @property
+    def n_outputs(self) -> int:
+        """Scores that tell the classes apart; 1 for numbers, and for two classes."""
+        n_classes = self.n_classes
+        return 1 if n_classes is None or n_classes == _TWO_CLASSES else n_classes
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether there is nothing to learn: one class."""
+        return self.classes is not None and len(self.classes) == 1

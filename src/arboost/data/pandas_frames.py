@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost import errors
 from arboost.backend import core
-from arboost.columns import Raw, from_numpy, is_missing, native, unique_names
+from arboost.data import messages
+from arboost.data.raw_columns import Raw, from_numpy, is_missing, native, unique_names
 
 __all__ = ["from_pandas"]
 
@@ -54,7 +54,7 @@ def _add(raw: Raw, series: Any, label: object, pandas: Any) -> None:
     elif isinstance(dtype, pandas.PeriodDtype):
         raw.add(series.dt.to_timestamp().to_numpy(), label)
     else:
-        raise TypeError(errors.column_type_message([(label, str(dtype))]))
+        raise TypeError(messages.column_type_message([(label, str(dtype))]))
 
 
 def _add_categorical(raw: Raw, column: Any, label: object) -> None:
@@ -95,14 +95,14 @@ def _as_strings(categories: list[Any], label: object) -> list[Any]:
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         alike = [one for one, text in zip(categories, texts, strict=True) if text == twice]
-        raise TypeError(errors.mixed_message(label, alike[0], alike[1]))
+        raise TypeError(messages.mixed_message(label, alike[0], alike[1]))
     return texts
 
 
 def _add_sparse(raw: Raw, array: Any, label: object) -> None:
     values = array.sp_values
     if values.dtype.kind not in "biuf":
-        raise TypeError(errors.column_type_message([(label, str(array.dtype))]))
+        raise TypeError(messages.column_type_message([(label, str(array.dtype))]))
     rows = array.sp_index.to_int_index().indices.astype(np.uint32)
     fill = array.fill_value
     raw.columns.add_sparse(rows, native(values), np.nan if is_missing(fill) else float(fill))

@@ -22,16 +22,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost import errors
 from arboost.backend import core
-from arboost.columns import Raw, from_arrow, from_numpy
+from arboost.data import messages
+from arboost.data.levels import Levels
+from arboost.data.pandas_frames import from_pandas
+from arboost.data.raw_columns import Raw, from_arrow, from_numpy
+from arboost.data.schema import Schema
+from arboost.data.scipy_sparse import from_scipy, is_sparse
 from arboost.errors import DataWarning, SchemaError
-from arboost.frames import from_pandas
-from arboost.levels import Levels
-from arboost.schema import Schema
-from arboost.sparse import from_scipy, is_sparse
 
-__all__ = ["MAX_LEVELS", "Reading", "Schema", "Table", "as_array", "ingest", "level_column"]
+__all__ = ["MAX_LEVELS", "Reading", "Table", "as_array", "ingest", "level_column"]
 
 # Categories of up to so many levels are split by sets of them; with more, numbers take their place.
 # (Sets could have 255, but on tables of airports and airplanes numbers win from about here on.)
@@ -76,7 +76,7 @@ class Reading:
         ]
         unknown = [one for one, i in zip(given, places, strict=True) if i is None]
         if unknown:
-            raise ValueError(errors.unknown_features_message(unknown, names, n_features))
+            raise ValueError(messages.unknown_features_message(unknown, names, n_features))
         return {i for i in places if i is not None}
 
     def check_follows(self, known: Reading, source: str) -> None:
@@ -174,7 +174,7 @@ def _read(X: object) -> Raw:
         if isinstance(X, pandas.DataFrame):
             return from_pandas(X, pandas)
         if isinstance(X, pandas.Series):
-            raise ValueError(errors.series_message(X))
+            raise ValueError(messages.series_message(X))
     if hasattr(X, "__arrow_c_stream__"):
         return from_arrow(X)
     return from_numpy(as_array(X))
@@ -199,7 +199,7 @@ def _learn(raw: Raw, reading: Reading) -> Schema:
     _set_missing(raw, reading.missing)
     inexact = sorted({*raw.columns.inexact_columns(), *raw.inexact})
     if inexact:
-        message = errors.inexact_message([raw.label(i) for i in inexact])
+        message = messages.inexact_message([raw.label(i) for i in inexact])
         warnings.warn(message, DataWarning, stacklevel=3)
     levels: list[Levels | None] = [None] * n_columns
     for i in sorted({*raw.texts, *raw.categories, *named}):
@@ -249,10 +249,10 @@ def _check_text(levels: Levels, raw: Raw, i: int) -> None:
     """Refuse free text, and doubt numbers, in a column of strings that nobody calls a category."""
     n_present = int(raw.texts[i].n_present)
     if len(levels) > max(_FREE_TEXT_LEVELS, _FREE_TEXT_SHARE * n_present):
-        raise ValueError(errors.free_text_message(raw.label(i), len(levels), n_present))
+        raise ValueError(messages.free_text_message(raw.label(i), len(levels), n_present))
     shown = range(min(len(levels), _FREE_TEXT_LEVELS))
     if shown and all(_is_number(str(levels.label(code))) for code in shown):
-        message = errors.number_text_message(raw.label(i), str(levels.label(0)))
+        message = messages.number_text_message(raw.label(i), str(levels.label(0)))
         warnings.warn(message, DataWarning, stacklevel=4)
 
 
@@ -272,7 +272,7 @@ def _match(raw: Raw, schema: Schema, caller: str) -> Raw:
             return raw
         place = {name: i for i, name in enumerate(names)}
         if place.keys() != set(schema.names):
-            raise SchemaError(errors.names_message(names, schema.names))
+            raise SchemaError(messages.names_message(names, schema.names))
         return raw.select([place[name] for name in schema.names])
     if raw.columns.n_columns != schema.n_features:
         raise SchemaError(
@@ -297,7 +297,7 @@ def _apply(raw: Raw, schema: Schema) -> core.Columns:
         given = raw.units.get(i) or ("string" if i in raw.texts else "number")
         if fitted != given:
             if not _is_all_missing(raw, i):
-                raise SchemaError(errors.other_type_message(schema.label(i), fitted, given))
+                raise SchemaError(messages.other_type_message(schema.label(i), fitted, given))
             empty = core.Columns(raw.columns.n_rows)
             empty.add_missing()
             raw.columns.put(i, empty)
@@ -319,7 +319,7 @@ def _apply_levels(raw: Raw, i: int, levels: Levels, schema: Schema) -> core.Colu
         codes = levels.codes_of_numbers(numbers)
         n_present = int(np.count_nonzero(~np.isnan(numbers)))
     if n_present and (codes < 0).all():
-        message = errors.unseen_message(schema.label(i), n_present, len(levels))
+        message = messages.unseen_message(schema.label(i), n_present, len(levels))
         warnings.warn(message, DataWarning, stacklevel=4)
     if levels.statistic is None:
         return level_column(n_rows, codes)

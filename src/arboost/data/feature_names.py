@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from arboost.errors import listing
-from arboost.ingest import Schema
+from arboost.data.messages import listing
+from arboost.data.schema import Schema
 
 __all__ = ["feature_label", "interaction_groups", "monotone_directions"]
 

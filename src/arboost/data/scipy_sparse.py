@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from arboost import errors
 from arboost.backend import core
-from arboost.columns import Raw, native
+from arboost.data import messages
+from arboost.data.raw_columns import Raw, native
 
 __all__ = ["from_scipy", "is_sparse"]
 
@@ -29,7 +29,7 @@ def is_sparse(X: object) -> bool:
 def from_scipy(X: Any) -> Raw:
     """Return the columns of a sparse matrix."""
     if X.ndim != _TABLE_DIMENSIONS:
-        raise ValueError(errors.dimensions_message(X))
+        raise ValueError(messages.dimensions_message(X))
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: columns of a sparse table must be real.")
     if X.dtype.kind not in "biuf":

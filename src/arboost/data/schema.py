@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from arboost.levels import Levels
+from arboost.data.levels import Levels
 
 __all__ = ["UNITS", "Schema"]
 

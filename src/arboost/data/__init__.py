@@ -1,0 +1,1 @@
+"""Any table and target -> schema, levels, bins, codes, Dataset."""

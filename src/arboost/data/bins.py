@@ -1,0 +1,168 @@
+"""Table -> edges -> codes: the only form in which training sees the features.
+
+Code of x = number of edges strictly below x, so that ``x <= edges[b]`` exactly where code <= b.
+For ``tree_method="hist"`` codes are those of at most ``max_bins`` bins; for "exact" and "approx"
+there is an edge between any two neighbouring values, and codes are ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.data.schema import Schema
+from arboost.data.table import Table
+
+__all__ = ["Binned", "bin_table", "storage_plan"]
+
+
+TREE_METHODS = ("hist", "exact", "approx")
+
+
+@dataclass(frozen=True)
+class Binned:
+    """Codes of a table, the edges they were made with, and the schema of its columns.
+
+    ``codes`` are bins, or a ``core.Ranks`` where every value has a rank of its own.
+    """
+
+    codes: core.Codes
+    edges: tuple[NDArray[np.float64], ...]
+    schema: Schema
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether codes are ranks, for the tree methods "exact" and "approx"."""
+        return isinstance(self.codes, core.Ranks)
+
+    def require(self, tree_method: str) -> None:
+        """Raise ValueError unless trees can be grown on these codes by the given method."""
+        if self.is_ranked == (tree_method != "hist"):
+            return
+        made = '"exact" or "approx"' if self.is_ranked else '"hist"'
+        raise ValueError(
+            f"the Dataset was made for tree_method={made}, but the estimator has "
+            f'tree_method="{tree_method}". Make it with Dataset(..., tree_method="{tree_method}").'
+        )
+
+    def encode(
+        self, table: Table, n_threads: int, rows: NDArray[np.uint32] | None = None
+    ) -> core.Codes:
+        """Codes of the rows of another table with the same columns, or of some of them."""
+        categorical = self.codes.is_category.astype(bool).tolist()
+        return core.encode(table.columns, rows, list(self.edges), n_threads, categorical)
+
+
+def bin_table(
+    table: Table,
+    *,
+    max_bins: int,
+    rows: NDArray[np.uint32] | None,
+    weights: NDArray[np.float64] | None,
+    n_threads: int,
+    tree_method: str = "hist",
+    bundling: bool = True,
+    max_conflict_rate: float = 0.0,
+) -> Binned:
+    """Return the binned rows of a table, ranked unless the tree method is "hist".
+
+    Every level of a category is a bin of its own, in the order of codes, whether it occurs or not.
+
+    Parameters
+    ----------
+    table : Table
+    max_bins : int
+        Largest number of bins of a feature, from 2 to 65535, missing values apart; ranks have as
+        many as there are values.
+    rows : uint32 array, or None for all
+        Rows to use, ascending.
+    weights : float64 array, or None
+        One weight above 0 for each row that is used; bins hold about the same weight.
+    n_threads : int
+        The answer does not depend on it.
+    tree_method : "hist", "exact" or "approx"
+    bundling : bool
+        Whether features share stored columns; not where the codes are ranks.
+    max_conflict_rate : float
+        Share of the rows that a bundle of features may be wrong about.
+    """
+    n_levels = table.schema.n_levels
+    if tree_method != "hist":
+        ranks = core.rank(table.columns, rows, n_threads, list(n_levels))
+        return Binned(ranks, tuple(ranks.edges), table.schema)
+    if weights is not None and (weights == weights[0]).all():
+        weights = None  # so that edges do not depend on the rounding of sums of one same weight
+    if any(n_levels):
+        numbers = [f for f, levels in enumerate(n_levels) if levels == 0]
+        found = core.quantiles(table.columns.select(numbers), rows, weights, max_bins, n_threads)
+        of_numbers = iter(found)
+        edges = [
+            next(of_numbers) if levels == 0 else np.arange(0.5, levels - 1) for levels in n_levels
+        ]
+    else:
+        edges = core.quantiles(table.columns, rows, weights, max_bins, n_threads)
+    categorical = [n > 0 for n in n_levels]
+    plan = storage_plan(
+        table.columns,
+        rows,
+        edges,
+        categorical=categorical,
+        bundling=bundling,
+        max_conflict_rate=max_conflict_rate,
+        n_threads=n_threads,
+    )
+    codes = core.encode(table.columns, rows, edges, n_threads, categorical, plan)
+    return Binned(codes, tuple(edges), table.schema)
+
+
+def storage_plan(
+    columns: core.Columns,
+    rows: NDArray[np.uint32] | None,
+    edges: Sequence[NDArray[np.float64]],
+    *,
+    categorical: Sequence[bool] = (),
+    bundling: bool = True,
+    max_conflict_rate: float = 0.0,
+    n_threads: int = 1,
+) -> core.StoragePlan:
+    """Return how the codes of a table are best stored.
+
+    What is looked at are about 30,000 rows, chosen by a hash; ``core.encode`` sees all, and gives
+    columns that turn out not to fit places of their own.
+
+    Parameters
+    ----------
+    columns : core.Columns
+    rows : uint32 array, or None for all
+        Rows to use, ascending.
+    edges : sequence of float64 arrays
+        Between the bins of each column.
+    categorical : sequence of bool
+        Which columns are codes of levels; empty for none.
+    bundling : bool
+        False stores every column on its own, and sparse ones sparsely.
+    max_conflict_rate : float
+        Share of all rows in which more than one feature of a bundle may be away from its usual
+        code. The first of them, in the order of the table, is then kept; the others count as having
+        their usual code.
+    n_threads : int
+        The answer does not depend on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from arboost.data.table import ingest
+    >>> kind = np.arange(1000) % 3
+    >>> one_hot = (kind[:, None] == np.arange(3)).astype(float)
+    >>> one_hot[kind != 0] = one_hot[kind != 0] * (np.arange(1000)[kind != 0] % 5 == 0)[:, None]
+    >>> plan = storage_plan(ingest(one_hot[:, 1:]).columns, None, [np.array([0.5])] * 2)
+    >>> plan.digits
+    [[0, 1]]
+    """
+    return core.plan_storage(
+        columns, rows, list(edges), n_threads, list(categorical), bundling, max_conflict_rate
+    )

@@ -1,0 +1,192 @@
+"""Wording of messages about tables and targets: what was given, what is allowed, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+__all__ = [
+    "column_type_message",
+    "dimensions_message",
+    "free_text_message",
+    "inexact_message",
+    "listing",
+    "mixed_message",
+    "name_types_message",
+    "names_message",
+    "number_text_message",
+    "object_message",
+    "other_type_message",
+    "series_message",
+    "twice_message",
+    "unknown_features_message",
+    "unseen_message",
+]
+
+
+def listing(items: Iterable[object], limit: int = 10) -> str:
+    """Return the items with commas between them; after ``limit`` of them how many are left out.
+
+    Examples
+    --------
+    >>> listing(["a", "b", "c"], limit=2)
+    'a, b and 1 more'
+    """
+    shown = [str(item) for item in items]
+    more = f" and {len(shown) - limit} more" if len(shown) > limit else ""
+    return ", ".join(shown[:limit]) + more
+
+
+def dimensions_message(array: Any) -> str:
+    """Say that an array is no table, in the words of scikit-learn."""
+    kind = {0: "scalar", 1: "1D"}.get(array.ndim)
+    if kind is None:
+        return (
+            f"Found array with dim {array.ndim}, while dim <= 2 is required: X has the shape "
+            f"{array.shape}. Pass rows and columns, for example X.reshape(len(X), -1)."
+        )
+    return (
+        f"Expected 2D array, got {kind} array instead:\narray={array}.\nReshape your data either "
+        "using array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if "
+        "it contains a single sample."
+    )
+
+
+def series_message(series: object) -> str:
+    """Say that one column of a dataframe is no table, in the words of scikit-learn."""
+    return (
+        f"Expected a 2-dimensional container but got {type(series)} instead. Pass a DataFrame "
+        "containing a single row (i.e. single sample) or a single column (i.e. single feature) "
+        "instead. Reshape your data, for example with to_frame()."
+    )
+
+
+def column_type_message(columns: Iterable[tuple[object, str]]) -> str:
+    """Say which columns, given as (name, type), cannot be used, and what to do."""
+    shown = listing(f"{name!r} ({kind})" for name, kind in columns)
+    return (
+        f"X has columns of types that cannot be used: {shown}. Columns must be numbers, booleans, "
+        "decimals, dates and times, or categories: strings, or what categorical_features names. "
+        "Take nested values apart into columns of their own, turn others into numbers or strings; "
+        "or drop them."
+    )
+
+
+def mixed_message(column: object, one: object, other: object) -> str:
+    """Say that a column holds values of two kinds."""
+    return (
+        f"The column {column!r} of X holds values of several kinds, among them "
+        f"{one!r} ({type(one).__name__}) and {other!r} ({type(other).__name__}), so that they "
+        "cannot be compared. Turn all of them into strings, or all into numbers."
+    )
+
+
+def object_message(column: object, error: object) -> str:
+    """Say that a column of objects is of neither numbers nor strings."""
+    return (
+        f"The column {column!r} of X holds objects that are neither numbers nor strings: {error}. "
+        "Take nested values apart into columns of their own, turn others into numbers or strings; "
+        "or drop the column."
+    )
+
+
+def free_text_message(column: str, n_levels: int, n_values: int) -> str:
+    """Say that a column of strings is no category, and what to do."""
+    return (
+        f"The column {column} of X looks like free text or a key, not like a category: its "
+        f"{n_values} strings have {n_levels} distinct values. Drop it, turn it into numbers, or "
+        "name it in categorical_features if its values do come again."
+    )
+
+
+def number_text_message(column: str, example: str) -> str:
+    """Say that all strings of a column are numbers."""
+    return (
+        f"All strings in the column {column} of X are numbers, such as {example!r}, but strings "
+        "are categories, which have no order. Convert the column to numbers, or name it in "
+        "categorical_features if that is what they are."
+    )
+
+
+def other_type_message(column: str, fitted: str, given: str) -> str:
+    """Say that a column is of another type than in fit."""
+    words = {
+        "string": "strings",
+        "number": "numbers",
+        "datetime": "dates or datetimes",
+        "duration": "durations",
+        "time": "times of day",
+    }
+    return (
+        f"The column {column} of X holds {words[given]}, but it held {words[fitted]} in fit. "
+        f"Convert it to {words[fitted]}, as in fit."
+    )
+
+
+def unseen_message(column: str, n_values: int, n_levels: int) -> str:
+    """Say that a category has not one value that the model knows."""
+    return (
+        f"None of the {n_values} values in the column {column} of X is among the {n_levels} levels "
+        "of fit, so all of them count as missing. Check that it is the same column, written alike."
+    )
+
+
+def unknown_features_message(
+    unknown: Iterable[object], names: Collection[str] | None, n_features: int
+) -> str:
+    """Say which entries of categorical_features are no columns."""
+    known = "no names" if names is None else f"the names {listing(map(repr, names))}"
+    return (
+        f"categorical_features has entries that are no columns of X: "
+        f"{listing(map(repr, unknown))}. X has {known}, and indices from 0 to {n_features - 1}. "
+        "Use those."
+    )
+
+
+def names_message(given: Collection[str], fitted: Collection[str]) -> str:
+    """Say which columns are missing and which are too many, in the words of scikit-learn."""
+
+    def bullets(names: Iterable[str], limit: int = 20) -> str:
+        lines = [f"- {name}\n" for name in sorted(names)]
+        return "".join(lines[:limit]) + ("- ...\n" if len(lines) > limit else "")
+
+    message = "The feature names should match those that were passed during fit.\n"
+    extra, missing = set(given) - set(fitted), set(fitted) - set(given)
+    if extra:
+        message += f"Feature names unseen at fit time:\n{bullets(extra)}"
+    if missing:
+        message += f"Feature names seen at fit time, yet now missing:\n{bullets(missing)}"
+    return message + "Pass exactly the columns of fit; their order does not matter."
+
+
+def twice_message(names: Iterable[object]) -> str:
+    """Say which names several columns have."""
+    seen: set[object] = set()
+    twice: dict[object, None] = {}
+    for name in names:
+        if name in seen:
+            twice[name] = None
+        seen.add(name)
+    return (
+        f"X has several columns of the same name: {listing(map(repr, twice))}. Each column must "
+        "have a name of its own: rename or drop columns."
+    )
+
+
+def name_types_message(names: Iterable[object]) -> str:
+    """Say that only some names are strings, in the words of scikit-learn."""
+    types = sorted({type(name).__qualname__ for name in names})
+    return (
+        "Feature names are only supported if all input features have string names, but your input "
+        f"has {types} as feature name / column name types. Convert them all to strings, for "
+        "example with X.columns = X.columns.astype(str)."
+    )
+
+
+def inexact_message(columns: Iterable[object]) -> str:
+    """Say which columns lose digits, and what to do."""
+    return (
+        f"X has integers of 2**53 or beyond, or times finer than some 0.2 microseconds, in the "
+        f"columns {listing(columns)}. Values are compared as float64, which cannot tell such "
+        "neighbours apart: subtract an offset, or split the digits over two columns."
+    )
