@@ -11,9 +11,9 @@ import numpy as np
 
 from arboost import ModelFormatError, save
 from arboost.data.table import ingest
-from arboost.leaf_values import table_quantiles
-from arboost.paths import leaf_ids
-from arboost.predict import answer, table_scores
+from arboost.model.leaves import leaf_ids
+from arboost.model.predict import answer, table_scores
+from arboost.model.quantiles import table_quantiles
 from arboost.serve import Predictor
 
 FILES = sorted((Path(__file__).parent / "models").glob("*.arb"))

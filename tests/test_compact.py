@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from arboost import ModelFormatError, compact, save
 from arboost.backend import core
 from arboost.container import pack, unpack
-from arboost.model import ALL_DTYPES, Forest
+from arboost.model.forest import ALL_DTYPES, Forest
 from arboost.serve import Predictor
 from test_mean import mean_of, votes_model
 from test_predict import make_model, random_forest

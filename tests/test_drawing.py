@@ -10,7 +10,8 @@ import pytest
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.drawing import TreePicture, tree_svg, tree_text
-from arboost.model import Forest, Model
+from arboost.model.forest import Forest
+from arboost.model.model import Model
 from arboost.tree_words import number_text
 from test_predict import make_model, random_forest
 

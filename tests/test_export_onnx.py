@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost.model import Forest
+from arboost.model.forest import Forest
 from exported import (
     CASES,
     HOSTILE,

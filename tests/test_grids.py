@@ -9,7 +9,7 @@ import pytest
 import arboost
 from arboost import Grid
 from arboost.backend import core
-from arboost.model import Forest
+from arboost.model.forest import Forest
 from test_partial_dependence import fitted, with_value
 from test_predict import THRESHOLDS, make_model, random_forest, walk
 

@@ -12,7 +12,7 @@ import arboost
 from arboost import save
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
-from arboost.model import Forest
+from arboost.model.forest import Forest
 from arboost.readable import from_json, to_json
 from arboost.serve import Predictor
 from hostile import FILES

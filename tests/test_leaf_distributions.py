@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from arboost import _core
 from arboost.data.table import ingest
-from arboost.leaf_values import (
+from arboost.model.forest import Forest
+from arboost.model.leaves import leaf_ids
+from arboost.model.quantiles import (
     LeafDistributions,
     leaf_distributions,
     predict_quantiles,
     table_quantiles,
 )
-from arboost.model import Forest
-from arboost.paths import leaf_ids
 from test_predict import make_model, random_forest, random_table
 
 

@@ -7,8 +7,8 @@ import doctest
 import numpy as np
 import pytest
 
-from arboost import links
-from arboost.links import LINKS, score_of
+from arboost.model import links
+from arboost.model.links import LINKS, score_of
 
 EXTREMES = np.array([[-1.7e308], [-800.0], [-1e-300], [0.0], [709.7], [710.0], [1.7e308]])
 

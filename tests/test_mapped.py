@@ -11,7 +11,7 @@ import pytest
 
 import arboost
 from arboost import save
-from arboost.model import ALL_DTYPES
+from arboost.model.forest import ALL_DTYPES
 from arboost.serve import Predictor
 from hostile import FILES
 from test_predict import make_model, random_forest, random_table

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from arboost.data.schema import Schema
-from arboost.model import Forest
-from arboost.predict import raw_scores, staged_raw_scores
+from arboost.model.forest import Forest
+from arboost.model.predict import raw_scores, staged_raw_scores
 from arboost.serve import Predictor
 from test_predict import make_model, random_forest, random_table, walk
 

@@ -10,8 +10,8 @@ import pytest
 from sklearn import metrics as reference
 
 from arboost import losses, metrics
-from arboost.links import LINKS
 from arboost.metrics import Metric, find, find_all
+from arboost.model.links import LINKS
 
 N = 400
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from arboost.data.schema import Schema
-from arboost.model import ALL_DTYPES, FOREST_DTYPES, Forest, Model
+from arboost.model.forest import ALL_DTYPES, FOREST_DTYPES, Forest
+from arboost.model.model import Model
 from leveled import schema_of
 
 #   tree 0      0        tree 1   0     tree 2    0

@@ -21,7 +21,7 @@ from arboost import (
     SchemaError,
 )
 from arboost.data.schema import Schema
-from arboost.predict import raw_scores
+from arboost.model.predict import raw_scores
 from test_predict import ODD_CODES, make_model, random_forest, random_table, walk
 
 N_FEATURES = 5

@@ -16,8 +16,8 @@ import pytest
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
 from arboost.backend import core
 from arboost.data.table import ingest
-from arboost.model import Model
-from arboost.predict import raw_scores
+from arboost.model.model import Model
+from arboost.model.predict import raw_scores
 from test_compact import scrambled
 from test_predict import make_model, random_forest, random_table, walk
 

@@ -13,7 +13,7 @@ from sklearn.inspection import partial_dependence as sklearn_partial_dependence
 
 import arboost
 from arboost import Grid
-from arboost.model import Forest
+from arboost.model.forest import Forest
 
 
 def table(rng, n_rows=260):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arboost.data.table import ingest
-from arboost.model import Forest
-from arboost.paths import decision_path, depths, leaf_ids, parents
+from arboost.model.forest import Forest
+from arboost.model.leaves import decision_path, depths, leaf_ids, parents
 from test_predict import ODD_CODES, make_model, random_forest, random_table
 
 

@@ -8,10 +8,11 @@ import pickle
 import numpy as np
 import pytest
 
-from arboost import links
 from arboost.data.schema import Schema
-from arboost.model import Forest, Model
-from arboost.predict import answer, probabilities, raw_scores, staged_raw_scores
+from arboost.model import links
+from arboost.model.forest import Forest
+from arboost.model.model import Model
+from arboost.model.predict import answer, probabilities, raw_scores, staged_raw_scores
 from arboost.serve import Predictor
 from leveled import schema_of
 

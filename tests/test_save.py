@@ -16,7 +16,8 @@ import arboost
 from arboost import ModelFormatError, save
 from arboost.container import pack
 from arboost.data.schema import Schema
-from arboost.model import ALL_DTYPES, Forest, Model
+from arboost.model.forest import ALL_DTYPES, Forest
+from arboost.model.model import Model
 from arboost.serve import Predictor
 from leveled import schema_of
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arboost import ModelFormatError, save
-from arboost.model import Forest
+from arboost.model.forest import Forest
 from arboost.serve import Predictor
 from test_mean import mean_of, votes_model
 from test_predict import make_model, random_forest, random_table

@@ -9,7 +9,7 @@ import pytest
 
 import arboost
 from arboost import ModelFormatError, save
-from arboost.model import Forest
+from arboost.model.forest import Forest
 from arboost.serve import Predictor
 from test_save import (
     DIGEST,

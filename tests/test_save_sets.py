@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arboost import ModelFormatError, save
-from arboost.model import ALL_DTYPES
+from arboost.model.forest import ALL_DTYPES
 from arboost.serve import Predictor
 from leveled import schema_of
 from test_save import (

@@ -28,7 +28,7 @@ from arboost import (
 )
 from arboost.data.schema import Schema
 from arboost.data.table import ingest
-from arboost.model import Forest
+from arboost.model.forest import Forest
 from arboost.serve import Predictor
 
 

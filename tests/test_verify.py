@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
-from arboost.model import Forest
+from arboost.model.forest import Forest
 from arboost.serve import Predictor
 from leveled import schema_of
 

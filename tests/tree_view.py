@@ -7,7 +7,7 @@ decision trees look at little else, so that they get this view of what we have.
 import numpy as np
 
 import arboost
-from arboost.paths import depths
+from arboost.model.leaves import depths
 from arboost.tree_words import Style, TreeWords
 
 CLASSES = ("DecisionTreeClassifier", "DecisionTreeRegressor")

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.model import Forest, Model
+from arboost.model.forest import Forest
+from arboost.model.model import Model
 
 __all__ = ["Boxes", "Cells", "Leaves"]
 

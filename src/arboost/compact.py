@@ -33,8 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.distributions import SHARE_UNITS, LeafDistributions
-from arboost.model import Forest
+from arboost.model.forest import Forest
+from arboost.model.leaf_distributions import SHARE_UNITS, LeafDistributions
 from arboost.packing import (
     Sections,
     pack_doubles,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from arboost.graphviz import dot
-from arboost.model import Model
+from arboost.model.model import Model
 from arboost.params.kinds import Integer
 from arboost.svg import drawn
 from arboost.tree_words import Answer, Style, TreeWords, columns_of

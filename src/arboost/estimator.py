@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from arboost import previous
-from arboost.answers import Probabilities
 from arboost.backend import threads
 from arboost.data.schema import Schema
 from arboost.data.table import Reading, Table
@@ -32,12 +31,13 @@ from arboost.inputs import (
     weighted_target,
 )
 from arboost.losses import Loss
-from arboost.model import Model
+from arboost.model.model import Model
+from arboost.model.outputs import Probabilities
+from arboost.model.predict import decision, table_scores
 from arboost.monitor import Round
 from arboost.params import auto
 from arboost.params.check import check, record
 from arboost.params.kinds import Param
-from arboost.predict import decision, table_scores
 from arboost.recipe import Recipe, Rounds
 from arboost.reweighting import WeightRecipe
 from arboost.serve import Predictor

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.target import weights
-from arboost.model import Model
+from arboost.model.model import Model
 from arboost.permutation import Shuffles, permutation_importances
 from arboost.shap import shap_values
 

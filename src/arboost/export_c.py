@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from arboost import __version__
 from arboost import c_source as c
-from arboost.answers import ALL_CLASS_LINKS, target_parts
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
-from arboost.model import FOREST_DTYPES, N_CODES, Forest, Model, distinct_rows
+from arboost.model.forest import FOREST_DTYPES, N_CODES, Forest, distinct_rows
+from arboost.model.model import Model
+from arboost.model.outputs import ALL_CLASS_LINKS, target_parts
 
 __all__ = ["c_header"]
 

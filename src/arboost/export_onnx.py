@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.schema import Schema
-from arboost.model import N_CODES, Forest, Model, distinct_rows
+from arboost.model.forest import N_CODES, Forest, distinct_rows
+from arboost.model.model import Model
 from arboost.onnx_answers import output_names, write_answers
 from arboost.onnx_graph import FLOAT64, INT32, INT64, STRING, Graph
 

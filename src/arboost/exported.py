@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from arboost.container import write_file
-from arboost.model import Model
+from arboost.model.model import Model
 
 __all__ = ["Exported"]
 

@@ -21,7 +21,7 @@ from arboost.bootstrap import RowDraws, Unseen, others
 from arboost.data.bins import Binned
 from arboost.goals import Goal, Weigh
 from arboost.grow import TreeParams, grown_forest, make_grower
-from arboost.model import Forest
+from arboost.model.forest import Forest
 from arboost.progress import Bar
 from arboost.recipe import TrainingSet
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.model import Forest
+from arboost.model.forest import Forest
 
 if TYPE_CHECKING:
     from arboost.data.bins import Binned

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import checked_threads
-from arboost.model import Model
+from arboost.model.model import Model
 
 if TYPE_CHECKING:
     from arboost.drawing import TreePicture

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.grow import TreeParams, grown_forest, make_grower, restore_trees
 from arboost.losses.base import Floats
-from arboost.model import Forest
+from arboost.model.forest import Forest
 from arboost.recipe import EvaluationSet, TrainingSet, digests_of
 from arboost.schemes import Amounts, Votes
 

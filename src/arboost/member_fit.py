@@ -28,7 +28,7 @@ from arboost.member_learners import MemberLearners, MemberSet, check_learner, co
 from arboost.member_tables import MemberTable, member_table
 from arboost.members import Ballot, MemberModel
 from arboost.metrics import Metric
-from arboost.model import Forest
+from arboost.model.forest import Forest
 from arboost.monitor import Monitor, Round, check_callbacks
 from arboost.progress import Bar
 from arboost.recipe import Fitted

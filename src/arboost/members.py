@@ -10,14 +10,14 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.answers import Probabilities
 from arboost.backend import checked_threads, core
 from arboost.data import messages
 from arboost.data.schema import Schema
 from arboost.losses.base import Floats
 from arboost.member_answers import class_choice, class_shares, member_name, predicted_numbers
 from arboost.member_tables import member_table
-from arboost.predict import answer, probabilities
+from arboost.model.outputs import Probabilities
+from arboost.model.predict import answer, probabilities
 from arboost.schemes import Amounts, Votes
 
 __all__ = ["Ballot", "MemberModel"]

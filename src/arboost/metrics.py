@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.messages import listing
-from arboost.links import LINKS
 from arboost.losses import Loss, Target
+from arboost.model.links import LINKS
+from arboost.model.outputs import CLASS_LINKS
 
 __all__ = ["Metric", "find", "find_all", "of_answers"]
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats, Floats, Floats | None], float]
 
-_CLASS_LINKS = ("logistic", "logistic_of_double", "softmax")
 # A probability of 0 would cost infinitely much; scikit-learn's bound.
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
@@ -186,7 +186,7 @@ def _by_name(name: str, loss: Loss, n_threads: int) -> Metric:
 
 
 def _allowed(loss: Loss) -> list[str]:
-    if loss.link in _CLASS_LINKS:
+    if loss.link in CLASS_LINKS:
         return list(dict.fromkeys([loss.name, *_OF_PROBABILITIES]))
     if loss.n_outputs > 1:  # several quantiles: no one of them is the prediction
         return [loss.name]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from arboost.answers import ALL_CLASS_LINKS, Labels, TargetPart, target_parts
-from arboost.links import LARGEST_EXPONENT
-from arboost.model import Model
+from arboost.model.links import LARGEST_EXPONENT
+from arboost.model.model import Model
+from arboost.model.outputs import ALL_CLASS_LINKS, Labels, TargetPart, target_parts
 from arboost.onnx_graph import FLOAT64, INT64, STRING, Graph
 
 __all__ = ["output_names", "write_answers"]
@@ -64,7 +64,7 @@ def _labels(labels: Labels) -> Labels:
     return labels.astype({"f": np.float64, "b": np.bool_}.get(labels.dtype.kind, np.int64))
 
 
-# The links of `arboost.links`, step by step.
+# The links of `arboost.model.links`, step by step.
 
 
 def _identity(graph: Graph, raw: str) -> str:

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.answers import ALL_CLASS_LINKS, target_link
 from arboost.backend import core
 from arboost.data.table import Table, ingest
 from arboost.data.target import weights
 from arboost.grids import Axis, Grid, axis_of, feature_index
-from arboost.links import LINKS
-from arboost.model import Model
-from arboost.predict import table_scores
+from arboost.model.links import LINKS
+from arboost.model.model import Model
+from arboost.model.outputs import ALL_CLASS_LINKS, target_link
+from arboost.model.predict import table_scores
 
 __all__ = ["PartialDependence", "Way", "partial_dependence"]
 

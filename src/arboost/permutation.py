@@ -20,8 +20,9 @@ from arboost.backend import core
 from arboost.data.table import Table, ingest
 from arboost.data.target import codes_of, numbers_of, target, weights
 from arboost.metrics import Metric, of_answers
-from arboost.model import ALL_DTYPES, Forest, Model
-from arboost.predict import answer, probabilities, table_scores
+from arboost.model.forest import ALL_DTYPES, Forest
+from arboost.model.model import Model
+from arboost.model.predict import answer, probabilities, table_scores
 
 __all__ = ["Shuffles", "permutation_importances"]
 

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from arboost.errors import DataWarning
-from arboost.model import Model
+from arboost.model.model import Model
 from arboost.serve import load
 
 __all__ = ["check_continues", "n_to_add", "previous_model"]

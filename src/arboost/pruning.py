@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arboost.backend import core
-from arboost.model import ALL_DTYPES, Forest
-from arboost.paths import depths
+from arboost.model.forest import ALL_DTYPES, Forest
+from arboost.model.leaves import depths
 
 __all__ = ["PruningPath", "mean_decreases", "pruned", "pruning_path"]
 

@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 
 from arboost.container import errors_named
 from arboost.data.schema import Schema
-from arboost.distributions import DTYPES, LeafDistributions
 from arboost.errors import ModelFormatError
-from arboost.model import SET_WORDS, Forest, Model
+from arboost.model.forest import SET_WORDS, Forest
+from arboost.model.leaf_distributions import DTYPES, LeafDistributions
+from arboost.model.model import Model
 from arboost.readable_values import (
     as_integer,
     as_integers,

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost import compact
-from arboost.answers import Labels
 from arboost.container import (
     Data,
     Format,
@@ -28,8 +27,10 @@ from arboost.container import (
 )
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
-from arboost.distributions import DTYPES, LeafDistributions
-from arboost.model import ALL_DTYPES, FOREST_DTYPES, Forest, Model
+from arboost.model.forest import ALL_DTYPES, FOREST_DTYPES, Forest
+from arboost.model.leaf_distributions import DTYPES, LeafDistributions
+from arboost.model.model import Model
+from arboost.model.outputs import Labels
 
 __all__ = [
     "FORMAT",

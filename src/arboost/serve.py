@@ -10,14 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.answers import Probabilities
 from arboost.backend import threads
 from arboost.container import read_file
 from arboost.exported import Exported
 from arboost.inspected import Inspected
-from arboost.params.check import check
-from arboost.paths import leaf_ids
-from arboost.predict import (
+from arboost.model.leaves import leaf_ids
+from arboost.model.outputs import Probabilities
+from arboost.model.predict import (
     answer,
     answer_of_row,
     probabilities,
@@ -26,6 +25,7 @@ from arboost.predict import (
     read_table,
     staged_raw_scores,
 )
+from arboost.params.check import check
 from arboost.save import FORMAT, from_bytes, read_model, to_bytes, write_model
 from arboost.verify import MonotoneProof, verify_monotone
 
@@ -129,7 +129,7 @@ class Predictor(Inspected, Exported):
         >>> forest.fit(X, y).model_.predict_quantiles([[0]], [0.1, 0.9]).shape
         (1, 2)
         """
-        from arboost.leaf_values import distributions_of, table_quantiles
+        from arboost.model.quantiles import distributions_of, table_quantiles
 
         known = distributions_of(self)
         table = read_table(self, X)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.table import Table
-from arboost.model import Model
-from arboost.predict import read_table, table_scores
+from arboost.model.model import Model
+from arboost.model.predict import read_table, table_scores
 
 __all__ = ["expected_value", "shap_explanation", "shap_interactions", "shap_values"]
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from arboost.explain import split_importances
-from arboost.model import ALL_DTYPES, Model
+from arboost.model.forest import ALL_DTYPES
+from arboost.model.leaves import depths
+from arboost.model.model import Model
 from arboost.params.adaboost import ADABOOST_CLASSIFIER, ADABOOST_REGRESSOR
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.forest import (
@@ -22,7 +24,6 @@ from arboost.params.forest import (
     TREE_REGRESSOR,
 )
 from arboost.params.kinds import Param
-from arboost.paths import depths
 from arboost.tree_words import clean, columns_of, number_text, shortened
 
 __all__ = ["Summary"]

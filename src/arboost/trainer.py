@@ -20,11 +20,11 @@ from arboost.inputs import Part, build_sets, fold_sets
 from arboost.losses import Loss
 from arboost.losses.custom import FromFunctions
 from arboost.metrics import Metric, find_all
-from arboost.model import Forest, Model
+from arboost.model.forest import Forest
+from arboost.model.model import Model, provenance_of
 from arboost.monitor import Monitor, Round, check_callbacks
 from arboost.params.auto import search_folds
 from arboost.progress import Bar
-from arboost.provenance import provenance_of
 from arboost.recipe import EvaluationSet, Fitted, OutOfBag, Recipe, Rounds, TrainingSet
 from arboost.resume import Keeper, fingerprint
 from arboost.reweighting import WeightRecipe

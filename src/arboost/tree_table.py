@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.model import Model
-from arboost.paths import depths
+from arboost.model.leaves import depths
+from arboost.model.model import Model
 
 __all__ = ["tree_table"]
 

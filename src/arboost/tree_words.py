@@ -10,11 +10,11 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.answers import ALL_CLASS_LINKS, target_link
-from arboost.links import LINKS
-from arboost.model import Model
+from arboost.model.leaves import depths
+from arboost.model.links import LINKS
+from arboost.model.model import Model
+from arboost.model.outputs import ALL_CLASS_LINKS, target_link
 from arboost.params.kinds import Integer
-from arboost.paths import depths
 
 __all__ = [
     "Answer",

@@ -29,9 +29,9 @@ from arboost.cells import Boxes, Cells, Leaves
 from arboost.data.feature_names import feature_label, monotone_directions
 from arboost.data.schema import Schema
 from arboost.data.table import ingest
-from arboost.model import Model
+from arboost.model.model import Model
+from arboost.model.predict import table_scores
 from arboost.params.boosting import PARAMS
-from arboost.predict import table_scores
 
 __all__ = ["CounterExample", "MonotoneProof", "verify_monotone"]
 

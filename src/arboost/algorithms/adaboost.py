@@ -16,7 +16,7 @@ from arboost.estimator import TreeEnsemble
 from arboost.explain import tree_importances
 from arboost.grow import TreeParams
 from arboost.losses import Loss
-from arboost.model import Model
+from arboost.model.model import Model
 from arboost.monitor import Round
 from arboost.params.adaboost import ENGINE_ONLY
 from arboost.params.shared import LEVELS

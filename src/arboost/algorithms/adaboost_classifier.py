@@ -15,7 +15,7 @@ from arboost.estimator import TreeClassifier, store
 from arboost.losses import Loss
 from arboost.margins import margins
 from arboost.metrics import Metric
-from arboost.model import Model
+from arboost.model.model import Model
 from arboost.params.adaboost import ADABOOST_CLASSIFIER
 from arboost.recipe import Rounds
 from arboost.reweighting import WeightRecipe

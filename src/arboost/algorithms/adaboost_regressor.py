@@ -16,9 +16,9 @@ from arboost.data.target import Task
 from arboost.estimator import TreeRegressor, store
 from arboost.losses import Loss
 from arboost.metrics import Metric
-from arboost.model import Model
+from arboost.model.model import Model
+from arboost.model.predict import tree_values
 from arboost.params.adaboost import ADABOOST_REGRESSOR
-from arboost.predict import tree_values
 from arboost.recipe import Rounds
 from arboost.reweighting import WeightRecipe
 from arboost.schemes import Amounts

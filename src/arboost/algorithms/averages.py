@@ -23,11 +23,11 @@ from arboost.forest import ForestRecipe, grow_trees
 from arboost.goals import Targets, Weigh, class_weights
 from arboost.inputs import Part, Rows, build_sets, number_levels, training_rows
 from arboost.losses import Target
-from arboost.model import Forest, Model
-from arboost.paths import decision_path
-from arboost.predict import read_table
+from arboost.model.forest import Forest
+from arboost.model.leaves import decision_path
+from arboost.model.model import Model, provenance_of
+from arboost.model.predict import read_table
 from arboost.progress import Bar
-from arboost.provenance import provenance_of
 from arboost.pruning import mean_decreases, pruned
 from arboost.recipe import TrainingSet
 from arboost.serve import Predictor

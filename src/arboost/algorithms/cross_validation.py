@@ -35,9 +35,9 @@ from arboost.inputs import (
     weighted_target,
 )
 from arboost.metrics import Metric
+from arboost.model.model import provenance_of
 from arboost.monitor import Monitor, Results, Round
 from arboost.progress import Bar
-from arboost.provenance import provenance_of
 from arboost.recipe import Fitted, Recipe, Rounds
 from arboost.reweighting import WeightRecipe
 from arboost.trainer import Outcome, bin_part, find_metrics, groups_of, make_monitor

@@ -27,14 +27,14 @@ from arboost.data.target import numbers_of
 from arboost.errors import DataWarning
 from arboost.goals import Targets, balanced_by_sample
 from arboost.inputs import Rows
-from arboost.leaf_values import (
+from arboost.model.forest import Forest
+from arboost.model.predict import answer, probabilities
+from arboost.model.quantiles import (
     LeafDistributions,
     distributions_of,
     leaf_distributions,
     table_quantiles,
 )
-from arboost.model import Forest
-from arboost.predict import answer, probabilities
 from arboost.previous import n_to_add
 from arboost.serve import Predictor
 

@@ -13,7 +13,7 @@ from arboost.data.target import Task
 from arboost.estimator import TreeRegressor, store
 from arboost.losses import CustomLoss, Loss, make
 from arboost.metrics import Metric
-from arboost.model import CLASS_LINKS
+from arboost.model.outputs import CLASS_LINKS
 from arboost.params.boosting import BOOSTED_REGRESSOR
 from arboost.recipe import Recipe
 

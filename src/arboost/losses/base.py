@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.links import score_of
+from arboost.model.links import score_of
 
 __all__ = ["Floats", "Leaves", "Loss", "Target", "limited", "mean", "newton_steps"]
 
@@ -74,7 +74,7 @@ class Loss:
 
     @property
     def link(self) -> str:
-        """What makes answers of scores, by its name in `arboost.links`."""
+        """What makes answers of scores, by its name in `arboost.model.links`."""
         return "identity"
 
     @property

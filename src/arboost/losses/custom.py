@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from arboost.backend import core
-from arboost.links import LINKS
 from arboost.losses.base import Floats, Loss, Target, newton_steps
+from arboost.model.links import LINKS
 
 __all__ = ["CustomLoss", "FromFunctions"]
 

@@ -4,7 +4,7 @@ A forest that predicts means knows more: the rows of a leaf are a sample of y wh
 each tree gives the training rows in its leaf equal shares of 1 (or such as their weights say), and
 the average of the trees is an estimate of the whole distribution of y (Meinshausen 2006).
 
-`arboost.distributions` says what is kept of it.
+`arboost.model.leaf_distributions` says what is kept of it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.table import Table
-from arboost.distributions import SHARE_UNITS, LeafDistributions
-from arboost.model import Model
-from arboost.paths import forest_leaves
+from arboost.model.leaf_distributions import SHARE_UNITS, LeafDistributions
+from arboost.model.leaves import forest_leaves
+from arboost.model.model import Model
 
 __all__ = [
     "LeafDistributions",
@@ -110,7 +110,7 @@ def predict_quantiles(
     ----------
     distributions : LeafDistributions
     leaves : int32 array of shape (n_rows, n_trees)
-        As `arboost.paths.leaf_ids` returns them.
+        As `arboost.model.leaves.leaf_ids` returns them.
     quantiles : float or sequence of float
         Between 0 and 1.
     n_threads : int

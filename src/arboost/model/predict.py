@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.answers import ALL_CLASS_LINKS, Answering, Labels, Probabilities, target_parts
 from arboost.backend import core
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table, ingest
-from arboost.links import LINKS
-from arboost.model import Model
+from arboost.model.links import LINKS
+from arboost.model.model import Model
+from arboost.model.outputs import ALL_CLASS_LINKS, Answering, Labels, Probabilities, target_parts
 
 __all__ = [
     "answer",

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.table import Table
-from arboost.model import Forest, Model
+from arboost.model.forest import Forest
+from arboost.model.model import Model
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

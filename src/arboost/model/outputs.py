@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.links import LINKS
+from arboost.model.links import LINKS
 
 __all__ = [
     "ALL_CLASS_LINKS",
@@ -40,7 +40,7 @@ class Answering(Protocol):
 
     @property
     def link(self) -> str:
-        """By its name in `arboost.links`."""
+        """By its name in `arboost.model.links`."""
         ...
 
     @property

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.answers import require
+from arboost.model.outputs import require
 
 __all__ = ["DTYPES", "SHARE_UNITS", "LeafDistributions"]
 

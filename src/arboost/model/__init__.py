@@ -1,0 +1,1 @@
+"""The fitted model: forest arrays, links, raw scores, leaves, quantiles."""

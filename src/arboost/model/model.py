@@ -1,0 +1,207 @@
+"""Model: a fitted ensemble, frozen, with all that predictions need."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.data.schema import Schema
+from arboost.model.forest import Forest, frozen_array
+from arboost.model.leaf_distributions import LeafDistributions
+from arboost.model.outputs import require, validate_answer
+
+__all__ = ["COMBINATIONS", "Model", "provenance_of"]
+
+
+COMBINATIONS = ("sum", "median", "mean")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Model:
+    """A fitted ensemble: raw score = base_score + sum, median or mean of the trees, then a link.
+
+    Attributes
+    ----------
+    forest : Forest
+    schema : arboost.data.table.Schema
+        Names and number of the columns.
+    base_score : float64 array of shape (n_outputs,)
+    link : str
+        One of those in ``links.py`` that fits the kind.
+    classes : array of shape (n_classes,), tuple of them, or None
+        Labels in the order of the probabilities, of several targets one array each; None for
+        regression.
+    trees_per_round : int
+    params : dict
+        Parameters of the fit that can change the model. A custom loss or metric is there by its
+        name alone, as ``{"custom": name}``.
+    kind : {"regressor", "classifier"}
+    combine : {"sum", "median", "mean"}
+        The mean is the sum divided by the number of rounds. With "median" the trees of a regressor
+        of one output vote with weights: the score is the smallest of their values at which the
+        weights, cumulated in the order of the values, reach half of their total.
+    tree_weights : float64 array of shape (n_trees,)
+        Weights of the trees in the median; empty for sums and means.
+    targets : tuple of int
+        Outputs of each target, which lie side by side; empty where there is one target. Targets of
+        a classifier have the link that `target_link` tells, and the model's is "shares".
+    distributions : arboost.model.leaf_distributions.LeafDistributions or None
+        The y of the training rows in each leaf, where the fit was to keep them.
+    provenance : dict
+        What is known of the fit: "version" of the library, "rows", and where rows were set aside to
+        find the best round "metric" and "best_score". Empty where nothing is known.
+    """
+
+    forest: Forest
+    schema: Schema
+    base_score: NDArray[np.float64]
+    link: str
+    classes: Any
+    trees_per_round: int
+    params: dict[str, Any]
+    kind: str
+    combine: str = "sum"
+    tree_weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    targets: tuple[int, ...] = ()
+    distributions: LeafDistributions | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("base_score", "tree_weights"):
+            object.__setattr__(self, name, frozen_array(getattr(self, name), np.float64))
+        if isinstance(self.classes, tuple):
+            frozen = tuple(frozen_array(labels, labels.dtype) for labels in self.classes)
+            object.__setattr__(self, "classes", frozen)
+        elif self.classes is not None:
+            object.__setattr__(self, "classes", frozen_array(self.classes, self.classes.dtype))
+
+    @property
+    def n_outputs(self) -> int:
+        """Raw scores of a row."""
+        return len(self.base_score)
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return self.forest.n_trees
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of boosting rounds."""
+        return self.n_trees // self.trees_per_round
+
+    @cached_property
+    def packed(self) -> core.PackedForest:
+        """The forest as the core walks it; made when it is first asked for."""
+        return core.PackedForest(self.forest, self.schema.n_features, self.n_outputs)
+
+    @cached_property
+    def row(self) -> core.RowModel | None:
+        """What answers for single rows; None where that takes more than the values of the row."""
+        columns_are_numbers = self.schema.names is None and not self.schema.special
+        if not columns_are_numbers or self.combine == "median" or self.link == "ordered":
+            return None
+        mean_of = max(self.n_rounds, 1) if self.combine == "mean" else 0
+        return core.RowModel(self.packed, self.base_score, self.link, mean_of, self.schema.missing)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.fields()  # without what can be made again
+
+    def truncated(self, rounds: int) -> Self:
+        """Return the model as it was after some rounds.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor().fit([[0], [1]], [0, 1]).model_
+        >>> model.truncated(10).n_rounds
+        10
+        """
+        if not 0 <= rounds <= self.n_rounds:
+            raise ValueError(
+                f"rounds={rounds} is not allowed: the model has {self.n_rounds} rounds. "
+                f"Use a number from 0 to {self.n_rounds}."
+            )
+        n_trees = rounds * self.trees_per_round
+        weights = self.tree_weights[:n_trees]  # there are none but in medians
+        known = self.distributions
+        return replace(
+            self,
+            forest=self.forest.first(n_trees),
+            tree_weights=weights,
+            distributions=None if known is None else known.first(n_trees),
+        )
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields by name, as the constructor takes them."""
+        return {field.name: getattr(self, field.name) for field in fields(Model)}
+
+    def validate(self) -> None:
+        """Raise ValueError unless the parts fit together; a valid model cannot crash the core."""
+        require(self.base_score.ndim == 1 and self.n_outputs >= 1, "no base score")
+        require(np.all(np.isfinite(self.base_score)), "a base score that is not finite")
+        # Without levels the number of features may be any: nothing that long is made of it.
+        known = np.array(self.schema.categorical, np.bool_) if self.schema.levels else None
+        self.forest.validate(self.schema.n_features, self.n_outputs, known)
+        require(known is not None or not self.forest.has_sets, "sets for splits of no category")
+        require(self.trees_per_round >= 1, f"{self.trees_per_round} trees per round")
+        require(self.n_trees % self.trees_per_round == 0, "an unfinished round")
+        names = self.schema.names
+        if names is not None:
+            require(len(names) == self.schema.n_features, f"{len(names)} feature names")
+            require(len(set(names)) == len(names), "two features of one name")
+        validate_answer(self)
+        self._validate_combination()
+        if self.distributions is not None:
+            require(self.kind == "regressor" and not self.targets, "distributions of no numbers")
+            self.distributions.validate(self.forest.tree_start, self.forest.is_split)
+
+    def _validate_combination(self) -> None:
+        require(self.combine in COMBINATIONS, f"the combination {self.combine!r}")
+        is_share = self.link in ("share_of_two", "shares")
+        require(self.combine == "mean" or not is_share, f"shares by {self.combine}")
+        require(self.combine == "mean" or not self.targets, f"several targets by {self.combine}")
+        weights = self.tree_weights
+        expected = self.n_trees if self.combine == "median" else 0
+        require(weights.shape == (expected,), f"tree weights of shape {weights.shape}")
+        if self.combine == "median":
+            require(self.link == "identity", f"a median with the link {self.link!r}")
+            require(self.n_outputs == 1, f"a median of {self.n_outputs} outputs")
+            require(self.trees_per_round == 1, "a median with several trees per round")
+            require(np.all(np.isfinite(weights)), "a tree weight that is not finite")
+            require(np.all(weights >= 0), "a negative tree weight")
+            # Then every truncated model has a tree with a vote, too.
+            require(np.all(weights[:1] > 0), "a first tree without weight")
+
+
+def provenance_of(
+    n_rows: int, metric: str | None = None, best_score: float | None = None
+) -> dict[str, Any]:
+    """Return what is told of a fit, for JSON.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows that it learnt from.
+    metric : str, optional
+        What chose the last round, on rows that were set aside.
+    best_score : float, optional
+        That of the last round; left out where nothing chose it.
+    """
+    told: dict[str, Any] = {"version": _version(), "rows": int(n_rows)}
+    if metric is not None and best_score is not None and math.isfinite(best_score):
+        told |= {"metric": metric, "best_score": float(best_score)}
+    return told
+
+
+@cache
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("arboost")
