@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arboost.margins import margin_distribution, margins
+from arboost.losses.margins import margin_distribution, margins
 
 
 def test_two_classes_by_hand():

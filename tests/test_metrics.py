@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from sklearn import metrics as reference
 
-from arboost import losses, metrics
-from arboost.metrics import Metric, find, find_all
+from arboost import losses
+from arboost.losses import metrics
+from arboost.losses.metrics import Metric, find, find_all
 from arboost.model.links import LINKS
 
 N = 400

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from arboost.metrics import Metric
+from arboost.losses.metrics import Metric
 from arboost.monitor import Monitor, Round
 
 

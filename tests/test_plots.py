@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from arboost import AdaBoostClassifier, AdaBoostRegressor, plots
-from arboost.margins import margin_distribution
+from arboost.losses.margins import margin_distribution
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -9,7 +9,7 @@ import pytest
 
 from arboost import ModelFormatError
 from arboost.checkpoint import Checkpoint, digest, read_state, write_state
-from arboost.metrics import Metric
+from arboost.losses.metrics import Metric
 from arboost.monitor import Monitor
 from arboost.resume import Keeper, fingerprint
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from arboost.errors import DataWarning, DeviceError, ModelFormatError, SchemaError
     from arboost.grids import Grid
     from arboost.losses import CustomLoss
-    from arboost.metrics import Metric
+    from arboost.losses.metrics import Metric
     from arboost.monitor import Round
     from arboost.partial_dependence import PartialDependence
     from arboost.serve import Predictor, load
@@ -94,7 +94,7 @@ _HOMES = {
     "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting_classifier",
     "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting_regressor",
     "Grid": "arboost.grids",
-    "Metric": "arboost.metrics",
+    "Metric": "arboost.losses.metrics",
     "ModelFormatError": "arboost.errors",
     "MonotoneProof": "arboost.verify",
     "PartialDependence": "arboost.partial_dependence",

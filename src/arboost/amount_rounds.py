@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.learners import Learners
 from arboost.losses.base import Floats
-from arboost.metrics import Metric
+from arboost.losses.metrics import Metric
 from arboost.monitor import Results
 from arboost.recipe import Scores, results_of
 from arboost.reweighting import Reweighting, Started, Watched, WeightRecipe

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.grow import grown_forest, make_grower, restore_trees
-from arboost.metrics import Metric
+from arboost.losses.metrics import Metric
 from arboost.monitor import Monitor, Results
 from arboost.recipe import (
     EvaluationSet,

@@ -23,11 +23,11 @@ from arboost.ensemble import train
 from arboost.inputs import VALIDATION, Part, Rows, has_validation, table_rows, weighted_target
 from arboost.losses import Loss
 from arboost.losses.base import Floats
+from arboost.losses.metrics import Metric
 from arboost.member_answers import member_name
 from arboost.member_learners import MemberLearners, MemberSet, check_learner, cover_of
 from arboost.member_tables import MemberTable, member_table
 from arboost.members import Ballot, MemberModel
-from arboost.metrics import Metric
 from arboost.model.forest import Forest
 from arboost.monitor import Monitor, Round, check_callbacks
 from arboost.progress import Bar

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from arboost.metrics import Metric
+from arboost.losses.metrics import Metric
 
 __all__ = ["Monitor", "Results", "Round", "check_callbacks"]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data.table import Table, ingest
 from arboost.data.target import codes_of, numbers_of, target, weights
-from arboost.metrics import Metric, of_answers
+from arboost.losses.metrics import Metric, of_answers
 from arboost.model.forest import ALL_DTYPES, Forest
 from arboost.model.model import Model
 from arboost.model.predict import answer, probabilities, table_scores

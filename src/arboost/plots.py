@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.target import codes_of, target
-from arboost.margins import margin_distribution, margins
+from arboost.losses.margins import margin_distribution, margins
 from arboost.partial_plots import plot_partial_dependence
 from arboost.plot_basics import BLACK, BLUE, GREEN, GREY, RED, SKY, finish, matplotlib, new_axes
 

@@ -15,7 +15,7 @@ from arboost.data.bins import Binned
 from arboost.dropout import Dropout
 from arboost.grow import TreeParams
 from arboost.losses import Loss, Target
-from arboost.metrics import Metric
+from arboost.losses.metrics import Metric
 from arboost.monitor import Results
 from arboost.resume import Resumable
 from arboost.sampling import RowSampling

@@ -19,7 +19,7 @@ from arboost.ensemble import Training, train_together
 from arboost.inputs import Part, build_sets, fold_sets
 from arboost.losses import Loss
 from arboost.losses.custom import FromFunctions
-from arboost.metrics import Metric, find_all
+from arboost.losses.metrics import Metric, find_all
 from arboost.model.forest import Forest
 from arboost.model.model import Model, provenance_of
 from arboost.monitor import Monitor, Round, check_callbacks

@@ -13,8 +13,8 @@ from arboost.data.schema import Schema
 from arboost.data.target import Task, codes_of, target
 from arboost.estimator import TreeClassifier, store
 from arboost.losses import Loss
-from arboost.margins import margins
-from arboost.metrics import Metric
+from arboost.losses.margins import margins
+from arboost.losses.metrics import Metric
 from arboost.model.model import Model
 from arboost.params.adaboost import ADABOOST_CLASSIFIER
 from arboost.recipe import Rounds

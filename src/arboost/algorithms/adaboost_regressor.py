@@ -15,7 +15,7 @@ from arboost.data.table import Table
 from arboost.data.target import Task
 from arboost.estimator import TreeRegressor, store
 from arboost.losses import Loss
-from arboost.metrics import Metric
+from arboost.losses.metrics import Metric
 from arboost.model.model import Model
 from arboost.model.predict import tree_values
 from arboost.params.adaboost import ADABOOST_REGRESSOR

@@ -34,7 +34,7 @@ from arboost.inputs import (
     training_rows,
     weighted_target,
 )
-from arboost.metrics import Metric
+from arboost.losses.metrics import Metric
 from arboost.model.model import provenance_of
 from arboost.monitor import Monitor, Results, Round
 from arboost.progress import Bar

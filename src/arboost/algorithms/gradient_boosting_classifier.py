@@ -12,7 +12,7 @@ from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.estimator import TreeClassifier, store
 from arboost.losses import CustomLoss, Loss, make
-from arboost.metrics import Metric
+from arboost.losses.metrics import Metric
 from arboost.model.outputs import CLASS_LINKS
 from arboost.params.boosting import BOOSTED_CLASSIFIER
 from arboost.recipe import Recipe
