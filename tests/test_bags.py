@@ -23,8 +23,8 @@ from arboost import (
     RandomForestRegressor,
     bags,
 )
-from arboost.bootstrap import RowDraws
 from arboost.draws import Draws
+from arboost.grow.bootstrap import RowDraws
 from arboost.save import to_bytes
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arboost import Dataset, _core
-from arboost.grow import TreeParams, make_grower
+from arboost.grow.grower import TreeParams, make_grower
 
 ROWS = 400
 RNG = np.random.default_rng(0)

@@ -12,8 +12,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from arboost import _core
+from arboost.grow.pruning import mean_decreases, pruned, pruning_path
 from arboost.model.forest import Forest
-from arboost.pruning import mean_decreases, pruned, pruning_path
 from test_predict import random_forest
 
 

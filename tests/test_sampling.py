@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arboost import _core
-from arboost.sampling import RowSampling
+from arboost.grow.row_sampling import RowSampling
 from reference import Settings
 from test_grow import TREE_ARRAYS, core_params, encode, grow, wide_problem
 

@@ -14,10 +14,10 @@ from arboost.data.bins import bin_table
 from arboost.data.table import ingest
 from arboost.dropout import Dropout
 from arboost.ensemble import Training
-from arboost.grow import TreeParams
+from arboost.grow.grower import TreeParams
+from arboost.grow.row_sampling import RowSampling
 from arboost.losses import Target, make
 from arboost.recipe import EvaluationSet, Recipe, TrainingSet
-from arboost.sampling import RowSampling
 from ranked import random_gradients, random_values
 
 METHODS = [

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.bootstrap import RowDraws, smallest
 from arboost.errors import DataWarning
+from arboost.grow.bootstrap import RowDraws, smallest
 
 __all__ = ["Draws", "make_draws"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.grow import grown_forest, make_grower, restore_trees
+from arboost.grow.grower import grown_forest, make_grower, restore_trees
 from arboost.losses.metrics import Metric
 from arboost.monitor import Monitor, Results
 from arboost.recipe import (

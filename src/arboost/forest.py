@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.bootstrap import RowDraws, Unseen, others
 from arboost.data.bins import Binned
 from arboost.goals import Goal, Weigh
-from arboost.grow import TreeParams, grown_forest, make_grower
+from arboost.grow.bootstrap import RowDraws, Unseen, others
+from arboost.grow.grower import TreeParams, grown_forest, make_grower
 from arboost.model.forest import Forest
 from arboost.progress import Bar
 from arboost.recipe import TrainingSet

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.grow import TreeParams, grown_forest, make_grower, restore_trees
+from arboost.grow.grower import TreeParams, grown_forest, make_grower, restore_trees
 from arboost.losses.base import Floats
 from arboost.model.forest import Forest
 from arboost.recipe import EvaluationSet, TrainingSet, digests_of

@@ -13,12 +13,12 @@ from arboost.backend import core
 from arboost.checkpoint import digest
 from arboost.data.bins import Binned
 from arboost.dropout import Dropout
-from arboost.grow import TreeParams
+from arboost.grow.grower import TreeParams
+from arboost.grow.row_sampling import RowSampling
 from arboost.losses import Loss, Target
 from arboost.losses.metrics import Metric
 from arboost.monitor import Results
 from arboost.resume import Resumable
-from arboost.sampling import RowSampling
 
 __all__ = [
     "EvaluationSet",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.grow import TreeParams
+from arboost.grow.grower import TreeParams
 from arboost.learners import Learners
 from arboost.losses import Loss, Target
 from arboost.losses.base import Floats

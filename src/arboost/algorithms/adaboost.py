@@ -14,7 +14,7 @@ from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.estimator import TreeEnsemble
 from arboost.explain import tree_importances
-from arboost.grow import TreeParams
+from arboost.grow.grower import TreeParams
 from arboost.losses import Loss
 from arboost.model.model import Model
 from arboost.monitor import Round

@@ -11,7 +11,6 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from arboost.algorithms.cart import CRITERIA, feature_count, tree_params
 from arboost.backend import threads
-from arboost.bootstrap import RowDraws, Unseen
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.table import Table
@@ -21,6 +20,8 @@ from arboost.estimator import TreeEnsemble
 from arboost.explain import tree_importances
 from arboost.forest import ForestRecipe, grow_trees
 from arboost.goals import Targets, Weigh, class_weights
+from arboost.grow.bootstrap import RowDraws, Unseen
+from arboost.grow.pruning import mean_decreases, pruned
 from arboost.inputs import Part, Rows, build_sets, number_levels, training_rows
 from arboost.losses import Target
 from arboost.model.forest import Forest
@@ -28,7 +29,6 @@ from arboost.model.leaves import decision_path
 from arboost.model.model import Model, provenance_of
 from arboost.model.predict import read_table
 from arboost.progress import Bar
-from arboost.pruning import mean_decreases, pruned
 from arboost.recipe import TrainingSet
 from arboost.serve import Predictor
 from arboost.trainer import bin_part

@@ -23,12 +23,12 @@ from arboost.bags import (
     one_blas_thread,
     shared_dataset,
 )
-from arboost.bootstrap import Origin, Unseen, others
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.target import weights
 from arboost.draws import make_draws
 from arboost.errors import DataWarning
+from arboost.grow.bootstrap import Origin, Unseen, others
 from arboost.losses.base import Floats
 from arboost.member_tables import MemberTable, member_table, take_columns, take_rows
 from arboost.params.bagging import BAGGING

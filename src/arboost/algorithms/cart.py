@@ -8,7 +8,7 @@ from typing import Any
 from arboost.data.feature_names import monotone_directions
 from arboost.data.schema import Schema
 from arboost.goals import Targets
-from arboost.grow import TreeParams
+from arboost.grow.grower import TreeParams
 
 __all__ = ["CRITERIA", "feature_count", "tree_params"]
 

@@ -20,12 +20,12 @@ from arboost.algorithms.averages import (
     with_numbers,
 )
 from arboost.backend import core, threads
-from arboost.bootstrap import Origin, RowDraws, Unseen, draw_size, others
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table
 from arboost.data.target import numbers_of
 from arboost.errors import DataWarning
 from arboost.goals import Targets, balanced_by_sample
+from arboost.grow.bootstrap import Origin, RowDraws, Unseen, draw_size, others
 from arboost.inputs import Rows
 from arboost.model.forest import Forest
 from arboost.model.predict import answer, probabilities

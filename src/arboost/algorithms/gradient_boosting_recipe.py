@@ -12,12 +12,12 @@ from typing import Any
 from arboost.data.feature_names import interaction_groups, monotone_directions
 from arboost.data.schema import Schema
 from arboost.dropout import Dropout
-from arboost.grow import TreeParams
+from arboost.grow.grower import TreeParams
+from arboost.grow.row_sampling import RowSampling
 from arboost.losses import Loss
 from arboost.params.auto import AUTO
 from arboost.params.shared import LEVELS
 from arboost.recipe import Recipe
-from arboost.sampling import RowSampling
 
 __all__ = ["check_together", "make_recipe"]
 

@@ -1,0 +1,1 @@
+"""Codes and gradients -> trees: the grower, row samples, bootstrap draws, pruning."""
