@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from arboost import ModelFormatError, save
+from arboost import ModelFormatError
 from arboost.data.table import ingest
+from arboost.formats import model_file
 from arboost.model.leaves import leaf_ids
 from arboost.model.predict import answer, table_scores
 from arboost.model.quantiles import table_quantiles
@@ -53,7 +54,7 @@ def read_or_refuse(read, data):
 def use(model) -> None:
     """Do with a model what users do; whatever it says, it must not crash."""
     model = Predictor(**model.fields())
-    assert save.to_bytes(model)
+    assert model_file.to_bytes(model)
     n_features = model.schema.n_features
     if not 0 < n_features < _MOST_COLUMNS:
         return

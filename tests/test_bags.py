@@ -24,8 +24,8 @@ from arboost import (
     bags,
 )
 from arboost.draws import Draws
+from arboost.formats.model_file import to_bytes
 from arboost.grow.bootstrap import RowDraws
-from arboost.save import to_bytes
 
 
 def draws(**changes):

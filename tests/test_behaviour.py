@@ -8,7 +8,7 @@ import pytest
 
 import arboost
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
-from arboost.save import to_bytes
+from arboost.formats.model_file import to_bytes
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

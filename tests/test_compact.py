@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arboost import ModelFormatError, compact, save
+from arboost import ModelFormatError
 from arboost.backend import core
-from arboost.container import pack, unpack
+from arboost.formats import model_file, packed_trees
+from arboost.formats.container import pack, unpack
 from arboost.model.forest import ALL_DTYPES, Forest
 from arboost.serve import Predictor
 from test_mean import mean_of, votes_model
@@ -110,10 +111,10 @@ def test_every_bit_comes_back(seed, width, few):
         changes["threshold"] = rng.normal(size=n)
     forest = replace(forest, **changes)
     forest.validate(5, 3)
-    sections = compact.to_sections(forest)
-    again = compact.from_sections(sections, width)
+    sections = packed_trees.to_sections(forest)
+    again = packed_trees.from_sections(sections, width)
     assert_equal_bits(forest, again)
-    other = compact.to_sections(again)
+    other = packed_trees.to_sections(again)
     assert sections.keys() == other.keys()
     assert all(np.array_equal(sections[name], other[name]) for name in sections)
 
@@ -121,7 +122,7 @@ def test_every_bit_comes_back(seed, width, few):
 @pytest.mark.parametrize("width", [1, 4])
 def test_empty_forest(width):
     forest = Forest.empty(width)
-    assert_equal_bits(forest, compact.from_sections(compact.to_sections(forest), width))
+    assert_equal_bits(forest, packed_trees.from_sections(packed_trees.to_sections(forest), width))
 
 
 def grown_forest(n_trees, width=1, depth=9):
@@ -156,7 +157,7 @@ def test_bytes_of_a_node(width, most):
     model = make_model(Forest.empty(width), 20, width)
     model = mean_of(model, forest=forest)
     size = len(pickle.dumps(model))
-    assert abs(size - len(save.to_bytes(model))) < 200  # pickles hold the same bytes
+    assert abs(size - len(model_file.to_bytes(model))) < 200  # pickles hold the same bytes
     assert size / forest.n_nodes < most
     assert_equal_bits(forest, pickle.loads(pickle.dumps(model)).forest)
 
@@ -201,43 +202,43 @@ MODELS = {
 
 def test_models_have_what_they_are_for():
     assert MODELS["sets"].forest.has_sets
-    assert "order" in compact.to_sections(MODELS["order"].forest)
-    assert "order" not in compact.to_sections(MODELS["sets"].forest)
+    assert "order" in packed_trees.to_sections(MODELS["order"].forest)
+    assert "order" not in packed_trees.to_sections(MODELS["sets"].forest)
     assert len(MODELS["targets"].classes) == 2
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_every_damage_is_noticed(model):
-    data = save.to_bytes(model)
+    data = model_file.to_bytes(model)
     for position in range(len(data)):
         damaged = bytearray(data)
         damaged[position] ^= 0x10
         for broken in (bytes(damaged), data[:position]):
             with pytest.raises(ModelFormatError):
-                save.from_bytes(broken)
+                model_file.from_bytes(broken)
 
 
 def with_sections(model, **changes):
     """The file of the model with other sections; those that are None are left out."""
-    header, arrays = unpack(save.FORMAT, save.to_bytes(model))
+    header, arrays = unpack(model_file.FORMAT, model_file.to_bytes(model))
     header.pop("sections")
     header["width"] = changes.pop("width", header["width"])
     arrays |= {name.replace("__", " of "): array for name, array in changes.items()}
     kept = {name: array for name, array in arrays.items() if array is not None}
-    return pack(save.FORMAT, header, kept)
+    return pack(model_file.FORMAT, header, kept)
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_flipped_bytes_under_a_right_checksum(model):
     """What the checks behind the checksum do not find is a forest that can be walked."""
-    for name, array in compact.to_sections(model.forest).items():
+    for name, array in packed_trees.to_sections(model.forest).items():
         for position in range(array.nbytes):
             for mask in (0x01, 0x20, 0x80, 0xFF):
                 damaged = bytearray(array.tobytes())
                 damaged[position] ^= mask
                 changed = np.frombuffer(damaged, array.dtype).reshape(array.shape)
                 try:
-                    found = save.from_bytes(with_sections(model, **{name: changed}))
+                    found = model_file.from_bytes(with_sections(model, **{name: changed}))
                 except ModelFormatError:
                     continue
                 X = np.array([[0.0] * found.schema.n_features, [7.0] * found.schema.n_features])
@@ -253,7 +254,7 @@ def moved_to(name, number):
     forest = MODELS["small"].forest
     numbers = {"cover": forest.cover.copy(), "value": forest.value.copy(), "gain": np.zeros(4)}
     core.derive_splits(forest.tree_start, forest.left, **numbers)
-    return core.pack_bits(compact._distance(np.array([number]), numbers[name][:1].ravel()))
+    return core.pack_bits(packed_trees._distance(np.array([number]), numbers[name][:1].ravel()))
 
 
 HOSTILE = {
@@ -317,12 +318,12 @@ HOSTILE = {
 @pytest.mark.parametrize("changes", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_sections(changes):
     with pytest.raises(ModelFormatError, match=r"^cannot read it: "):
-        save.from_bytes(with_sections(MODELS["small"], **changes), "it")
+        model_file.from_bytes(with_sections(MODELS["small"], **changes), "it")
 
 
 def test_unchanged_sections_are_read():
     """So that it is the change that the tests above find."""
-    again = save.from_bytes(with_sections(MODELS["small"]))
+    again = model_file.from_bytes(with_sections(MODELS["small"]))
     assert_equal_bits(MODELS["small"].forest, again.forest)
 
 
@@ -332,7 +333,7 @@ def test_counts_cost_no_memory():
     data = with_sections(MODELS["small"], splits=splits, output=np.zeros(100, np.int32))
     tracemalloc.start()
     with pytest.raises(ModelFormatError, match="the structure of 858993459100 nodes in 1 bytes"):
-        save.from_bytes(data)
+        model_file.from_bytes(data)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2**20
@@ -341,4 +342,4 @@ def test_counts_cost_no_memory():
 def test_broken_forests_are_not_written():
     forest = replace(MODELS["small"].forest, left=np.array([3, 0, 0, 0]))
     with pytest.raises(ValueError, match="a child outside its tree"):
-        save.to_bytes(mean_of(small_model(forest=forest)))
+        model_file.to_bytes(mean_of(small_model(forest=forest)))

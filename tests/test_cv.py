@@ -17,8 +17,8 @@ from arboost import (
     GradientBoostingRegressor,
     RandomForestRegressor,
     cv,
-    save,
 )
+from arboost.formats import model_file
 
 R, C = GradientBoostingRegressor, GradientBoostingClassifier
 DART = {"rate_drop": 0.3, "one_drop": True}
@@ -83,7 +83,7 @@ def test_folds_are_separate_fits(data, name, weighted):
             sample_weight_val=None if weight is None else weight[held_out],
         )
         model = result.models[fold]
-        assert save.to_bytes(model.model_) == save.to_bytes(alone.model_)
+        assert model_file.to_bytes(model.model_) == model_file.to_bytes(alone.model_)
         assert model.evals_result_ == alone.evals_result_
         for metric, curve in alone.evals_result_["validation"].items():
             assert result.scores[metric][fold].tolist() == curve

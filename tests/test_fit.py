@@ -12,8 +12,8 @@ from arboost import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     Metric,
-    save,
 )
+from arboost.formats import model_file
 
 N_ROWS = 400
 
@@ -31,7 +31,7 @@ def y(X, rng):
 
 
 def file_of(model):
-    return save.to_bytes(model.model_)
+    return model_file.to_bytes(model.model_)
 
 
 # ---- validation ----

@@ -10,8 +10,8 @@ import struct
 import numpy as np
 import pytest
 
-from arboost import save
-from arboost.container import pack, unpack
+from arboost.formats import model_file
+from arboost.formats.container import pack, unpack
 from hostile import FILES, VALUES, read_or_refuse, use
 from test_save import DIGEST, sealed
 
@@ -29,7 +29,7 @@ def random_of(path, purpose):
 def test_all_truncations(path):
     data = path.read_bytes()
     for length in range(len(data)):
-        assert read_or_refuse(save.from_bytes, data[:length]) is None
+        assert read_or_refuse(model_file.from_bytes, data[:length]) is None
 
 
 @files
@@ -38,7 +38,7 @@ def test_flipped_bits(path):
     for _ in range(CASES):
         damaged = bytearray(data)
         damaged[rng.integers(len(data))] ^= 1 << int(rng.integers(8))
-        assert read_or_refuse(save.from_bytes, bytes(damaged)) is None
+        assert read_or_refuse(model_file.from_bytes, bytes(damaged)) is None
 
 
 @files
@@ -49,7 +49,7 @@ def test_flipped_bits_under_a_right_checksum(path):
         damaged = bytearray(data)
         for _ in range(int(rng.integers(1, 4))):
             damaged[rng.integers(len(data) - DIGEST)] ^= 1 << int(rng.integers(8))
-        model = read_or_refuse(save.from_bytes, sealed(bytes(damaged)))
+        model = read_or_refuse(model_file.from_bytes, sealed(bytes(damaged)))
         if model is not None:
             survivors += 1
             use(model)
@@ -61,7 +61,7 @@ def test_truncated_under_a_right_checksum(path):
     data, rng = path.read_bytes(), random_of(path, "short")
     for length in rng.integers(32, len(data) - DIGEST, CASES // 4):
         short = data[:length]
-        assert read_or_refuse(save.from_bytes, sealed(short + data[-DIGEST:])) is None
+        assert read_or_refuse(model_file.from_bytes, sealed(short + data[-DIGEST:])) is None
 
 
 def hostile_numbers(rng, array):
@@ -90,7 +90,7 @@ def hostile_numbers(rng, array):
 @files
 def test_hostile_sections(path):
     data, rng = path.read_bytes(), random_of(path, "sections")
-    header, arrays = unpack(save.FORMAT, data)
+    header, arrays = unpack(model_file.FORMAT, data)
     header.pop("sections")
     names = list(arrays)
     for _ in range(CASES):
@@ -107,7 +107,7 @@ def test_hostile_sections(path):
                 changed[name] = changed[name].astype(dtype)
         else:
             changed[name] = hostile_numbers(rng, changed[name])
-        model = read_or_refuse(save.from_bytes, pack(save.FORMAT, header, changed))
+        model = read_or_refuse(model_file.from_bytes, pack(model_file.FORMAT, header, changed))
         if model is not None:
             use(model)
 
@@ -146,7 +146,7 @@ def test_hostile_headers(path):
         text = json.dumps(changed).encode()
         text += b" " * ((size - len(text)) % 8)
         head = data[:24] + struct.pack("<Q", len(text))
-        model = read_or_refuse(save.from_bytes, sealed(head + text + data[32 + size :]))
+        model = read_or_refuse(model_file.from_bytes, sealed(head + text + data[32 + size :]))
         if model is not None:
             use(model)
 
@@ -173,7 +173,7 @@ def test_hostile_counts(change, count):
         text = json.dumps(header).encode()
         text += b" " * ((size - len(text)) % 8)
         head = data[:24] + struct.pack("<Q", len(text))
-        model = read_or_refuse(save.from_bytes, sealed(head + text + data[32 + size :]))
+        model = read_or_refuse(model_file.from_bytes, sealed(head + text + data[32 + size :]))
         if model is not None:
             use(model)
 
@@ -181,4 +181,4 @@ def test_hostile_counts(change, count):
 def test_files_as_they_are_are_used():
     """So that it is the damage that the tests above find."""
     for path in FILES:
-        use(read_or_refuse(save.from_bytes, path.read_bytes()))
+        use(read_or_refuse(model_file.from_bytes, path.read_bytes()))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost.readable import from_json
+from arboost.formats.json_model import from_json
 from hostile import FILES, VALUES, read_or_refuse, use
 from test_fuzz_files import places, random_of, replaced
 

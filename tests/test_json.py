@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost import save
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
+from arboost.formats import model_file
+from arboost.formats.json_model import from_json, to_json
 from arboost.model.forest import Forest
-from arboost.readable import from_json, to_json
 from arboost.serve import Predictor
 from hostile import FILES
 from test_compact import MODELS, scrambled
@@ -29,7 +29,7 @@ ODD = [0.1, -0.0, 5e-324, 1.7976931348623157e308, 1 / 3, 2.0**53 + 2, -1e-300]
 def assert_all_comes_back(model):
     text = to_json(model)
     again = from_json(text)
-    assert save.to_bytes(again) == save.to_bytes(model)
+    assert model_file.to_bytes(again) == model_file.to_bytes(model)
     assert to_json(again) == text
     assert text.isascii()
     return text
@@ -131,8 +131,8 @@ def test_files(tmp_path):
     path = tmp_path / "model.json"
     assert model.to_json(path) is None
     assert path.read_text() == model.to_json()
-    assert save.to_bytes(arboost.load(path)) == save.to_bytes(model)
-    assert save.to_bytes(Predictor.from_json(path.read_bytes())) == save.to_bytes(model)
+    assert model_file.to_bytes(arboost.load(path)) == model_file.to_bytes(model)
+    assert model_file.to_bytes(Predictor.from_json(path.read_bytes())) == model_file.to_bytes(model)
     path.write_text("\n\t " + path.read_text())
     assert arboost.load(path).n_trees == 2
     with pytest.raises(arboost.ModelFormatError, match="it is no arboost model"):

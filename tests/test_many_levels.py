@@ -8,7 +8,7 @@ import pytest
 from arboost import Dataset, GradientBoostingClassifier, GradientBoostingRegressor, cv, load
 from arboost.data.table import ingest
 from arboost.data.target_encoding import encode, many_levels
-from arboost.save import to_bytes
+from arboost.formats.model_file import to_bytes
 
 pandas = pytest.importorskip("pandas")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost import save
+from arboost.formats import model_file
 from arboost.model.forest import ALL_DTYPES
 from arboost.serve import Predictor
 from hostile import FILES
@@ -43,7 +43,7 @@ def test_arrays_are_pages_of_the_file(large, tmp_path, rng):
     assert_same(large, mapped)
     X = random_table(rng, 50, 5)
     assert mapped.predict_raw(X).tobytes() == large.predict_raw(X).tobytes()
-    assert save.to_bytes(mapped) == save.to_bytes(large)
+    assert model_file.to_bytes(mapped) == model_file.to_bytes(large)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel of Linux")
@@ -73,7 +73,7 @@ def test_distributions_are_mapped(tmp_path):
 
 def test_packed_files_cannot_be_mapped(tmp_path):
     path = tmp_path / "model.arb"
-    save.write_model(small_model(), path)
+    model_file.write_model(small_model(), path)
     with pytest.raises(ValueError, match=r"mmap=True is not allowed .* layout='arrays'"):
         arboost.load(path, mmap=True)
     with pytest.raises(TypeError, match="mmap=1 is not allowed"):
@@ -82,7 +82,7 @@ def test_packed_files_cannot_be_mapped(tmp_path):
 
 def test_damage_is_noticed(tmp_path):
     path = tmp_path / "model.arb"
-    data = save.to_bytes(small_model(), "arrays")
+    data = model_file.to_bytes(small_model(), "arrays")
     for length in range(len(data)):
         path.write_bytes(data[:length])
         with pytest.raises(arboost.ModelFormatError):
@@ -97,7 +97,7 @@ def test_damage_is_noticed(tmp_path):
 
 def test_hostile_links_are_found(tmp_path):
     model = small_model()
-    data = bytearray(save.to_bytes(model, "arrays"))
+    data = bytearray(model_file.to_bytes(model, "arrays"))
     place = data.index(model.forest.left.tobytes())
     data[place] = 3
     path = tmp_path / "model.arb"
@@ -111,6 +111,6 @@ def test_a_mapped_file_can_be_saved_over(large, tmp_path):
     path = tmp_path / "model.arb"
     large.save(path, layout="arrays")
     mapped = arboost.load(path, mmap=True)
-    save.write_model(small_model(), path)
+    model_file.write_model(small_model(), path)
     assert_same(large, mapped)
     assert arboost.load(path).n_trees == 2

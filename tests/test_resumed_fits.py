@@ -18,9 +18,9 @@ from arboost import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     ModelFormatError,
-    save,
 )
 from arboost.checkpoint import read_state, write_state
+from arboost.formats import model_file
 
 N_ROWS = 300
 
@@ -100,7 +100,7 @@ FITS = {
 def fit(estimator, data, n_classes, **options):
     X, values = data
     estimator.fit(X, target_of(estimator, values, n_classes), **options)
-    return save.to_bytes(estimator.model_), estimator.evals_result_, estimator.stop_reason_
+    return model_file.to_bytes(estimator.model_), estimator.evals_result_, estimator.stop_reason_
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -138,7 +138,7 @@ def test_what_is_known_of_the_rounds_of_adaboost(tmp_path, data, given):
         resumed.fit(X[:200], y[:200], **options, checkpoint=checkpoint, callbacks=[kill_at(5)])
     resumed.fit(X[:200], y[:200], **options, checkpoint=checkpoint)
     facts, expected = ({k: v for k, v in vars(m).items() if k[-1] == "_"} for m in (resumed, whole))
-    assert save.to_bytes(facts.pop("model_")) == save.to_bytes(expected.pop("model_"))
+    assert model_file.to_bytes(facts.pop("model_")) == model_file.to_bytes(expected.pop("model_"))
     assert {"estimator_errors_", "oob_score_", "evals_result_"} <= set(facts)
     np.testing.assert_equal(facts, expected)
 
@@ -152,7 +152,7 @@ def test_validation_data_and_weights(tmp_path, data):
         "y_val": y[200:],
         "sample_weight_val": np.linspace(1.0, 2.0, 100),
     }
-    whole = save.to_bytes(estimator.fit(X[:200], y[:200], **options).model_)
+    whole = model_file.to_bytes(estimator.fit(X[:200], y[:200], **options).model_)
     path = tmp_path / "fit.arc"
     checkpoint = Checkpoint(path, every=1)
     with pytest.raises(Killed):
@@ -161,21 +161,21 @@ def test_validation_data_and_weights(tmp_path, data):
     with pytest.raises(ValueError, match=r"differ in validation data\. Make"):
         estimator.fit(X[:200], y[:200], **changed, checkpoint=checkpoint)
     estimator.fit(X[:200], y[:200], **options, checkpoint=str(path))
-    assert save.to_bytes(estimator.model_) == whole
+    assert model_file.to_bytes(estimator.model_) == whole
 
 
 def test_continued_training(tmp_path, data):
     X, y = data
     first = GradientBoostingRegressor(n_estimators=5, max_depth=3).fit(X, y)
     second = GradientBoostingRegressor(n_estimators=9, max_depth=3, random_state=1)
-    whole = save.to_bytes(second.fit(X, y, init_model=first).model_)
+    whole = model_file.to_bytes(second.fit(X, y, init_model=first).model_)
     checkpoint = Checkpoint(tmp_path / "fit.arc", every=1)
     with pytest.raises(Killed):
         second.fit(X, y, init_model=first, checkpoint=checkpoint, callbacks=[kill_at(4)])
     with pytest.raises(ValueError, match=r"differ in .*init_model"):
         second.fit(X, y, checkpoint=checkpoint)
     second.fit(X, y, init_model=first, checkpoint=checkpoint)
-    assert save.to_bytes(second.model_) == whole
+    assert model_file.to_bytes(second.model_) == whole
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_more_rounds_can_be_asked_for(tmp_path, data):
         estimator.fit(X, y, checkpoint=checkpoint, callbacks=[kill_at(5)])
     estimator.set_params(n_estimators=20).fit(X, y, checkpoint=checkpoint)
     whole = GradientBoostingRegressor(n_estimators=20, max_depth=3).fit(X, y)
-    assert save.to_bytes(estimator.model_) == save.to_bytes(whole.model_)
+    assert model_file.to_bytes(estimator.model_) == model_file.to_bytes(whole.model_)
 
 
 HOSTILE = {
@@ -291,5 +291,5 @@ def test_killed_process(tmp_path, blow, rounds):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 4)), rng.normal(size=300)
     estimator = GradientBoostingRegressor(n_estimators=20, subsample=0.5, rate_drop=0.2)
-    resumed = save.to_bytes(estimator.fit(X, y, checkpoint=path).model_)
-    assert save.to_bytes(estimator.fit(X, y).model_) == resumed
+    resumed = model_file.to_bytes(estimator.fit(X, y, checkpoint=path).model_)
+    assert model_file.to_bytes(estimator.fit(X, y).model_) == resumed

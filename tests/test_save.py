@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost import ModelFormatError, save
-from arboost.container import pack
+from arboost import ModelFormatError
 from arboost.data.schema import Schema
+from arboost.formats import model_file
+from arboost.formats.container import pack
 from arboost.model.forest import ALL_DTYPES, Forest
 from arboost.model.model import Model
 from arboost.serve import Predictor
@@ -88,9 +89,9 @@ def with_header(data: bytes, change) -> bytes:
 
 def unchecked(model: Model) -> bytes:
     """The file of a model that may be broken: its arrays as they are."""
-    header, arrays = save.describe(model)
+    header, arrays = model_file.describe(model)
     arrays |= {name: getattr(model.forest, name) for name in ALL_DTYPES}
-    return pack(save.FORMAT, header, arrays)
+    return pack(model_file.FORMAT, header, arrays)
 
 
 CLASSES = [
@@ -110,10 +111,10 @@ CLASSES = [
 @pytest.mark.parametrize("classes", [None, *CLASSES], ids=str)
 def test_round_trip(classes):
     model = small_model(classes)
-    data = save.to_bytes(model)
-    again = save.from_bytes(data)
+    data = model_file.to_bytes(model)
+    again = model_file.from_bytes(data)
     assert_same(model, again)
-    assert save.to_bytes(again) == data
+    assert model_file.to_bytes(again) == data
 
 
 @pytest.mark.parametrize(
@@ -121,15 +122,15 @@ def test_round_trip(classes):
 )
 def test_names_round_trip(names):
     model = small_model(names=names)
-    assert_same(model, save.from_bytes(save.to_bytes(model)))
+    assert_same(model, model_file.from_bytes(model_file.to_bytes(model)))
 
 
 def test_empty_forest_round_trip():
     model = small_model(forest=Forest.empty())
-    assert_same(model, save.from_bytes(save.to_bytes(model)))
+    assert_same(model, model_file.from_bytes(model_file.to_bytes(model)))
 
 
-@pytest.mark.parametrize("layout", save.LAYOUTS)
+@pytest.mark.parametrize("layout", model_file.LAYOUTS)
 def test_schemas_round_trip(layout):
     for schema in (
         schema_of([5, 0]),
@@ -138,21 +139,21 @@ def test_schemas_round_trip(layout):
     ):
         forest = replace(small_model().forest, feature=np.array([1, -1, -1, -1]))
         model = small_model(schema=schema, forest=forest)
-        data = save.to_bytes(model, layout)
+        data = model_file.to_bytes(model, layout)
         assert struct.unpack_from("<II", data, 8) == (4, 4)
-        assert_same(model, save.from_bytes(data))
+        assert_same(model, model_file.from_bytes(data))
 
 
 def test_layouts():
     with pytest.raises(ValueError, match="layout='zip' is not allowed"):
-        save.to_bytes(small_model(), "zip")
+        model_file.to_bytes(small_model(), "zip")
     broken = small_model(forest=replace(small_model().forest, left=np.array([3, 0, 0, 0])))
     with pytest.raises(ValueError, match="a child outside its tree"):
-        save.to_bytes(broken, "arrays")
+        model_file.to_bytes(broken, "arrays")
 
 
 def test_loaded_arrays_are_frozen():
-    model = save.from_bytes(save.to_bytes(small_model()))
+    model = model_file.from_bytes(model_file.to_bytes(small_model()))
     with pytest.raises(ValueError, match="read-only"):
         model.forest.value[0] = 1.0
 
@@ -163,36 +164,36 @@ def test_file_round_trip(tmp_path):
     model.save(path)
     assert_same(model, arboost.load(path))
     assert_same(model, arboost.load(str(path)))
-    assert path.read_bytes() == save.to_bytes(model)
+    assert path.read_bytes() == model_file.to_bytes(model)
     assert os.listdir(tmp_path) == ["model.arb"]
 
 
 def test_every_flipped_byte_is_noticed():
-    data = save.to_bytes(small_model(np.array(["no", "yes"])))
+    data = model_file.to_bytes(small_model(np.array(["no", "yes"])))
     for position in range(len(data)):
         for mask in (0x01, 0x80, 0xFF):
             damaged = bytearray(data)
             damaged[position] ^= mask
             with pytest.raises(ModelFormatError):
-                save.from_bytes(bytes(damaged))
+                model_file.from_bytes(bytes(damaged))
 
 
 def test_every_truncation_is_noticed():
-    data = save.to_bytes(small_model())
+    data = model_file.to_bytes(small_model())
     for length in range(len(data)):
         with pytest.raises(ModelFormatError):
-            save.from_bytes(data[:length])
+            model_file.from_bytes(data[:length])
 
 
 def test_flipped_bytes_under_a_right_checksum():
     """What a checksum cannot show is found by the checks behind it, or changes only numbers."""
-    data = save.to_bytes(small_model(np.array(["no", "yes"]), names=None))
+    data = model_file.to_bytes(small_model(np.array(["no", "yes"]), names=None))
     for position in range(len(data) - DIGEST):
         for mask in (0x01, 0x20, 0x80, 0xFF):
             damaged = bytearray(data)
             damaged[position] ^= mask
             try:
-                model = save.from_bytes(sealed(bytes(damaged)))
+                model = model_file.from_bytes(sealed(bytes(damaged)))
             except ModelFormatError:
                 continue
             X = np.full((2, model.schema.n_features), np.nan)
@@ -217,30 +218,30 @@ def test_other_files(tmp_path, data, found):
 
 
 def test_cut_file_says_both_lengths():
-    data = save.to_bytes(small_model())
+    data = model_file.to_bytes(small_model())
     with pytest.raises(ModelFormatError, match=f"has {len(data) - 1} bytes .* says {len(data)}"):
-        save.from_bytes(data[:-1])
+        model_file.from_bytes(data[:-1])
 
 
 def test_longer_file():
     with pytest.raises(ModelFormatError, match="Save or copy it again"):
-        save.from_bytes(save.to_bytes(small_model()) + b"\n")
+        model_file.from_bytes(model_file.to_bytes(small_model()) + b"\n")
 
 
 def test_newer_version_refuses():
-    data = bytearray(save.to_bytes(small_model()))
+    data = bytearray(model_file.to_bytes(small_model()))
     data[8:16] = struct.pack("<II", 7, 6)
     with pytest.raises(
         ModelFormatError, match=r"format version 7 and needs .* 6 or later"
     ) as caught:
-        save.from_bytes(sealed(bytes(data)))
+        model_file.from_bytes(sealed(bytes(data)))
     assert "Install a newer arboost" in str(caught.value)
 
 
 def test_newer_version_that_old_readers_understand():
-    data = bytearray(save.to_bytes(small_model()))
+    data = bytearray(model_file.to_bytes(small_model()))
     data[8:12] = struct.pack("<I", 7)
-    assert_same(small_model(), save.from_bytes(sealed(bytes(data))))
+    assert_same(small_model(), model_file.from_bytes(sealed(bytes(data))))
 
 
 def set_section(name, dtype=None, shape=None):
@@ -283,25 +284,25 @@ HOSTILE = {
 
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_headers(change):
-    data = with_header(save.to_bytes(small_model()), change)
+    data = with_header(model_file.to_bytes(small_model()), change)
     with pytest.raises(ModelFormatError, match=r"^cannot read it: "):
-        save.from_bytes(data, "it")
+        model_file.from_bytes(data, "it")
 
 
 def test_deeply_nested_header():
-    data = save.to_bytes(small_model())
+    data = model_file.to_bytes(small_model())
     text = b"[" * 200_000
     head = data[:24] + struct.pack("<Q", len(text))
     with pytest.raises(ModelFormatError):
-        save.from_bytes(sealed(head + text + data[-DIGEST:]))
+        model_file.from_bytes(sealed(head + text + data[-DIGEST:]))
 
 
 def test_truth_values_are_checked():
     forest = replace(small_model().forest, default_left=np.ones(4, dtype=bool))
-    data = bytearray(save.to_bytes(small_model(forest=forest), "arrays"))
+    data = bytearray(model_file.to_bytes(small_model(forest=forest), "arrays"))
     data[data.index(forest.default_left.tobytes())] = 2
     with pytest.raises(ModelFormatError, match="neither 0 nor 1"):
-        save.from_bytes(sealed(bytes(data)))
+        model_file.from_bytes(sealed(bytes(data)))
 
 
 def test_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
@@ -313,7 +314,7 @@ def test_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", no_space)
     with pytest.raises(OSError, match="No space left"):
-        save.write_model(small_model(), path)
+        model_file.write_model(small_model(), path)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["model.arb"]
 
@@ -322,9 +323,9 @@ def test_save_through_a_link(tmp_path):
     target, link = tmp_path / "real.arb", tmp_path / "link.arb"
     target.write_bytes(b"old")
     link.symlink_to(target)
-    save.write_model(small_model(), link)
+    model_file.write_model(small_model(), link)
     assert link.is_symlink()
-    assert_same(small_model(), save.read_model(target))
+    assert_same(small_model(), model_file.read_model(target))
 
 
 def test_paths():
@@ -333,10 +334,10 @@ def test_paths():
     with pytest.raises(TypeError):
         arboost.load(3)
     with pytest.raises(TypeError):
-        save.write_model(small_model(), None)
+        model_file.write_model(small_model(), None)
 
 
 def test_folder(tmp_path):
     with pytest.raises(OSError, match=re.escape(str(tmp_path))):
-        save.write_model(small_model(), tmp_path)
+        model_file.write_model(small_model(), tmp_path)
     assert not os.listdir(tmp_path)

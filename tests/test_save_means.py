@@ -8,7 +8,8 @@ import struct
 import numpy as np
 import pytest
 
-from arboost import ModelFormatError, save
+from arboost import ModelFormatError
+from arboost.formats import model_file
 from arboost.model.forest import Forest
 from arboost.serve import Predictor
 from test_mean import mean_of, votes_model
@@ -24,14 +25,14 @@ def several_targets():
 
 
 def assert_kept(model):
-    data = save.to_bytes(model)
+    data = model_file.to_bytes(model)
     assert struct.unpack_from("<II", data, 8) == (4, 4)
-    again = save.from_bytes(data)
+    again = model_file.from_bytes(data)
     assert_same(mean_of(model), mean_of(again))  # all but the answers
     for name in ("combine", "targets", "link", "kind"):
         assert getattr(again, name) == getattr(model, name)
     assert type(again.classes) is type(model.classes)
-    assert save.to_bytes(again) == data
+    assert model_file.to_bytes(again) == data
     assert pickle.loads(pickle.dumps(model)).params == model.params
     return again
 
@@ -73,6 +74,6 @@ HOSTILE = {
 
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_headers(change):
-    data = with_header(save.to_bytes(several_targets()), change)
+    data = with_header(model_file.to_bytes(several_targets()), change)
     with pytest.raises(ModelFormatError, match=r"^cannot read it: "):
-        save.from_bytes(data, "it")
+        model_file.from_bytes(data, "it")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost import ModelFormatError, save
+from arboost import ModelFormatError
+from arboost.formats import model_file
 from arboost.model.forest import Forest
 from arboost.serve import Predictor
 from test_save import (
@@ -32,13 +33,13 @@ def median_of(model, weights=WEIGHTS):
 @pytest.mark.parametrize("model", [small_model(), model_with_sets()], ids=["plain", "sets"])
 def test_round_trip(model, tmp_path):
     model = median_of(model)
-    data = save.to_bytes(model)
+    data = model_file.to_bytes(model)
     assert struct.unpack_from("<II", data, 8) == (4, 4)
-    again = save.from_bytes(data)
+    again = model_file.from_bytes(data)
     assert_same(model, again)
     assert again.combine == "median"
     assert again.tree_weights.tobytes() == WEIGHTS.tobytes()
-    assert save.to_bytes(again) == data
+    assert model_file.to_bytes(again) == data
     model.save(tmp_path / "model.arb")
     assert repr(arboost.load(tmp_path / "model.arb")) == repr(model)
 
@@ -46,9 +47,11 @@ def test_round_trip(model, tmp_path):
 def test_truncated_round_trip():
     for rounds in range(3):
         model = median_of(small_model()).truncated(rounds)
-        assert save.from_bytes(save.to_bytes(model)).tree_weights.tolist() == [*WEIGHTS[:rounds]]
+        assert model_file.from_bytes(model_file.to_bytes(model)).tree_weights.tolist() == [
+            *WEIGHTS[:rounds]
+        ]
     empty = median_of(small_model(forest=Forest.empty()), np.empty(0))
-    assert_same(empty, save.from_bytes(save.to_bytes(empty)))
+    assert_same(empty, model_file.from_bytes(model_file.to_bytes(empty)))
 
 
 HOSTILE = {
@@ -69,26 +72,26 @@ HOSTILE = {
 
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_headers(change):
-    data = with_header(save.to_bytes(median_of(small_model())), change)
+    data = with_header(model_file.to_bytes(median_of(small_model())), change)
     with pytest.raises(ModelFormatError, match=r"^cannot read it: "):
-        save.from_bytes(data, "it")
+        model_file.from_bytes(data, "it")
 
 
 @pytest.mark.parametrize("weights", [[0, 1], [1, -1], [1, np.nan], [np.inf, 1], [0, 0], [1]])
 def test_hostile_weights(weights):
     data = unchecked(median_of(small_model(), np.array(weights, float)))
     with pytest.raises(ModelFormatError, match=r"^cannot read it: .*(weight)"):
-        save.from_bytes(data, "it")
+        model_file.from_bytes(data, "it")
 
 
 def test_flipped_bytes_under_a_right_checksum():
-    data = save.to_bytes(median_of(small_model(names=None)))
+    data = model_file.to_bytes(median_of(small_model(names=None)))
     for position in range(len(data) - DIGEST):
         for mask in (0x01, 0x20, 0x80, 0xFF):
             damaged = bytearray(data)
             damaged[position] ^= mask
             try:
-                model = save.from_bytes(sealed(bytes(damaged)))
+                model = model_file.from_bytes(sealed(bytes(damaged)))
             except ModelFormatError:
                 continue
             X = np.full((2, model.schema.n_features), np.nan)

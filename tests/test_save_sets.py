@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arboost import ModelFormatError, save
+from arboost import ModelFormatError
+from arboost.formats import model_file
 from arboost.model.forest import ALL_DTYPES
 from arboost.serve import Predictor
 from leveled import schema_of
@@ -34,11 +35,11 @@ def model_with_sets(**changes):
 
 def test_sets_of_levels_round_trip():
     model = model_with_sets()
-    data = save.to_bytes(model)
+    data = model_file.to_bytes(model)
     assert struct.unpack_from("<II", data, 8) == (4, 4)
-    again = save.from_bytes(data)
+    again = model_file.from_bytes(data)
     assert_same(model, again)
-    assert save.to_bytes(again) == data
+    assert model_file.to_bytes(again) == data
     assert again.forest.level_sets.tolist() == [[9, 0, 2**63, 1]]
 
 
@@ -69,7 +70,7 @@ HOSTILE_SETS = {
 def test_hostile_sets(changes):
     data = unchecked(model_with_sets(**changes))
     with pytest.raises(ModelFormatError, match=r"^cannot read it: "):
-        save.from_bytes(data, "it")
+        model_file.from_bytes(data, "it")
 
 
 @pytest.mark.parametrize(
@@ -85,21 +86,21 @@ def test_hostile_sets(changes):
     ],
 )
 def test_hostile_headers_of_sets(change):
-    data = with_header(save.to_bytes(model_with_sets(), "arrays"), change)
+    data = with_header(model_file.to_bytes(model_with_sets(), "arrays"), change)
     with pytest.raises(ModelFormatError, match=r"^cannot read it: "):
-        save.from_bytes(data, "it")
+        model_file.from_bytes(data, "it")
 
 
 @pytest.mark.filterwarnings("ignore:None of the 1 values")
-@pytest.mark.parametrize("layout", save.LAYOUTS)
+@pytest.mark.parametrize("layout", model_file.LAYOUTS)
 def test_flipped_bytes_of_sets_under_a_right_checksum(layout):
-    data = save.to_bytes(model_with_sets(), layout)
+    data = model_file.to_bytes(model_with_sets(), layout)
     for position in range(len(data) - DIGEST):
         for mask in (0x01, 0x80, 0xFF):
             damaged = bytearray(data)
             damaged[position] ^= mask
             try:
-                model = save.from_bytes(sealed(bytes(damaged)))
+                model = model_file.from_bytes(sealed(bytes(damaged)))
             except ModelFormatError:
                 continue
             X = np.array([[np.nan] * model.schema.n_features, [7.0] * model.schema.n_features])

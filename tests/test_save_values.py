@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import arboost
-from arboost import save
 from arboost.backend import core
-from arboost.compact import pack_distributions
-from arboost.container import pack, unpack
+from arboost.formats import model_file
+from arboost.formats.container import pack, unpack
+from arboost.formats.packed_trees import pack_distributions
 
 DOUBLES = st.one_of(
     st.floats(allow_nan=True, allow_infinity=True),
@@ -78,7 +78,7 @@ def test_quantiles_of_a_loaded_model(cls, weight, tmp_path):
         found = model.predict_quantiles(X, QUANTILES)
         assert found.tobytes() == expected.tobytes()
         np.testing.assert_array_equal(model.predict_quantiles(X, 0.25), expected[:, 1])
-        assert save.to_bytes(model) == (tmp_path / "packed.arb").read_bytes()
+        assert model_file.to_bytes(model) == (tmp_path / "packed.arb").read_bytes()
     assert pickle.loads(pickle.dumps(forest)).predict_quantiles(X, QUANTILES).tobytes() == (
         expected.tobytes()
     )
@@ -88,7 +88,7 @@ def test_quantiles_of_fewer_trees():
     model = quantile_forest().model_
     short = model.truncated(2)
     short.validate()
-    again = save.from_bytes(save.to_bytes(short))
+    again = model_file.from_bytes(model_file.to_bytes(short))
     assert again.distributions.n_trees == 2
     with pytest.raises(ValueError, match="Fit with quantiles=True"):
         arboost.GradientBoostingRegressor().fit(X, Y).model_.predict_quantiles(X)
@@ -99,14 +99,14 @@ def test_quantiles_of_fewer_trees():
 
 def with_distributions(**changes):
     model = quantile_forest(WEIGHTS).model_
-    header, arrays = unpack(save.FORMAT, save.to_bytes(model))
+    header, arrays = unpack(model_file.FORMAT, model_file.to_bytes(model))
     header.pop("sections")
     known = replace(model.distributions)
     for name, change in changes.items():
         array = getattr(known, name).copy()
         change(array)
         known = replace(known, **{name: array})
-    return pack(save.FORMAT, header, arrays | pack_distributions(known))
+    return pack(model_file.FORMAT, header, arrays | pack_distributions(known))
 
 
 def put(place, value):
@@ -130,11 +130,11 @@ HOSTILE = {
 @pytest.mark.parametrize("changes", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_distributions(changes):
     with pytest.raises(arboost.ModelFormatError, match=r"^cannot read it: "):
-        save.from_bytes(with_distributions(**changes), "it")
+        model_file.from_bytes(with_distributions(**changes), "it")
 
 
 def test_unchanged_distributions_are_read():
-    assert save.from_bytes(with_distributions()).distributions is not None
+    assert model_file.from_bytes(with_distributions()).distributions is not None
 
 
 LABELS = np.digitize(Y, [-0.5, 0.5])
@@ -168,12 +168,12 @@ def test_pickles_hold_the_bytes_of_files(estimator, y, tmp_path):
         np.testing.assert_array_equal(other.predict(X), fitted.predict(X))
     if hasattr(fitted, "model_"):
         data = pickle.dumps(fitted)
-        place = data.index(save.FORMAT.magic)
+        place = data.index(model_file.FORMAT.magic)
         damaged = bytearray(data)
         damaged[place + 100] ^= 1
         with pytest.raises(arboost.ModelFormatError, match="the pickled model"):
             pickle.loads(bytes(damaged))
-        assert save.to_bytes(others[0].model_) == save.to_bytes(fitted.model_)
+        assert model_file.to_bytes(others[0].model_) == model_file.to_bytes(fitted.model_)
 
 
 def test_provenance():
@@ -185,18 +185,18 @@ def test_provenance():
     assert told["rows"] <= 150
     assert told["best_score"] == model.best_score_
     assert isinstance(told["metric"], str)
-    assert save.from_bytes(save.to_bytes(model.model_)).provenance == told
+    assert model_file.from_bytes(model_file.to_bytes(model.model_)).provenance == told
     forest = arboost.RandomForestRegressor(n_estimators=2).fit(X, Y)
     assert forest.model_.provenance == {"version": arboost.__version__, "rows": 150}
 
 
 def test_provenance_that_is_none():
     model = arboost.GradientBoostingRegressor(n_estimators=2).fit(X, Y).model_
-    header, arrays = unpack(save.FORMAT, save.to_bytes(model))
+    header, arrays = unpack(model_file.FORMAT, model_file.to_bytes(model))
     header.pop("sections")
     header["provenance"] = [1]
     with pytest.raises(arboost.ModelFormatError, match="provenance="):
-        save.from_bytes(pack(save.FORMAT, header, arrays))
+        model_file.from_bytes(pack(model_file.FORMAT, header, arrays))
 
 
 def test_sums_take_few_bytes():
@@ -210,9 +210,9 @@ def test_sums_take_few_bytes():
     ):
         target = y if isinstance(estimator, arboost.GradientBoostingRegressor) else y > 0
         model = estimator.fit(table, target).model_
-        packed, arrays = (len(save.to_bytes(model, layout)) for layout in save.LAYOUTS)
+        packed, arrays = (len(model_file.to_bytes(model, layout)) for layout in model_file.LAYOUTS)
         assert packed < arrays / 2.8
-        header, sections = unpack(save.FORMAT, save.to_bytes(model))
+        header, sections = unpack(model_file.FORMAT, model_file.to_bytes(model))
         assert header["width"] == 1
         rate = 1 / np.sqrt(sections["shrinkage"][1])
         assert abs(rate / model.params["learning_rate"] - 1) < 0.01

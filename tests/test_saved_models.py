@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost.save import FORMAT
+from arboost.formats.model_file import FORMAT
 
 FILES = sorted((Path(__file__).parent / "models").glob("*.arb"))
 

@@ -9,7 +9,7 @@ import pytest
 import arboost
 from arboost.backend import core
 from arboost.data.table import Reading, ingest
-from arboost.save import to_bytes
+from arboost.formats.model_file import to_bytes
 
 sparse = pytest.importorskip("scipy.sparse")
 pd = pytest.importorskip("pandas")

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 import arboost
-from arboost.save import FORMAT
+from arboost.formats.model_file import FORMAT
 
 QUANTILES = [0.1, 0.5, 0.9]
 CITIES = [f"city {number:03d}" for number in range(150)]

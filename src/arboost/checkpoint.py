@@ -21,8 +21,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.container import Format, errors_named, pack, read_file, unpack, write_file
 from arboost.data.messages import listing
+from arboost.formats.container import Format, errors_named, pack, read_file, unpack, write_file
 
 __all__ = ["Checkpoint", "HeldInterrupt", "State", "digest", "read_state", "write_state"]
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.checkpoint import FORMAT, Checkpoint, HeldInterrupt, State
-from arboost.container import errors_named
+from arboost.formats.container import errors_named
 from arboost.monitor import Monitor
 
 __all__ = ["Keeper", "Resumable", "fingerprint"]

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import threads
-from arboost.container import read_file
-from arboost.exported import Exported
+from arboost.formats.container import read_file
+from arboost.formats.methods import Exported
+from arboost.formats.model_file import FORMAT, from_bytes, read_model, to_bytes, write_model
 from arboost.inspected import Inspected
 from arboost.model.leaves import leaf_ids
 from arboost.model.outputs import Probabilities
@@ -26,7 +27,6 @@ from arboost.model.predict import (
     staged_raw_scores,
 )
 from arboost.params.check import check
-from arboost.save import FORMAT, from_bytes, read_model, to_bytes, write_model
 from arboost.verify import MonotoneProof, verify_monotone
 
 __all__ = ["Predictor", "load"]
@@ -185,7 +185,7 @@ class Predictor(Inspected, Exported):
         >>> arboost.Predictor.from_json(model.to_json()).predict([[1]])
         array([7.])
         """
-        from arboost.readable import from_json
+        from arboost.formats.json_model import from_json
 
         return cls(**from_json(text).fields())
 
@@ -243,7 +243,7 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Predictor:
     data, name = read_file(FORMAT, path, other=b"{"), f"the model file {os.fsdecode(path)!r}"
     if data.startswith(FORMAT.magic) or not data.lstrip().startswith(b"{"):
         return Predictor(**from_bytes(data, name).fields())
-    from arboost.readable import from_json
+    from arboost.formats.json_model import from_json
 
     return Predictor(**from_json(data, name).fields())
 

@@ -12,7 +12,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from arboost import AdaBoostClassifier, GradientBoostingClassifier, save
+from arboost import AdaBoostClassifier, GradientBoostingClassifier
+from arboost.formats import model_file
 from boosted import close
 
 ALGORITHMS = ["discrete", "real", "gentle"]
@@ -237,7 +238,7 @@ def test_warm_start_with_the_bytes_of_one_long_fit():
     whole = AdaBoostClassifier(n_estimators=9, warm_start=True, resample=True).fit(X, y)
     model = AdaBoostClassifier(n_estimators=4, warm_start=True, resample=True).fit(X, y)
     model.set_params(n_estimators=9).fit(X, y)
-    assert save.to_bytes(model.model_) == save.to_bytes(whole.model_)
+    assert model_file.to_bytes(model.model_) == model_file.to_bytes(whole.model_)
 
 
 @pytest.mark.parametrize("estimator", LEARNERS, ids=["engine", "scikit-learn"])

@@ -15,8 +15,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import arboost
-from arboost import AdaBoostClassifier, Dataset, save
+from arboost import AdaBoostClassifier, Dataset
 from arboost.backend import core
+from arboost.formats import model_file
 from boosted import close, noisy_table, recomputed, unit_votes
 
 ALGORITHMS = ["discrete", "real", "gentle"]
@@ -305,7 +306,7 @@ def test_a_dataset_trains_the_same_model():
     weight = np.linspace(0.5, 2.0, len(y))
     model = AdaBoostClassifier(n_estimators=6).fit(X, y, sample_weight=weight)
     shared = AdaBoostClassifier(n_estimators=6).fit(Dataset(X, y, sample_weight=weight))
-    assert save.to_bytes(shared.model_) == save.to_bytes(model.model_)
+    assert model_file.to_bytes(shared.model_) == model_file.to_bytes(model.model_)
     with pytest.raises(TypeError, match="estimators need the values"):
         AdaBoostClassifier(TREE).fit(Dataset(X, y))
 

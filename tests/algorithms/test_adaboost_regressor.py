@@ -11,8 +11,9 @@ from sklearn.metrics import r2_score
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from arboost import AdaBoostClassifier, AdaBoostRegressor, save
+from arboost import AdaBoostClassifier, AdaBoostRegressor
 from arboost.backend import core
+from arboost.formats import model_file
 from boosted import close
 
 LOSSES = ["linear", "square", "exponential"]
@@ -258,7 +259,7 @@ def test_warm_start_is_one_long_fit(learner, loss):
     close(model.predict(X), whole.predict(X))
     if learner == "engine":
         by_one = AdaBoostRegressor(loss=loss, n_estimators=12, warm_start=True).fit(X, y)
-        assert save.to_bytes(model.model_) == save.to_bytes(by_one.model_)
+        assert model_file.to_bytes(model.model_) == model_file.to_bytes(by_one.model_)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -14,7 +14,8 @@ from sklearn.metrics import r2_score
 from sklearn.tree import DecisionTreeRegressor
 
 import arboost
-from arboost import AdaBoostRegressor, Dataset, save
+from arboost import AdaBoostRegressor, Dataset
+from arboost.formats import model_file
 from boosted import close
 
 TREE = DecisionTreeRegressor(max_depth=2)
@@ -96,7 +97,7 @@ def test_sparse_tables(learner):
 def test_a_dataset_trains_the_same_model():
     model, X, y = fit()
     shared = AdaBoostRegressor(n_estimators=8).fit(Dataset(X, y))
-    assert save.to_bytes(shared.model_) == save.to_bytes(model.model_)
+    assert model_file.to_bytes(shared.model_) == model_file.to_bytes(model.model_)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -28,7 +28,7 @@ from arboost import (
     SchemaError,
 )
 from arboost.algorithms import bagging_ensemble
-from arboost.save import to_bytes
+from arboost.formats.model_file import to_bytes
 from bagged import DIABETES, IRIS, Unweighted, Witness, numbered
 
 

@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
-from arboost.save import to_bytes
+from arboost.formats.model_file import to_bytes
 from trees import Tree, leaves_of
 
 METHODS = ["hist", "exact"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from arboost.container import write_file
+from arboost.formats.container import write_file
 from arboost.model.model import Model
 
 __all__ = ["Exported"]
@@ -37,7 +37,7 @@ class Exported(Model):
         >>> "void price_predict(const double *row, double *answer);" in model.to_c(name="price")
         True
         """
-        from arboost.export_c import c_header
+        from arboost.formats.c_header import c_header
 
         text = c_header(self, name)
         if path is None:
@@ -63,7 +63,7 @@ class Exported(Model):
         path : path or None
             None returns the ``onnx.ModelProto`` instead.
         """
-        from arboost.export_onnx import onnx_model
+        from arboost.formats.onnx_model import onnx_model
 
         model = onnx_model(self)
         if path is None:
@@ -92,7 +92,7 @@ class Exported(Model):
         >>> left
         {'value': 5.0, 'cover': 1.0}
         """
-        from arboost.readable import to_json
+        from arboost.formats.json_model import to_json
 
         text = to_json(self)
         if path is None:

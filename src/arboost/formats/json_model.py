@@ -25,13 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.container import errors_named
 from arboost.data.schema import Schema
 from arboost.errors import ModelFormatError
-from arboost.model.forest import SET_WORDS, Forest
-from arboost.model.leaf_distributions import DTYPES, LeafDistributions
-from arboost.model.model import Model
-from arboost.readable_values import (
+from arboost.formats.container import errors_named
+from arboost.formats.json_values import (
     as_integer,
     as_integers,
     as_list,
@@ -46,7 +43,10 @@ from arboost.readable_values import (
     read_number,
     read_numbers,
 )
-from arboost.save import FORMAT, assemble, describe
+from arboost.formats.model_file import FORMAT, assemble, describe
+from arboost.model.forest import SET_WORDS, Forest
+from arboost.model.leaf_distributions import DTYPES, LeafDistributions
+from arboost.model.model import Model
 
 __all__ = ["from_json", "to_json"]
 

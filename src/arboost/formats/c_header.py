@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost import __version__
-from arboost import c_source as c
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
+from arboost.formats import c_templates as c
 from arboost.model.forest import FOREST_DTYPES, N_CODES, Forest, distinct_rows
 from arboost.model.model import Model
 from arboost.model.outputs import ALL_CLASS_LINKS, target_parts

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost import compact
-from arboost.container import (
+from arboost.data.levels import Levels
+from arboost.data.schema import Schema
+from arboost.formats import packed_trees
+from arboost.formats.container import (
     Data,
     Format,
     errors_named,
@@ -25,8 +27,6 @@ from arboost.container import (
     unpack,
     write_file,
 )
-from arboost.data.levels import Levels
-from arboost.data.schema import Schema
 from arboost.model.forest import ALL_DTYPES, FOREST_DTYPES, Forest
 from arboost.model.leaf_distributions import DTYPES, LeafDistributions
 from arboost.model.model import Model
@@ -72,9 +72,9 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
     header, arrays = describe(model)
     if layout == "compact":
         header["width"] = model.forest.width
-        arrays |= compact.to_sections(model.forest)
+        arrays |= packed_trees.to_sections(model.forest)
         if model.distributions is not None:
-            arrays |= compact.pack_distributions(model.distributions)
+            arrays |= packed_trees.pack_distributions(model.distributions)
     else:
         arrays |= {name: getattr(model.forest, name) for name in ALL_DTYPES}
         if model.distributions is not None:
@@ -196,7 +196,7 @@ def _read_forest(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> 
     if "width" in header:
         if type(header["width"]) is not int or header["width"] < 1:
             raise ValueError(f"leaves of width {header['width']!r}")
-        return compact.from_sections(arrays, header["width"])
+        return packed_trees.from_sections(arrays, header["width"])
     dtypes = ALL_DTYPES if "level_set" in arrays else FOREST_DTYPES
     for name, dtype in dtypes.items():
         if arrays[name].dtype != dtype:
@@ -210,7 +210,7 @@ def _read_distributions(
     if "y values" not in arrays:
         return None
     if "y counts" in arrays:
-        return compact.unpack_distributions(arrays, forest.tree_start, forest.is_split)
+        return packed_trees.unpack_distributions(arrays, forest.tree_start, forest.is_split)
     for name in _OF_LEAVES:
         if arrays[f"y {name}"].dtype != DTYPES[name]:
             raise ValueError(f"y {name} of type {arrays[f'y {name}'].dtype}")
