@@ -10,7 +10,7 @@ import numpy as np
 
 import arboost
 from arboost.data.levels import Levels
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 from test_predict import make_model, random_forest
 
 WORDS = ["Köln", "Oslo", 'a "quoted"\n*/ ??/ \\ %s', "", "nan", "é" * 3000, "b\0c", "b"]

@@ -15,7 +15,7 @@ from arboost.formats import model_file
 from arboost.model.leaves import leaf_ids
 from arboost.model.predict import answer, table_scores
 from arboost.model.quantiles import table_quantiles
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 
 FILES = sorted((Path(__file__).parent / "models").glob("*.arb"))
 VALUES = [0, 1, -1, 2, 255, 2**31 - 1, 2**31, 2**32, 2**53, 2**63, 2**64, 2**70, -(2**63)]

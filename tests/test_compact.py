@@ -16,7 +16,7 @@ from arboost.backend import core
 from arboost.formats import model_file, packed_trees
 from arboost.formats.container import pack, unpack
 from arboost.model.forest import ALL_DTYPES, Forest
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 from test_mean import mean_of, votes_model
 from test_predict import make_model, random_forest
 from test_save import small_model

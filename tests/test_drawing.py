@@ -9,10 +9,10 @@ import pytest
 
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
-from arboost.drawing import TreePicture, tree_svg, tree_text
 from arboost.model.forest import Forest
 from arboost.model.model import Model
-from arboost.tree_words import number_text
+from arboost.pictures.tree_pictures import TreePicture, tree_svg, tree_text
+from arboost.pictures.tree_words import number_text
 from test_predict import make_model, random_forest
 
 

@@ -14,7 +14,7 @@ from arboost.data.schema import Schema
 from arboost.formats import model_file
 from arboost.formats.json_model import from_json, to_json
 from arboost.model.forest import Forest
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 from hostile import FILES
 from test_compact import MODELS, scrambled
 from test_mean import mean_of

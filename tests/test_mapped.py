@@ -12,7 +12,7 @@ import pytest
 import arboost
 from arboost.formats import model_file
 from arboost.model.forest import ALL_DTYPES
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 from hostile import FILES
 from test_predict import make_model, random_forest, random_table
 from test_save import assert_same, sealed, small_model

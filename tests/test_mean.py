@@ -10,7 +10,7 @@ import pytest
 from arboost.data.schema import Schema
 from arboost.model.forest import Forest
 from arboost.model.predict import raw_scores, staged_raw_scores
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 from test_predict import make_model, random_forest, random_table, walk
 
 

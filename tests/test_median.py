@@ -14,7 +14,7 @@ from arboost import _core
 from arboost.data.table import ingest
 from arboost.model.forest import Forest
 from arboost.model.predict import raw_scores, staged_raw_scores
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 from leveled import schema_of
 from test_predict import random_forest, random_table
 

@@ -275,7 +275,7 @@ def test_same_for_any_number_of_threads(rng, monkeypatch):
     two = model.partial_dependence(X, 0, kind="both", n_jobs=2)
     np.testing.assert_array_equal(one.average, two.average)
     np.testing.assert_array_equal(one.individual, two.individual)
-    monkeypatch.setattr("arboost.partial_dependence._NUMBERS_AT_ONCE", 1000)
+    monkeypatch.setattr("arboost.explain.partial_dependence._NUMBERS_AT_ONCE", 1000)
     few = model.partial_dependence(X, 0, kind="both", n_jobs=2)
     np.testing.assert_array_equal(few.individual, one.individual)
     np.testing.assert_allclose(few.average, one.average, rtol=1e-12)

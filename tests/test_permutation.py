@@ -10,7 +10,7 @@ import pytest
 from sklearn import metrics
 
 import arboost
-from arboost.permutation import Shuffles, permutation_importances
+from arboost.explain.permutation import Shuffles, permutation_importances
 from test_import import HEAVY, run
 from test_partial_dependence import KINDS, fitted
 
@@ -38,7 +38,7 @@ def truth_of(kind, model, frame, rng):
 @pytest.mark.parametrize("worth", [0, 20])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "quantiles"])
 def test_same_as_predicting_shuffled_tables(kind, worth, rng, monkeypatch):
-    monkeypatch.setattr("arboost.permutation._WALKS_WORTH_A_NODE", worth)
+    monkeypatch.setattr("arboost.explain.permutation._WALKS_WORTH_A_NODE", worth)
     model, frame = fitted(kind, rng)
     y, weight = truth_of(kind, model, frame, rng), rng.random(len(frame))
     found = permutation_importances(
@@ -74,7 +74,7 @@ def test_same_as_predicting_shuffled_tables(kind, worth, rng, monkeypatch):
 @pytest.mark.parametrize("worth", [-1, 20, 1e9])
 def test_trees_that_do_not_ask_are_walked_once(worth, rng, monkeypatch):
     """Trees with and without the feature, sets among them: the parts add up to the whole."""
-    monkeypatch.setattr("arboost.permutation._WALKS_WORTH_A_NODE", worth)
+    monkeypatch.setattr("arboost.explain.permutation._WALKS_WORTH_A_NODE", worth)
     _, frame = fitted("boosted", rng)
     y = frame["rooms"] / 2 + (frame["city"] == "Oslo") + (frame["age"] > 40)
     stumps = arboost.GradientBoostingRegressor(n_estimators=30, max_depth=1)

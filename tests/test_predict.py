@@ -13,7 +13,7 @@ from arboost.model import links
 from arboost.model.forest import Forest
 from arboost.model.model import Model
 from arboost.model.predict import answer, probabilities, raw_scores, staged_raw_scores
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 from leveled import schema_of
 
 THRESHOLDS = np.array([-np.inf, -1.0, -0.5, 0.0, 0.25, 1.0, np.inf])

@@ -19,7 +19,7 @@ from arboost.formats import model_file
 from arboost.formats.container import pack
 from arboost.model.forest import ALL_DTYPES, Forest
 from arboost.model.model import Model
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 from leveled import schema_of
 
 DIGEST = 32

@@ -11,7 +11,7 @@ import pytest
 from arboost import ModelFormatError
 from arboost.formats import model_file
 from arboost.model.forest import Forest
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 from test_mean import mean_of, votes_model
 from test_predict import make_model, random_forest, random_table
 from test_save import assert_same, small_model, with_header

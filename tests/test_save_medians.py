@@ -11,7 +11,7 @@ import arboost
 from arboost import ModelFormatError
 from arboost.formats import model_file
 from arboost.model.forest import Forest
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 from test_save import (
     DIGEST,
     assert_same,

@@ -11,7 +11,7 @@ import pytest
 from arboost import ModelFormatError
 from arboost.formats import model_file
 from arboost.model.forest import ALL_DTYPES
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 from leveled import schema_of
 from test_save import (
     DIGEST,

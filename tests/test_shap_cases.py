@@ -29,7 +29,7 @@ from arboost import (
 from arboost.data.schema import Schema
 from arboost.data.table import ingest
 from arboost.model.forest import Forest
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 
 
 def model_of(arrays, n_features):

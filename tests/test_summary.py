@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import arboost
-from arboost.summary import Summary
-from arboost.tree_words import columns_of
+from arboost.pictures.summary import Summary
+from arboost.pictures.tree_words import columns_of
 from test_drawing import model_of, names_schema
 from test_partial_dependence import KINDS, fitted
 from test_svg import HOSTILE, full_tree

@@ -10,8 +10,8 @@ import pytest
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
-from arboost.drawing import tree_svg, tree_text
 from arboost.model.forest import Forest
+from arboost.pictures.tree_pictures import tree_svg, tree_text
 from test_drawing import lines, model_of, names_schema, stump
 
 SVG = "{http://www.w3.org/2000/svg}"

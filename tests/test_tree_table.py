@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import arboost
-from arboost.drawing import tree_dot
+from arboost.pictures.tree_pictures import tree_dot
 from test_drawing import model_of, names_schema, stump
 from test_partial_dependence import fitted
 from test_svg import HOSTILE, full_tree

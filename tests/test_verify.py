@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
 from arboost.model.forest import Forest
-from arboost.serve import Predictor
+from arboost.predictor import Predictor
 from leveled import schema_of
 
 THRESHOLDS = (-np.inf, 0.0, 1.0, np.inf)

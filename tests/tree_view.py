@@ -8,7 +8,7 @@ import numpy as np
 
 import arboost
 from arboost.model.leaves import depths
-from arboost.tree_words import Style, TreeWords
+from arboost.pictures.tree_words import Style, TreeWords
 
 CLASSES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
 NO_CHILD, NO_FEATURE = -1, -2  # of leaves

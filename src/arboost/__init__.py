@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from arboost.checkpoint import Checkpoint
     from arboost.data.dataset import Dataset
     from arboost.errors import DataWarning, DeviceError, ModelFormatError, SchemaError
-    from arboost.grids import Grid
+    from arboost.explain.grids import Grid
+    from arboost.explain.monotone import CounterExample, MonotoneProof
+    from arboost.explain.partial_dependence import PartialDependence
     from arboost.losses import CustomLoss
     from arboost.losses.metrics import Metric
     from arboost.monitor import Round
-    from arboost.partial_dependence import PartialDependence
-    from arboost.serve import Predictor, load
-    from arboost.verify import CounterExample, MonotoneProof
+    from arboost.predictor import Predictor, load
 
 __all__ = [
     "AdaBoostClassifier",
@@ -82,7 +82,7 @@ _HOMES = {
     "BaggingClassifier": "arboost.algorithms.bagging_classifier",
     "BaggingRegressor": "arboost.algorithms.bagging_regressor",
     "Checkpoint": "arboost.checkpoint",
-    "CounterExample": "arboost.verify",
+    "CounterExample": "arboost.explain.monotone",
     "CustomLoss": "arboost.losses",
     "DataWarning": "arboost.errors",
     "Dataset": "arboost.data.dataset",
@@ -93,12 +93,12 @@ _HOMES = {
     "ExtraTreesRegressor": "arboost.algorithms.extra_trees_regressor",
     "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting_classifier",
     "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting_regressor",
-    "Grid": "arboost.grids",
+    "Grid": "arboost.explain.grids",
     "Metric": "arboost.losses.metrics",
     "ModelFormatError": "arboost.errors",
-    "MonotoneProof": "arboost.verify",
-    "PartialDependence": "arboost.partial_dependence",
-    "Predictor": "arboost.serve",
+    "MonotoneProof": "arboost.explain.monotone",
+    "PartialDependence": "arboost.explain.partial_dependence",
+    "Predictor": "arboost.predictor",
     "RandomForestClassifier": "arboost.algorithms.random_forest_classifier",
     "RandomForestRegressor": "arboost.algorithms.random_forest_regressor",
     "Round": "arboost.monitor",
@@ -108,7 +108,7 @@ _HOMES = {
     "StackingRegressor": "arboost.algorithms.stacking_regressor",
     "VotingRegressor": "arboost.algorithms.voting_regressor",
     "cv": "arboost.algorithms.cross_validation",
-    "load": "arboost.serve",
+    "load": "arboost.predictor",
 }
 
 

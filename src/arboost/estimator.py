@@ -20,7 +20,7 @@ from arboost.data.schema import Schema
 from arboost.data.table import Reading, Table
 from arboost.data.target import Task, class_factors, codes_of, encode_labels, numbers_of
 from arboost.ensemble import Training
-from arboost.explain import importances
+from arboost.explain.importances import importances
 from arboost.explained import Explained
 from arboost.inputs import (
     Part,
@@ -38,9 +38,9 @@ from arboost.monitor import Round
 from arboost.params import auto
 from arboost.params.check import check, record
 from arboost.params.kinds import Param
+from arboost.predictor import Predictor
 from arboost.recipe import Recipe, Rounds
 from arboost.reweighting import WeightRecipe
-from arboost.serve import Predictor
 from arboost.trainer import Job, Outcome, check_validation, run, search_splits, split_rows
 from arboost.validation import Split
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.serve import Predictor
-from arboost.verify import MonotoneProof
+from arboost.explain.monotone import MonotoneProof
+from arboost.predictor import Predictor
 
 __all__ = ["Explained"]
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from arboost.data.target import codes_of, target
 from arboost.losses.margins import margin_distribution, margins
-from arboost.partial_plots import plot_partial_dependence
-from arboost.plot_basics import BLACK, BLUE, GREEN, GREY, RED, SKY, finish, matplotlib, new_axes
+from arboost.pictures.axes import BLACK, BLUE, GREEN, GREY, RED, SKY, finish, matplotlib, new_axes
+from arboost.pictures.partial_dependence_plot import plot_partial_dependence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import Any
 
 from arboost.errors import DataWarning
 from arboost.model.model import Model
-from arboost.serve import load
+from arboost.predictor import load
 
 __all__ = ["check_continues", "n_to_add", "previous_model"]
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 import arboost
 from arboost import Dataset, GradientBoostingClassifier, GradientBoostingRegressor
-from arboost.explain import importances
+from arboost.explain.importances import importances
 from arboost.formats.model_file import to_bytes
 
 STRATEGIES = ["one_output_per_tree", "multi_output_tree"]

@@ -13,16 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.estimator import TreeEnsemble
-from arboost.explain import tree_importances
+from arboost.explain.importances import tree_importances
 from arboost.grow.grower import TreeParams
 from arboost.losses import Loss
 from arboost.model.model import Model
 from arboost.monitor import Round
 from arboost.params.adaboost import ENGINE_ONLY
 from arboost.params.shared import LEVELS
+from arboost.predictor import Predictor
 from arboost.reweighting import WeightRecipe
 from arboost.schemes import Amounts, Votes
-from arboost.serve import Predictor
 from arboost.trainer import Outcome
 
 __all__ = ["AdaBoost"]

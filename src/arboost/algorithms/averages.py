@@ -17,7 +17,7 @@ from arboost.data.table import Table
 from arboost.data.target import Task, codes_of, encode_labels, numbers_of
 from arboost.data.target_encoding import many_levels
 from arboost.estimator import TreeEnsemble
-from arboost.explain import tree_importances
+from arboost.explain.importances import tree_importances
 from arboost.forest import ForestRecipe, grow_trees
 from arboost.goals import Targets, Weigh, class_weights
 from arboost.grow.bootstrap import RowDraws, Unseen
@@ -28,9 +28,9 @@ from arboost.model.forest import Forest
 from arboost.model.leaves import decision_path
 from arboost.model.model import Model, provenance_of
 from arboost.model.predict import read_table
+from arboost.predictor import Predictor
 from arboost.progress import Bar
 from arboost.recipe import TrainingSet
-from arboost.serve import Predictor
 from arboost.trainer import bin_part
 
 __all__ = [

@@ -35,8 +35,8 @@ from arboost.model.quantiles import (
     leaf_distributions,
     table_quantiles,
 )
+from arboost.predictor import Predictor
 from arboost.previous import n_to_add
-from arboost.serve import Predictor
 
 __all__ = ["ForestOfClasses", "ForestOfNumbers", "Forests"]
 

@@ -10,12 +10,12 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 
 from arboost.algorithms.averages import Averaged, Floats, Seen, with_numbers
-from arboost.drawing import TreePicture, tree_svg, tree_text
 from arboost.goals import Targets
 from arboost.grow.pruning import pruning_path
 from arboost.inputs import Rows, training_rows
 from arboost.model.forest import Forest
 from arboost.model.leaves import depths
+from arboost.pictures.tree_pictures import TreePicture, tree_svg, tree_text
 
 __all__ = ["SingleTree"]
 

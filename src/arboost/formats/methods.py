@@ -8,10 +8,10 @@ from typing import Any
 from arboost.formats.container import write_file
 from arboost.model.model import Model
 
-__all__ = ["Exported"]
+__all__ = ["ExportMethods"]
 
 
-class Exported(Model):
+class ExportMethods(Model):
     """A model that other programs can read."""
 
     def to_c(

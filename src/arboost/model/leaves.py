@@ -1,6 +1,6 @@
 """Model + table -> the leaves that rows reach, and the nodes on their way.
 
-Nodes are numbered in their tree from 0, the root, on: as `arboost.drawing` shows them.
+Nodes of a tree are numbered from 0, its root, on, as `arboost.pictures.tree_pictures` shows them.
 """
 
 from __future__ import annotations

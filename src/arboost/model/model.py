@@ -82,6 +82,11 @@ class Model:
             object.__setattr__(self, "classes", frozen_array(self.classes, self.classes.dtype))
 
     @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features; x0, x1 and so on where the table had none."""
+        return self.schema.shown_names
+
+    @property
     def n_outputs(self) -> int:
         """Raw scores of a row."""
         return len(self.base_score)

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import threads
+from arboost.explain.methods import ExplainMethods
+from arboost.explain.monotone import MonotoneProof, verify_monotone
 from arboost.formats.container import read_file
-from arboost.formats.methods import Exported
+from arboost.formats.methods import ExportMethods
 from arboost.formats.model_file import FORMAT, from_bytes, read_model, to_bytes, write_model
-from arboost.inspected import Inspected
 from arboost.model.leaves import leaf_ids
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import (
@@ -27,13 +28,13 @@ from arboost.model.predict import (
     staged_raw_scores,
 )
 from arboost.params.check import check
-from arboost.verify import MonotoneProof, verify_monotone
+from arboost.pictures.methods import PictureMethods
 
 __all__ = ["Predictor", "load"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Predictor(Inspected, Exported):
+class Predictor(PictureMethods, ExplainMethods, ExportMethods):
     """A fitted model, ready to run. `load` returns it, and estimators hold it as ``model_``.
 
     Tables are matched by column name as in ``fit``; NaN and None are missing values. Answers are

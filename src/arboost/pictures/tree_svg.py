@@ -23,7 +23,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from arboost.tree_words import Answer, TreeWords, columns_of, shortened
+from arboost.pictures.tree_words import Answer, TreeWords, columns_of, shortened
 
 __all__ = ["answer_text", "drawn", "edge_labels"]
 

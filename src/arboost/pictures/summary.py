@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arboost.explain import split_importances
+from arboost.explain.importances import split_importances
 from arboost.model.forest import ALL_DTYPES
 from arboost.model.leaves import depths
 from arboost.model.model import Model
@@ -24,7 +24,7 @@ from arboost.params.forest import (
     TREE_REGRESSOR,
 )
 from arboost.params.kinds import Param
-from arboost.tree_words import clean, columns_of, number_text, shortened
+from arboost.pictures.tree_words import clean, columns_of, number_text, shortened
 
 __all__ = ["Summary"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data.table import Table, ingest
 from arboost.data.target import weights
-from arboost.grids import Axis, Grid, axis_of, feature_index
+from arboost.explain.grids import Axis, Grid, axis_of, feature_index
 from arboost.model.links import LINKS
 from arboost.model.model import Model
 from arboost.model.outputs import ALL_CLASS_LINKS, target_link

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.partial_dependence import PartialDependence
-from arboost.plot_basics import BLACK, BLUE, GREEN, GREY, RED, SKY, finish, new_axes
-from arboost.tree_words import clean, shortened
+from arboost.explain.partial_dependence import PartialDependence
+from arboost.pictures.axes import BLACK, BLUE, GREEN, GREY, RED, SKY, finish, new_axes
+from arboost.pictures.tree_words import clean, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

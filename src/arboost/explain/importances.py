@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.target import weights
+from arboost.explain.permutation import Shuffles, permutation_importances
+from arboost.explain.shap import shap_values
 from arboost.model.model import Model
-from arboost.permutation import Shuffles, permutation_importances
-from arboost.shap import shap_values
 
 __all__ = ["IMPORTANCE_KINDS", "importances", "split_importances", "tree_importances"]
 
@@ -37,12 +37,12 @@ def importances(
     model : Model
     kind : {"gain", "cover", "split", "permutation", "shap"}, default="gain"
     X, y, shuffles, sample_weight, n_threads
-        Of `arboost.permutation.permutation_importances`, whose mean over the repeats it is.
+        Of `arboost.explain.permutation.permutation_importances`, whose mean over the repeats it is.
 
     Examples
     --------
     >>> from arboost import GradientBoostingRegressor
-    >>> from arboost.explain import importances
+    >>> from arboost.explain.importances import importances
     >>> model = GradientBoostingRegressor(n_estimators=3).fit([[0, 5], [1, 5]], [0, 1]).model_
     >>> importances(model, "split")
     array([3., 0.])

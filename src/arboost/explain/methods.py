@@ -1,6 +1,6 @@
-"""What a model tells of itself: the part of a Predictor that looks inside.
+"""Methods of a Predictor that explain it.
 
-What the methods need is imported when they are called, so that loading and running a model stays
+Each method imports its implementation when it is called, so that loading and running a model stays
 light.
 """
 
@@ -15,21 +15,14 @@ from arboost.backend import checked_threads
 from arboost.model.model import Model
 
 if TYPE_CHECKING:
-    from arboost.drawing import TreePicture
-    from arboost.grids import Grid
-    from arboost.partial_dependence import PartialDependence
-    from arboost.summary import Summary
+    from arboost.explain.grids import Grid
+    from arboost.explain.partial_dependence import PartialDependence
 
-__all__ = ["Inspected"]
+__all__ = ["ExplainMethods"]
 
 
-class Inspected(Model):
-    """A model that can be looked at."""
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features; x0, x1 and so on where the table had none."""
-        return self.schema.shown_names
+class ExplainMethods(Model):
+    """A model with importances, partial dependence and SHAP values."""
 
     def importances(
         self,
@@ -63,7 +56,7 @@ class Inspected(Model):
         sample_weight : array of shape (n_rows,), optional
         n_repeats : int, default=5
             Shuffles of each feature, whose mean is returned; for each of them see
-            `arboost.permutation.permutation_importances`.
+            `arboost.explain.permutation.permutation_importances`.
         random_state : int, default=0
             Seed of the shuffles.
         n_jobs : int or None
@@ -81,8 +74,8 @@ class Inspected(Model):
         >>> dict(zip(model.feature_names, model.importances("split").tolist()))
         {'x0': 54.0, 'x1': 0.0}
         """
-        from arboost.explain import importances
-        from arboost.permutation import Shuffles
+        from arboost.explain.importances import importances
+        from arboost.explain.permutation import Shuffles
 
         return importances(
             self,
@@ -145,7 +138,7 @@ class Inspected(Model):
         >>> found.grid[0], found.average.round(2)
         (array([0., 3.]), array([0., 3.]))
         """
-        from arboost.partial_dependence import Way, partial_dependence
+        from arboost.explain.partial_dependence import Way, partial_dependence
 
         return partial_dependence(
             self,
@@ -156,73 +149,6 @@ class Inspected(Model):
             sample_weight=sample_weight,
             n_threads=checked_threads(n_jobs),
         )
-
-    def tree_text(
-        self,
-        tree: int = 0,
-        *,
-        max_depth: int | None = 10,
-        precision: int = 4,
-        show_missing: bool = True,
-    ) -> str:
-        """Return a tree as indented text; see `arboost.drawing.tree_text`."""
-        from arboost.drawing import tree_text
-
-        return tree_text(
-            self, tree, max_depth=max_depth, precision=precision, show_missing=show_missing
-        )
-
-    def tree_svg(
-        self,
-        tree: int = 0,
-        *,
-        max_depth: int | None = 4,
-        precision: int = 4,
-        show_missing: bool = True,
-    ) -> TreePicture:
-        """Return a tree as a picture in SVG; see `arboost.drawing.tree_svg`."""
-        from arboost.drawing import tree_svg
-
-        return tree_svg(
-            self, tree, max_depth=max_depth, precision=precision, show_missing=show_missing
-        )
-
-    def tree_dot(
-        self,
-        tree: int = 0,
-        *,
-        max_depth: int | None = None,
-        precision: int = 4,
-        show_missing: bool = True,
-    ) -> str:
-        """Return a tree in the language of Graphviz; see `arboost.drawing.tree_dot`."""
-        from arboost.drawing import tree_dot
-
-        return tree_dot(
-            self, tree, max_depth=max_depth, precision=precision, show_missing=show_missing
-        )
-
-    def tree_table(self) -> dict[str, NDArray[Any]]:
-        """Return the nodes of all trees as columns: ``pandas.DataFrame(model.tree_table())``.
-
-        The columns are tree, node (0 is the root of its tree), depth, feature (its name), threshold
-        (values up to it go left; seconds for times) or levels (those that go left, a list), missing
-        ("left" or "right"), left, right (children), gain, cover, output (that the tree adds to) and
-        value, or value_0, value_1 and so on where leaves hold several. Leaves have None, NaN and -1
-        where there is no split.
-        """
-        from arboost.tree_table import tree_table
-
-        return tree_table(self)
-
-    def summary(self) -> Summary:
-        """Return the model at a glance, to be printed or shown in a notebook."""
-        from arboost.summary import Summary
-
-        return Summary(self)
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
     def shap_values(
         self, X: object, *, background: object = None, n_jobs: int | None = None
@@ -258,7 +184,7 @@ class Inspected(Model):
         >>> model.shap_values([[1, 1]]), model.expected_value()
         (array([[2.5, 1.5]]), array([2.]))
         """
-        from arboost.shap import shap_values
+        from arboost.explain.shap import shap_values
 
         return shap_values(self, X, background, n_threads=checked_threads(n_jobs))
 
@@ -271,7 +197,7 @@ class Inspected(Model):
             Symmetric; on the diagonal is what a feature adds by itself, and each row sums to the
             SHAP value of its feature. With several outputs there is one more axis.
         """
-        from arboost.shap import shap_interactions
+        from arboost.explain.shap import shap_interactions
 
         return shap_interactions(self, X, n_threads=checked_threads(n_jobs))
 
@@ -279,7 +205,7 @@ class Inspected(Model):
         self, X: object, *, background: object = None, n_jobs: int | None = None
     ) -> Any:
         """Return the SHAP values as a ``shap.Explanation``, for the plots of that package."""
-        from arboost.shap import shap_explanation
+        from arboost.explain.shap import shap_explanation
 
         return shap_explanation(self, X, background, n_threads=checked_threads(n_jobs))
 
@@ -291,6 +217,6 @@ class Inspected(Model):
         They are the mean over the training rows by the covers of the leaves, or with a `background`
         the mean raw scores of its rows: what SHAP values are counted from.
         """
-        from arboost.shap import expected_value
+        from arboost.explain.shap import expected_value
 
         return expected_value(self, background, n_threads=checked_threads(n_jobs))

@@ -25,10 +25,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.cells import Boxes, Cells, Leaves
 from arboost.data.feature_names import feature_label, monotone_directions
 from arboost.data.schema import Schema
 from arboost.data.table import ingest
+from arboost.explain.leaf_boxes import Boxes, Cells, Leaves
 from arboost.model.model import Model
 from arboost.model.predict import table_scores
 from arboost.params.boosting import PARAMS

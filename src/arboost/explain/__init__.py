@@ -1,0 +1,1 @@
+"""Explanations of a model: importances, SHAP values, partial dependence, monotone proofs."""

@@ -1,0 +1,1 @@
+"""Trees and models to look at: text, SVG, DOT, tables, summary, plots."""

@@ -1,0 +1,90 @@
+"""Methods of a Predictor that draw and tabulate its trees.
+
+Each method imports its implementation when it is called, so that loading and running a model stays
+light.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from arboost.model.model import Model
+
+if TYPE_CHECKING:
+    from arboost.pictures.summary import Summary
+    from arboost.pictures.tree_pictures import TreePicture
+
+__all__ = ["PictureMethods"]
+
+
+class PictureMethods(Model):
+    """A model with trees as text, pictures and tables, and a summary."""
+
+    def tree_text(
+        self,
+        tree: int = 0,
+        *,
+        max_depth: int | None = 10,
+        precision: int = 4,
+        show_missing: bool = True,
+    ) -> str:
+        """Return a tree as indented text; see `arboost.pictures.tree_pictures.tree_text`."""
+        from arboost.pictures.tree_pictures import tree_text
+
+        return tree_text(
+            self, tree, max_depth=max_depth, precision=precision, show_missing=show_missing
+        )
+
+    def tree_svg(
+        self,
+        tree: int = 0,
+        *,
+        max_depth: int | None = 4,
+        precision: int = 4,
+        show_missing: bool = True,
+    ) -> TreePicture:
+        """Return a tree as a picture in SVG; see `arboost.pictures.tree_pictures.tree_svg`."""
+        from arboost.pictures.tree_pictures import tree_svg
+
+        return tree_svg(
+            self, tree, max_depth=max_depth, precision=precision, show_missing=show_missing
+        )
+
+    def tree_dot(
+        self,
+        tree: int = 0,
+        *,
+        max_depth: int | None = None,
+        precision: int = 4,
+        show_missing: bool = True,
+    ) -> str:
+        """Return a tree as Graphviz source; see `arboost.pictures.tree_pictures.tree_dot`."""
+        from arboost.pictures.tree_pictures import tree_dot
+
+        return tree_dot(
+            self, tree, max_depth=max_depth, precision=precision, show_missing=show_missing
+        )
+
+    def tree_table(self) -> dict[str, NDArray[Any]]:
+        """Return the nodes of all trees as columns: ``pandas.DataFrame(model.tree_table())``.
+
+        The columns are tree, node (0 is the root of its tree), depth, feature (its name), threshold
+        (values up to it go left; seconds for times) or levels (those that go left, a list), missing
+        ("left" or "right"), left, right (children), gain, cover, output (that the tree adds to) and
+        value, or value_0, value_1 and so on where leaves hold several. Leaves have None, NaN and -1
+        where there is no split.
+        """
+        from arboost.pictures.tree_table import tree_table
+
+        return tree_table(self)
+
+    def summary(self) -> Summary:
+        """Return the model at a glance, to be printed or shown in a notebook."""
+        from arboost.pictures.summary import Summary
+
+        return Summary(self)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
