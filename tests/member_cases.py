@@ -5,11 +5,11 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
+from arboost.algorithms.adaboost.estimator_learners import MemberLearners, MemberSet
+from arboost.algorithms.adaboost.estimator_model import Ballot, MemberModel
+from arboost.algorithms.adaboost.schemes import Amounts, Votes
+from arboost.algorithms.members.tables import member_table
 from arboost.losses import Target
-from arboost.member_learners import MemberLearners, MemberSet
-from arboost.member_tables import member_table
-from arboost.members import Ballot, MemberModel
-from arboost.schemes import Amounts, Votes
 
 ALGORITHMS = ("discrete", "real", "gentle")
 CLASSES = {2: np.array(["no", "yes"]), 3: np.array(["a", "b", "c"]), 4: np.array([-3, 0, 2, 7])}

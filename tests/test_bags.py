@@ -21,9 +21,9 @@ from arboost import (
     GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
-    bags,
 )
-from arboost.draws import Draws
+from arboost.algorithms.bagging.bags import Draws
+from arboost.algorithms.members import shared_fits
 from arboost.formats.model_file import to_bytes
 from arboost.grow.bootstrap import RowDraws
 
@@ -166,8 +166,8 @@ ESTIMATORS = [
 def test_same_model_as_a_fit_to_these_rows(estimator, n_classes):
     X, y = table(n_classes=n_classes)
     bag = draws(n_rows=len(y), n_draws=len(y)).rows.drawn(0)
-    data = bags.shared_dataset(estimator, X, y)
-    one = bags.fit_on_rows(estimator, data, bag.rows, bag.counts)
+    data = shared_fits.shared_dataset(estimator, X, y)
+    one = shared_fits.fit_on_rows(estimator, data, bag.rows, bag.counts)
     bytes_of_one = to_bytes(one.model_)
     plain = estimator.fit(X[bag.rows], y[bag.rows], sample_weight=bag.counts)
     assert to_bytes(plain.model_) == bytes_of_one
@@ -177,22 +177,22 @@ def test_weights_of_the_dataset_count_too():
     X, y = table()
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
     estimator = GradientBoostingRegressor(n_estimators=5)
-    data = bags.shared_dataset(estimator, X, y, weight)
+    data = shared_fits.shared_dataset(estimator, X, y, weight)
     bag = draws(n_rows=len(y), n_draws=len(y)).rows.drawn(0)
-    one = to_bytes(bags.fit_on_rows(estimator, data, bag.rows, bag.counts).model_)
+    one = to_bytes(shared_fits.fit_on_rows(estimator, data, bag.rows, bag.counts).model_)
     by_hand = bag.counts * weight[bag.rows]
     plain = estimator.fit(X[bag.rows], y[bag.rows], sample_weight=by_hand)
     assert to_bytes(plain.model_) == one
-    alone = bags.fit_on_rows(estimator, data, bag.rows).model_
+    alone = shared_fits.fit_on_rows(estimator, data, bag.rows).model_
     assert to_bytes(alone) != one
 
 
 def test_arguments_of_fit_are_passed_on():
     X, y = table()
     estimator = GradientBoostingRegressor(n_estimators=5)
-    data = bags.shared_dataset(estimator, X, y)
+    data = shared_fits.shared_dataset(estimator, X, y)
     rows = np.arange(300, dtype=np.uint32)
-    bags.fit_on_rows(estimator, data, rows, X_val=X[300:], y_val=y[300:])
+    shared_fits.fit_on_rows(estimator, data, rows, X_val=X[300:], y_val=y[300:])
     assert len(estimator.evals_result_["validation"]["squared_error"]) == 5
 
 
@@ -200,17 +200,19 @@ def test_training_does_not_go_on_from_bins():
     X, y = table()
     old = GradientBoostingRegressor(n_estimators=5).fit(X, y)
     estimator = GradientBoostingRegressor(n_estimators=5)
-    data = bags.shared_dataset(estimator, X, y)
+    data = shared_fits.shared_dataset(estimator, X, y)
     with pytest.raises(ValueError, match="init_model must score the values"):
-        bags.fit_on_rows(estimator, data, np.arange(300, dtype=np.uint32), init_model=old)
+        shared_fits.fit_on_rows(estimator, data, np.arange(300, dtype=np.uint32), init_model=old)
 
 
 def test_what_cannot_be_shared():
     X, y = table()
-    assert bags.shared_dataset(object(), X, y) is None
+    assert shared_fits.shared_dataset(object(), X, y) is None
     over = AdaBoostRegressor(GradientBoostingRegressor(n_estimators=2))
-    assert bags.shared_dataset(over, X, y) is None
-    assert bags.shared_dataset(GradientBoostingRegressor(), X, np.column_stack([y, y])) is None
+    assert shared_fits.shared_dataset(over, X, y) is None
+    assert (
+        shared_fits.shared_dataset(GradientBoostingRegressor(), X, np.column_stack([y, y])) is None
+    )
 
 
 def test_levels_that_know_y_are_not_shared():
@@ -220,8 +222,8 @@ def test_levels_that_know_y_are_not_shared():
     frame = pd.DataFrame({"key": keys, "x": rng.normal(size=3000)})
     y = rng.normal(size=3000)
     booster = GradientBoostingRegressor(n_estimators=5)
-    assert bags.shared_dataset(booster, frame, y) is None
-    assert isinstance(bags.shared_dataset(booster, frame[["x"]], y), Dataset)
+    assert shared_fits.shared_dataset(booster, frame, y) is None
+    assert isinstance(shared_fits.shared_dataset(booster, frame[["x"]], y), Dataset)
 
 
 # ---- tasks side by side ----
@@ -235,7 +237,7 @@ def slow_if_first(number):
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_answers_come_in_order(n_threads):
     with config_context(working_memory=123):
-        answers = list(bags.in_order(slow_if_first, ((i,) for i in range(9)), n_threads))
+        answers = list(shared_fits.in_order(slow_if_first, ((i,) for i in range(9)), n_threads))
     assert answers == [(i, 123) for i in range(9)]
 
 
@@ -245,5 +247,5 @@ def test_warning_filters_of_threads_do_not_stay():
         return number
 
     before = warnings.filters[:]
-    assert list(bags.in_order(task, ((i,) for i in range(4)), 2)) == list(range(4))
+    assert list(shared_fits.in_order(task, ((i,) for i in range(4)), 2)) == list(range(4))
     assert warnings.filters == before

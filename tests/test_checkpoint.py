@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from arboost import ModelFormatError
-from arboost.checkpoint import (
+from arboost.training.checkpoint import (
     Checkpoint,
     HeldInterrupt,
     State,

@@ -7,7 +7,7 @@ import pytest
 
 import arboost
 from arboost import Dataset, GradientBoostingClassifier, GradientBoostingRegressor
-from arboost.checkpoint import Checkpoint
+from arboost.training.checkpoint import Checkpoint
 from leveled import random_problem
 
 

@@ -20,8 +20,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from arboost import AdaBoostClassifier, AdaBoostRegressor
+from arboost.algorithms.adaboost.estimator_model import MemberModel
 from arboost.errors import SchemaError
-from arboost.members import MemberModel
 from member_cases import classes_data
 
 STUMP = DecisionTreeClassifier(max_depth=1)

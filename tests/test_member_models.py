@@ -16,8 +16,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import arboost
+from arboost.algorithms.members.tables import member_table
 from arboost.errors import DataWarning, SchemaError
-from arboost.member_tables import member_table
 from member_cases import CLASSES, NUMBERS, boosted, classes_data, learners_of, model_of
 
 # ---- tables ----

@@ -11,9 +11,9 @@ from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from arboost.algorithms.adaboost.estimator_learners import MemberLearners, MemberSet, check_learner
 from arboost.backend import core
 from arboost.losses import Target
-from arboost.member_learners import MemberLearners, MemberSet, check_learner
 from member_cases import (
     ALGORITHMS,
     CLASSES,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arboost.losses.metrics import Metric
-from arboost.monitor import Monitor, Round
+from arboost.training.monitor import Monitor, Round
 
 
 def nothing(y, score, weight):

@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from arboost.progress import Bar
+from arboost.training.progress import Bar
 
 
 class Terminal(io.StringIO):
@@ -37,7 +37,7 @@ class Clock:
 def look_at(monkeypatch, stream):
     # Not sys.stderr itself: pytest puts its own there between fixtures and tests.
     seen = types.SimpleNamespace(stderr=stream, modules=sys.modules)
-    monkeypatch.setattr("arboost.progress.sys", seen)
+    monkeypatch.setattr("arboost.training.progress.sys", seen)
 
 
 @pytest.fixture

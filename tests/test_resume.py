@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from arboost import ModelFormatError
-from arboost.checkpoint import Checkpoint, digest, read_state, write_state
 from arboost.losses.metrics import Metric
-from arboost.monitor import Monitor
-from arboost.resume import Keeper, fingerprint
+from arboost.training.checkpoint import Checkpoint, digest, read_state, write_state
+from arboost.training.monitor import Monitor
+from arboost.training.resume import Keeper, fingerprint
 
 LOSS = Metric("loss", lambda y, score, weight: 0.0)
 PARAMS = {"learning_rate": 0.1, "n_estimators": 30}

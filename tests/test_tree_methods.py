@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arboost.algorithms.gradient_boosting.dart import Dropout
+from arboost.algorithms.gradient_boosting.rounds import Recipe, Training
 from arboost.data.bins import bin_table
 from arboost.data.table import ingest
-from arboost.dropout import Dropout
-from arboost.ensemble import Training
 from arboost.grow.grower import TreeParams
 from arboost.grow.row_sampling import RowSampling
 from arboost.losses import Target, make
-from arboost.recipe import EvaluationSet, Recipe, TrainingSet
+from arboost.training.sets import EvaluationSet, TrainingSet
 from ranked import random_gradients, random_values
 
 METHODS = [

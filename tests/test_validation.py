@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, TimeSeriesSplit
 
-from arboost.validation import folds, split
+from arboost.training.splits import folds, split
 
 
 def assert_splits(pair, n_rows):

@@ -11,24 +11,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from arboost import plots
-    from arboost.algorithms.adaboost_classifier import AdaBoostClassifier
-    from arboost.algorithms.adaboost_regressor import AdaBoostRegressor
-    from arboost.algorithms.bagging_classifier import BaggingClassifier
-    from arboost.algorithms.bagging_regressor import BaggingRegressor
+    from arboost.algorithms.adaboost.classifier import AdaBoostClassifier
+    from arboost.algorithms.adaboost.regressor import AdaBoostRegressor
+    from arboost.algorithms.bagging.bagging import BaggingClassifier, BaggingRegressor
     from arboost.algorithms.cross_validation import cv
-    from arboost.algorithms.decision_tree_classifier import DecisionTreeClassifier
-    from arboost.algorithms.decision_tree_regressor import DecisionTreeRegressor
-    from arboost.algorithms.extra_trees_classifier import ExtraTreesClassifier
-    from arboost.algorithms.extra_trees_regressor import ExtraTreesRegressor
-    from arboost.algorithms.gradient_boosting_classifier import GradientBoostingClassifier
-    from arboost.algorithms.gradient_boosting_regressor import GradientBoostingRegressor
-    from arboost.algorithms.random_forest_classifier import RandomForestClassifier
-    from arboost.algorithms.random_forest_regressor import RandomForestRegressor
-    from arboost.algorithms.stacking_classifier import StackingClassifier
-    from arboost.algorithms.stacking_regressor import StackingRegressor
-    from arboost.algorithms.voting_classifier import VotingClassifier
-    from arboost.algorithms.voting_regressor import VotingRegressor
-    from arboost.checkpoint import Checkpoint
+    from arboost.algorithms.forests.decision_tree import (
+        DecisionTreeClassifier,
+        DecisionTreeRegressor,
+    )
+    from arboost.algorithms.forests.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
+    from arboost.algorithms.forests.random_forest import (
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
+    from arboost.algorithms.gradient_boosting.classifier import GradientBoostingClassifier
+    from arboost.algorithms.gradient_boosting.regressor import GradientBoostingRegressor
+    from arboost.algorithms.stacking.stacking import StackingClassifier, StackingRegressor
+    from arboost.algorithms.stacking.voting import VotingClassifier, VotingRegressor
     from arboost.data.dataset import Dataset
     from arboost.errors import DataWarning, DeviceError, ModelFormatError, SchemaError
     from arboost.explain.grids import Grid
@@ -36,8 +35,9 @@ if TYPE_CHECKING:
     from arboost.explain.partial_dependence import PartialDependence
     from arboost.losses import CustomLoss
     from arboost.losses.metrics import Metric
-    from arboost.monitor import Round
     from arboost.predictor import Predictor, load
+    from arboost.training.checkpoint import Checkpoint
+    from arboost.training.monitor import Round
 
 __all__ = [
     "AdaBoostClassifier",
@@ -77,36 +77,36 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AdaBoostClassifier": "arboost.algorithms.adaboost_classifier",
-    "AdaBoostRegressor": "arboost.algorithms.adaboost_regressor",
-    "BaggingClassifier": "arboost.algorithms.bagging_classifier",
-    "BaggingRegressor": "arboost.algorithms.bagging_regressor",
-    "Checkpoint": "arboost.checkpoint",
+    "AdaBoostClassifier": "arboost.algorithms.adaboost.classifier",
+    "AdaBoostRegressor": "arboost.algorithms.adaboost.regressor",
+    "BaggingClassifier": "arboost.algorithms.bagging.bagging",
+    "BaggingRegressor": "arboost.algorithms.bagging.bagging",
+    "Checkpoint": "arboost.training.checkpoint",
     "CounterExample": "arboost.explain.monotone",
     "CustomLoss": "arboost.losses",
     "DataWarning": "arboost.errors",
     "Dataset": "arboost.data.dataset",
-    "DecisionTreeClassifier": "arboost.algorithms.decision_tree_classifier",
-    "DecisionTreeRegressor": "arboost.algorithms.decision_tree_regressor",
+    "DecisionTreeClassifier": "arboost.algorithms.forests.decision_tree",
+    "DecisionTreeRegressor": "arboost.algorithms.forests.decision_tree",
     "DeviceError": "arboost.errors",
-    "ExtraTreesClassifier": "arboost.algorithms.extra_trees_classifier",
-    "ExtraTreesRegressor": "arboost.algorithms.extra_trees_regressor",
-    "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting_classifier",
-    "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting_regressor",
+    "ExtraTreesClassifier": "arboost.algorithms.forests.extra_trees",
+    "ExtraTreesRegressor": "arboost.algorithms.forests.extra_trees",
+    "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting.classifier",
+    "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting.regressor",
     "Grid": "arboost.explain.grids",
     "Metric": "arboost.losses.metrics",
     "ModelFormatError": "arboost.errors",
     "MonotoneProof": "arboost.explain.monotone",
     "PartialDependence": "arboost.explain.partial_dependence",
     "Predictor": "arboost.predictor",
-    "RandomForestClassifier": "arboost.algorithms.random_forest_classifier",
-    "RandomForestRegressor": "arboost.algorithms.random_forest_regressor",
-    "Round": "arboost.monitor",
+    "RandomForestClassifier": "arboost.algorithms.forests.random_forest",
+    "RandomForestRegressor": "arboost.algorithms.forests.random_forest",
+    "Round": "arboost.training.monitor",
     "SchemaError": "arboost.errors",
-    "StackingClassifier": "arboost.algorithms.stacking_classifier",
-    "VotingClassifier": "arboost.algorithms.voting_classifier",
-    "StackingRegressor": "arboost.algorithms.stacking_regressor",
-    "VotingRegressor": "arboost.algorithms.voting_regressor",
+    "StackingClassifier": "arboost.algorithms.stacking.stacking",
+    "VotingClassifier": "arboost.algorithms.stacking.voting",
+    "StackingRegressor": "arboost.algorithms.stacking.stacking",
+    "VotingRegressor": "arboost.algorithms.stacking.voting",
     "cv": "arboost.algorithms.cross_validation",
     "load": "arboost.predictor",
 }

@@ -19,8 +19,8 @@ from arboost import (
     DataWarning,
     GradientBoostingRegressor,
     SchemaError,
-    bags,
 )
+from arboost.algorithms.members import shared_fits
 from bagged import DIABETES, IRIS, Unweighted, Witness, numbered
 
 # ---- weights ----
@@ -214,6 +214,6 @@ def test_members_without_probabilities_are_refused():
 
 
 def test_dataset_is_not_made_for_other_members(monkeypatch):
-    monkeypatch.setattr(bags, "Dataset", None)
+    monkeypatch.setattr(shared_fits, "Dataset", None)
     X, y = IRIS
     assert len(BaggingClassifier(DecisionTreeClassifier(), n_estimators=2).fit(X, y)) == 2

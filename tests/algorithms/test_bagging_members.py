@@ -27,7 +27,7 @@ from arboost import (
     GradientBoostingRegressor,
     SchemaError,
 )
-from arboost.algorithms import bagging_ensemble
+from arboost.algorithms.bagging import base as bagging_base
 from arboost.formats.model_file import to_bytes
 from bagged import DIABETES, IRIS, Unweighted, Witness, numbered
 
@@ -191,7 +191,7 @@ def test_sparse(form, estimator):
 def test_progress(monkeypatch, verbose, n_jobs):
     shown = []
 
-    class Recorder(bagging_ensemble.Bar):
+    class Recorder(bagging_base.Bar):
         def __init__(self, total, label, *, visible):
             shown.append((total, label, visible))
             super().__init__(total, label, visible=visible)
@@ -199,7 +199,7 @@ def test_progress(monkeypatch, verbose, n_jobs):
         def show(self, done, results=None):
             shown.append(done)
 
-    monkeypatch.setattr(bagging_ensemble, "Bar", Recorder)
+    monkeypatch.setattr(bagging_base, "Bar", Recorder)
     BaggingClassifier(n_estimators=4, n_jobs=n_jobs, verbose=verbose).fit(*IRIS)
     assert shown == [(4, "fitting", verbose == 1), 1, 2, 3, 4]
 
@@ -222,7 +222,7 @@ def test_random_states_of_members():
 def tables_binned(monkeypatch):
     """Counts how often a table is binned."""
     calls = []
-    for home in ("arboost.data.bins", "arboost.trainer"):
+    for home in ("arboost.data.dataset", "arboost.training.sets"):
         module = __import__(home, fromlist=["bin_table"])
         real = module.bin_table
 

@@ -15,7 +15,7 @@ from arboost import (
     RandomForestRegressor,
     load,
 )
-from arboost.goals import middle_of
+from arboost.algorithms.forests.targets import middle_of
 from arboost.grow.bootstrap import RowDraws, Unseen, draw_size, others
 from forest_cases import NAMES, TARGETS, X, Y, answers, brute_force, forest, saved
 

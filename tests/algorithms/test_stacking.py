@@ -30,9 +30,8 @@ from arboost import (
     GradientBoostingRegressor,
     StackingClassifier,
     StackingRegressor,
-    bags,
-    member_jobs,
 )
+from arboost.algorithms.members import jobs, shared_fits
 from stacked import (
     GROUPS,
     N_ROWS,
@@ -152,10 +151,10 @@ def test_members_of_the_engine_share_bins(monkeypatch):
     made = []
 
     def counted(*arguments):
-        made.append(bags.shared_dataset(*arguments))
+        made.append(shared_fits.shared_dataset(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(member_jobs, "shared_dataset", counted)
+    monkeypatch.setattr(jobs, "shared_dataset", counted)
     stack = StackingClassifier(engine_members(), ClassRecorder(), cv=3).fit(X, y)
     assert [data.max_bins for data in made] == [255, 15]
     # On all rows, the bins are those of a fit by itself.
@@ -168,7 +167,7 @@ def test_members_of_the_engine_share_bins(monkeypatch):
     (train, held_out), *_ = KFold(3).split(X)
     splits = [(train, held_out), (held_out, train)]
     stack.set_params(cv=splits).fit(X, y)
-    member = bags.fit_on_rows(
+    member = shared_fits.fit_on_rows(
         GradientBoostingClassifier(n_estimators=10), Dataset(X, y), train.astype(np.uint32)
     )
     np.testing.assert_array_equal(
@@ -333,7 +332,7 @@ def test_weights_of_folds_are_those_of_their_rows():
         stack.final_estimator_.X_[held_out, 0], alone.predict(X[held_out]), rtol=1e-12
     )
     data = Dataset(X, y, sample_weight=weight)
-    trees = bags.fit_on_rows(
+    trees = shared_fits.fit_on_rows(
         GradientBoostingRegressor(n_estimators=5), data, train.astype(np.uint32)
     )
     np.testing.assert_array_equal(

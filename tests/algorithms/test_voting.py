@@ -25,9 +25,8 @@ from arboost import (
     GradientBoostingRegressor,
     VotingClassifier,
     VotingRegressor,
-    bags,
-    member_jobs,
 )
+from arboost.algorithms.members import jobs, shared_fits
 from stacked import ROWS, FrameReader, Latest, Recorder, engine_members
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
@@ -131,10 +130,10 @@ def test_members_share_bins(monkeypatch):
     made = []
 
     def counted(*arguments):
-        made.append(bags.shared_dataset(*arguments))
+        made.append(shared_fits.shared_dataset(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(member_jobs, "shared_dataset", counted)
+    monkeypatch.setattr(jobs, "shared_dataset", counted)
     voter = VotingClassifier(engine_members(), voting="soft").fit(X_IRIS, Y_IRIS)
     assert len(made) == 1  # nobody shares the 15 bins of the fourth
     for (_, member), fitted in zip(engine_members(), voter.estimators_, strict=True):

@@ -19,29 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from arboost import validation
+from arboost.algorithms.estimator import TreeEnsemble
 from arboost.backend import core, threads
 from arboost.data.bins import Binned
 from arboost.data.target import Task
-from arboost.ensemble import mean_of_fits, train_together
-from arboost.estimator import TreeEnsemble
-from arboost.inputs import (
-    VALIDATION,
-    Part,
-    Rows,
-    fold_sets,
-    number_levels,
-    training_rows,
-    weighted_target,
-)
 from arboost.losses.metrics import Metric
 from arboost.model.model import provenance_of
-from arboost.monitor import Monitor, Results, Round
-from arboost.progress import Bar
-from arboost.recipe import Fitted, Recipe, Rounds
-from arboost.reweighting import WeightRecipe
-from arboost.trainer import Outcome, bin_part, find_metrics, groups_of, make_monitor
-from arboost.validation import Split
+from arboost.training import splits
+from arboost.training.fit import Outcome, find_metrics, make_monitor
+from arboost.training.held_out import groups_of
+from arboost.training.inputs import Part, Rows, number_levels, training_rows, weighted_target
+from arboost.training.loop import mean_of_fits, train_together
+from arboost.training.monitor import Monitor, Results, Round
+from arboost.training.progress import Bar
+from arboost.training.rounds import Fitted, Recipe, Rounds
+from arboost.training.sets import VALIDATION, bin_part, fold_sets
+from arboost.training.splits import Split
 
 __all__ = ["CrossValidation", "cv"]
 
@@ -198,7 +191,7 @@ class _Plan:
     params: dict[str, Any]
     rows: Rows
     task: Task
-    recipe: Recipe | WeightRecipe
+    recipe: Recipe
     metrics: tuple[Metric, ...]
     n_threads: int
 
@@ -224,16 +217,16 @@ def _split(plan: _Plan, folds: object, groups: object) -> list[Split]:
     rows, task = plan.rows, plan.task
     is_listed = isinstance(folds, Iterable) and not hasattr(folds, "split")
     if is_listed and rows.kept is not None:
-        listed = validation.folds(np.empty(rows.source.n_rows), folds, groups=groups)
+        listed = splits.folds(np.empty(rows.source.n_rows), folds, groups=groups)
         place = np.full(rows.source.n_rows, -1)
         place[rows.kept] = np.arange(len(rows.kept))
         counted = [[place[side][place[side] >= 0] for side in pair] for pair in listed]
-        return validation.folds(task.y, counted)
+        return splits.folds(task.y, counted)
     if groups is not None:
         groups = groups_of(groups, rows.source.n_rows, rows.kept)
     is_classifier = task.classes is not None
     seed = plan.params["random_state"]
-    return validation.folds(task.y, folds, seed=seed, stratify=is_classifier, groups=groups)
+    return splits.folds(task.y, folds, seed=seed, stratify=is_classifier, groups=groups)
 
 
 def _as_given(splits: Sequence[Split], kept: NDArray[np.uint32]) -> list[Split]:

@@ -1,0 +1,1 @@
+"""AdaBoost: schemes, rounds, learners, and the two estimators."""

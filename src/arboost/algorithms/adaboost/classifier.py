@@ -1,0 +1,258 @@
+"""AdaBoost of classes, with the theory of its training error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from numpy.random import RandomState
+from sklearn.metrics import accuracy_score
+
+from arboost.algorithms.adaboost.base import AdaBoost, Floats, vote_rounds
+from arboost.algorithms.adaboost.rounds import WeightRecipe
+from arboost.algorithms.adaboost.schemes import Votes
+from arboost.algorithms.estimator import TreeClassifier, store
+from arboost.data.schema import Schema
+from arboost.data.target import Task, codes_of, target
+from arboost.losses import Loss
+from arboost.losses.margins import margins
+from arboost.losses.metrics import Metric
+from arboost.model.model import Model
+from arboost.params.adaboost import ADABOOST_CLASSIFIER
+from arboost.training.fit import Outcome
+from arboost.training.rounds import Rounds
+
+__all__ = ["AdaBoostClassifier"]
+
+
+class AdaBoostClassifier(AdaBoost, TreeClassifier):
+    """AdaBoost for two and more classes.
+
+    Parameters
+    ----------
+    estimator : estimator or None, default=None
+        What learns in each round: None for the engine's own trees, or any estimator of scikit-
+        learn's kind, which is cloned.
+    n_estimators : int, default=50
+        Number of learners; fewer where learning ends by itself or early stopping does.
+    learning_rate : float, default=1.0
+        Factor on the weight of every learner: smaller needs more of them; from 2 on steps would
+        undo themselves.
+    algorithm : {"discrete", "real", "gentle"}, default="discrete"
+        What a learner adds to the scores: its vote, weighed by its error (SAMME for more than two
+        classes); half the log-odds of its class probabilities; or their difference.
+    max_depth : int or None, default=1
+        Largest number of splits between the root of a tree and a leaf; None sets no limit. 1 is a
+        stump.
+    max_leaves : int or None, default=None
+        Largest number of leaves of a tree; None sets no limit.
+    min_samples_leaf : int, default=1
+        Smallest number of training rows that each side of a split must hold.
+    min_weight_fraction_leaf : float, default=0.0
+        Smallest share of the weight of all rows, as the round has them, that each side of a split
+        must hold.
+    tree_method : {"hist", "exact"}, default="hist"
+        Where splits are looked for: between the bins of a histogram, or between all distinct
+        values.
+    max_bins : int, default=255
+        Largest number of bins of a feature with tree_method="hist", missing values apart; above 255
+        a bin code takes two bytes.
+    bundling : bool, default=True
+        Whether features share memory with tree_method="hist": columns of few values, and columns
+        that are hardly ever away from their most frequent value at the same time. The model does
+        not depend on it while max_conflict_rate is 0.
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
+        names none: categories are then columns of strings, and of the categorical types of pandas,
+        Polars and Arrow, which they are in any case.
+    missing : float, default=float("nan")
+        A number that means missing in all columns of numbers, such as -999, or 0 in sparse tables;
+        NaN, None and NA always do.
+    resample : bool, default=False
+        Whether each learner gets rows that are drawn by their weights, with replacement, instead of
+        the weights themselves; for learners that take no weights.
+    max_restarts : int, default=10
+        With resample=True: how often the rows of a round are drawn again after a learner that is no
+        better than chance.
+    oob_score : bool, default=False
+        Whether training rows are scored by the learners that did not draw them; needs
+        resample=True.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the rows by label, 1 for labels that are not named; "balanced"
+        makes the classes weigh the same.
+    warm_start : bool, default=False
+        Whether a second call of fit keeps the learners of the first and adds those that
+        n_estimators asks for beyond them.
+    eval_metric : str, callable, arboost.Metric, list of these, or None, default=None
+        What is measured on the validation data after each round, the first of several for early
+        stopping; None is error.
+    n_iter_no_change : int or None, default=None
+        Early stopping: rounds without a better validation score after which training stops and the
+        best round is kept; None trains all rounds.
+    tol : float, default=0.0
+        Early stopping: how much better a score must be to count as better.
+    validation_fraction : float, default=0.1
+        Early stopping without X_val: share of the training rows that is set aside.
+    validation_split : {"random", "group", "time"}, default="random"
+        Early stopping without X_val: which rows are set aside: random ones (for a classifier of
+        every class its share), whole groups, or the last rows.
+    max_time : float or None, default=None
+        Seconds after which no further round is begun; None sets no limit.
+    n_jobs : int or None, default=None
+        Number of threads; None and -1 take all that this process may use. The model does not depend
+        on it.
+    random_state : int, RandomState or None, default=0
+        Seed of every random choice; None takes a new one for each fit.
+    verbose : int, default=1
+        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+
+    Attributes
+    ----------
+    model_ : arboost.Predictor
+        The fitted model, for `estimator=None`; else one of the same methods that holds the members.
+    classes_ : array of shape (n_classes,)
+    n_iter_ : int
+        Number of learners.
+    estimators_ : list
+        The learners.
+    estimator_errors_, estimator_weights_ : float64 arrays of shape (n_iter_,)
+        Error e_t of each learner over the distribution D_t that it was trained on, and the factor
+        alpha_t on its votes: ``learning_rate / 2 * ln((1 - e) / e)`` for two classes,
+        ``learning_rate * (ln((1 - e) / e) + ln(K - 1))`` for K of them; with "real" and "gentle"
+        the learning rate itself.
+    normalizers_, edges_ : float64 arrays of shape (n_iter_,)
+        Z_t, the factor that each round changes the exponential loss by, and 1/2 - e_t.
+    training_error_, exponential_loss_ : float64 arrays of shape (n_iter_,)
+        After each round, on the training rows by their weights.
+    training_error_bound_, edge_bound_ : float64 arrays of shape (n_iter_,)
+        What the training error cannot exceed: the product of all Z_t (with more than two classes
+        that of ``(1 - e) exp(-alpha / 2) + e exp(alpha / 2)``), and exp(-2 sum of edges^2), which
+        is larger. NaN where the theory has none: the first for "real" and "gentle" with more than
+        two classes, the second for these, for more than two classes and learning rates above 1.
+    vote_range_ : float64 array of shape (n_iter_,)
+        The largest difference that each learner can make between two classes.
+    oob_score_, oob_decision_function_ : float, float64 array
+        With ``oob_score=True``: accuracy and scores of the training rows by the learners that did
+        not draw them; NaN for rows that all have drawn.
+    best_iteration_, best_score_, evals_result_
+        The best round on validation data, its result, and those of all rounds.
+    stop_reason_ : str
+        What ended training: "n_estimators", "n_iter_no_change", "max_time", "callback NAME",
+        "perfect learner", "no better than chance" or "one class".
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from arboost import AdaBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AdaBoostClassifier(n_estimators=100).fit(X, y)
+    >>> bool((model.training_error_ <= model.training_error_bound_).all())
+    True
+    """
+
+    _TABLE = ADABOOST_CLASSIFIER
+    _FACTS: ClassVar = {
+        "error": "estimator_errors_",
+        "weight": "estimator_weights_",
+        "normalizer": "normalizers_",
+        "loss": "exponential_loss_",
+        "training_error": "training_error_",
+        "vote_range": "vote_range_",
+    }
+    _SAME = "algorithm"
+    _METRIC = "error"
+    _OUT_OF_BAG = "oob_decision_function_"
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        algorithm: str = "discrete",
+        max_depth: int | None = 1,
+        max_leaves: int | None = None,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        tree_method: str = "hist",
+        max_bins: int = 255,
+        bundling: bool = True,
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        missing: float = float("nan"),
+        resample: bool = False,
+        max_restarts: int = 10,
+        oob_score: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
+        warm_start: bool = False,
+        eval_metric: str | Callable[..., float] | Metric | Sequence[Any] | None = None,
+        n_iter_no_change: int | None = None,
+        tol: float = 0.0,
+        validation_fraction: float = 0.1,
+        validation_split: str = "random",
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = 0,
+        verbose: int = 1,
+    ) -> None:
+        store(self, locals())
+
+    def margins(self, X: object, y: object) -> Floats:
+        """Return the normalised margin of each row: votes for its class minus the most for another.
+
+        From -1, all votes for one wrong class, to 1, all for the right one. The absolute value says
+        how sure the ensemble is.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        y : array of shape (n_rows,)
+            Labels that `fit` has seen.
+
+        Examples
+        --------
+        >>> from arboost import AdaBoostClassifier
+        >>> AdaBoostClassifier().fit([[0], [1]], [0, 1]).margins([[0], [1]], [0, 0])
+        array([ 1., -1.])
+        """
+        raw = self._fitted_model().predict_raw(X, n_jobs=self.n_jobs)
+        assert self.classes_ is not None
+        codes = codes_of(target(y, len(raw)), self.classes_, "y", "fit")
+        return margins(raw, codes, float(self.vote_range_.sum()))
+
+    def staged_score(self, X: object, y: object, sample_weight: object = None) -> Iterator[float]:
+        """Yield the accuracy, as `score` would return it, after each round."""
+        for labels in self.staged_predict(X):
+            yield accuracy_score(y, labels, sample_weight=sample_weight)
+
+    def _loss(self, params: dict[str, Any], task: Task) -> Loss:
+        assert task.n_classes is not None
+        return self._scheme(params, task.n_classes).loss
+
+    def _recipe(self, params: dict[str, Any], loss: Loss, schema: Schema) -> WeightRecipe:
+        return self._weight_recipe(params, self._scheme(params, max(2, loss.n_outputs)))
+
+    def _scheme(self, params: dict[str, Any], n_classes: int) -> Votes:
+        return Votes(
+            algorithm=params["algorithm"], n_classes=n_classes, rate=params["learning_rate"]
+        )
+
+    def _rounds(self, old: Model | None) -> Callable[..., Rounds]:
+        return vote_rounds
+
+    def _keep(
+        self,
+        outcome: Outcome,
+        schema: Schema,
+        task: Task,
+        recorded: dict[str, Any],
+        init_model: object = None,
+    ) -> None:
+        super()._keep(outcome, schema, task, recorded, init_model)
+        assert task.n_classes is not None
+        votes = self._scheme(recorded, max(2, task.n_classes))
+        errors, weights = self.estimator_errors_, self.estimator_weights_
+        self.edges_ = 0.5 - errors
+        self.training_error_bound_ = votes.error_bounds(errors, weights, self.exponential_loss_)
+        self.edge_bound_ = votes.edge_bounds(errors, weights)

@@ -1,0 +1,163 @@
+"""AdaBoost.R2, round by round: rows that a learner misses by much weigh more in the next.
+
+Where training goes on, ``start`` has a column for what each learner so far has predicted: the
+weights of the rows follow from them, one learner after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.algorithms.adaboost.rounds import Reweighting, Started, Watched, WeightRecipe
+from arboost.algorithms.adaboost.schemes import Amounts
+from arboost.algorithms.adaboost.tree_learners import Learners
+from arboost.backend import core
+from arboost.losses.base import Floats
+from arboost.losses.metrics import Metric
+from arboost.training.monitor import Results
+from arboost.training.rounds import Scores, results_of
+
+__all__ = ["AmountRounds"]
+
+_ROUNDING = 1e-9  # of the range of y
+
+
+class AmountRounds(Reweighting):
+    """A fit of `Amounts` between two rounds.
+
+    Parameters
+    ----------
+    start_weights : float64 array of shape (first_round,), or None
+        Weights of the learners so far, of a model whose training goes on.
+    """
+
+    fact_names = ("error", "weight")
+    keeps_first = True
+
+    def __init__(
+        self,
+        recipe: WeightRecipe,
+        learners: Learners,
+        data: Started,
+        evaluations: Sequence[Watched] = (),
+        *,
+        start_weights: Floats | None = None,
+        n_threads: int,
+        seed: int,
+    ) -> None:
+        self._start_weights = np.empty(0) if start_weights is None else start_weights
+        super().__init__(
+            recipe,
+            learners,
+            data,
+            evaluations,
+            first_round=len(self._start_weights),
+            n_threads=n_threads,
+            seed=seed,
+        )
+        assert isinstance(recipe.scheme, Amounts)
+        self.scheme = recipe.scheme
+        weight = data.target.weight
+        self.distribution[:] = 1.0 if weight is None else weight
+        self.distribution /= self.distribution.sum()
+        self._losses = np.empty_like(self.distribution)
+        self._range = float(data.target.y.max() / 2 - data.target.y.min() / 2) * 2
+        self._predictions = [_columns(part) for part in evaluations]
+        if data.start is not None:
+            for column in data.start.T:
+                self._reweigh(self._error(column[:, np.newaxis]))
+
+    def results(self, metrics: Sequence[Metric]) -> Results:
+        """Return the metrics of every evaluation set at the medians so far."""
+        weights = np.append(self._start_weights, self.facts["weight"])
+        medians = [
+            core.weighted_median(np.stack(columns, axis=1), weights, self.n_threads)[:, np.newaxis]
+            for columns in self._predictions
+        ]
+        return results_of(self.evaluations, medians, metrics)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that the next round depends on, apart from what the fit was given."""
+        predictions = {
+            f"predictions_{i}": np.stack(columns[self.first_round :], axis=1)
+            if self.n_rounds
+            else np.empty((len(part.target.y), 0))
+            for i, (part, columns) in enumerate(
+                zip(self.evaluations, self._predictions, strict=True)
+            )
+        }
+        scores = {"scores_0": self.distribution}
+        return super().state() | scores | predictions
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go back to a state; the next round is then what it would have been."""
+        super().restore(state)
+        self.distribution[:] = state["scores_0"]
+        for i, columns in enumerate(self._predictions):
+            stored = state[f"predictions_{i}"]
+            if stored.shape != (len(self.evaluations[i].target.y), self.n_rounds):
+                raise ValueError(f"predictions of shape {stored.shape}")
+            columns[self.first_round :] = list(stored.T)
+
+    def _row_weights(self) -> Floats:
+        return self.distribution * len(self.distribution)  # its sum is 1
+
+    def _error(self, votes: Floats) -> float:
+        prediction = votes[:, 0].copy()
+        # Leaf values are sums of integers: what they miss by rounding is no error to learn from.
+        if np.abs(self.target.y - prediction).max() <= _ROUNDING * self._range:
+            self._losses[:] = 0.0
+            return 0.0
+        return core.r2_losses(
+            self.target.y,
+            prediction,
+            self.distribution,
+            self.scheme.error,
+            self._losses,
+            self.n_threads,
+        )
+
+    def _keep(self, error: float, votes: Floats) -> None:
+        is_weak = error >= self.scheme.chance  # the very first learner, which stays alone
+        for part, columns in enumerate(self._predictions):
+            columns.append(self.learners.votes(part)[:, 0])
+        self.learners.keep(1.0)
+        weight = 1.0 if is_weak else -self.scheme.rate * self.scheme.log_beta(error)
+        self._note(error=error, weight=weight)
+        if is_weak:
+            self.end_as_weak()
+        else:
+            self._reweigh(error)
+
+    def _reweigh(self, error: float) -> None:
+        exponent = self.scheme.rate * self.scheme.log_beta(error)
+        core.r2_reweight(self._losses, exponent, self.distribution, self.n_threads)
+
+    def _median_weights(self, n_rounds: int) -> Floats | None:
+        return np.array(self.facts["weight"][:n_rounds])
+
+    def _out_of_bag(self, n_rounds: int) -> Scores:
+        scores = np.full((len(self.target.y), 1), np.nan)
+        weights = np.array(self.facts["weight"][:n_rounds])
+        for rows, drawn in self._blocks(n_rounds):
+            values = np.full((len(rows), n_rounds), np.nan)
+            for index in range(n_rounds):
+                out = ~drawn[index]
+                if out.any():
+                    values[out, index] = self.learners.kept_votes(index, rows[out])[:, 0]
+            scores[rows, 0] = core.weighted_median(values, weights, self.n_threads)
+        return scores
+
+    def _score(self, y: Floats, scores: Scores, weight: Floats | None) -> float:
+        spread = (y - np.average(y, weights=weight)) ** 2
+        missed = np.average((y - scores[:, 0]) ** 2, weights=weight)
+        total = np.average(spread, weights=weight)
+        return float(1.0 - missed / total) if total > 0.0 else float(missed == 0.0)
+
+
+def _columns(part: Started) -> list[Floats]:
+    return [] if part.start is None else list(part.start.T)

@@ -1,0 +1,1 @@
+"""Bagging: members on bags of rows and features."""

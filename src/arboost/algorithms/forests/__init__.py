@@ -1,0 +1,1 @@
+"""Decision trees, random forests, extra trees: independent trees and their mean."""

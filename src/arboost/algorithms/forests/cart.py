@@ -1,0 +1,127 @@
+"""Parameters of trees and forests -> how the engine grows trees as CART has them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from arboost.algorithms.forests.targets import Targets
+from arboost.data.feature_names import monotone_directions
+from arboost.data.schema import Schema
+from arboost.grow.grower import TreeParams
+
+__all__ = ["CRITERIA", "feature_count", "tree_params"]
+
+# As CART has it: of two classes, and of numbers, the best of all sets of levels is one of those
+# between neighbours in the order of their means (Breiman et al. 1984, theorem 4.5).
+_LEVELS: dict[str, Any] = {
+    "max_cat_to_onehot": 2,
+    "max_cat_threshold": 256,
+    "min_cat_weight": 0.0,
+    "cat_smooth": 0.0,
+    "cat_l2": 0.0,
+}
+
+# Names of criteria, and what trees call them.
+CRITERIA = {
+    "gini": "quadratic",
+    "entropy": "entropy",
+    "log_loss": "entropy",
+    "squared_error": "quadratic",
+    "absolute_error": "absolute_error",
+    "poisson": "poisson",
+}
+
+
+def tree_params(
+    params: dict[str, Any],
+    schema: Schema,
+    targets: Targets,
+    *,
+    n_rows: int,
+    total: float,
+    random_cuts: bool,
+) -> TreeParams:
+    """Return how trees are grown.
+
+    Parameters
+    ----------
+    params : dict
+        Checked parameters.
+    schema : Schema
+    targets : Targets
+    n_rows : int
+        Training rows.
+    total : float
+        What the rows of a tree weigh together.
+    random_cuts : bool
+    """
+    monotone = monotone_directions(params["monotonic_cst"], schema, "monotonic_cst")
+    if monotone:
+        _check_monotone(params["criterion"], targets)
+    if targets.criterion == "absolute_error" and any(schema.categorical):
+        raise ValueError(
+            f"The column {schema.label(schema.categorical.index(True))} of X is a category, "
+            'which criterion="absolute_error" cannot split: medians give levels no order. Use '
+            "another criterion, or turn the column into numbers."
+        )
+    n_used = feature_count(params["max_features"], schema.n_features)
+    least = _row_count(params["min_samples_leaf"], n_rows)
+    return TreeParams(
+        max_depth=params["max_depth"],
+        max_leaves=params["max_leaf_nodes"],
+        grow_policy="depthwise" if params["max_leaf_nodes"] is None else "leafwise",
+        min_child_weight=params["min_weight_fraction_leaf"] * total,
+        min_samples_leaf=least,
+        min_samples_split=max(_row_count(params["min_samples_split"], n_rows), 2 * least),
+        gamma=0.0,
+        min_gain_share=params["min_impurity_decrease"] * targets.gain_factor,
+        allow_zero_gain=True,
+        criterion=targets.criterion,
+        random_cuts=random_cuts,
+        reg_lambda=0.0,
+        reg_alpha=0.0,
+        max_delta_step=0.0,
+        colsample_bynode=n_used / schema.n_features,
+        monotone=tuple(monotone),
+        tree_method=params["tree_method"],
+        **_LEVELS,
+    )
+
+
+def _check_monotone(criterion: str, targets: Targets) -> None:
+    if targets.criterion != "quadratic":
+        raise ValueError(
+            f"monotonic_cst is not allowed with criterion={criterion!r}. Use "
+            f'criterion="{"gini" if targets.kind == "classifier" else "squared_error"}", or '
+            "monotonic_cst=None."
+        )
+    if sum(targets.n_outputs) > 1:
+        raise ValueError(
+            "monotonic_cst is not allowed with more than two classes or several targets "
+            "(multiclass and multi-output): it is for predictions of one number. Use "
+            "monotonic_cst=None."
+        )
+
+
+def feature_count(max_features: Any, n_features: int) -> int:
+    """Return how many features a node draws.
+
+    Examples
+    --------
+    >>> [feature_count(given, 20) for given in ("sqrt", "log2", None, 50, 0.25)]
+    [4, 4, 20, 20, 5]
+    """
+    if max_features is None:
+        return n_features
+    if max_features == "sqrt":
+        return max(1, math.isqrt(n_features))
+    if max_features == "log2":
+        return n_features.bit_length() - 1 or 1
+    if isinstance(max_features, int):
+        return min(max_features, n_features)
+    return max(1, int(max_features * n_features))
+
+
+def _row_count(given: float, n_rows: int) -> int:
+    return given if isinstance(given, int) else math.ceil(given * n_rows)

@@ -1,0 +1,240 @@
+"""A decision tree of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numpy.random import RandomState
+
+from arboost.algorithms.estimator import store
+from arboost.algorithms.forests.base import AveragedClassifier, AveragedRegressor
+from arboost.algorithms.forests.single_tree import SingleTree
+from arboost.params.forest import TREE_CLASSIFIER, TREE_REGRESSOR
+
+__all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
+
+
+class DecisionTreeClassifier(SingleTree, AveragedClassifier):
+    """A decision tree that tells classes apart: CART of Breiman, Friedman, Olshen and Stone (1984).
+
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+        Impurity that splits make small: Gini's, or the entropy of the classes, which log_loss is
+        another word for.
+    splitter : {"best", "random"}, default="best"
+        How a feature is cut in a node: at the best value, or at a random one between the smallest
+        and the largest of the node's rows.
+    max_depth : int or None, default=None
+        Largest number of splits between the root of a tree and a leaf; None sets no limit.
+    min_samples_split : int or float, default=2
+        Smallest number of training rows, or share of them, of a node that is split.
+    min_samples_leaf : int or float, default=1
+        Smallest number of training rows, or share of them, that each side of a split must hold; a
+        row that is drawn twice is one row.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the weight of all rows that each side of a split must hold.
+    max_features : "sqrt", "log2", int, float or None, default=None
+        How many features are drawn for each node, among which its split is looked for: the square
+        root or the logarithm of their number, a number, a share of them, or None for all.
+    random_state : int, RandomState or None, default=0
+        Seed of every random choice; None takes a new one for each fit.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves of a tree, which then grows where impurity falls most; None sets no
+        limit.
+    min_impurity_decrease : float, default=0.0
+        A node is split only where that lowers impurity, weighed by the node's share of all weight,
+        by at least so much.
+    class_weight : dict, list of dict, "balanced" or None, default=None
+        Factors on the weights of the rows by label, 1 for labels that are not named; of several
+        targets a list, whose factors are multiplied. "balanced" makes the classes weigh the same.
+    ccp_alpha : float, default=0.0
+        Impurity that a leaf more must take off: branches worth less are pruned away, the weakest
+        first (minimal cost-complexity pruning).
+    monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        Features in which predictions, or the probability of the second of two classes, may only
+        rise (1) or only fall (-1), 0 for free ones: a sequence with an entry for each feature, or a
+        dict by name or index.
+    tree_method : {"hist", "exact"}, default="hist"
+        Where splits are looked for: between the bins of a histogram, or between all distinct
+        values.
+    max_bins : int, default=255
+        Largest number of bins of a feature with tree_method="hist", missing values apart; above 255
+        a bin code takes two bytes.
+    bundling : bool, default=True
+        Whether features share memory with tree_method="hist": columns of few values, and columns
+        that are never away from their most frequent value at the same time. The model does not
+        depend on it.
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
+        names none: categories are then columns of strings, and of the categorical types of pandas,
+        Polars and Arrow, which they are in any case.
+    missing : float, default=float("nan")
+        A number that means missing in all columns of numbers, such as -999, or 0 in sparse tables;
+        NaN, None and NA always do.
+    n_jobs : int or None, default=None
+        Number of threads; None and -1 take all that this process may use. The model does not depend
+        on it.
+    verbose : int, default=1
+        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,), or a list of them
+        Labels, of several targets one array each.
+    n_classes_ : int, or a list of them
+    model_ : arboost.Predictor
+        The fitted model.
+    n_outputs_, max_features_ : int
+        Targets, and features that a node draws.
+    feature_importances_ : float64 array of shape (n_features,)
+        Share of each feature in the gain of the splits.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from arboost import DecisionTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> DecisionTreeClassifier(max_depth=2).fit(X, y).score(X, y)
+    0.96
+    """
+
+    _TABLE = TREE_CLASSIFIER
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "gini",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = None,
+        random_state: int | RandomState | None = 0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        tree_method: str = "hist",
+        max_bins: int = 255,
+        bundling: bool = True,
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        missing: float = float("nan"),
+        n_jobs: int | None = None,
+        verbose: int = 1,
+    ) -> None:
+        store(self, locals())
+
+
+class DecisionTreeRegressor(SingleTree, AveragedRegressor):
+    """A decision tree that predicts numbers: CART of Breiman, Friedman, Olshen and Stone (1984).
+
+    Parameters
+    ----------
+    criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
+        What splits make small: squared error; absolute error around medians, which leaves hold
+        then; or for counts the Poisson deviance.
+    splitter : {"best", "random"}, default="best"
+        How a feature is cut in a node: at the best value, or at a random one between the smallest
+        and the largest of the node's rows.
+    max_depth : int or None, default=None
+        Largest number of splits between the root of a tree and a leaf; None sets no limit.
+    min_samples_split : int or float, default=2
+        Smallest number of training rows, or share of them, of a node that is split.
+    min_samples_leaf : int or float, default=1
+        Smallest number of training rows, or share of them, that each side of a split must hold; a
+        row that is drawn twice is one row.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the weight of all rows that each side of a split must hold.
+    max_features : "sqrt", "log2", int, float or None, default=None
+        How many features are drawn for each node, among which its split is looked for: the square
+        root or the logarithm of their number, a number, a share of them, or None for all.
+    random_state : int, RandomState or None, default=0
+        Seed of every random choice; None takes a new one for each fit.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves of a tree, which then grows where impurity falls most; None sets no
+        limit.
+    min_impurity_decrease : float, default=0.0
+        A node is split only where that lowers impurity, weighed by the node's share of all weight,
+        by at least so much.
+    ccp_alpha : float, default=0.0
+        Impurity that a leaf more must take off: branches worth less are pruned away, the weakest
+        first (minimal cost-complexity pruning).
+    monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        Features in which predictions, or the probability of the second of two classes, may only
+        rise (1) or only fall (-1), 0 for free ones: a sequence with an entry for each feature, or a
+        dict by name or index.
+    tree_method : {"hist", "exact"}, default="hist"
+        Where splits are looked for: between the bins of a histogram, or between all distinct
+        values.
+    max_bins : int, default=255
+        Largest number of bins of a feature with tree_method="hist", missing values apart; above 255
+        a bin code takes two bytes.
+    bundling : bool, default=True
+        Whether features share memory with tree_method="hist": columns of few values, and columns
+        that are never away from their most frequent value at the same time. The model does not
+        depend on it.
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
+        names none: categories are then columns of strings, and of the categorical types of pandas,
+        Polars and Arrow, which they are in any case.
+    missing : float, default=float("nan")
+        A number that means missing in all columns of numbers, such as -999, or 0 in sparse tables;
+        NaN, None and NA always do.
+    n_jobs : int or None, default=None
+        Number of threads; None and -1 take all that this process may use. The model does not depend
+        on it.
+    verbose : int, default=1
+        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+
+    Attributes
+    ----------
+    model_ : arboost.Predictor
+        The fitted model.
+    n_outputs_, max_features_ : int
+        Targets, and features that a node draws.
+    feature_importances_ : float64 array of shape (n_features,)
+        Share of each feature in the gain of the splits.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from arboost import DecisionTreeRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> round(DecisionTreeRegressor(max_depth=3).fit(X, y).score(X, y), 2)
+    0.5
+    """
+
+    _TABLE = TREE_REGRESSOR
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "squared_error",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = None,
+        random_state: int | RandomState | None = 0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        tree_method: str = "hist",
+        max_bins: int = 255,
+        bundling: bool = True,
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        missing: float = float("nan"),
+        n_jobs: int | None = None,
+        verbose: int = 1,
+    ) -> None:
+        store(self, locals())

@@ -1,0 +1,291 @@
+"""Extremely randomised trees of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from numpy.random import RandomState
+
+from arboost.algorithms.estimator import store
+from arboost.algorithms.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from arboost.algorithms.forests.forest import ForestOfClasses, ForestOfNumbers
+from arboost.params.forest import EXTRA_TREES_CLASSIFIER, EXTRA_TREES_REGRESSOR
+
+__all__ = ["ExtraTreesClassifier", "ExtraTreesRegressor"]
+
+
+class ExtraTreesClassifier(ForestOfClasses):
+    """Extremely randomised trees that tell classes apart (Geurts, Ernst and Wehenkel 2006).
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+        Impurity that splits make small: Gini's, or the entropy of the classes, which log_loss is
+        another word for.
+    max_depth : int or None, default=None
+        Largest number of splits between the root of a tree and a leaf; None sets no limit.
+    min_samples_split : int or float, default=2
+        Smallest number of training rows, or share of them, of a node that is split.
+    min_samples_leaf : int or float, default=1
+        Smallest number of training rows, or share of them, that each side of a split must hold; a
+        row that is drawn twice is one row.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the weight of all rows that each side of a split must hold.
+    max_features : "sqrt", "log2", int, float or None, default="sqrt"
+        How many features are drawn for each node, among which its split is looked for: the square
+        root or the logarithm of their number, a number, a share of them, or None for all.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves of a tree, which then grows where impurity falls most; None sets no
+        limit.
+    min_impurity_decrease : float, default=0.0
+        A node is split only where that lowers impurity, weighed by the node's share of all weight,
+        by at least so much.
+    bootstrap : bool, default=False
+        Whether each tree is grown on rows that are drawn with replacement, in proportion to their
+        weights, instead of all rows.
+    oob_score : bool or callable, default=False
+        Whether training rows are scored by the trees that did not draw them, or a function of (y,
+        prediction) to score them with; needs bootstrap=True.
+    n_jobs : int or None, default=None
+        Number of threads; None and -1 take all that this process may use. The model does not depend
+        on it.
+    random_state : int, RandomState or None, default=0
+        Seed of every random choice; None takes a new one for each fit.
+    verbose : int, default=1
+        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    warm_start : bool, default=False
+        Whether a second call of fit keeps the trees of the first and adds those that n_estimators
+        asks for beyond them.
+    class_weight : dict, list of dict, "balanced", "balanced_subsample" or None, default=None
+        Factors on the weights of the rows by label, 1 for labels that are not named; of several
+        targets a list, whose factors are multiplied. "balanced" makes the classes weigh the same,
+        "balanced_subsample" among the rows drawn for each tree.
+    ccp_alpha : float, default=0.0
+        Impurity that a leaf more must take off: branches worth less are pruned away, the weakest
+        first (minimal cost-complexity pruning).
+    max_samples : int or float or None, default=None
+        With bootstrap=True: number of draws for each tree, or that number as a share of the rows;
+        None draws as often as there are rows.
+    monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        Features in which predictions, or the probability of the second of two classes, may only
+        rise (1) or only fall (-1), 0 for free ones: a sequence with an entry for each feature, or a
+        dict by name or index.
+    tree_method : {"hist", "exact"}, default="hist"
+        Where splits are looked for: between the bins of a histogram, or between all distinct
+        values.
+    max_bins : int, default=255
+        Largest number of bins of a feature with tree_method="hist", missing values apart; above 255
+        a bin code takes two bytes.
+    bundling : bool, default=True
+        Whether features share memory with tree_method="hist": columns of few values, and columns
+        that are never away from their most frequent value at the same time. The model does not
+        depend on it.
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
+        names none: categories are then columns of strings, and of the categorical types of pandas,
+        Polars and Arrow, which they are in any case.
+    missing : float, default=float("nan")
+        A number that means missing in all columns of numbers, such as -999, or 0 in sparse tables;
+        NaN, None and NA always do.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,), or a list of them
+        Labels, of several targets one array each.
+    n_classes_ : int, or a list of them
+    model_ : arboost.Predictor
+        The fitted model.
+    estimators_ : list
+        The trees, each as a fitted DecisionTreeClassifier.
+    n_outputs_, max_features_ : int
+        Targets, and features that a node draws.
+    feature_importances_ : float64 array of shape (n_features,)
+        Mean over the trees of the share of each feature in the gain of their splits.
+    oob_score_, oob_decision_function_ : float, float64 array
+        With `oob_score`: accuracy of the training rows, and the probabilities of their classes, by
+        the trees that did not draw them; NaN for rows that all have drawn, or whose weight is 0.
+        Several targets have a third axis.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from arboost import ExtraTreesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ExtraTreesClassifier().fit(X, y).score(X, y)
+    1.0
+    """
+
+    _TABLE = EXTRA_TREES_CLASSIFIER
+    _TREE = DecisionTreeClassifier
+    _SPLITTER = "random"
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | Callable[..., float] = False,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = 0,
+        verbose: int = 1,
+        warm_start: bool = False,
+        class_weight: Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None = None,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        tree_method: str = "hist",
+        max_bins: int = 255,
+        bundling: bool = True,
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        missing: float = float("nan"),
+    ) -> None:
+        store(self, locals())
+
+
+class ExtraTreesRegressor(ForestOfNumbers):
+    """Extremely randomised trees that predict numbers (Geurts, Ernst and Wehenkel 2006).
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
+        What splits make small: squared error; absolute error around medians, which leaves hold
+        then; or for counts the Poisson deviance.
+    max_depth : int or None, default=None
+        Largest number of splits between the root of a tree and a leaf; None sets no limit.
+    min_samples_split : int or float, default=2
+        Smallest number of training rows, or share of them, of a node that is split.
+    min_samples_leaf : int or float, default=1
+        Smallest number of training rows, or share of them, that each side of a split must hold; a
+        row that is drawn twice is one row.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the weight of all rows that each side of a split must hold.
+    max_features : "sqrt", "log2", int, float or None, default=1.0
+        How many features are drawn for each node, among which its split is looked for: the square
+        root or the logarithm of their number, a number, a share of them, or None for all.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves of a tree, which then grows where impurity falls most; None sets no
+        limit.
+    min_impurity_decrease : float, default=0.0
+        A node is split only where that lowers impurity, weighed by the node's share of all weight,
+        by at least so much.
+    bootstrap : bool, default=False
+        Whether each tree is grown on rows that are drawn with replacement, in proportion to their
+        weights, instead of all rows.
+    oob_score : bool or callable, default=False
+        Whether training rows are scored by the trees that did not draw them, or a function of (y,
+        prediction) to score them with; needs bootstrap=True.
+    n_jobs : int or None, default=None
+        Number of threads; None and -1 take all that this process may use. The model does not depend
+        on it.
+    random_state : int, RandomState or None, default=0
+        Seed of every random choice; None takes a new one for each fit.
+    verbose : int, default=1
+        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    warm_start : bool, default=False
+        Whether a second call of fit keeps the trees of the first and adds those that n_estimators
+        asks for beyond them.
+    ccp_alpha : float, default=0.0
+        Impurity that a leaf more must take off: branches worth less are pruned away, the weakest
+        first (minimal cost-complexity pruning).
+    max_samples : int or float or None, default=None
+        With bootstrap=True: number of draws for each tree, or that number as a share of the rows;
+        None draws as often as there are rows.
+    monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        Features in which predictions, or the probability of the second of two classes, may only
+        rise (1) or only fall (-1), 0 for free ones: a sequence with an entry for each feature, or a
+        dict by name or index.
+    tree_method : {"hist", "exact"}, default="hist"
+        Where splits are looked for: between the bins of a histogram, or between all distinct
+        values.
+    max_bins : int, default=255
+        Largest number of bins of a feature with tree_method="hist", missing values apart; above 255
+        a bin code takes two bytes.
+    bundling : bool, default=True
+        Whether features share memory with tree_method="hist": columns of few values, and columns
+        that are never away from their most frequent value at the same time. The model does not
+        depend on it.
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
+        names none: categories are then columns of strings, and of the categorical types of pandas,
+        Polars and Arrow, which they are in any case.
+    missing : float, default=float("nan")
+        A number that means missing in all columns of numbers, such as -999, or 0 in sparse tables;
+        NaN, None and NA always do.
+    quantiles : bool, default=False
+        Whether the values of y in each leaf are kept, for `predict_quantiles`: four bytes for each
+        row and tree.
+
+    Attributes
+    ----------
+    model_ : arboost.Predictor
+        The fitted model.
+    estimators_ : list
+        The trees, each as a fitted DecisionTreeRegressor.
+    n_outputs_, max_features_ : int
+        Targets, and features that a node draws.
+    feature_importances_ : float64 array of shape (n_features,)
+        Mean over the trees of the share of each feature in the gain of their splits.
+    oob_score_, oob_prediction_ : float, float64 array
+        With `oob_score`: R^2 of the training rows, and their predictions, by the trees that did not
+        draw them; NaN for rows that all have drawn, or whose weight is 0. Several targets have a
+        column each.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from arboost import ExtraTreesRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> ExtraTreesRegressor(min_samples_leaf=5).fit(X, y).score(X, y) > 0.5
+    True
+    """
+
+    _TABLE = EXTRA_TREES_REGRESSOR
+    _TREE = DecisionTreeRegressor
+    _SPLITTER = "random"
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | Callable[..., float] = False,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = 0,
+        verbose: int = 1,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        tree_method: str = "hist",
+        max_bins: int = 255,
+        bundling: bool = True,
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        missing: float = float("nan"),
+        quantiles: bool = False,
+    ) -> None:
+        store(self, locals())

@@ -1,0 +1,1 @@
+"""Gradient boosting: recipe, rounds, DART, and the two estimators."""

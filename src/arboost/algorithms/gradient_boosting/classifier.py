@@ -1,0 +1,293 @@
+"""Gradient boosting of classes: each round's trees follow the gradients of the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from numpy.random import RandomState
+
+from arboost.algorithms.estimator import TreeClassifier, store
+from arboost.algorithms.gradient_boosting.recipe import check_together, make_recipe
+from arboost.algorithms.gradient_boosting.rounds import Recipe, Training
+from arboost.data.schema import Schema
+from arboost.data.target import Task
+from arboost.losses import CustomLoss, Loss, make
+from arboost.losses.metrics import Metric
+from arboost.model.model import Model
+from arboost.model.outputs import CLASS_LINKS
+from arboost.params.boosting import BOOSTED_CLASSIFIER
+from arboost.training.rounds import Rounds
+
+__all__ = ["GradientBoostingClassifier"]
+
+
+class GradientBoostingClassifier(TreeClassifier):
+    """Gradient boosting of trees for classes: logistic for two of them, softmax for more.
+
+    Parameters
+    ----------
+    n_estimators : int or str, default="auto"
+        Number of boosting rounds; with early stopping the largest number. "auto" finds the best
+        number on rows that it sets aside, then trains on all rows.
+    learning_rate : float or str, default="auto"
+        Factor on the values of every tree: smaller needs more rounds and overfits later. "auto" is
+        10 / n_estimators, but from 0.02 to 0.3; where rounds are found, 0.025 for up to 10,000 rows
+        and 0.1 from 640,000 on.
+    loss : str or arboost.CustomLoss, default="log_loss"
+        What is made small: log_loss, for two classes also exponential, AdaBoost's loss; or
+        functions of your own.
+    boosting : {"newton", "gradient"}, default="newton"
+        How trees follow the loss: XGBoost's second-order steps with their penalties, or Friedman's
+        least-squares trees on the gradient with the loss's own minimum in each leaf.
+    tree_method : {"hist", "exact", "approx"}, default="hist"
+        Where splits are looked for: between the bins of a histogram, between all distinct values,
+        or between the quantiles of a hessian-weighted sketch.
+    sketch_eps : float, default=0.004
+        Error of the ranks in the sketch of tree_method="approx", as a share of the total hessian:
+        about 1 / sketch_eps candidates for each feature.
+    sketch_scope : {"global", "local"}, default="global"
+        Whether tree_method="approx" takes candidates once a round or anew in every node.
+    max_bins : int, default=255
+        Largest number of bins of a feature with tree_method="hist", missing values apart; above 255
+        a bin code takes two bytes.
+    bundling : bool, default=True
+        Whether features share memory with tree_method="hist": columns of few values, and columns
+        that are hardly ever away from their most frequent value at the same time. The model does
+        not depend on it while max_conflict_rate is 0.
+    max_conflict_rate : float, default=0.0
+        Share of the rows in which features that are bundled may both be away from their most
+        frequent value; only the first of them then counts.
+    max_depth : int or str or None, default="auto"
+        Largest number of splits between the root of a tree and a leaf; None sets no limit. "auto"
+        is 6; or with n_estimators="auto" None, and trees have 31 leaves unless max_leaves says
+        otherwise.
+    max_leaves : int or None, default=None
+        Largest number of leaves of a tree; None sets no limit.
+    grow_policy : {"auto", "depthwise", "leafwise"}, default="auto"
+        Which node is split next: those nearest to the root, or the one that gains most; "auto" is
+        depthwise, or with n_estimators="auto" leafwise.
+    min_child_weight : float or str, default="auto"
+        Smallest sum of hessians (with boosting="gradient", of weights) that each side of a split
+        must hold; "auto" is 1, or 0.1 with n_estimators="auto".
+    min_samples_leaf : int, default=1
+        Smallest number of training rows that each side of a split must hold.
+    gamma : float, default=0.0
+        Gain that a split must exceed.
+    reg_lambda : float or None, default=None
+        L2 penalty on the values of the leaves; None is 1 with boosting="newton", 3 with
+        n_estimators="auto" too, and 0 with boosting="gradient", which has no penalties.
+    reg_alpha : float, default=0.0
+        L1 penalty on the values of the leaves.
+    max_delta_step : float, default=0.0
+        Largest absolute value of a leaf before the learning rate; 0 sets no limit.
+    max_cat_to_onehot : int, default=4
+        Up to so many levels of a category in a node, each is tried against all others; more are
+        sorted by their mean gradients and split into two sets.
+    max_cat_threshold : int, default=64
+        Largest number of levels in the smaller of the two sets that a sorted category is split
+        into.
+    min_cat_weight : float, default=10.0
+        Hessian that a level of a sorted category must have in a node to be placed by itself; all
+        rarer ones stay together.
+    cat_smooth : float, default=30.0
+        Hessian that is added to that of each level before levels are sorted, so that rare ones do
+        not come first or last by chance.
+    cat_l2 : float, default=30.0
+        L2 penalty beside reg_lambda in the gain of splits of sorted categories.
+    subsample : float or str, default="auto"
+        Share of the training rows that each tree is grown on; "auto" is 1, or 0.5 with
+        n_estimators="auto".
+    sampling_method : {"auto", "uniform", "gradient_based", "goss"}, default="auto"
+        How rows are sampled: each with the same chance; or with a chance in proportion to its
+        regularised gradient and a weight that makes up for it, to choose splits by, while leaf
+        values come from all rows; or LightGBM's GOSS: those of the largest gradients and some of
+        the others, which then weigh more, after 1 / learning_rate rounds on all rows. "auto" is
+        uniform, or with n_estimators="auto" gradient_based where the loss allows it.
+    top_rate : float, default=0.2
+        With sampling_method="goss": share of the training rows that are kept for the size of their
+        gradients.
+    other_rate : float, default=0.1
+        With sampling_method="goss": share of the training rows that are drawn from all others.
+    colsample_bytree : float, default=1.0
+        Share of the features that each tree may use.
+    colsample_bylevel : float, default=1.0
+        Share of the tree's features that each level may use.
+    colsample_bynode : float or str, default="auto"
+        Share of the level's features that each node may use; "auto" is 1, or 0.7 with
+        n_estimators="auto".
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
+        names none: categories are then columns of strings, and of the categorical types of pandas,
+        Polars and Arrow, which they are in any case.
+    missing : float, default=float("nan")
+        A number that means missing in all columns of numbers, such as -999, or 0 in sparse tables;
+        NaN, None and NA always do.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
+        Features, by name or index, in which predictions may only rise (1) or only fall (-1); a
+        sequence has an entry for each feature, 0 for free ones.
+    interaction_constraints : list of groups, "pairwise", "no_interactions", or None, default=None
+        Groups of features, by name or index, that may meet on a path from root to leaf; a feature
+        in no group meets no other.
+    num_parallel_tree : int, default=1
+        Trees of each round that are grown on their own samples of rows and columns and averaged:
+        above 1, a random forest in every round.
+    rate_drop : float, default=0.0
+        DART: share of the earlier trees that a round leaves out while it takes its gradients; 0 is
+        boosting without dropout.
+    skip_drop : float, default=0.0
+        DART: probability that a round leaves out nothing.
+    one_drop : bool, default=False
+        DART: whether a round with dropout leaves out at least one tree.
+    sample_type : {"uniform", "weighted"}, default="uniform"
+        DART: whether trees are left out with the same chance or in proportion to their weights.
+    normalize_type : {"tree", "forest"}, default="tree"
+        DART: whether the new tree weighs as much as each of those left out, or as all of them
+        together.
+    base_score : float or None, default=None
+        Prediction before the first tree: a value of y, or the probability of the second of two
+        classes; None takes it from the data.
+    scale_pos_weight : float, default=1.0
+        With two classes: factor on the weights of the rows of the second.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the rows by label, 1 for labels that are not named; "balanced"
+        makes the classes weigh the same.
+    multi_strategy : {"one_output_per_tree", "multi_output_tree"}, default="one_output_per_tree"
+        With three or more classes: a tree for each class in every round, or one tree whose leaves
+        hold a value for each class.
+    eval_metric : str, callable, arboost.Metric, list of these, or None, default=None
+        What is measured on the validation data after each round, the first of several for early
+        stopping; None is the loss itself.
+    n_iter_no_change : int or None, default=None
+        Early stopping: rounds without a better validation score after which training stops and the
+        best round is kept; None trains all rounds.
+    tol : float, default=0.0
+        Early stopping: how much better a score must be to count as better.
+    validation_fraction : float, default=0.1
+        Early stopping without X_val: share of the training rows that is set aside.
+    validation_split : {"random", "group", "time"}, default="random"
+        Early stopping without X_val: which rows are set aside: random ones (for a classifier of
+        every class its share), whole groups, or the last rows.
+    max_time : float or None, default=None
+        Seconds after which no further round is begun; None sets no limit.
+    n_jobs : int or None, default=None
+        Number of threads; None and -1 take all that this process may use. The model does not depend
+        on it.
+    random_state : int, RandomState or None, default=0
+        Seed of every random choice; None takes a new one for each fit.
+    verbose : int, default=1
+        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    model_ : arboost.Predictor
+        The fitted model, which can be saved and runs without scikit-learn.
+    n_iter_ : int
+        Number of boosting rounds of the model: with early stopping up to the best one.
+    best_iteration_ : int or None
+        The best round on the validation data, from 0; None without such data.
+    best_score_ : float or None
+        The first metric in that round.
+    evals_result_ : dict
+        Learning curves: ``evals_result_["validation"]["log_loss"]`` has an entry for each round.
+    stop_reason_ : str
+        Why training ended: "n_estimators", "n_iter_no_change", "max_time" or "callback NAME".
+    n_features_in_ : int
+        Number of columns in `fit`.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Their names, where all of them are strings.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each feature in the total gain of all splits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from arboost import GradientBoostingClassifier
+    >>> X = np.arange(100).reshape(-1, 1)
+    >>> y = np.where(X[:, 0] < 50, "low", "high")
+    >>> model = GradientBoostingClassifier().fit(X, y)
+    >>> model.predict([[10], [90]])
+    array(['low', 'high'], dtype='<U4')
+    """
+
+    _TABLE = BOOSTED_CLASSIFIER
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int | str = "auto",
+        learning_rate: float | str = "auto",
+        loss: str | CustomLoss = "log_loss",
+        boosting: str = "newton",
+        tree_method: str = "hist",
+        sketch_eps: float = 0.004,
+        sketch_scope: str = "global",
+        max_bins: int = 255,
+        bundling: bool = True,
+        max_conflict_rate: float = 0.0,
+        max_depth: int | str | None = "auto",
+        max_leaves: int | None = None,
+        grow_policy: str = "auto",
+        min_child_weight: float | str = "auto",
+        min_samples_leaf: int = 1,
+        gamma: float = 0.0,
+        reg_lambda: float | None = None,
+        reg_alpha: float = 0.0,
+        max_delta_step: float = 0.0,
+        max_cat_to_onehot: int = 4,
+        max_cat_threshold: int = 64,
+        min_cat_weight: float = 10.0,
+        cat_smooth: float = 30.0,
+        cat_l2: float = 30.0,
+        subsample: float | str = "auto",
+        sampling_method: str = "auto",
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
+        colsample_bytree: float = 1.0,
+        colsample_bylevel: float = 1.0,
+        colsample_bynode: float | str = "auto",
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        missing: float = float("nan"),
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
+        interaction_constraints: str | Sequence[Iterable[Any]] | None = None,
+        num_parallel_tree: int = 1,
+        rate_drop: float = 0.0,
+        skip_drop: float = 0.0,
+        one_drop: bool = False,
+        sample_type: str = "uniform",
+        normalize_type: str = "tree",
+        base_score: float | None = None,
+        scale_pos_weight: float = 1.0,
+        class_weight: Mapping[Any, float] | str | None = None,
+        multi_strategy: str = "one_output_per_tree",
+        eval_metric: str | Callable[..., float] | Metric | Sequence[Any] | None = None,
+        n_iter_no_change: int | None = None,
+        tol: float = 0.0,
+        validation_fraction: float = 0.1,
+        validation_split: str = "random",
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = 0,
+        verbose: int = 1,
+    ) -> None:
+        store(self, locals())
+
+    def _check_together(self, params: dict[str, Any]) -> None:
+        check_together(params)
+
+    def _loss(self, params: dict[str, Any], task: Task) -> Loss:
+        loss = make(params["loss"], n_outputs=task.n_outputs)
+        if loss.link not in CLASS_LINKS:
+            raise ValueError(
+                f"the loss {loss.name!r} has the link {loss.link!r}, which gives no probabilities, "
+                'but this is a classifier. Use link="logistic", or a regressor.'
+            )
+        return loss
+
+    def _recipe(self, params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe:
+        return make_recipe(params, loss, schema)
+
+    def _rounds(self, old: Model | None) -> Callable[..., Rounds]:
+        return Training

@@ -1,0 +1,167 @@
+"""Parameters of gradient boosting -> `Recipe`, and which of them go together.
+
+The gain of a split and the value of a leaf are those of Chen and Guestrin (2016), equations 5 to 7;
+with ``boosting="gradient"`` trees and leaves are those of Friedman (2001), algorithm 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from arboost.algorithms.gradient_boosting.dart import Dropout
+from arboost.algorithms.gradient_boosting.rounds import Recipe
+from arboost.data.feature_names import interaction_groups, monotone_directions
+from arboost.data.schema import Schema
+from arboost.grow.grower import TreeParams
+from arboost.grow.row_sampling import RowSampling
+from arboost.losses import Loss
+from arboost.params.auto import AUTO
+from arboost.params.shared import LEVELS
+
+__all__ = ["check_together", "make_recipe"]
+
+_TREE_PARAMS = (
+    "tree_method",
+    "sketch_eps",
+    "sketch_scope",
+    "max_depth",
+    "max_leaves",
+    "grow_policy",
+    "min_child_weight",
+    "min_samples_leaf",
+    "gamma",
+    "reg_alpha",
+    "max_delta_step",
+    *LEVELS,
+    "colsample_bytree",
+    "colsample_bylevel",
+    "colsample_bynode",
+)
+_DROPOUT_PARAMS = ("rate_drop", "skip_drop", "one_drop", "sample_type", "normalize_type")
+_LAMBDA = {"newton": 1.0, "gradient": 0.0}
+
+
+def check_together(params: dict[str, Any]) -> None:
+    """Raise ValueError where parameters contradict each other, whatever the data.
+
+    A value that merely has no effect, such as a sketch's error with another tree method, is no
+    contradiction: users search grids over such combinations.
+    """
+    _check_boosting(params)
+    _check_sampling(params)
+    _check_dropout(params)
+    alpha, loss = params.get("alpha"), params["loss"]
+    if isinstance(alpha, list) and loss != "quantile":
+        _refuse("alpha", alpha, 'several values are for loss="quantile"', "Use one number.")
+    stops_early = params["n_iter_no_change"] is not None or params["n_estimators"] == AUTO
+    if params["tol"] > 0.0 and not stops_early:
+        reason = "it is for early stopping, which n_iter_no_change=None leaves out"
+        _refuse("tol", params["tol"], reason, "Set n_iter_no_change too, or use tol=0.")
+    if params.get("class_weight") is not None and params["scale_pos_weight"] != 1.0:
+        reason = "class_weight weighs the classes already"
+        advice = "Use one of the two."
+        _refuse("scale_pos_weight", params["scale_pos_weight"], reason, advice)
+
+
+def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe:
+    """Return the recipe for a table of these features."""
+    _check_loss(params, loss)
+    reg_lambda = params["reg_lambda"]
+    if reg_lambda is None:
+        reg_lambda = _LAMBDA[params["boosting"]]
+    monotone = monotone_directions(params["monotone_constraints"], schema)
+    groups = interaction_groups(params["interaction_constraints"], schema)
+    if monotone:
+        _check_monotone(params, loss)
+    base_score = params["base_score"]
+    return Recipe(
+        loss=loss,
+        boosting=params["boosting"],
+        n_estimators=params["n_estimators"],
+        learning_rate=params["learning_rate"],
+        vector_leaves=loss.n_outputs > 1 and params.get("multi_strategy") == "multi_output_tree",
+        tree=TreeParams(
+            reg_lambda=reg_lambda,
+            monotone=tuple(monotone),
+            interactions=tuple(tuple(group) for group in groups),
+            **{name: params[name] for name in _TREE_PARAMS},
+        ),
+        rows=_row_sampling(params, loss, reg_lambda),
+        dropout=(
+            Dropout(**{name: params[name] for name in _DROPOUT_PARAMS})
+            if params["rate_drop"] > 0.0
+            else None
+        ),
+        parallel_trees=params["num_parallel_tree"],
+        base_score=None if base_score is None else loss.score_of(base_score),
+    )
+
+
+def _row_sampling(params: dict[str, Any], loss: Loss, reg_lambda: float) -> RowSampling:
+    return RowSampling(
+        method=params["sampling_method"],
+        rate=params["subsample"],
+        reg_lambda=reg_lambda,
+        top_rate=params["top_rate"],
+        other_rate=params["other_rate"],
+        full_rounds=math.ceil(min(1.0 / params["learning_rate"], 2.0**53)),
+        ordered_leaves=loss.refits(params["boosting"]),
+    )
+
+
+def _check_sampling(params: dict[str, Any]) -> None:
+    if params["sampling_method"] != "goss":
+        return
+    top, other = params["top_rate"], params["other_rate"]
+    if top + other > 1.0 + 1e-9:  # the sum is rounded
+        reason = f"top_rate and other_rate are shares of the same rows, and top_rate={top!r}"
+        _refuse("other_rate", other, reason, "Make their sum at most 1.")
+    if params["subsample"] not in (1.0, AUTO):
+        reason = 'sampling_method="goss" takes its shares from top_rate and other_rate'
+        advice = 'Use subsample=1, or sampling_method="gradient_based".'
+        _refuse("subsample", params["subsample"], reason, advice)
+
+
+def _check_boosting(params: dict[str, Any]) -> None:
+    if params["boosting"] != "gradient":
+        return
+    for name in ("reg_lambda", "reg_alpha"):
+        if params[name]:
+            reason = 'boosting="gradient" has no penalties: each leaf is the minimum of the loss'
+            _refuse(name, params[name], reason, f'Use {name}=0, or boosting="newton".')
+    if params["sampling_method"] == "gradient_based":
+        reason = 'its chances come from hessians, which boosting="gradient" does not use'
+        advice = 'Use sampling_method="uniform", or boosting="newton".'
+        _refuse("sampling_method", params["sampling_method"], reason, advice)
+
+
+def _check_dropout(params: dict[str, Any]) -> None:
+    for name in ("skip_drop", "one_drop"):
+        if params[name] and params["rate_drop"] == 0.0:
+            reason = "it is for dropout, which rate_drop=0 leaves out"
+            _refuse(name, params[name], reason, f"Set rate_drop too, or leave out {name}.")
+
+
+def _check_loss(params: dict[str, Any], loss: Loss) -> None:
+    if params["sampling_method"] != "uniform" and not loss.varied:
+        reason = f"with loss={loss.name!r} the gradients of all rows are equally large"
+        advice = 'Use sampling_method="uniform".'
+        _refuse("sampling_method", params["sampling_method"], reason, advice)
+    if params["base_score"] is not None and loss.link == "softmax":
+        reason = f"a classifier has a base score only with two classes, and y has {loss.n_outputs}"
+        _refuse("base_score", params["base_score"], reason, "Use base_score=None.")
+
+
+def _check_monotone(params: dict[str, Any], loss: Loss) -> None:
+    if loss.link != "softmax":
+        return
+    given = params["monotone_constraints"]
+    if isinstance(given[0], list):  # as the user gave it: a dict
+        given = dict(given)
+    reason = f"with {loss.n_outputs} classes, a higher score of one is a lower chance of others"
+    _refuse("monotone_constraints", given, reason, "Use it with two classes or a regressor.")
+
+
+def _refuse(name: str, value: object, reason: str, advice: str) -> None:
+    raise ValueError(f"{name}={value!r} is not allowed: {reason}. {advice}")

@@ -1,0 +1,298 @@
+"""Gradient boosting between two rounds: gradients at the scores, trees, new scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.algorithms.gradient_boosting.dart import Dropout
+from arboost.backend import core
+from arboost.grow.grower import TreeParams, grown_forest, make_grower, restore_trees
+from arboost.grow.row_sampling import RowSampling
+from arboost.losses import Loss
+from arboost.losses.metrics import Metric
+from arboost.training.monitor import Results
+from arboost.training.rounds import Fitted, Scores, results_of
+from arboost.training.sets import EvaluationSet, TrainingSet, digests_of
+
+__all__ = ["Recipe", "Training", "continued_seed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What makes an algorithm: its loss, its trees, and how they add up.
+
+    Attributes
+    ----------
+    loss : Loss
+    boosting : {"newton", "gradient"}
+        Trees on gradients and hessians, with leaves -G / (H + lambda); or Friedman's: least-squares
+        trees on gradients, with leaves that minimise the loss.
+    n_estimators : int
+        Rounds.
+    learning_rate : float
+        What each tree's values are multiplied by.
+    vector_leaves : bool
+        One tree a round with a number for every output in its leaves, instead of one tree for
+        each output.
+    tree : TreeParams
+    rows : RowSampling
+    dropout : Dropout or None
+    parallel_trees : int
+        Trees, each on a sample of its own, whose mean makes up a round's tree.
+    base_score : float or None
+        Scores to start from; None for the loss's best constant.
+    """
+
+    loss: Loss
+    n_estimators: int
+    learning_rate: float
+    tree: TreeParams
+    boosting: str = "newton"
+    vector_leaves: bool = False
+    rows: RowSampling = field(default_factory=RowSampling)
+    dropout: Dropout | None = None
+    parallel_trees: int = 1
+    base_score: float | None = None
+
+    @property
+    def width(self) -> int:
+        """Numbers in a leaf."""
+        return self.loss.n_outputs if self.vector_leaves else 1
+
+    @property
+    def tree_outputs(self) -> range:
+        """The first output of each tree that a round needs."""
+        return range(0, self.loss.n_outputs, self.width)
+
+    @property
+    def trees_per_round(self) -> int:
+        """Trees that a round grows."""
+        return self.parallel_trees * len(self.tree_outputs)
+
+
+class Training:
+    """Gradient boosting between two rounds: its trees, their weights, the scores they led to."""
+
+    # The gradients of a good model are small, but trees can always follow them.
+    ended: str | None = None
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        data: TrainingSet,
+        evaluations: Sequence[EvaluationSet] = (),
+        *,
+        n_threads: int,
+        seed: int,
+        workspace: core.Workspace | None = None,
+    ) -> None:
+        loss = recipe.loss
+        self.recipe = recipe
+        self.data = data
+        self.evaluations = tuple(evaluations)
+        self.n_threads = n_threads
+        self.seed = continued_seed(seed, data.first_round) if data.first_round else seed
+        self.grower = make_grower(data.binned, recipe.tree, recipe.width, data.rows, workspace)
+        self.base_score = (
+            loss.start(data.target)
+            if recipe.base_score is None
+            else np.full(loss.n_outputs, recipe.base_score)
+        )
+        self.scores = self._start(data)
+        self.evaluation_scores = [self._start(part) for part in self.evaluations]
+        self.n_rounds = 0
+        self._weights = np.empty(0)  # of the rounds, where rounds are dropped
+        self._outputs = tuple(recipe.tree_outputs)
+        self._proposes = recipe.tree.tree_method == "approx"
+        self._sets_values = recipe.boosting == "gradient" or loss.refits(recipe.boosting)
+        # Whether a tree may go into the training scores before the round is complete. Then the
+        # leaves that growing has found for the rows are used, and no tree is walked.
+        self._adds_at_once = recipe.parallel_trees == 1 and recipe.dropout is None
+        self._sample = core.Sample()
+        self._gradients = self._new_gradients()
+        # Friedman's leaves come from the hessians too, which his trees do not look at.
+        needs_hessians = recipe.boosting == "gradient" and not loss.constant_hessian
+        self._newton = self._new_gradients() if needs_hessians else self._gradients
+
+    def run_round(self) -> None:
+        """Grow the trees of one more round."""
+        dropped = self._drop()
+        self._take_gradients()
+        for place in range(self.recipe.parallel_trees):
+            self._grow_trees(self.n_rounds * self.recipe.parallel_trees + place)
+        self._add_round(self._settle(dropped))
+        self.n_rounds += 1
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """What each round is multiplied by."""
+        return np.ones(self.n_rounds) if self.recipe.dropout is None else self._weights.copy()
+
+    def results(self, metrics: Sequence[Metric]) -> Results:
+        """Return the metrics of every evaluation set at the scores so far."""
+        return results_of(self.evaluations, self.evaluation_scores, metrics)
+
+    def fitted(self, weights: NDArray[np.float64]) -> Fitted:
+        """Return the first rounds, each times its weight."""
+        recipe = self.recipe
+        forest = grown_forest([self.grower], self.data.binned, recipe.tree_outputs)
+        if len(weights) < self.n_rounds:
+            forest = forest.first(len(weights) * self.recipe.trees_per_round)
+        if not (weights == 1.0).all():
+            factors = np.repeat(weights, self.recipe.trees_per_round)
+            of_node = np.repeat(factors, np.diff(forest.tree_start))
+            forest = replace(forest, value=forest.value * of_node[:, np.newaxis])
+        return Fitted(forest, self.base_score)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that the next round depends on, apart from what the fit was given."""
+        scores = {f"scores_{i}": scores for i, scores in enumerate(self._all_scores())}
+        return {"weights": self.weights, **scores, **self.grower.trees()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go back to a state; the next round is then what it would have been."""
+        n_rounds, n_trees = len(state["weights"]), len(state["tree_start"]) - 1
+        if n_trees != n_rounds * self.recipe.trees_per_round:
+            raise ValueError(f"{n_trees} trees of {n_rounds} rounds")
+        restore_trees(self.grower, self.data.binned, state)
+        for i, scores in enumerate(self._all_scores()):
+            scores[:] = state[f"scores_{i}"]
+        self.n_rounds = n_rounds
+        self._weights = state["weights"].copy()
+
+    def digests(self) -> dict[str, str]:
+        """Return fingerprints of the data that the fit was given, by what they are of."""
+        return digests_of(self.data, self.evaluations)
+
+    def _all_scores(self) -> list[Scores]:
+        return [self.scores, *self.evaluation_scores]
+
+    def _start(self, part: TrainingSet | EvaluationSet) -> Scores:
+        if part.start is not None:
+            return part.start.copy()
+        return np.tile(self.base_score, (len(part.target.y), 1))
+
+    def _new_gradients(self) -> core.Gradients:
+        n_rows = len(self.data.target.y)
+        return core.Gradients(n_rows, self.recipe.loss.n_outputs, by_row=self.recipe.width > 1)
+
+    def _take_gradients(self) -> None:
+        loss, target = self.recipe.loss, self.data.target
+        least_squares = self.recipe.boosting == "gradient"
+        loss.gradients(
+            target, self.scores, self._gradients, self.n_threads, least_squares=least_squares
+        )
+        if self._newton is not self._gradients:
+            loss.gradients(target, self.scores, self._newton, self.n_threads)
+        if self._proposes:
+            self.grower.propose(self._gradients, self.n_threads)
+
+    def _grow_trees(self, draw: int) -> None:
+        recipe = self.recipe
+        rate = recipe.learning_rate / recipe.parallel_trees
+        sample = recipe.rows.draw(
+            self._gradients,
+            self._sample,
+            seed=self.seed,
+            round_=self.data.first_round + self.n_rounds,
+            draw=draw,
+            n_threads=self.n_threads,
+        )
+        for output in self._outputs:
+            self.grower.grow(
+                self._gradients,
+                output,
+                seed=self.seed,
+                tree=self.grower.n_trees,
+                rate=rate,
+                sample=sample,
+                leaves_from_all_rows=recipe.rows.leaves_from_all_rows,
+                turn=self._turn(),
+                n_threads=self.n_threads,
+            )
+            if self._sets_values:
+                self._set_values(output, rate)
+            if self._adds_at_once:
+                self.grower.add_leaves(self.scores, output, self.n_threads)
+
+    def _turn(self) -> int:
+        """Return the feature that is preferred among equally good splits.
+
+        XGBoost's is always the first. Friedman's boosting leaves it to chance, and on small tables,
+        where many splits are equal, that is worth a lot; here every round prefers another one.
+        """
+        return 0 if self.recipe.boosting == "newton" else self.data.first_round + self.n_rounds
+
+    def _set_values(self, output: int, rate: float) -> None:
+        """Give the last tree the values that its nodes have where not -G / (H + lambda)."""
+        recipe, loss, n_nodes = self.recipe, self.recipe.loss, self.grower.n_nodes
+        if loss.refits(recipe.boosting):
+            leaf = self.grower.leaf_of_row()
+            columns = [
+                loss.refit(self.data.target, self.scores, k, leaf, n_nodes, self.n_threads)
+                for k in range(output, output + recipe.width)
+            ]
+            values = np.stack(columns, axis=1)
+        else:
+            sums = self.grower.leaf_sums(self._newton, output, self.n_threads)
+            values = loss.leaf_values(sums[..., 0], sums[..., 1])
+        limit = recipe.tree.max_delta_step or np.inf
+        self.grower.set_values(rate * values.clip(-limit, limit))
+
+    def _drop(self) -> list[int]:
+        """Take dropped rounds out of the training scores."""
+        if self.recipe.dropout is None:
+            return []
+        drawn = self.recipe.dropout.draw(self._weights, seed=self.seed, index=self.n_rounds)
+        dropped: list[int] = drawn.tolist()
+        for round_ in dropped:
+            self._add_to(self.data, self.scores, round_, -self._weights[round_])
+        return dropped
+
+    def _settle(self, dropped: list[int]) -> float:
+        """Put dropped rounds back with their new weights; return the weight of the new round."""
+        if self.recipe.dropout is None:
+            return 1.0
+        new, factor = self.recipe.dropout.factors(len(dropped), self.recipe.learning_rate)
+        for round_ in dropped:
+            old = self._weights[round_]
+            self._weights[round_] = old * factor
+            self._add_to(self.data, self.scores, round_, old * factor)
+            for part, scores in zip(self.evaluations, self.evaluation_scores, strict=True):
+                self._add_to(part, scores, round_, old * factor - old)
+        self._weights = np.append(self._weights, new)
+        return new
+
+    def _add_round(self, weight: float) -> None:
+        """Add the new round to all scores that do not have it yet."""
+        if not self._adds_at_once:
+            self._add_to(self.data, self.scores, self.n_rounds, weight)
+        for part, scores in zip(self.evaluations, self.evaluation_scores, strict=True):
+            self._add_to(part, scores, self.n_rounds, weight)
+
+    def _add_to(
+        self, part: TrainingSet | EvaluationSet, scores: Scores, round_: int, factor: float
+    ) -> None:
+        codes = part.codes if isinstance(part, EvaluationSet) else part.binned.codes
+        first = round_ * self.recipe.trees_per_round
+        for place in range(self.recipe.trees_per_round):
+            output = self._outputs[place % len(self._outputs)]
+            self.grower.add_tree(
+                first + place, factor, codes, part.rows, scores, output, self.n_threads
+            )
+
+
+def continued_seed(seed: int, n_rounds: int) -> int:
+    """Return a seed for further rounds, so that they do not repeat the choices of the first.
+
+    Examples
+    --------
+    >>> continued_seed(7, 0) == continued_seed(7, 10)
+    False
+    """
+    return int(np.random.SeedSequence([seed, n_rounds]).generate_state(1)[0])

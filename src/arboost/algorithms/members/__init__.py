@@ -1,0 +1,1 @@
+"""Estimators as members: their tables, arguments, answers and jobs."""

@@ -1,0 +1,1 @@
+"""Stacking and voting: several named members."""

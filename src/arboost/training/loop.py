@@ -1,0 +1,98 @@
+"""The only training loop: a recipe and a binned table to a forest.
+
+From the start scores on, every round takes the gradients at the scores, grows trees on them, and
+adds what their leaves say to the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.losses.metrics import Metric
+from arboost.training.monitor import Monitor, Results
+from arboost.training.resume import Keeper
+from arboost.training.rounds import Fitted, Rounds
+
+__all__ = ["mean_of_fits", "train", "train_together"]
+
+
+def train(
+    training: Rounds,
+    monitor: Monitor,
+    metrics: Sequence[Metric] = (),
+    keeper: Keeper | None = None,
+) -> Fitted:
+    """Train a forest.
+
+    The result depends on nothing but the recipe, the table, the target and the seed, and where the
+    monitor stops.
+    """
+    return train_together([training], monitor, metrics, keeper)[0][0]
+
+
+def train_together(
+    trainings: Sequence[Rounds],
+    monitor: Monitor,
+    metrics: Sequence[Metric] = (),
+    keeper: Keeper | None = None,
+) -> tuple[list[Fitted], list[list[Results]]]:
+    """Train several forests round by round; the monitor is told the means of their results.
+
+    Returns
+    -------
+    fitted : list of Fitted
+        Of each fit.
+    rounds : list of list of results
+        Of each round that was made, and in it of each fit.
+    """
+    rounds: list[list[Results]] = []
+    with keeper or Keeper() as kept:
+        first = trainings[0]  # a keeper is for a fit alone
+        kept_best, stop = kept.resume(first, monitor)
+        best = [kept_best, *(training.weights for training in trainings[1:])]
+        monitor.begin()
+        while not stop:
+            made = _run_round(trainings)
+            if made:
+                results = [training.results(metrics) for training in trainings]
+                rounds.append(results)
+                index = max(training.n_rounds for training in trainings) - 1
+                stop = monitor.after_round(index, _means(results))
+            if monitor.is_best and made:
+                best = [training.weights for training in trainings]
+            if not stop and all(training.ended is not None for training in trainings):
+                stop = monitor.end(str(first.ended))
+            kept.after_round(first, monitor, best[0])
+    if not monitor.cuts_to_best:
+        best = [training.weights for training in trainings]
+    return [training.fitted(of) for training, of in zip(trainings, best, strict=True)], rounds
+
+
+def _run_round(trainings: Sequence[Rounds]) -> bool:
+    """Make one more round of each fit that can; return whether there was any."""
+    before = [training.n_rounds for training in trainings]
+    for training in trainings:
+        if training.ended is None:
+            training.run_round()
+    return before != [training.n_rounds for training in trainings]
+
+
+def mean_of_fits(curves: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over the fits, axis 0, in their order: the same bits for one round and for all."""
+    total: NDArray[np.float64] = np.add.accumulate(curves, axis=0)[-1]
+    return total / len(curves)
+
+
+def _means(results: list[Results]) -> Results:
+    if len(results) == 1:
+        return results[0]
+    return {
+        name: {
+            metric: float(mean_of_fits(np.array([[of[name][metric]] for of in results]))[0])
+            for metric in metrics
+        }
+        for name, metrics in results[0].items()
+    }

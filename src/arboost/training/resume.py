@@ -1,0 +1,203 @@
+"""What keeps a fit: its state goes to a checkpoint every few rounds, and comes back from there.
+
+    with Keeper(checkpoint, describe) as keeper:
+        best, stop = keeper.resume(training, monitor)
+        while not stop:
+            ... one more round ...
+            keeper.after_round(training, monitor, best)
+
+A state holds everything that the next round depends on, bit for bit, so that the fit that goes on
+ends as the one that never stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.formats.container import errors_named
+from arboost.training.checkpoint import FORMAT, Checkpoint, HeldInterrupt, State
+from arboost.training.monitor import Monitor
+
+__all__ = ["Keeper", "Resumable", "fingerprint"]
+
+Weights = NDArray[np.float64]
+
+# They say when to stop or how to run, not what a round is.
+_FREE = ("n_estimators", "max_time", "n_jobs", "verbose")
+
+
+class Resumable(Protocol):
+    """What is kept: a fit between two rounds, of which it has made `n_rounds`."""
+
+    n_rounds: int
+
+    @property
+    def weights(self) -> Weights:
+        """What each round is multiplied by."""
+        ...
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that the next round depends on, apart from what the fit was given."""
+        ...
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go back to a state; the next round is then what it would have been."""
+        ...
+
+
+class Keeper:
+    """Keeps one fit, or, without a checkpoint, does nothing.
+
+    The first Ctrl-C is held until the round has ended and its state is written. When the block ends
+    without an error the file goes, unless the time budget ended the fit: then another may go on.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint or None
+    describe : callable () -> mapping
+        Returns what the fit depends on, as `fingerprint` does; called only with a checkpoint.
+    stays : bool
+        Whether the file stays when the fit is done.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint | None = None,
+        describe: Callable[[], Mapping[str, Any]] = dict,
+        *,
+        stays: bool = False,
+    ) -> None:
+        self._checkpoint = checkpoint
+        self._fingerprint = {} if checkpoint is None else describe()
+        self._interrupt = HeldInterrupt()
+        self._is_done = True
+        self._stays = stays
+
+    def __enter__(self) -> Self:
+        if self._checkpoint is not None:
+            self._interrupt.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._checkpoint is None:
+            return
+        if error is None and self._is_done and not self._stays:
+            self._checkpoint.remove()
+        self._interrupt.__exit__(kind, error, trace)
+
+    def resume(self, training: Resumable, monitor: Monitor) -> tuple[Weights, bool]:
+        """Bring a fit to the state that was kept, if any.
+
+        Returns
+        -------
+        best : float64 array
+            Weights of the rounds when the best of them was made.
+        stop : bool
+            Whether nothing is left to do.
+
+        Raises
+        ------
+        ModelFormatError
+            The file is damaged, or no checkpoint.
+        ValueError
+            It belongs to another fit, or has more rounds than this one is to have.
+        """
+        checkpoint = self._checkpoint
+        state = None if checkpoint is None else checkpoint.load(self._fingerprint)
+        if checkpoint is None or state is None:
+            return training.weights, False
+        path = os.fsdecode(checkpoint.path)
+        name = f"the checkpoint {path!r}"
+        with errors_named(FORMAT, name):
+            rounds = _check(state, training.state())
+        if rounds > monitor.total:
+            raise ValueError(
+                f"{name} has {rounds} rounds, but n_estimators={monitor.total}. Raise "
+                "n_estimators, or delete the file to start anew."
+            )
+        with errors_named(FORMAT, name):
+            training.restore({key: state.arrays[key] for key in training.state()})
+            stopped = monitor.restore(_history(state, rounds), rounds)
+        return state.arrays["best"].copy(), stopped
+
+    def after_round(self, training: Resumable, monitor: Monitor, best: Weights) -> None:
+        """Write the state where it is time to; raise KeyboardInterrupt where Ctrl-C was held."""
+        if self._checkpoint is None:
+            return
+        out_of_time = monitor.stop_reason == "max_time"
+        self._is_done = not out_of_time
+        is_due = self._checkpoint.is_due(training.n_rounds) and monitor.stop_reason is None
+        if is_due or out_of_time or self._interrupt.asked:
+            self._checkpoint.store(self._state(training, monitor, best))
+        if self._interrupt.asked:
+            raise KeyboardInterrupt
+
+    def _state(self, training: Resumable, monitor: Monitor, best: Weights) -> State:
+        arrays = {**training.state(), "best": best}
+        for i, metrics in enumerate(monitor.history.values()):
+            for j, values in enumerate(metrics.values()):
+                arrays[f"history_{i}_{j}"] = np.array(values)
+        facts = {"history": [[name, list(of)] for name, of in monitor.history.items()]}
+        return State(fingerprint=self._fingerprint, facts=facts, arrays=arrays)
+
+
+def fingerprint(params: Mapping[str, Any], digests: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a fit depends on: its parameters, the version, and digests of its data.
+
+    Functions and objects stand there by their names: a changed function of the same name is not
+    noticed.
+
+    Examples
+    --------
+    >>> from arboost.training.checkpoint import digest
+    >>> found = fingerprint({"gamma": 1.0, "n_jobs": 2}, {"y": digest(np.zeros(3))})
+    >>> sorted(found)
+    ['arboost', 'gamma', 'y']
+    """
+    kept = {name: value for name, value in params.items() if name not in _FREE}
+    plain: dict[str, Any] = json.loads(json.dumps(kept, default=_name))
+    return {**plain, **digests, "arboost": version("arboost")}
+
+
+def _name(thing: object) -> str:
+    name = getattr(thing, "name", None) or getattr(thing, "__qualname__", None)
+    return f"{type(thing).__name__} {name}" if name else type(thing).__name__
+
+
+def _check(state: State, fresh: Mapping[str, NDArray[Any]]) -> int:
+    """Return the number of rounds of a stored state; raise unless its arrays are of this fit."""
+    for name, array in fresh.items():
+        stored = state.arrays[name]
+        if stored.dtype != array.dtype or stored.ndim != array.ndim:
+            raise ValueError(f"{name} of type {stored.dtype} and shape {stored.shape}")
+        if name.startswith("scores") and stored.shape != array.shape:
+            raise ValueError(f"{name} of shape {stored.shape}")
+    weights, best = state.arrays["weights"], state.arrays["best"]
+    if best.dtype != np.float64 or best.ndim != 1 or len(best) > len(weights):
+        raise ValueError(f"best of type {best.dtype} and shape {best.shape}")
+    return len(weights)
+
+
+def _history(state: State, rounds: int) -> dict[str, dict[str, list[float]]]:
+    history: dict[str, dict[str, list[float]]] = {}
+    for i, (name, metrics) in enumerate(state.facts["history"]):
+        history[str(name)] = {}
+        for j, metric in enumerate(metrics):
+            values = state.arrays[f"history_{i}_{j}"]
+            if values.shape != (rounds,) or values.dtype != np.float64 or np.isnan(values).any():
+                raise ValueError(f"results of type {values.dtype} and shape {values.shape}")
+            history[str(name)][str(metric)] = values.tolist()
+    return history
