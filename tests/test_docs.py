@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = sorted(DOCS.glob("*.md"))
+ROOT = next(folder for folder in Path(__file__).resolve().parents if (folder / "docs").is_dir())
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+EXAMPLES = [*PAGES, ROOT / "README.md", *sorted((ROOT / "examples").glob("*.py"))]
+PUBLIC_MODULES = {"arboost", "arboost.plots"}
 
 
 def blocks(page):
@@ -18,7 +20,7 @@ def blocks(page):
 def test_pages_are_found():
     assert PAGES
     without = {page.stem for page in PAGES if not blocks(page)}
-    assert without == {"forests_differences", "real_tables"}  # results, nothing to type
+    assert without == {"forests_differences", "glossary", "real_tables"}  # nothing to run
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -31,6 +33,14 @@ def test_examples(page, tmp_path, monkeypatch):
             exec(compile(code, f"{page.name}, example {number}", "exec"), names)
         expected = re.findall(r"^# prints: (.*)$", code, re.MULTILINE)
         assert printed.getvalue().splitlines() == expected
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.stem)
+def test_imports_are_public(page):
+    """Users import names of the package, never its inner modules."""
+    text = page.read_text("utf-8")
+    inner = set(re.findall(r"^\s*(?:from|import) (arboost[\w.]*)", text, re.MULTILINE))
+    assert inner <= PUBLIC_MODULES
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

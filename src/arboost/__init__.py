@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from arboost.metrics import Metric
     from arboost.monitor import Round
     from arboost.partial_dependence import PartialDependence
+    from arboost.permutation import permutation_importances
     from arboost.serve import Predictor, load
     from arboost.verify import CounterExample, MonotoneProof
 
@@ -73,6 +74,7 @@ __all__ = [
     "__version__",
     "cv",
     "load",
+    "permutation_importances",
     "plots",
 ]
 
@@ -109,6 +111,7 @@ _HOMES = {
     "VotingRegressor": "arboost.algorithms.voting_regressor",
     "cv": "arboost.algorithms.cross_validation",
     "load": "arboost.serve",
+    "permutation_importances": "arboost.permutation",
 }
 
 
