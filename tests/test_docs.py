@@ -47,3 +47,15 @@ def test_imports_are_public(page):
 def test_links(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
         assert target.startswith("https://") or (page.parent / target).exists()
+
+
+def test_glossary_names_exist():
+    """A class or parameter that is renamed in the code is renamed in the glossary, too."""
+    files = [path for folder in ("src", "cpp") for path in (ROOT / folder).rglob("*.*")]
+    suffixes = {".py", ".h", ".cpp"}
+    text = "\n".join(path.read_text("utf-8") for path in files if path.suffix in suffixes)
+    known = set(re.findall(r"\w+", text)) | {path.stem for path in files}
+    rows = re.findall(r"^\|[^|]+\|([^|]+)\|", (ROOT / "docs/glossary.md").read_text("utf-8"), re.M)
+    named = {name for cell in rows for name in re.findall(r"`(\w+)`", cell)}
+    assert len(named) > 100
+    assert named - known == set()
