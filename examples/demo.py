@@ -55,7 +55,7 @@ def fit_all(X, y):
 
 def print_scores(models, X, y):
     """Print the scores of all models on held-out rows."""
-    print(f"\n{len(X)} held-out rows         accuracy   log loss")
+    print(f"\n{len(X)} held-out rows       accuracy   log loss")
     for name, model in models.items():
         probabilities = model.predict_proba(X)
         accuracy = accuracy_score(y, probabilities.argmax(axis=1))
