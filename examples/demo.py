@@ -54,8 +54,8 @@ def fit_all(X, y):
 
 
 def print_scores(models, X, y):
-    """Print the scores of all models on rows that none of them has seen."""
-    print(f"\n{len(X)} unseen rows         accuracy   log loss")
+    """Print the scores of all models on held-out rows."""
+    print(f"\n{len(X)} held-out rows       accuracy   log loss")
     for name, model in models.items():
         probabilities = model.predict_proba(X)
         accuracy = accuracy_score(y, probabilities.argmax(axis=1))

@@ -10,7 +10,7 @@ import pytest
 from sklearn import metrics
 
 import arboost
-from arboost.explain.permutation import Shuffles, permutation_importances
+from arboost import permutation_importances
 from test_import import HEAVY, run
 from test_partial_dependence import KINDS, fitted
 
@@ -42,7 +42,7 @@ def test_same_as_predicting_shuffled_tables(kind, worth, rng, monkeypatch):
     model, frame = fitted(kind, rng)
     y, weight = truth_of(kind, model, frame, rng), rng.random(len(frame))
     found = permutation_importances(
-        model, frame, y, Shuffles(None, 2, 7), sample_weight=weight, n_threads=2
+        model, frame, y, sample_weight=weight, n_repeats=2, random_state=7, n_jobs=2
     )
 
     def rate(X):
@@ -134,7 +134,7 @@ def test_same_for_any_number_of_threads_and_all_seeds_differ(rng):
     np.testing.assert_array_equal(one, model.importances("permutation", X, y, n_jobs=2))
     assert (one != model.importances("permutation", X, y, random_state=1)).all()
     assert one.argsort().tolist() == list(range(6))
-    each = permutation_importances(model, X, y, n_threads=2)
+    each = permutation_importances(model, X, y, n_jobs=2)
     assert each.shape == (5, 6)
     assert len(np.unique(each)) == each.size
 
@@ -205,6 +205,17 @@ def test_bad_input(options, error, message):
     given = {"kind": "permutation", "X": X, "y": X[:, 0]} | options
     with pytest.raises(error, match=message):
         model.importances(given.pop("kind"), given.pop("X"), given.pop("y"), **given)
+
+
+def test_estimators_and_other_objects(rng):
+    X = rng.normal(size=(50, 2))
+    estimator = arboost.GradientBoostingRegressor(n_estimators=5).fit(X, X[:, 0])
+    np.testing.assert_array_equal(
+        permutation_importances(estimator, X, X[:, 0]),
+        permutation_importances(estimator.model_, X, X[:, 0]),
+    )
+    with pytest.raises(TypeError, match="GradientBoostingRegressor without trees of the engine"):
+        permutation_importances(arboost.GradientBoostingRegressor(), X, X[:, 0])
 
 
 def test_several_answers_for_one_target(rng):

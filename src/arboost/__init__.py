@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from arboost.explain.grids import Grid
     from arboost.explain.monotone import CounterExample, MonotoneProof
     from arboost.explain.partial_dependence import PartialDependence
+    from arboost.explain.permutation import permutation_importances
     from arboost.losses import CustomLoss
     from arboost.losses.metrics import Metric
     from arboost.predictor import Predictor, load
@@ -73,6 +74,7 @@ __all__ = [
     "__version__",
     "cv",
     "load",
+    "permutation_importances",
     "plots",
 ]
 
@@ -109,6 +111,7 @@ _HOMES = {
     "VotingRegressor": "arboost.algorithms.stacking.voting",
     "cv": "arboost.algorithms.cross_validation",
     "load": "arboost.predictor",
+    "permutation_importances": "arboost.explain.permutation",
 }
 
 

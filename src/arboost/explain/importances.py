@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.target import weights
-from arboost.explain.permutation import Shuffles, permutation_importances
+from arboost.explain.permutation import Shuffles, loss_increases
 from arboost.explain.shap import shap_values
 from arboost.model.model import Model
 
@@ -37,7 +37,7 @@ def importances(
     model : Model
     kind : {"gain", "cover", "split", "permutation", "shap"}, default="gain"
     X, y, shuffles, sample_weight, n_threads
-        Of `arboost.explain.permutation.permutation_importances`, whose mean over the repeats it is.
+        Of `arboost.explain.permutation.loss_increases`, whose mean over the repeats is returned.
 
     Examples
     --------
@@ -69,9 +69,7 @@ def importances(
         return split_importances(model, kind)
     if kind == "shap":
         return _mean_shap(model, X, sample_weight, n_threads)
-    losses = permutation_importances(
-        model, X, y, shuffles, sample_weight=sample_weight, n_threads=n_threads
-    )
+    losses = loss_increases(model, X, y, shuffles, sample_weight=sample_weight, n_threads=n_threads)
     mean: Floats = losses.mean(axis=0)
     return mean
 

@@ -55,8 +55,8 @@ class ExplainMethods(Model):
             is better, or an `arboost.Metric`; None is "rmse" or "log_loss".
         sample_weight : array of shape (n_rows,), optional
         n_repeats : int, default=5
-            Shuffles of each feature, whose mean is returned; for each of them see
-            `arboost.explain.permutation.permutation_importances`.
+            Shuffles of each feature, whose mean is returned; `arboost.permutation_importances`
+            returns each of them.
         random_state : int, default=0
             Seed of the shuffles.
         n_jobs : int or None

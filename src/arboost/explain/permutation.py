@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import core
+from arboost.backend import checked_threads, core
 from arboost.data.table import Table, ingest
 from arboost.data.target import codes_of, numbers_of, target, weights
 from arboost.losses.metrics import Metric, of_answers
@@ -24,7 +24,7 @@ from arboost.model.forest import ALL_DTYPES, Forest
 from arboost.model.model import Model
 from arboost.model.predict import answer, probabilities, table_scores
 
-__all__ = ["Shuffles", "permutation_importances"]
+__all__ = ["Shuffles", "loss_increases", "permutation_importances"]
 
 Floats = NDArray[np.float64]
 Rating = Callable[[Floats], float]
@@ -66,6 +66,68 @@ class Shuffles:
 
 
 def permutation_importances(
+    model: Any,
+    X: object,
+    y: object,
+    *,
+    metric: object = None,
+    sample_weight: object = None,
+    n_repeats: int = 5,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Return the permutation importances of every repeat; `Predictor.importances` has their mean.
+
+    An importance is the increase of the metric when the values of the feature are shuffled among
+    the rows of X; below 0 the metric has improved.
+
+    Parameters
+    ----------
+    model : Predictor or fitted estimator with trees of the engine
+    X : table of shape (n_rows, n_features)
+        Held-out rows: importances on training rows overrate features that were overfitted.
+    y : array of shape (n_rows,) or (n_rows, n_targets)
+        True values or labels.
+    metric : str, callable, arboost.Metric or None
+        A name that ``eval_metric`` takes, a function of (y, raw scores, weight), lower is better,
+        or an `arboost.Metric`; None is "rmse" or "log_loss".
+    sample_weight : array of shape (n_rows,), optional
+    n_repeats : int, default=5
+        Shuffles of each feature.
+    random_state : int, default=0
+        Seed of the shuffles.
+    n_jobs : int or None
+        Number of threads; the importances do not depend on it.
+
+    Returns
+    -------
+    float64 array of shape (n_repeats, n_features)
+
+    Examples
+    --------
+    >>> from arboost import GradientBoostingRegressor, permutation_importances
+    >>> X, y = [[0, 1], [1, 0], [2, 1], [3, 0]], [0, 1, 2, 3]
+    >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, y)
+    >>> permutation_importances(model, X, y, n_repeats=3).shape
+    (3, 2)
+    """
+    fitted = getattr(model, "model_", model)
+    if not isinstance(fitted, Model):
+        raise TypeError(
+            f"model is a {type(model).__name__} without trees of the engine: pass a fitted "
+            "estimator of arboost, its model_, or the result of arboost.load."
+        )
+    return loss_increases(
+        fitted,
+        X,
+        y,
+        Shuffles(metric, n_repeats, random_state),
+        sample_weight=sample_weight,
+        n_threads=checked_threads(n_jobs),
+    )
+
+
+def loss_increases(
     model: Model,
     X: object,
     y: object,
@@ -74,29 +136,11 @@ def permutation_importances(
     sample_weight: object = None,
     n_threads: int,
 ) -> Floats:
-    """Return how much worse the metric gets, shape (n_repeats, n_features); below 0: better.
+    """Return the increases of the metric, shape (n_repeats, n_features).
 
-    Parameters
-    ----------
-    model : Model
-    X : table of shape (n_rows, n_features)
-        Rows that the model was not fitted on tell what it needs for new ones.
-    y : array of shape (n_rows,) or (n_rows, n_targets)
-        True values or labels.
-    shuffles : Shuffles, optional
-        All repeats of all features have orders of their own, which depend on nothing but the seed
-        and the number of rows.
-    sample_weight : array of shape (n_rows,), optional
-    n_threads : int
-        Features are shuffled side by side; the numbers do not depend on it.
-
-    Examples
-    --------
-    >>> from arboost import GradientBoostingRegressor
-    >>> X, y = [[0, 1], [1, 0], [2, 1], [3, 0]], [0, 1, 2, 3]
-    >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, y).model_
-    >>> permutation_importances(model, X, y, n_threads=1).shape
-    (5, 2)
+    Every repeat of every feature has its own order of the rows, which depends on nothing but the
+    seed and the number of rows. Features are shuffled concurrently; the result does not depend on
+    ``n_threads``.
     """
     shuffles = shuffles or Shuffles()
     table = ingest(X, model.schema)
