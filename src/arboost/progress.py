@@ -184,14 +184,13 @@ def _find_size(stream: Any) -> os.terminal_size:
 
 def _new_line(**options: Any) -> Any:
     """Return a bar of tqdm, a widget in notebooks that know widgets."""
-    from tqdm import std
+    from tqdm.std import TqdmDefaultWriteLock, tqdm
 
-    kind = std.tqdm
     if _is_notebook():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # widgets are not a must
-            from tqdm.autonotebook import tqdm as kind
+            warnings.simplefilter("ignore")  # a notebook without widgets gets a line of text
+            from tqdm.autonotebook import tqdm
     # Neither a thread that watches the bars, nor a lock between processes, which would settle how
     # multiprocessing starts them. This lock is a part of the one that other bars of tqdm hold.
-    own = {"monitor_interval": 0, "_lock": std.TqdmDefaultWriteLock.th_lock}
-    return type("tqdm", (kind,), own)(**options)
+    own = {"monitor_interval": 0, "_lock": TqdmDefaultWriteLock.th_lock}
+    return type("tqdm", (tqdm,), own)(**options)
