@@ -70,7 +70,7 @@ def kernel(monkeypatch):
     """The modules of a notebook without widgets, with a list of the outputs."""
     outputs = []
     package = types.ModuleType("IPython")
-    package.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    package.get_ipython = lambda: types.SimpleNamespace(kernel=object(), config=["IPKernelApp"])
     package.display = types.ModuleType("IPython.display")
     package.display.display = outputs.append
     monkeypatch.setitem(sys.modules, "IPython", package)

@@ -26,7 +26,7 @@ _LAYOUTS = (
     ("{{desc}} |{{bar}}| {}", True),
     ("{{desc}} |{{bar}}| {}", False),
     ("|{{bar}}| {}", False),
-    ("{}", False),
+    ("{}{{bar:0}}", False),  # old versions of tqdm cut no line without a bar to size
 )
 
 
