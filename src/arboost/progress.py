@@ -148,8 +148,8 @@ def _scores(results: Mapping[str, Mapping[str, float]], *, is_named: bool) -> st
 
     Examples
     --------
-    >>> _scores({"validation": {"log_loss": 0.25, "auc": 0.912345}}, is_named=True)
-    'validation: log_loss 0.25000, auc 0.91235'
+    >>> _scores({"validation": {"log_loss": 0.25, "auc": 0.91236}}, is_named=True)
+    'validation: log_loss 0.25000, auc 0.91236'
     """
     # With trailing zeros: a text that changes its width would change that of the bar.
     texts = {
