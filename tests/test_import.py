@@ -10,7 +10,7 @@ import pytest
 
 import arboost
 
-HEAVY = ("sklearn", "scipy", "pandas", "polars", "pyarrow")
+HEAVY = ("sklearn", "scipy", "pandas", "polars", "pyarrow", "narwhals", "tqdm")
 
 
 def run(code, *arguments):

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
 import sys
+import textwrap
+import threading
 import types
 
 import pytest
+import tqdm.std
 
 from arboost.training.progress import Bar
+
+SCORES = {"validation": {"log_loss": 0.312345, "auc": 0.9}}
 
 
 class Terminal(io.StringIO):
@@ -34,10 +41,12 @@ class Clock:
         return self.now
 
 
-def look_at(monkeypatch, stream):
+def look_at(monkeypatch, stream, columns=80):
     # Not sys.stderr itself: pytest puts its own there between fixtures and tests.
-    seen = types.SimpleNamespace(stderr=stream, modules=sys.modules)
+    seen = types.SimpleNamespace(stderr=stream, stdout=stream, modules=sys.modules)
     monkeypatch.setattr("arboost.training.progress.sys", seen)
+    size = types.SimpleNamespace(columns=columns, lines=24)
+    monkeypatch.setattr("arboost.training.progress._find_size", lambda of: size)
 
 
 @pytest.fixture
@@ -49,78 +58,145 @@ def terminal(monkeypatch):
 
 
 @pytest.fixture
-def notebook(monkeypatch):
-    """An IPython that records what is displayed; the terminal beside it stays empty."""
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("arboost.training.progress.time", clock)
+    monkeypatch.setattr("tqdm.std.time", clock)
+    return clock
+
+
+@pytest.fixture
+def kernel(monkeypatch):
+    """The modules of a notebook without widgets, with a list of the outputs."""
     outputs = []
-
-    class Handle:
-        def __init__(self, place):
-            self.place = place
-
-        def update(self, content, *, raw):
-            assert raw
-            outputs[self.place].append(content["text/plain"])
-
-    def display(content, *, raw, display_id):
-        assert raw
-        assert display_id is True
-        outputs.append([content["text/plain"]])
-        return Handle(len(outputs) - 1)
-
     package = types.ModuleType("IPython")
-    package.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    package.get_ipython = lambda: types.SimpleNamespace(kernel=object(), config=["IPKernelApp"])
     package.display = types.ModuleType("IPython.display")
-    package.display.display = display
+    package.display.display = outputs.append
     monkeypatch.setitem(sys.modules, "IPython", package)
     monkeypatch.setitem(sys.modules, "IPython.display", package.display)
-    return outputs
+    monkeypatch.setitem(sys.modules, "ipykernel.zmqshell", types.ModuleType("zmqshell"))
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    imported = ("tqdm.notebook", "tqdm.autonotebook")
+    before = {name: sys.modules.pop(name, None) for name in imported}
+    yield outputs
+    for name, module in before.items():
+        sys.modules.pop(name, None)
+        if module is not None:
+            sys.modules[name] = module
+
+
+class Widget:
+    """A widget as tqdm uses it, of any kind."""
+
+    def __init__(self, children=(), **values):
+        self.children = children
+        self.layout = types.SimpleNamespace()
+        self.style = types.SimpleNamespace(bar_color=None)
+        self.value = self.bar_style = ""
+        self.is_closed = False
+
+    def close(self):
+        self.is_closed = True
+
+    def shown(self):
+        left, bar, right = self.children
+        return f"{left.value}<{bar.value}>{right.value}".replace("\u2007", " ")
+
+
+@pytest.fixture
+def notebook(kernel, monkeypatch):
+    """A notebook with widgets."""
+    package = types.ModuleType("ipywidgets")
+    package.HTML = package.FloatProgress = Widget
+    package.HBox = type("HBox", (Widget,), {})
+    monkeypatch.setitem(sys.modules, "ipywidgets", package)
+    return kernel
 
 
 def work(clock, steps, seconds, total=None, *, visible=True, first=0, results=None):
-    with Bar(total or steps, "fitting", visible=visible, clock=clock) as bar:
+    with Bar(total or steps, "fitting", visible=visible) as bar:
         for step in range(first, steps):
             clock.now += seconds
             bar.show(step + 1, results)
 
 
-def fail(clock):
-    with Bar(10, "fitting", clock=clock) as bar:
+def fail(clock, error=KeyError):
+    with Bar(10, "fitting") as bar:
         clock.now += 2.0
         bar.show(4)
-        raise KeyError
+        raise error
 
 
-def test_terminal(terminal):
-    clock = Clock()
-    with Bar(10, "fitting", clock=clock) as bar:
+def test_terminal(terminal, clock):
+    with Bar(10, "fitting") as bar:
         bar.show(1)
         clock.now += 2.0
-        bar.show(4, {"validation": {"log_loss": 0.312345, "auc": 0.9}})
-        assert terminal.shown() == [
-            "fitting [############..................] 4/10  2.0 s, 3.0 s left  validation: l"
-        ]
+        bar.show(4)
+        bar_of_40_percent = "#" * 20 + " " * 30
+        assert terminal.shown() == [f"fitting |{bar_of_40_percent}| 4/10 [00:02<00:03]"]
         clock.now += 3.0
         bar.show(10)
-    assert terminal.shown() == ["fitting [##############################] 10/10  5.0 s", ""]
+    assert terminal.shown() == [f"fitting |{'#' * 55}| 10/10 [00:05]", ""]
 
 
-def test_results_are_shown(terminal, monkeypatch):
-    monkeypatch.setattr("os.get_terminal_size", lambda handle: types.SimpleNamespace(columns=200))
-    monkeypatch.setattr(terminal, "fileno", lambda: 2, raising=False)
-    results = {"train": {"loss": 0.25}, "validation": {"loss": 0.312345, "auc": 0.9}}
-    work(Clock(), 4, 1.0, results=results)
-    last = terminal.shown()[0]
-    assert last.endswith("4/4  4.0 s  train: loss 0.25  validation: loss 0.31234  auc 0.9")
+@pytest.mark.parametrize(
+    ("columns", "left", "name"),
+    [(60, "500", ""), (80, "fitting |", ""), (120, "fitting |", "validation: ")],
+)
+def test_scores_are_never_cut(terminal, clock, monkeypatch, columns, left, name):
+    look_at(monkeypatch, terminal, columns)
+    with Bar(1000, "fitting") as bar:
+        clock.now += 100.0
+        bar.show(1)
+        clock.now += 1.0
+        bar.show(500, {"train": {"log_loss": 0.1}} | SCORES if name else SCORES)
+        (line,) = terminal.shown()
+    assert len(line) < columns
+    assert line.startswith(left)
+    assert line.endswith(f"{name}log_loss 0.31234, auc 0.90000]")
+    assert "500/1000 [01:41<01:41, " in line
 
 
-def test_silent_within_the_first_second(terminal):
-    work(Clock(), 100, 0.0099)
+def test_narrow_terminal(terminal, clock, monkeypatch):
+    """Neither a bar nor a label, and nothing that wraps."""
+    look_at(monkeypatch, terminal, 40)
+    work(clock, 5, 1.0, results={"validation": {"a long name of a metric": 1.0}})
+    assert terminal.shown() == ["5/5 [00:05, a long name of a metric 1.0", ""]
+    assert max(map(len, terminal.getvalue().replace("\n", "").split("\r"))) == 39
+
+
+def test_label_goes_before_the_values(terminal, clock, monkeypatch):
+    look_at(monkeypatch, terminal, 45)
+    work(clock, 4, 1.0, results=SCORES)
+    assert terminal.shown() == ["4/4 [00:04, log_loss 0.31234, auc 0.90000]", ""]
+
+
+@pytest.mark.parametrize("size", [(0, 0), OSError, None], ids=["zeros", "error", "none"])
+def test_terminal_of_unknown_size(clock, monkeypatch, size):
+    def get_terminal_size(handle):
+        if size is OSError:
+            raise size
+        return os.terminal_size(size)
+
+    screen = Terminal()
+    if size is not None:
+        screen.fileno = lambda: 2
+        monkeypatch.setattr("os.get_terminal_size", get_terminal_size)
+    monkeypatch.setattr(
+        "arboost.training.progress.sys", types.SimpleNamespace(stderr=screen, modules={})
+    )
+    work(clock, 4, 1.0)
+    assert len(screen.shown()[0]) == 79
+
+
+def test_silent_within_the_first_second(terminal, clock):
+    work(clock, 100, 0.0099)
     assert terminal.getvalue() == ""
 
 
-def test_appears_after_a_second(terminal):
-    clock = Clock()
-    with Bar(100, "fitting", clock=clock) as bar:
+def test_appears_after_a_second(terminal, clock):
+    with Bar(100, "fitting") as bar:
         clock.now += 0.99
         bar.show(1)
         assert terminal.getvalue() == ""
@@ -129,15 +205,16 @@ def test_appears_after_a_second(terminal):
         assert "2/100" in terminal.getvalue()
 
 
-def test_draws_at_most_ten_times_a_second(terminal):
-    work(Clock(), 10_000, 0.0005)  # 5 seconds
+def test_draws_at_most_ten_times_a_second(terminal, clock):
+    work(clock, 10_000, 0.0005)  # 5 seconds
     assert 35 <= terminal.getvalue().count("\r") <= 45
     assert "10000/10000" in terminal.shown()[0]
 
 
-def test_error_wipes_the_bar(terminal):
-    with pytest.raises(KeyError):
-        fail(Clock())
+@pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
+def test_error_wipes_the_bar(terminal, clock, error):
+    with pytest.raises(error):
+        fail(clock, error)
     assert terminal.shown() == [""]
     assert terminal.getvalue().endswith("\r")
 
@@ -148,85 +225,182 @@ def test_error_before_the_bar_appeared(terminal):
     assert terminal.getvalue() == ""
 
 
-def test_stopped_early(terminal):
-    work(Clock(), 7, 1.0, total=10)
-    assert terminal.shown() == ["fitting [#####################.........] 7/10  7.0 s", ""]
+def test_stopped_early(terminal, clock):
+    work(clock, 7, 1.0, total=10)
+    line, rest = terminal.shown()
+    assert line.endswith("| 7/10 [00:07]")
+    assert line.count("#") == 39  # and a 2: tenths of a character
+    assert rest == ""
 
 
-def test_resumed_steps_took_no_time(terminal):
+def test_resumed_steps_took_no_time(terminal, clock):
     """90 of 100 steps came from a checkpoint: 2 more took 2 s, so 8 take 8 s."""
-    work(Clock(), 92, 1.0, total=100, first=90)
-    assert "92/100  2.0 s, 8.0 s left" in terminal.getvalue()
-
-
-def test_long_lines_are_cut(terminal, monkeypatch):
-    monkeypatch.setattr("os.get_terminal_size", lambda handle: types.SimpleNamespace(columns=40))
-    monkeypatch.setattr(terminal, "fileno", lambda: 2, raising=False)
-    work(Clock(), 5, 1.0, results={"validation": {"a long name of a metric": 1.0}})
-    assert max(map(len, terminal.getvalue().replace("\n", "").split("\r"))) == 39
+    work(clock, 92, 1.0, total=100, first=90)
+    assert "92/100 [00:02<00:08]" in terminal.getvalue()
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"), [(3.0, "12.0 s"), (30.0, "2:00"), (3000.0, "3:20:00")]
+    ("seconds", "shown"), [(3.0, "00:12"), (30.0, "02:00"), (3000.0, "3:20:00")]
 )
-def test_times(terminal, seconds, shown):
-    work(Clock(), 4, seconds)
-    assert terminal.shown()[0].endswith(f"4/4  {shown}")
+def test_times(terminal, clock, seconds, shown):
+    work(clock, 4, seconds)
+    assert terminal.shown()[0].endswith(f"4/4 [{shown}]")
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), None], ids=["file", "none"])
-def test_silent_without_a_terminal(monkeypatch, stream):
+def test_silent_without_a_terminal(monkeypatch, clock, stream):
     look_at(monkeypatch, stream)
-    work(Clock(), 10, 1.0)
+    work(clock, 10, 1.0)
     assert stream is None or stream.getvalue() == ""
 
 
-def test_silent_when_told(terminal, notebook):
-    work(Clock(), 10, 1.0, visible=False)
+def test_silent_when_told(terminal, clock, notebook):
+    work(clock, 10, 1.0, visible=False)
     assert terminal.getvalue() == ""
     assert notebook == []
 
 
-def test_terminal_that_goes_away(terminal):
-    clock = Clock()
-    with Bar(10, "fitting", clock=clock) as bar:
+@pytest.mark.parametrize("error", [None, BrokenPipeError(), ValueError("I/O")])
+def test_terminal_that_goes_away(terminal, clock, monkeypatch, error):
+    def write(text):
+        raise error
+
+    with Bar(10, "fitting") as bar:
         clock.now += 2.0
         bar.show(4)
-        terminal.close()
+        if error is None:
+            terminal.close()
+        else:
+            monkeypatch.setattr(terminal, "write", write)
         clock.now += 2.0
         bar.show(5)
         clock.now += 2.0
         bar.show(6)
 
 
-def test_notebook(terminal, notebook):
-    work(Clock(), 3, 1.0, results={"validation": {"loss": 0.5}})
+def test_interrupted_drawing_frees_the_lock(terminal, clock, monkeypatch):
+    """tqdm's own refresh would keep it, and fits in other threads would wait forever."""
+
+    def write(text):
+        raise KeyboardInterrupt
+
+    def acquire():
+        lock = tqdm.std.TqdmDefaultWriteLock.th_lock
+        is_free.append(lock.acquire(timeout=5))
+        if is_free[0]:
+            lock.release()
+
+    is_free = []
+    monkeypatch.setattr(terminal, "write", write)
+    with pytest.raises(KeyboardInterrupt):
+        fail(clock)
+    other = threading.Thread(target=acquire)
+    other.start()
+    other.join()
+    assert is_free == [True]
+
+
+def test_several_at_a_time(terminal, clock):
+    """Each has a line, and the lines are free again afterwards."""
+    with Bar(10, "first") as first, Bar(20, "second") as second:
+        clock.now += 2.0
+        first.show(5)
+        second.show(5)
+        assert terminal.getvalue().count("\n") == 1
+        assert len(tqdm.std.tqdm._instances) == 2
+    shown = terminal.getvalue()
+    assert "5/10" in shown
+    assert "5/20" in shown
+    assert len(tqdm.std.tqdm._instances) == 0
+
+
+def test_below_a_bar_of_the_caller(terminal, clock):
+    with tqdm.std.tqdm(total=3, file=terminal, delay=1e9) as outer:
+        work(clock, 3, 1.0)
+        assert outer.pos == 0
+    assert "\n\rfitting" in terminal.getvalue()
+
+
+def test_notebook(terminal, clock, notebook):
+    work(clock, 3, 1.0, results=SCORES)
     assert terminal.getvalue() == ""
-    (drawn,) = notebook  # one output, updated in place
-    assert drawn[0].startswith("fitting [##########....................] 1/3  1.0 s, 2.0 s left")
-    assert drawn[-1].endswith("3/3  3.0 s  validation: loss 0.5")
+    (widget,) = notebook
+    figures = "3/3 [00:03, validation: log_loss 0.31234, auc 0.90000]"
+    assert widget.shown() == f"fitting <3> {figures}"
+    assert widget.children[1].bar_style == "success"
 
 
-def test_notebook_is_silent_within_the_first_second(notebook):
-    work(Clock(), 100, 0.0099)
+def test_stopped_early_in_a_notebook(clock, notebook):
+    """tqdm would call it a failure."""
+    work(clock, 7, 1.0, total=10)
+    assert notebook[0].shown() == "fitting <7> 7/10 [00:07]"
+    assert notebook[0].children[1].bar_style == "success"
+
+
+def test_notebook_is_silent_within_the_first_second(clock, notebook):
+    work(clock, 100, 0.0099)
     assert notebook == []
 
 
-def test_error_in_a_notebook(notebook):
+def test_error_in_a_notebook(clock, notebook):
     with pytest.raises(KeyError):
-        fail(Clock())
-    assert notebook[0][-1] == ""
+        fail(clock)
+    assert notebook[0].is_closed
 
 
-def test_ipython_in_a_terminal_is_a_terminal(terminal, notebook, monkeypatch):
+def test_notebook_without_widgets(terminal, clock, kernel):
+    work(clock, 3, 1.0, results=SCORES)
+    assert kernel == []
+    assert terminal.shown()[0].endswith("3/3 [00:03, validation: log_loss 0.31234, auc 0.90000]")
+
+
+def test_ipython_in_a_terminal_is_a_terminal(terminal, clock, notebook, monkeypatch):
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", object)
-    work(Clock(), 3, 1.0)
+    work(clock, 3, 1.0)
     assert notebook == []
     assert "3/3" in terminal.shown()[0]
 
 
-def test_ipython_that_is_only_imported(terminal, notebook, monkeypatch):
+def test_ipython_that_is_only_imported(terminal, clock, notebook, monkeypatch):
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None)
-    work(Clock(), 3, 1.0)
+    work(clock, 3, 1.0)
     assert notebook == []
     assert "3/3" in terminal.shown()[0]
+
+
+def test_visible_bar_leaves_no_thread_and_no_start_method():
+    """In a fresh process: a lock between processes would settle how multiprocessing starts them."""
+    program = """
+        import io, multiprocessing, sys, threading, time
+        from arboost.training.progress import Bar
+
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+
+        sys.stderr = Terminal()
+        with Bar(2, "fitting") as bar:
+            bar.show(1)
+            assert "tqdm" not in sys.modules
+            time.sleep(1.01)
+            bar.show(2)
+        assert "2/2" in sys.stderr.getvalue()
+        print(threading.active_count(), multiprocessing.get_start_method(allow_none=True))
+    """
+    printed = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.split() == ["1", "None"]
+
+
+def test_fit_that_says_nothing_loads_no_tqdm():
+    program = """
+        import sys
+        import arboost
+        arboost.GradientBoostingRegressor(n_estimators=2, verbose=0).fit([[0.0], [1.0]], [0, 1])
+        print("tqdm" in sys.modules)
+    """
+    printed = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.strip() == "False"

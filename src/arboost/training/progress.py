@@ -1,44 +1,48 @@
-"""A one-line progress bar in a terminal or a notebook, for work that takes more than a moment.
+"""A progress bar in a terminal or a notebook, drawn by tqdm, for work of more than a second.
 
-Silent where nobody looks: where the standard error stream is no terminal, or the work is done
-within a second.
+Silent where nobody looks: where the standard error stream is no terminal and Python runs in no
+notebook. tqdm is imported when a bar appears, so short fits do not pay for the import.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import sys
-import time
-from collections.abc import Callable, Mapping
-from importlib import import_module
+import warnings
+from collections.abc import Iterator, Mapping
+from time import time
 from types import TracebackType
 from typing import Any, Self
 
 __all__ = ["Bar"]
 
-_WIDTH = 30  # characters of the bar itself
-_DELAY = 1.0  # seconds of work before it appears
+_DELAY = 1.0  # seconds of work before the bar appears
 _INTERVAL = 0.1  # seconds between two drawings
-_LEAST_COLUMNS = 20  # of a terminal that says it has fewer, or does not know
+_SIZE = os.terminal_size((80, 24))  # of a terminal that does not know its size
+_LEAST = 5  # columns of the bar proper; a terminal without room for them gets a shorter line
+# Lines from long to short, and whether their scores have the names of the evaluation sets.
+_LAYOUTS = (
+    ("{{desc}} |{{bar}}| {}", True),
+    ("{{desc}} |{{bar}}| {}", False),
+    ("|{{bar}}| {}", False),
+    ("{}{{bar:0}}", False),  # old versions of tqdm cut no line without a bar to size
+)
 
 
 class Bar:
-    """Counts steps, and draws them while there is somebody to see it.
+    """A count of steps, drawn where somebody may be looking.
 
     Leaving the block by an error wipes the bar, so that the error stands alone.
 
     Parameters
     ----------
     total : int
-        Steps there will be at most.
+        Largest number of steps.
     label : str
-        What the line starts with.
+        First words of the line.
     visible : bool
         Whether to draw at all.
-    clock : callable () -> float
-        Time in seconds.
 
     Examples
     --------
@@ -47,23 +51,16 @@ class Bar:
     ...         bar.show(step + 1)
     """
 
-    def __init__(
-        self,
-        total: int,
-        label: str,
-        *,
-        visible: bool = True,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, total: int, label: str, *, visible: bool = True) -> None:
         self.total = total
         self._label = label
-        self._clock = clock
-        self._screen = _find_screen() if visible else None
-        self._start = clock()
+        self._stream = _find_stream() if visible else None
+        self._start = time()
         self._next = self._start + _DELAY
-        self._drawn = False
-        self._already: int | None = None
-        self._newest: tuple[int, Mapping[str, Mapping[str, float]] | None] | None = None
+        self._initial: int | None = None
+        self._done = 0
+        self._results: Mapping[str, Mapping[str, float]] = {}
+        self._line: Any = None  # an instance of tqdm, once the bar has appeared
 
     def __enter__(self) -> Self:
         return self
@@ -74,19 +71,22 @@ class Bar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._screen is None or not self._drawn:
+        if self._line is None:
             return
-        if error is None and self._newest is not None:
-            self._draw(*self._newest, ended=True)
-        self._screen_call(lambda screen: screen.end(wipe=error is not None))
+        with self._drawing() as line:
+            line.leave = error is None
+            self._update("{elapsed}")
+            if hasattr(line, "container"):
+                line.total = line.n  # tqdm takes fewer steps for a failure: early stopping is none
+            line.close()
 
     @property
     def is_visible(self) -> bool:
-        """Whether there is somebody to draw for."""
-        return self._screen is not None
+        """Whether somebody may be looking."""
+        return self._stream is not None
 
     def show(self, done: int, results: Mapping[str, Mapping[str, float]] | None = None) -> None:
-        """Draw the bar with `done` steps and the newest results, at most ten times a second.
+        """Draw the bar with `done` steps and the latest results, at most ten times a second.
 
         Parameters
         ----------
@@ -95,104 +95,102 @@ class Bar:
         results : mapping of str to mapping of str to float, optional
             Metrics by the name of their evaluation set.
         """
-        if self._screen is None:
+        if self._stream is None:
             return
-        now = self._clock()
-        if self._already is None:
-            self._already = done - 1  # steps of an earlier, resumed run took none of this time
-        self._newest = done, results
+        if self._initial is None:
+            self._initial = max(done - 1, 0)  # steps of an earlier, resumed run took no time
+        self._done, self._results = done, results or {}
+        now = time()
         if now >= self._next:
             self._next = now + _INTERVAL
-            self._draw(done, results, ended=False)
+            with self._drawing() as line:
+                self._update("{elapsed}<{remaining}")
+                line.refresh(nolock=True)
 
-    def _draw(
-        self, done: int, results: Mapping[str, Mapping[str, float]] | None, *, ended: bool
-    ) -> None:
-        elapsed = self._clock() - self._start
-        filled = _WIDTH * done // self.total
-        line = (
-            f"{self._label} [{'#' * filled:.<{_WIDTH}}] {done}/{self.total}  {_duration(elapsed)}"
-        )
-        own = done - (self._already or 0)
-        if not ended and own > 0:
-            line += f", {_duration(elapsed / own * (self.total - done))} left"
-        for name, values in (results or {}).items():
-            shown = "  ".join(f"{metric} {value:.5g}" for metric, value in values.items())
-            line += f"  {name}: {shown}"
-        self._drawn = True
-        self._screen_call(lambda screen: screen.draw(line))
-
-    def _screen_call(self, act: Callable[[Any], None]) -> None:
+    @contextlib.contextmanager
+    def _drawing(self) -> Iterator[Any]:
+        """Give the line of tqdm, with tqdm's lock held: tqdm alone keeps the lock after Ctrl-C."""
+        if self._line is None:
+            self._line = _new_line(
+                desc=self._label,
+                total=self.total,
+                initial=self._initial,
+                file=self._stream,
+                delay=_DELAY,
+            )
+            self._line.start_t = self._start
         try:
-            act(self._screen)
-        except (OSError, ValueError):
-            self._screen = None  # a terminal that has gone away is no reason to lose a fit
+            with self._line.get_lock():
+                yield self._line
+        except (OSError, ValueError):  # a terminal that has gone away is no reason to lose a fit
+            self._line.disable = True
+            self._line = self._stream = None
+
+    def _update(self, times: str) -> None:
+        """Set count, times and scores, in the longest layout that the terminal has room for."""
+        line = self._line
+        line.n, line.ncols, line.nrows = self._done, None, None
+        size = _find_size(self._stream)
+        for layout, is_named in _LAYOUTS:
+            form = layout.format(f"{{n_fmt}}/{self.total} [{times}{{postfix}}]")
+            line.postfix = _scores(self._results, is_named=is_named)
+            if hasattr(line, "container"):  # a widget has room, and no columns
+                line.bar_format = form
+                return
+            line.bar_format = form.replace("{bar}", " " * _LEAST)
+            if len(str(line)) < size.columns:  # some terminals wrap a line that is full
+                break
+        line.bar_format, line.ncols, line.nrows = form, size.columns - 1, size.lines - 1
 
 
-class _Terminal:
-    """One line of a terminal, drawn over and over."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._length = 0
-
-    def draw(self, line: str) -> None:
-        line = line[: self._columns() - 1]  # a longer one would wrap, and could not be drawn over
-        self._stream.write(f"\r{line.ljust(self._length)}")
-        self._stream.flush()
-        self._length = len(line)
-
-    def end(self, *, wipe: bool) -> None:
-        self._stream.write(f"\r{' ' * self._length}\r" if wipe else "\n")
-        self._stream.flush()
-
-    def _columns(self) -> int:
-        columns = 80
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            columns = os.get_terminal_size(self._stream.fileno()).columns
-        return max(columns, _LEAST_COLUMNS)
-
-
-class _Notebook:
-    """One output of a notebook cell, updated in place."""
-
-    def __init__(self, display: Callable[..., Any]) -> None:
-        self._display = display
-        self._handle: Any = None
-
-    def draw(self, line: str) -> None:
-        content = {"text/plain": line}
-        if self._handle is None:
-            self._handle = self._display(content, raw=True, display_id=True)
-        else:
-            self._handle.update(content, raw=True)
-
-    def end(self, *, wipe: bool) -> None:
-        if wipe:
-            self._handle.update({"text/plain": ""}, raw=True)
-
-
-def _find_screen() -> _Terminal | _Notebook | None:
-    """Return where somebody may be looking, or None."""
-    ipython = sys.modules.get("IPython")  # in a notebook it is loaded; elsewhere it is not needed
-    if ipython is not None and hasattr(ipython.get_ipython(), "kernel"):
-        return _Notebook(import_module("IPython.display").display)
-    # Under pythonw and some services there is no stream at all.
-    if sys.stderr is not None and sys.stderr.isatty():
-        return _Terminal(sys.stderr)
-    return None
-
-
-def _duration(seconds: float) -> str:
-    """Return a time as people say it.
+def _scores(results: Mapping[str, Mapping[str, float]], *, is_named: bool) -> str:
+    """Return scores as text: of all evaluation sets by name, or of the last one.
 
     Examples
     --------
-    >>> _duration(4.25), _duration(75.0), _duration(7384.0)
-    ('4.2 s', '1:15', '2:03:04')
+    >>> _scores({"validation": {"log_loss": 0.25, "auc": 0.91236}}, is_named=True)
+    'validation: log_loss 0.25000, auc 0.91236'
     """
-    if seconds < 60.0:  # noqa: PLR2004
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(math.floor(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    # With trailing zeros: a text that changes its width would change that of the bar.
+    texts = {
+        name: ", ".join(f"{metric} {value:#.5g}".rstrip(".") for metric, value in values.items())
+        for name, values in results.items()
+    }
+    if is_named:
+        return ", ".join(f"{name}: {text}" for name, text in texts.items())
+    return list(texts.values())[-1] if texts else ""
+
+
+def _find_stream() -> Any:
+    """Return the stream that somebody may be looking at, or None."""
+    if _is_notebook():
+        return sys.stdout  # notebooks show the other stream in red
+    # Under pythonw and some services there is no stream at all.
+    return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
+
+
+def _is_notebook() -> bool:
+    ipython = sys.modules.get("IPython")  # in a notebook it is loaded; elsewhere it is not needed
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
+def _find_size(stream: Any) -> os.terminal_size:
+    """Return the size of a terminal; some pseudo-terminals say 0."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        size = os.get_terminal_size(stream.fileno())
+        return size if all(size) else _SIZE
+    return _SIZE
+
+
+def _new_line(**options: Any) -> Any:
+    """Return a bar of tqdm, a widget in notebooks that know widgets."""
+    from tqdm.std import TqdmDefaultWriteLock, tqdm
+
+    if _is_notebook():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a notebook without widgets gets a line of text
+            from tqdm.autonotebook import tqdm
+    # Neither a thread that watches the bars, nor a lock between processes, which would settle how
+    # multiprocessing starts them. This lock is a part of the one that other bars of tqdm hold.
+    own = {"monitor_interval": 0, "_lock": TqdmDefaultWriteLock.th_lock}
+    return type("tqdm", (tqdm,), own)(**options)

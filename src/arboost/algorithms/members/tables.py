@@ -22,7 +22,7 @@ from arboost.data.scipy_sparse import is_sparse
 from arboost.data.table import as_array
 from arboost.errors import DataWarning, SchemaError
 
-__all__ = ["MemberTable", "member_table", "take_columns", "take_rows"]
+__all__ = ["MemberTable", "member_table", "narwhals_frame", "take_columns", "take_rows"]
 
 _TABLE_DIMENSIONS = 2
 
@@ -85,9 +85,11 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:
     """Return some of the rows of a table, of its own type."""
     places = rows.astype(np.intp)
-    if _is_arrow(X):  # which not every scikit-learn can take rows of
-        return X.take(places) if hasattr(X, "take") else X[places]
-    return _safe_indexing(X, places)
+    if _is_arrow(X):
+        return narwhals_frame(X)[places].to_native()
+    return _safe_indexing(
+        X, places
+    )  # narwhals refuses repeated names, which fit arguments may have
 
 
 def take_columns(X: Any, features: NDArray[np.intp]) -> Any:
@@ -105,12 +107,25 @@ def take_columns(X: Any, features: NDArray[np.intp]) -> Any:
     for feature in features.tolist():
         seen[feature] = seen.get(feature, 0) + 1
         own.append(names[feature] + (f" ({seen[feature]})" if seen[feature] > 1 else ""))
-    if hasattr(X, "iloc"):
+    if hasattr(X, "iloc"):  # narwhals renames column by column: 200 times slower for 500 columns
         return X.iloc[:, features].set_axis(own, axis="columns")
-    if hasattr(X, "rename_columns"):  # PyArrow
-        return X.select(features.tolist()).rename_columns(own)
+    from narwhals.stable.v2 import nth
+
     pairs = zip(features.tolist(), own, strict=True)
-    return X.select(*(X.to_series(feature).alias(name) for feature, name in pairs))
+    return (
+        narwhals_frame(X).select(*(nth(feature).alias(name) for feature, name in pairs)).to_native()
+    )
+
+
+def narwhals_frame(X: Any) -> Any:
+    """Return a dataframe of any library as one of narwhals.
+
+    Other tables with an Arrow stream, such as record batches, become tables of PyArrow.
+    """
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return nw.from_arrow(X, backend="pyarrow") if frame is X else frame
 
 
 def _is_arrow(X: Any) -> bool:
@@ -131,8 +146,7 @@ def _matched(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str)
             return X
         if set(names) != set(schema.names):
             raise SchemaError(messages.names_message(names, schema.names))
-        order = list(schema.names)
-        return X.select(order) if _is_arrow(X) else X[order]
+        return narwhals_frame(X).select(*schema.names).to_native()
     if X.shape[1] != schema.n_features:
         raise SchemaError(
             f"X has {X.shape[1]} features, but {caller} is expecting {schema.n_features} features "

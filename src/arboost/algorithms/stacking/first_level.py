@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
 from arboost.algorithms.members.answers import Classes
+from arboost.algorithms.members.tables import narwhals_frame
 from arboost.data.messages import listing
 from arboost.data.scipy_sparse import is_sparse
 from arboost.training import splits
@@ -159,11 +160,11 @@ def with_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) ->
     named = dict(zip(names, np.hstack(columns).T, strict=True))
     if hasattr(X, "iloc"):  # pandas
         return _with_frame(named, X)
-    if hasattr(X, "hstack"):  # Polars
-        return type(X)(named).hstack(X)
-    for name in reversed(named):  # PyArrow
-        X = X.add_column(0, name, [named[name]])
-    return X
+    import narwhals.stable.v2 as nw
+
+    frame = narwhals_frame(X)
+    first = nw.from_dict(named, backend=frame.implementation)
+    return nw.concat([first, frame], how="horizontal").to_native()
 
 
 def _with_frame(named: Mapping[str, NDArray[Any]], X: Any) -> Any:
