@@ -6,7 +6,7 @@ else fails is a bug, and so is a row whose test passes.
 
 import pytest
 
-from swapped import differences, failed, run
+from support.swapped import differences, failed, run
 
 SUITE = "sklearn.ensemble.tests.test_weight_boosting"
 

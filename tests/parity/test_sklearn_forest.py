@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, make_classificatio
 from sklearn.model_selection import train_test_split
 
 import arboost
-import swapped
+from support import swapped
 
 SEEDS = 20
 

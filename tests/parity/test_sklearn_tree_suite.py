@@ -6,13 +6,13 @@ else fails is a bug, and so is a row whose test passes.
 
 import pytest
 
-from swapped import differences, failed, run
-from tree_view import CLASSES
+from support.swapped import differences, failed, run
+from support.tree_view import CLASSES
 
 SUITE = "sklearn.tree.tests.test_tree"
 # Without it, a third of the tests would say no more than that it is not there.
 VIEW = """
-    import tree_view
+    from support import tree_view
 
     tree_view.install()
 """

@@ -1,0 +1,134 @@
+"""Single kernels on hand-made input: histograms, partitions, the split search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arboost import _core
+from support.growing import encode
+
+
+def pack(g, h):
+    """The core's packed sum: gradient in the high half, hessian in the low one."""
+    return np.asarray(g, np.int64) * 2**32 + np.asarray(h, np.int64)
+
+
+def narrow_elements(rows, g, h):
+    pairs = (np.asarray(g, np.int64) * 65536 + h).astype(np.int32).astype(np.uint32)
+    return (pairs.astype(np.uint64) << np.uint64(32)) | rows.astype(np.uint64)
+
+
+@st.composite
+def tables(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n = draw(st.integers(1, 300))
+    n_bins = draw(st.lists(st.sampled_from([1, 2, 7, 255, 400]), min_size=1, max_size=4))
+    codes = np.stack([rng.integers(0, bins, n) for bins in n_bins], axis=1)
+    codes[rng.random(codes.shape) < 0.2] = -1
+    return rng, codes, n_bins
+
+
+def histogram(core_codes, elements, wide):
+    kernel = _core.HistogramKernel(core_codes)
+    out = np.zeros(kernel.n_slots, np.int64)
+    kernel.add(elements, wide, out)
+    return out, kernel.first_slots
+
+
+@given(tables())
+def test_histograms_are_sums_by_code(table):
+    rng, codes, n_bins = table
+    rows = rng.permutation(len(codes))[: rng.integers(0, len(codes) + 1)].astype(np.uint64)
+    g, h = rng.integers(-9, 10, len(codes)), rng.integers(0, 9, len(codes))
+    core_codes = encode(codes, n_bins)
+    wide, first = histogram(core_codes, rows, pack(g, h))
+    picked = rows.astype(int)
+    narrow, _ = histogram(core_codes, narrow_elements(picked, g[picked], h[picked]), None)
+    expected = np.zeros(len(wide), np.int64)
+    for f, bins in enumerate(n_bins):
+        code = np.where(codes[picked, f] < 0, bins, codes[picked, f])
+        np.add.at(expected, first[f] + code, pack(g, h)[picked])
+    np.testing.assert_array_equal(wide, expected)
+    np.testing.assert_array_equal(narrow, expected)
+
+
+@given(tables())
+def test_partitions_are_permutations_and_children_add_up_to_their_parent(table):
+    rng, codes, n_bins = table
+    feature = int(rng.integers(len(n_bins)))
+    cut, missing_left = int(rng.integers(n_bins[feature])), bool(rng.integers(2))
+    core_codes = encode(codes, n_bins)
+    rows = rng.permutation(len(codes)).astype(np.uint64)
+    out = np.zeros_like(rows)
+    n_left = _core.partition_kernel(core_codes, feature, cut, missing_left, rows, out)
+    left, right = out[:n_left], out[n_left:]
+    assert sorted(out) == list(range(len(codes)))
+    code = codes[:, feature]
+    goes_left = np.where(code < 0, missing_left, code <= cut)
+    assert goes_left[left.astype(int)].all()
+    assert not goes_left[right.astype(int)].any()
+    values = pack(rng.integers(-9, 10, len(codes)), rng.integers(0, 9, len(codes)))
+    parent, one, other = (histogram(core_codes, part, values)[0] for part in (rows, left, right))
+    np.testing.assert_array_equal(parent, one + other)
+
+
+def find_split(hist, *, has_missing=False, lam=0.0, min_h=1):
+    """(score, bin, missing_left) of the best split, from a feature's packed sums."""
+    return _core.find_split_kernel(hist, has_missing, int(hist.sum()), lam, min_h)
+
+
+def test_the_best_split_of_a_hand_made_histogram():
+    """Gradients -4, -4, +2, +6 in four bins of hessian 1 each: cut in the middle."""
+    hist = pack([-4, -4, 2, 6], [1, 1, 1, 1])
+    score, cut, _ = find_split(hist)
+    assert (score, cut) == (64 / 2 + 64 / 2, 1)
+    # Every side must have a hessian of 3: only cuts that leave three bins on a side could, and
+    # none leaves three on both.
+    assert find_split(hist, min_h=3)[0] == -1
+    # lambda shrinks both sides: 64 / (2 + 2) twice.
+    assert find_split(hist, lam=2.0)[:2] == (32, 1)
+
+
+@pytest.mark.parametrize(("missing", "left"), [(-5, True), (5, False)])
+def test_missing_values_go_where_they_fit(missing, left):
+    hist = pack([-4, 4, missing], [1, 1, 1])
+    assert find_split(hist, has_missing=True)[1:] == (0, left)
+
+
+def test_missing_values_can_be_split_from_all_others():
+    hist = pack([1, 1, -8], [1, 1, 1])
+    assert find_split(hist, has_missing=True) == (2 + 64, 1, False)
+
+
+def test_equal_scores_take_the_lowest_bin():
+    hist = pack([-2, 0, 0, 2], [1, 0, 0, 1])  # the middle bins are empty
+    assert find_split(hist)[1] == 0
+
+
+@given(st.integers(0, 2**32), st.integers(2, 300))
+def test_the_search_in_floats_finds_the_exact_best(seed, n_bins):
+    """Many near-ties: the winner must be that of exact arithmetic, the first among equals."""
+    rng = np.random.default_rng(seed)
+    g, h = rng.integers(-3, 4, n_bins), rng.integers(0, 3, n_bins)
+    hist = pack(g, h)
+    left_g, left_h = np.cumsum(g)[:-1].astype(float), np.cumsum(h)[:-1].astype(float)
+    right_g, right_h = g.sum() - left_g, h.sum() - left_h
+    lam = 1.0
+    scores = (left_g**2 * (right_h + lam) + right_g**2 * (left_h + lam)) / (
+        (left_h + lam) * (right_h + lam)
+    )
+    scores[(left_h < 1) | (right_h < 1)] = -1
+    score, cut, _ = find_split(hist, lam=lam)
+    assert score == scores.max()
+    if score >= 0:
+        assert cut == np.argmax(scores)
+
+
+def test_elements_outside_the_table_are_refused():
+    codes = encode(np.zeros((3, 1), int), [2])
+    kernel = _core.HistogramKernel(codes)
+    with pytest.raises(ValueError, match="does not have"):
+        kernel.add(np.array([3], np.uint64), None, np.zeros(kernel.n_slots, np.int64))

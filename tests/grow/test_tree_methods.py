@@ -1,0 +1,144 @@
+"""Whole fits by each tree method: the forest says of values what training saw in ranks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arboost.algorithms.gradient_boosting.dart import Dropout
+from arboost.algorithms.gradient_boosting.rounds import Recipe, Training
+from arboost.data.bins import bin_table
+from arboost.data.table import ingest
+from arboost.grow.grower import TreeParams
+from arboost.grow.row_sampling import RowSampling
+from arboost.losses import Target, make
+from arboost.training.sets import EvaluationSet, TrainingSet
+from support.paths import child_environment
+from support.ranked import random_gradients, random_values
+
+METHODS = [
+    {"tree_method": "hist"},
+    {"tree_method": "exact"},
+    {"tree_method": "approx"},
+    {"tree_method": "approx", "sketch_scope": "local", "sketch_eps": 0.05},
+]
+
+
+def tree_params(**more) -> TreeParams:
+    return TreeParams(
+        max_depth=5,
+        max_leaves=None,
+        grow_policy="depthwise",
+        min_child_weight=1.0,
+        min_samples_leaf=1,
+        gamma=0.0,
+        reg_lambda=1.0,
+        reg_alpha=0.0,
+        max_delta_step=0.0,
+        **more,
+    )
+
+
+def walk(forest, matrix):
+    """Scores of the rows by the thresholds of a forest, one tree and one step after the other."""
+    scores = np.zeros((len(matrix), forest.value.shape[1]))
+    for start in forest.tree_start[:-1]:
+        at = np.full(len(matrix), start)
+        while (forest.left[at] > 0).any():
+            x = matrix[np.arange(len(matrix)), forest.feature[at]]
+            left = np.where(np.isnan(x), forest.default_left[at], x <= forest.threshold[at])
+            inner = forest.left[at] > 0
+            at = np.where(inner, start + forest.left[at] + ~left, at)
+        scores += forest.value[at]
+    return scores
+
+
+def train(method, *, n_threads=1, **recipe):
+    rng = np.random.default_rng(0)
+    matrix, other = random_values(rng, 3000), random_values(rng, 500)
+    y, y_other = -random_gradients(rng, matrix)[0][:, 0], -random_gradients(rng, other)[0][:, 0]
+    binned = bin_table(
+        ingest(matrix),
+        max_bins=255,
+        rows=None,
+        weights=None,
+        n_threads=n_threads,
+        tree_method=method["tree_method"],
+    )
+    training = Training(
+        Recipe(
+            loss=make("squared_error"),
+            n_estimators=6,
+            learning_rate=0.3,
+            tree=tree_params(**method),
+            **recipe,
+        ),
+        TrainingSet(binned, Target(y, rng.uniform(0.5, 2.0, len(y)))),
+        [EvaluationSet("other", binned.encode(ingest(other), 1), Target(y_other, None))],
+        n_threads=n_threads,
+        seed=4,
+    )
+    for _ in range(6):
+        training.run_round()
+    return training, matrix, other
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {},
+        {"rows": RowSampling(rate=0.5), "parallel_trees": 2},
+        {"dropout": Dropout(rate_drop=0.5, one_drop=True)},
+    ],
+    ids=["plain", "sampled", "dropout"],
+)
+def test_the_forest_scores_values_as_training_scored_codes(method, recipe):
+    training, matrix, other = train(method, **recipe)
+    fitted = training.fitted(training.weights)
+    for table, scores in ((matrix, training.scores), (other, training.evaluation_scores[0])):
+        expected = fitted.base_score + walk(fitted.forest, table)
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-12)
+    errors = training.data.target.y - training.scores[:, 0]
+    assert np.var(errors) < 0.8 * np.var(training.data.target.y)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_same_scores_for_any_number_of_threads(method):
+    one, *_ = train(method, rows=RowSampling(rate=0.7))
+    two, *_ = train(method, rows=RowSampling(rate=0.7), n_threads=3)
+    assert one.scores.tobytes() == two.scores.tobytes()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_a_fit_goes_on_from_its_state(method):
+    whole, *_ = train(method)
+    parts, *_ = train(method)
+    state = {name: array.copy() for name, array in parts.state().items()}
+    parts.run_round()
+    again, *_ = train(method)
+    again.restore(state)
+    again.run_round()
+    assert parts.scores.tobytes() == again.scores.tobytes() != whole.scores.tobytes()
+
+
+def test_same_scores_for_any_instruction_set():
+    """Where a CPU has fewer, the library is asked for what it has not, and takes what it has."""
+    script = (
+        "import test_tree_methods as t\n"
+        "for method in t.METHODS:\n"
+        "    print(t.train(method)[0].scores.tobytes().hex())\n"
+    )
+    found = set()
+    for name in ("baseline", "avx2", "avx512"):
+        env = child_environment(Path(__file__).parent, ARBOOST_ISA=name)
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=env, check=True, capture_output=True, text=True
+        )
+        found.add(done.stdout)
+    assert len(found) == 1
+    assert len(set(found.pop().split())) == len(METHODS)

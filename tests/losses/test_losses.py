@@ -1,0 +1,325 @@
+"""Losses: gradients against differences of their values, starts and leaves against a minimiser."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import optimize
+from sklearn import metrics
+
+from arboost import _core
+from arboost.losses import Target, make
+from support.loss_cases import LOSSES, ORDERED, SMOOTH, problem
+from support.paths import child_environment
+
+NEWTON = ["logistic", "softmax", "exponential"]  # minima without a formula, or at infinity
+MINIMISED = [name for name in SMOOTH if name not in NEWTON]
+each_loss = pytest.mark.parametrize("name", LOSSES)
+
+
+def gradients(loss, target, scores, *, by_row=False, n_threads=1, least_squares=False):
+    out = _core.Gradients(*scores.shape, by_row=by_row)
+    loss.gradients(target, scores, out, n_threads, least_squares=least_squares)
+    fixed = out.to_numpy().astype(float)
+    return fixed[..., 0] * 2.0**-out.g_exponent, fixed[..., 1] * 2.0**-out.h_exponent
+
+
+def value_of_row(name, loss, target, scores, row):
+    """The weighted loss of one row, with the parameters that the gradients have at `scores`."""
+    parameters = loss.parameters(target, scores, 1)
+
+    def value(row_scores):
+        one = _core.loss_value(
+            loss.kernel, target.y[[row]], None, row_scores[np.newaxis], 1, parameters=parameters
+        )
+        return one * target.weight[row] * (loss.n_outputs if name == "quantiles" else 1)
+
+    return value
+
+
+@each_loss
+def test_gradients_are_finite_differences(name, rng):
+    loss = LOSSES[name]
+    target, scores = problem(name, rng)
+    g, h = gradients(loss, target, scores)
+    step = 1e-4
+    for row in range(10):
+        value = value_of_row(name, loss, target, scores, row)
+        for k in range(loss.n_outputs):
+            move = np.zeros(loss.n_outputs)
+            move[k] = step
+            up, here, down = (value(scores[row] + s * move) for s in (1, 0, -1))
+            scale = max(1.0, abs(here))
+            assert g[row, k] == pytest.approx((up - down) / (2 * step), abs=1e-5 * scale)
+            # Softmax takes twice the diagonal of its hessian: a bound on the whole matrix. Losses
+            # without curvature, here or there, have the weight in its place.
+            second = (up - 2 * here + down) / step**2 * (2 if name == "softmax" else 1)
+            expected = second if name in SMOOTH else target.weight[row]
+            assert h[row, k] == pytest.approx(expected, abs=1e-4 * scale)
+
+
+@each_loss
+def test_least_squares_has_weights_for_hessians(name, rng):
+    loss = LOSSES[name]
+    target, scores = problem(name, rng)
+    g, _ = gradients(loss, target, scores)
+    plain, h = gradients(loss, target, scores, least_squares=True)
+    np.testing.assert_array_equal(g, plain)
+    np.testing.assert_allclose(h, np.tile(target.weight[:, None], loss.n_outputs), rtol=1e-8)
+    _, ones = gradients(loss, Target(target.y, None), scores, least_squares=True)
+    assert (ones == 1).all()
+
+
+@each_loss
+def test_threads_and_layout_do_not_matter(name, rng):
+    loss = LOSSES[name]
+    target, scores = problem(name, rng, n=50_000)
+    one = gradients(loss, target, scores)
+    for by_row in (False, True):
+        np.testing.assert_array_equal(
+            one, gradients(loss, target, scores, by_row=by_row, n_threads=4)
+        )
+    values = {loss.value(target, scores, n_threads) for n_threads in (1, 2, 3, 4)}
+    assert len(values) == 1
+    if name in ORDERED:
+        leaf = rng.integers(0, 3, 50_000).astype(np.uint32)
+        refit = partial(loss.refit, target, scores, 0, leaf, 3)
+        np.testing.assert_array_equal(refit(1), refit(3))
+
+
+def plain_values(name, y, score):
+    """Losses of the rows, as plain as possible."""
+    return {
+        "squared_error": lambda: (y - score) ** 2 / 2,
+        "absolute_error": lambda: np.abs(y - score),
+        "quantile": lambda: np.maximum(0.3 * (y - score), -0.7 * (y - score)),
+        "logistic": lambda: np.logaddexp(0, score) - y * score,
+        "exponential": lambda: np.exp((1 - 2 * y) * score),
+    }[name]()
+
+
+@each_loss
+def test_values_are_those_of_others(name, rng):
+    loss = LOSSES[name]
+    target, scores = problem(name, rng, n=1000)
+    y, score = target.y, scores[:, 0]
+    power = {"poisson": 1, "gamma": 2, "tweedie": 1.4}.get(name)
+    delta = np.quantile(np.abs(y - np.median(y)), 0.7)
+    if power is not None:
+        expected = metrics.mean_tweedie_deviance(y, np.exp(score), power=power) / 2
+    elif name == "softmax":
+        expected = np.mean(np.logaddexp.reduce(scores, axis=1) - scores[range(1000), y.astype(int)])
+    elif name == "quantiles":
+        pinball = [
+            metrics.mean_pinball_loss(y, scores[:, k], alpha=a) for k, a in enumerate(loss.alphas)
+        ]
+        expected = np.mean(pinball)
+    elif name == "huber":
+        size = np.abs(y - score)
+        expected = np.mean(np.where(size < delta, size**2 / 2, delta * (size - delta / 2)))
+    else:
+        expected = np.mean(plain_values(name, y, score))
+    rtol = 1e-3 if name == "huber" else 1e-13  # other quantiles lie elsewhere between two values
+    assert loss.value(Target(y, None), scores, 1) == pytest.approx(expected, rel=rtol)
+    # Weights are repetitions.
+    times = rng.integers(1, 4, 1000)
+    repeated = loss.value(Target(y.repeat(times), None), scores.repeat(times, axis=0), 1)
+    weighted = loss.value(Target(y, times.astype(float)), scores, 1)
+    assert weighted == pytest.approx(repeated, rel=1e-12)
+
+
+@each_loss
+@pytest.mark.parametrize("weighted", [False, True])
+def test_start_is_the_best_constant(name, weighted, rng):
+    loss = LOSSES[name]
+    target, _ = problem(name, rng, n=301)
+    target = target if weighted else Target(target.y, None)
+    start = loss.start(target)
+    assert start.shape == (loss.n_outputs,)
+
+    def value(constant):
+        return loss.value(target, np.tile(constant, (301, 1)), 1)
+
+    best = optimize.minimize(value, start + 0.1, method="Nelder-Mead", options={"xatol": 1e-9})
+    assert value(start) <= best.fun + 1e-12 * abs(best.fun)
+
+
+def leaf_step(loss, target, scores):
+    """The step of one leaf that holds all rows."""
+    g, h = gradients(loss, target, scores)
+    return loss.leaf_values(g.sum(axis=0), h.sum(axis=0))
+
+
+@pytest.mark.parametrize("name", MINIMISED)
+def test_leaf_values_minimise_the_loss(name, rng):
+    loss = LOSSES[name]
+    target, scores = problem(name, rng, n=200)
+    found = optimize.minimize_scalar(lambda s: loss.value(target, scores + s, 1))
+    assert leaf_step(loss, target, scores)[0] == pytest.approx(found.x, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", NEWTON)
+def test_leaf_values_are_newton_steps(name, rng):
+    """By differences of the mean loss; with K classes (K - 1) / K of a step for each alone."""
+    loss = LOSSES[name]
+    target, scores = problem(name, rng, n=200)
+    step, k = leaf_step(loss, target, scores), loss.n_outputs
+    assert (np.abs(step) < 9).all()  # the limit is not what is tested here
+    width = 1e-3
+    for output in range(k):
+        move = np.eye(k)[output] * width
+        up, here, down = (loss.value(target, scores + s * move, 1) for s in (1, 0, -1))
+        newton = -(up - down) / 2 * width / (up - 2 * here + down)
+        assert step[output] == pytest.approx((k - 1) / k * newton if k > 1 else newton, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", NEWTON)
+def test_newton_steps_end_in_the_minimum(name, rng):
+    loss = LOSSES[name]
+    target, scores = problem(name, rng, n=200)
+    found = optimize.minimize(lambda s: loss.value(target, scores + s, 1), np.zeros(loss.n_outputs))
+    at = scores
+    for _ in range(30):
+        at = at + leaf_step(loss, target, at)
+    assert loss.value(target, at, 1) == pytest.approx(found.fun, rel=1e-9)
+    assert np.abs(leaf_step(loss, target, at)).max() < 1e-6
+
+
+def test_huber_goes_on_where_most_residuals_are_0():
+    y = np.r_[np.zeros(95), 1.0, 2.0, 3.0, 4.0, 50.0]
+    g, _ = gradients(make("huber", alpha=0.7), Target(y, None), np.zeros((100, 1)))
+    assert g.ravel()[95:].tolist() == pytest.approx([-1, -2, -3, -4, -4], rel=1e-8)
+    g, _ = gradients(make("huber", alpha=0.7), Target(np.zeros(5), None), np.zeros((5, 1)))
+    assert (g == 0).all()
+
+
+def test_starts_of_extreme_targets_are_finite():
+    assert make("squared_error").start(Target(np.full(10, 1e9 + 0.1), None)) == 1e9 + 0.1
+    for value in (0.0, 1.0):
+        for name in ("log_loss", "exponential"):
+            assert np.isfinite(make(name).start(Target(np.full(5, value), None))).all()
+    assert np.isfinite(make("log_loss", n_outputs=3).start(Target(np.zeros(5), None))).all()
+    assert make("huber", alpha=0.9).start(Target(np.full(5, 7.0), None)) == 7.0
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "expected"),
+    [
+        ("squared_error", 1e200, 1e200),
+        ("absolute_error", -1e300, -1.0),
+        ("huber", 1e200, 1e200),
+        ("poisson", -1e5, -1.0),
+        ("poisson", 1e5, None),
+        ("gamma", 1e5, 1.0),
+        ("gamma", -1e5, None),
+        ("tweedie", 1e5, None),
+        ("tweedie", -1e5, None),
+        ("logistic", 1e300, 0.0),
+        ("logistic", -1e300, -1.0),
+        ("exponential", 1e5, 0.0),
+        ("exponential", -1e5, None),
+        ("poisson", np.nan, None),
+        ("exponential", np.inf, 0.0),
+        ("squared_error", -np.inf, None),
+        ("huber", np.inf, None),
+    ],
+)
+def test_gradients_at_extreme_scores(name, score, expected):
+    """Right, or an error where a double ends. y is 1 in both rows."""
+    target, scores = Target(np.ones(2), None), np.array([[0.0], [score]])
+    if expected is None:
+        with pytest.raises(ValueError, match="is infinite or not a number: the scores have grown"):
+            gradients(LOSSES[name], target, scores)
+    else:
+        assert gradients(LOSSES[name], target, scores)[0][1, 0] == pytest.approx(expected)
+
+
+def test_softmax_at_extreme_scores():
+    loss, target = LOSSES["softmax"], Target(np.zeros(2), None)
+    scores = np.array([[0.0, 0, 0, 0], [-1e300, 1e300, 0, 0]])
+    g, _ = gradients(loss, target, scores)
+    np.testing.assert_allclose(g[1], [-1, 1, 0, 0], atol=1e-9)
+    assert loss.value(target, scores, 1) == 1e300  # mean of log 4 and 2e300
+
+
+@pytest.mark.parametrize("name", ["softmax", "logistic", "poisson"])
+def test_values_of_scores_that_are_no_numbers_are_none(name):
+    scores = np.zeros((2, LOSSES[name].n_outputs))
+    scores[1, -1] = np.nan
+    assert np.isnan(LOSSES[name].value(Target(np.ones(2), None), scores, 1))
+
+
+def test_exponentials_and_logarithms_are_exact(rng):
+    """Through losses that are little else: log1p e^-x, y log y and e^x to the last bits."""
+    for score in np.r_[rng.normal(size=200) * 30, 36.7, -37.0, 1e-9, 0.0, 700.0]:
+        found = LOSSES["logistic"].value(Target(np.zeros(1), None), np.array([[score]]), 1)
+        assert found == pytest.approx(np.logaddexp(0, score), rel=4e-16 * max(1, abs(score)))
+    for y in np.r_[np.exp(rng.normal(size=200) * 100), 1.0, 2.0**0.5, 0.5**0.5, 5e-324, 1e-310]:
+        found = LOSSES["poisson"].value(Target(np.array([y]), None), np.array([[-700.0]]), 1)
+        assert found == pytest.approx(y * (np.log(y) + 699), rel=1e-15)
+
+
+SCRIPT = """
+import hashlib, sys
+import numpy as np
+from arboost import _core
+from support.loss_cases import LOSSES, ORDERED, problem
+digest = hashlib.sha256()
+for name, loss in LOSSES.items():
+    target, scores = problem(name, np.random.default_rng(0), n=3001)
+    out = _core.Gradients(*scores.shape, by_row=False)
+    for least_squares in (False, True):
+        loss.gradients(target, scores, out, 1, least_squares=least_squares)
+        digest.update(out.to_numpy().tobytes())
+    digest.update(np.float64(loss.value(target, scores, 1)).tobytes())
+    if name in ORDERED:
+        leaf = np.arange(3001, dtype=np.uint32) % 7
+        digest.update(loss.refit(target, scores, 0, leaf, 7, 1).tobytes())
+print(_core.instruction_set(), digest.hexdigest())
+"""
+
+
+def test_instruction_sets_do_not_matter():
+    def run(wish):
+        chosen = {} if wish is None else {"ARBOOST_ISA": wish}
+        command = [sys.executable, "-c", SCRIPT]
+        answer = subprocess.run(
+            command,
+            env=child_environment(os.path.dirname(__file__), **chosen),
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return answer.stdout.split()
+
+    found = dict(run(wish) for wish in ("baseline", "avx2", None))
+    assert "baseline" in found
+    assert len(set(found.values())) == 1, found
+
+
+@each_loss
+def test_losses_are_values(name):
+    loss = LOSSES[name]
+    assert pickle.loads(pickle.dumps(loss)) == loss
+    assert hash(loss) == hash(pickle.loads(pickle.dumps(loss)))
+    with pytest.raises(AttributeError):
+        loss.name = "another"
+
+
+def test_wrong_lengths_are_refused():
+    out = _core.Gradients(10, 1, by_row=False)
+    with pytest.raises(ValueError, match="y has length 9, expected 10"):
+        _core.apply_loss("logistic", np.zeros(9), None, np.zeros((10, 1)), out, 1)
+    with pytest.raises(ValueError, match="unknown loss 'hinge'"):
+        _core.apply_loss("hinge", np.zeros(10), None, np.zeros((10, 1)), out, 1)
+    with pytest.raises(ValueError, match="the loss has 1 parameters, not 0"):
+        _core.apply_loss("huber", np.zeros(10), None, np.zeros((10, 1)), out, 1)
+    leaf = np.full(10, 3, np.uint32)
+    with pytest.raises(ValueError, match="in leaf 3 of 3 nodes"):
+        make("absolute_error").refit(Target(np.zeros(10), None), np.zeros((10, 1)), 0, leaf, 3, 1)

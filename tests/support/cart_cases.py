@@ -1,0 +1,83 @@
+"""Problems for trees of CART: codes, and targets of regression, counts or classes."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from support.cart import Cart
+from support.stored import ARRAYS
+
+NAMES = {  # of scikit-learn, by kind of problem
+    ("classes", "quadratic"): "gini",
+    ("classes", "entropy"): "entropy",
+    ("values", "quadratic"): "squared_error",
+    ("values", "absolute_error"): "absolute_error",
+    ("counts", "poisson"): "poisson",
+}
+
+
+def one_hot(y: np.ndarray) -> np.ndarray:
+    return np.eye(int(y.max()) + 1)[y.astype(int)]
+
+
+def dense(codes: np.ndarray) -> np.ndarray:
+    """The same order of values in codes without gaps: ranks and bins are one then."""
+    result = np.stack([np.unique(column, return_inverse=True)[1] for column in codes.T], axis=1)
+    return result - (codes.min(axis=0) < 0)
+
+
+def problem(kind: str, n: int, features: int = 3, values: int = 60, *, seed: int = 0, missing=0.0):
+    """Codes, and targets of regression, counts or three classes that depend on them."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, values, (n, features))
+    signal = np.sin(codes[:, 0] / 9.0) + (codes[:, 1] > values / 2) * codes[:, 0] / values
+    codes[rng.random(codes.shape) < missing] = -1
+    if kind == "classes":
+        y = np.digitize(signal + 0.7 * rng.normal(size=n), [0.0, 0.9])
+        return dense(codes), one_hot(y)
+    if kind == "counts":
+        return dense(codes), rng.poisson(np.exp(signal))[:, np.newaxis].astype(float)
+    return dense(codes), (signal + 0.5 * rng.normal(size=n))[:, np.newaxis]
+
+
+def assert_same_bytes(one, other) -> None:
+    for name in ARRAYS:
+        assert one[name].tobytes() == other[name].tobytes(), name
+
+
+def sklearn_tree(codes, target, weight, **settings):
+    """Its tree on the same rows; classes for one-hot targets."""
+    if target.shape[1] > 1:
+        return DecisionTreeClassifier(random_state=0, **settings).fit(
+            codes, target.argmax(axis=1), sample_weight=weight
+        )
+    return DecisionTreeRegressor(random_state=0, **settings).fit(
+        codes, target[:, 0], sample_weight=weight
+    )
+
+
+def assert_same_as_sklearn(cart: Cart, tree, model, *, least_compared: int) -> None:
+    """The same splits and values from the root down, up to splits that are equally good."""
+    theirs = model.tree_
+    value = theirs.value[:, 0, :] if theirs.n_outputs == 1 else theirs.value[:, :, 0]
+    waiting, compared = [(0, 0, np.arange(len(cart.codes)))], 0
+    while waiting:
+        ours, other, rows = waiting.pop()
+        compared += 1
+        if cart.criterion != "absolute_error":  # whose medians are set by the caller
+            own = tree["value"].reshape(len(tree["left"]), -1)[ours]
+            np.testing.assert_allclose(own, value[other], rtol=1e-6, atol=1e-7)
+        child = int(tree["left"][ours])
+        assert (child == 0) == (theirs.children_left[other] < 0)
+        if child == 0:
+            continue
+        left = cart.goes_left(tree, ours, rows)
+        their_left = cart.codes[rows, theirs.feature[other]] <= theirs.threshold[other]
+        if (left != their_left).any():
+            gain, their_gain = cart.gain(rows, left), cart.gain(rows, their_left)
+            np.testing.assert_allclose(gain, their_gain, rtol=1e-9, atol=1e-9)
+            continue
+        waiting.append((child, theirs.children_left[other], rows[left]))
+        waiting.append((child + 1, theirs.children_right[other], rows[~left]))
+    assert compared >= least_compared

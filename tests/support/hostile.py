@@ -1,0 +1,74 @@
+"""Models for the fuzzing of files, and what every survivor of a reader must stand."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+import warnings
+
+import numpy as np
+
+from arboost import ModelFormatError
+from arboost.data.table import ingest
+from arboost.formats import model_file
+from arboost.model.leaves import leaf_ids
+from arboost.model.predict import answer, table_scores
+from arboost.model.quantiles import table_quantiles
+from arboost.predictor import Predictor
+from support.paths import MODELS
+
+FILES = sorted(MODELS.glob("*.arb"))
+VALUES = [0, 1, -1, 2, 255, 2**31 - 1, 2**31, 2**32, 2**53, 2**63, 2**64, 2**70, -(2**63)]
+VALUES += [0.5, -0.0, 1e308, True, False, None, "", "nan", "inf", "x" * 50, "left", [], {}]
+VALUES += [[0], [[]], {"a": 0}, [None], 10**30, "\ud800", "1e999"]
+
+_MOST_COLUMNS = 1000
+_MOST_SECONDS = 5.0
+# Sections of zeros take a byte for 64 numbers, and JSON becomes objects of Python.
+_MOST_MEMORY = 1000
+_BASE_MEMORY = 4 * 2**20
+
+
+def read_or_refuse(read, data):
+    """The model that a reader makes of the data, or None where it says what is wrong.
+
+    Nothing else may happen: no other error, no wait, no memory that the data is not worth.
+    """
+    model, message = None, "cannot read "
+    tracemalloc.start()
+    start = time.process_time()
+    try:
+        model = read(data)
+    except ModelFormatError as error:
+        message = str(error)
+    seconds = time.process_time() - start  # a busy machine is no hang
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert message.startswith("cannot read ")
+    assert len(message) < 1000
+    assert seconds < _MOST_SECONDS
+    assert peak < _BASE_MEMORY + _MOST_MEMORY * len(data)
+    return model
+
+
+def use(model) -> None:
+    """Do with a model what users do; whatever it says, it must not crash."""
+    model = Predictor(**model.fields())
+    assert model_file.to_bytes(model)
+    n_features = model.schema.n_features
+    if not 0 < n_features < _MOST_COLUMNS:
+        return
+    X = np.zeros((3, n_features))
+    X[1], X[2] = np.nan, np.inf
+    table = ingest(X)
+    table = type(table)(table.columns, model.schema)  # as codes, where columns have levels
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        scores = table_scores(model, table, n_threads=1)
+        assert scores.shape == (3, model.n_outputs)
+        assert len(answer(model, scores)) == 3
+        assert leaf_ids(model, table, n_threads=1).shape == (3, model.n_trees)
+        if model.distributions is not None:
+            found = table_quantiles(model, table, model.distributions, [0.0, 0.5, 1.0], n_threads=1)
+            assert found.shape == (3, 3)
+    assert Predictor.from_json(model.to_json()).n_trees == model.n_trees

@@ -1,0 +1,103 @@
+"""Runs a test file of scikit-learn with classes of arboost in the place of its own."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from importlib.util import find_spec
+from xml.etree import ElementTree
+
+import pytest
+
+from support.paths import DOCS
+
+PLUGIN = """
+import sklearn.ensemble
+import sklearn.tree
+import arboost
+
+fits = 0
+
+
+def counted(fit):
+    def wrapper(*arguments, **named):
+        global fits
+        fits += 1
+        return fit(*arguments, **named)
+
+    return wrapper
+
+
+for name in {names}:
+    swapped = getattr(arboost, name)
+    swapped.fit = counted(swapped.fit)
+    for module in (sklearn.ensemble, sklearn.tree):
+        if hasattr(module, name):
+            setattr(module, name, swapped)
+
+
+def pytest_sessionfinish():
+    with open("fits.txt", "w") as file:
+        file.write(str(fits))
+
+"""
+
+
+def run(folder, suite, names, only="", more=""):
+    """Return whether each test passed, by its name with parameters, and how often ours were fitted.
+
+    Parameters
+    ----------
+    folder : path
+        An empty one to work in.
+    suite : str
+        Module of scikit-learn's tests. Without it, the test that called this is skipped.
+    names : tuple of str
+        Classes of sklearn.ensemble or sklearn.tree to swap.
+    only : str
+        Which tests, as the option -k of pytest has it.
+    more : str
+        Python that runs after the swap.
+    """
+    # Not imported here: its marks are unknown to this suite.
+    if find_spec(suite.rpartition(".")[0]) is None or find_spec(suite) is None:
+        pytest.skip("scikit-learn was installed without its tests")
+    plugin = PLUGIN.format(names=names) + textwrap.dedent(more)
+    (folder / "swapped_classes.py").write_text(plugin, "utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\n", "utf-8")  # not that of this suite
+    report = folder / "report.xml"
+    options = [f"--junit-xml={report}", f"--rootdir={folder}", "-p", "swapped_classes", "-k", only]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    search = os.pathsep.join([str(folder), *filter(None, sys.path)])
+    done = subprocess.run(
+        [*command, "--pyargs", suite],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": search, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert report.exists(), done.stdout + done.stderr
+    passed = {
+        case.get("name"): case.find("failure") is None and case.find("error") is None
+        for case in ElementTree.parse(report).iter("testcase")
+    }
+    return passed, int((folder / "fits.txt").read_text("utf-8"))
+
+
+def failed(passed):
+    """Return the functions, without parameters, of tests that did not pass."""
+    return {name.partition("[")[0] for name, is_right in passed.items() if not is_right}
+
+
+def differences(page, heading=None):
+    """Return tests and reasons of a table with tests in the first column and reasons in the last.
+
+    It is the only one of a page, or the one below a heading.
+    """
+    text = (DOCS / page).read_text("utf-8")
+    if heading is not None:
+        text = text.partition(f"\n{heading}\n")[2].partition("\n##")[0]
+    rows = re.findall(r"^\| (`test_.*?`) \| (?:.* \| )?(.+?) \|$", text, re.MULTILINE)
+    return {name: reason for names, reason in rows for name in re.findall(r"`(test_\w+)`", names)}
