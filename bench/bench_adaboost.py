@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
-import data
-import harness
-from adaboost_once import Job
+from support import data, harness
+from support.adaboost_once import Job
 
 OURS, THEIRS = "arboost", "scikit-learn"
 FEATURES = 28
@@ -54,7 +53,7 @@ def main() -> None:
     parser.add_argument("--few", type=int, default=20, help="rounds of scikit-learn's classifier")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3, help="best of so many")
-    parser.add_argument("--results", type=Path, default=harness.HERE / "results")
+    parser.add_argument("--results", type=Path, default=harness.RESULTS)
     parser.set_defaults(name="adaboost")
     args = harness.parse(parser)
     with tempfile.TemporaryDirectory() as scratch:
@@ -190,7 +189,7 @@ def growth(found: list[dict[str, Any]], name: str, size: str) -> float:
 
 def run(job: Job, title: str) -> dict[str, Any]:
     """One contestant in a fresh process."""
-    figures = harness.run_alone("adaboost_once.py", asdict(job), job.threads)
+    figures = harness.run_alone("adaboost_once", asdict(job), job.threads)
     if "error" in figures:
         raise SystemExit(f"{job.contestant} failed: {figures['error']}")
     others = figures["other_cores"]

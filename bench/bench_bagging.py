@@ -25,9 +25,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from bagging_once import Job
+from support import data, harness
+from support.bagging_once import Job
 
 FEATURES = 28
 ONE, MANY = "one booster", "bagged boosters"
@@ -52,7 +51,7 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=30, help="of stacked forests and AdaBoost")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=2, help="of the stacks: best of so many")
-    parser.add_argument("--results", type=Path, default=harness.HERE / "results")
+    parser.add_argument("--results", type=Path, default=harness.RESULTS)
     parser.set_defaults(name="bagging")
     args = harness.parse(parser)
     with tempfile.TemporaryDirectory() as scratch:
@@ -112,7 +111,7 @@ def run(job: Job) -> dict[str, Any]:
     """One contestant in a fresh process."""
     # Its members run side by side in processes, whose OpenMP threads would get in each other's way.
     of_openmp = 1 if job.contestant == THEIRS else job.threads
-    figures = harness.run_alone("bagging_once.py", asdict(job), of_openmp)
+    figures = harness.run_alone("bagging_once", asdict(job), of_openmp)
     if "error" in figures:
         raise SystemExit(f"{job.contestant} failed: {figures['error']}")
     others = figures["other_cores"]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import arboost
-import harness
-from data import higgs_like
+from support import harness
+from support.data import higgs_like
 
 FEATURES, DEPTH = 28, 6
 POINTS, REPEATS = 100, 5

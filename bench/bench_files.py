@@ -16,9 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from peers import installed
+from support import data, harness
+from support.peers import installed
 
 KB = 1e3
 MS = 1e-3

@@ -19,9 +19,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from forest_once import Job, installed
+from support import data, harness
+from support.forest_once import Job, installed
 
 OURS, THEIRS = "arboost", "scikit-learn"
 FEATURES = 28
@@ -55,7 +54,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3, help="best of so many")
     parser.add_argument("--only", nargs="+", choices=[*NAMES, "depth"], help="questions to ask")
-    parser.add_argument("--results", type=Path, default=harness.HERE / "results")
+    parser.add_argument("--results", type=Path, default=harness.RESULTS)
     parser.set_defaults(name="forest")
     args = harness.parse(parser)
     asked = args.only or [*NAMES, "depth"]
@@ -220,7 +219,7 @@ def by_level(one: dict[str, Any], name: str) -> float:
 
 def run(job: Job, title: str) -> dict[str, Any]:
     """One contestant in a fresh process."""
-    figures = harness.run_alone("forest_once.py", asdict(job), job.threads)
+    figures = harness.run_alone("forest_once", asdict(job), job.threads)
     if "error" in figures:
         raise SystemExit(f"{job.contestant} failed: {figures['error']}")
     others = figures["other_cores"]

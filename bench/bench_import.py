@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import harness
-from peers import PEERS, installed
+from support import harness
+from support.peers import PEERS, installed
 
-ROOT = harness.HERE.parent
+ROOT = harness.BENCH.parent
 TIMED = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
 
 

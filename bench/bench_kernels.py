@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-import harness
 from arboost import _core
+from support import harness
 
 # What the memory system allows: one packed add for each (row, feature), measured on two cores of an
 # AMD EPYC with AVX-512. Other machines have other ceilings.
@@ -89,7 +89,7 @@ def time_search(rng: np.random.Generator, report: Report) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--results", type=Path, default=harness.HERE / "results")
+    parser.add_argument("--results", type=Path, default=harness.RESULTS)
     parser.set_defaults(name="kernels")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=1)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-import harness
+from support import harness
 
 CONTESTANTS = ("arboost", "catboost")
 
@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3, help="best of so many")
-    parser.add_argument("--results", type=Path, default=harness.HERE / "results")
+    parser.add_argument("--results", type=Path, default=harness.RESULTS)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.set_defaults(name="levels")
     if "--one" in sys.argv:

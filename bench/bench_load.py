@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from peers import PEERS
-from shape import Shape
+from support import data, harness
+from support.peers import PEERS
+from support.shape import Shape
 
 SHAPE = Shape(max_leaves=255)
 

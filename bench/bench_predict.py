@@ -11,10 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from peers import PEERS
-from shape import Shape
+from support import data, harness
+from support.peers import PEERS
+from support.shape import Shape
 
 SHAPE = Shape(max_depth=6)
 CONTESTANTS = ("arboost", "lightgbm", "xgboost", "catboost-symmetric")
@@ -61,7 +60,7 @@ def measure(args: Any, folder: Path, name: str) -> dict[str, Any]:
         "predict_rows": args.predict_rows,
         "repeats": args.repeats,
     }
-    figures = harness.run_alone("predict_once.py", job, args.threads)
+    figures = harness.run_alone("predict_once", job, args.threads)
     if "error" in figures:
         raise SystemExit(f"{name}: {figures['error']}")
     return figures

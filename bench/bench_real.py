@@ -20,14 +20,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import harness
-import real_data
-import real_picture
-import real_table
-from real_peers import REAL_PEERS, SETTINGS
+from support import harness, real_data, real_picture, real_table
+from support.real_peers import REAL_PEERS, SETTINGS
 
 VARIABLE = "ARBOOST_BENCH_DATA"
-FOLDER = harness.HERE.parents[1] / "shared" / "data"
+FOLDER = harness.BENCH.parents[1] / "shared" / "data"
 
 
 @dataclass(frozen=True)
@@ -85,9 +82,7 @@ class Library:
     """The process that makes a library's fits, started at the first one."""
 
     def __init__(self, name: str, threads: int) -> None:
-        self.command = [sys.executable, str(harness.HERE / "real_once.py"), name]
-        # scikit-learn takes its threads from the environment only.
-        self.env = os.environ | {"OMP_NUM_THREADS": str(threads)}
+        self.command, self.env = harness.process("real_once", name, threads)
         self.process: subprocess.Popen[str] | None = None
 
     def fit(self, job: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--again", action="store_true", help="run even what is cached")
     made.add_argument("--cached", action="store_true", help="run nothing, show what is cached")
-    made.add_argument("--results", type=Path, default=harness.HERE / "results")
+    made.add_argument("--results", type=Path, default=harness.RESULTS)
     made.add_argument("--page", type=Path, help="Markdown file to write the tables into")
     made.add_argument("--picture", type=Path, help="SVG or PNG file to draw score against time in")
     made.set_defaults(name="real")

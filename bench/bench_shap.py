@@ -12,9 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from shap_once import EXPLAINERS, Job
+from support import data, harness
+from support.shap_once import EXPLAINERS, Job
 
 OURS = "arboost"
 KINDS = ("values", "interactions")
@@ -62,7 +61,7 @@ def _run(args: Any, folder: str, name: str, repeat: int) -> dict[str, Any]:
         pair_rows=pair_rows,
         repeats=args.repeats,
     )
-    figures = harness.run_alone("shap_once.py", asdict(job), args.threads)
+    figures = harness.run_alone("shap_once", asdict(job), args.threads)
     if "error" in figures:
         raise SystemExit(f"{name}: {figures['error']}")
     print(f"  {name}: {figures}", file=sys.stderr, flush=True)

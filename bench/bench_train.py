@@ -9,9 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from shape import Shape
+from support import data, harness
+from support.shape import Shape
 
 SHAPES = {"leafwise": Shape(max_leaves=255), "depthwise": Shape(max_depth=8)}
 

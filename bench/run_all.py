@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import harness
+from support import harness, table
 
 FULL: dict[str, list[str]] = {
     "bench_train.py": [],
@@ -69,20 +69,24 @@ def main() -> None:
     """Run the scripts; a failing one is named at the end and makes the exit status 1."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="tiny sizes, results not kept")
+    parser.add_argument("--table", action="store_true", help="only print the stored results")
     args = parser.parse_args()
+    if args.table:
+        table.show(harness.RESULTS)
+        return
     scripts = dict(QUICK if args.quick else FULL)
     if not args.quick and harness.cores() >= MANY_CORES:
         scripts["bench_threads.py"] = []
     with tempfile.TemporaryDirectory() as scratch:
         extra = ["--results", scratch] if args.quick else []
         failed = [name for name, options in scripts.items() if not _run(name, options + extra)]
-        _run("table.py", extra)
+        table.show(Path(scratch) if args.quick else harness.RESULTS)
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")
 
 
 def _run(name: str, options: list[str]) -> bool:
-    script: Path = harness.HERE / name
+    script = harness.BENCH / name
     print(f"\n== {name}", flush=True)
     if not script.exists():
         print("not there, left out")

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from data import load
-from peers import PEERS
-from shape import Shape, Work
+from support.data import load
+from support.peers import PEERS
+from support.shape import Shape, Work
 
 SECONDS = 1.0  # that the calls for one number of rows take about, for each repeat
 DIFFERENT_ROWS = 1000  # of calls for few rows: no cache knows the next one's way

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shape import LEARNING_RATE, MAX_BINS, Shape, Work
+from support.shape import LEARNING_RATE, MAX_BINS, Shape, Work
 
 
 class Arboost:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from data import load
+from support.data import load
 
 LEARNING_RATE = 0.1
 

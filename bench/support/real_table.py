@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from real_peers import REAL_PEERS
+from support.real_peers import REAL_PEERS
 
 SOLVED = 0.001  # a log loss below this counts as this: shares of nearly nothing say nothing
 CLOSE = 0.005  # scores this near to each other, relatively, count as equally good

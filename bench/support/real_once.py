@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from fit_once import PeakMemory
-from harness import others_seconds
-from real_data import Problem, load
-from real_peers import REAL_PEERS, RealPeer
+from support.fit_once import PeakMemory
+from support.harness import others_seconds
+from support.real_data import Problem, load
+from support.real_peers import REAL_PEERS, RealPeer
 
 # Libraries round probabilities to 24 bits at best; beyond this, a log loss compares rounding.
 SMALLEST = 1e-7

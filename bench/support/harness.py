@@ -16,10 +16,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from peers import PEERS, STANDARD, installed
-from shape import Shape
+from support.peers import PEERS, STANDARD, installed
+from support.shape import Shape
 
-HERE = Path(__file__).resolve().parent
+BENCH = Path(__file__).resolve().parents[1]
+RESULTS = BENCH / "results"
 # A candidate (variant, thread count) this much slower than the fastest of its
 # contestant in the first repeat is not run again.
 KEEP_WITHIN = 1.10
@@ -48,17 +49,16 @@ def run(job: Job) -> dict[str, Any]:
     OpenMP's spinning barriers make the peers up to ten times slower then, so a
     comparison is worth nothing unless this is near zero.
     """
-    return run_alone("fit_once.py", asdict(job), job.threads)
+    return run_alone("fit_once", asdict(job), job.threads)
 
 
-def run_alone(script: str, job: dict[str, Any], threads: int) -> dict[str, Any]:
-    """Run a script of this folder in a fresh process, with the job as its JSON argument.
+def run_alone(module: str, job: dict[str, Any], threads: int) -> dict[str, Any]:
+    """Run a module of `support` in a fresh process, with the job as its JSON argument.
 
-    Returns the figures that it prints on its last line, with `other_cores`; or {"error": reason}.
+    Returns the figures that the module prints on its last line, with `other_cores`; or
+    {"error": reason}.
     """
-    # scikit-learn takes its threads from the environment only.
-    env = os.environ | {"OMP_NUM_THREADS": str(threads)}
-    command = [sys.executable, str(HERE / script), json.dumps(job)]
+    command, env = process(module, json.dumps(job), threads)
     start, before = time.perf_counter(), others_seconds()
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     others = (others_seconds() - before) / (time.perf_counter() - start)
@@ -66,6 +66,15 @@ def run_alone(script: str, job: dict[str, Any], threads: int) -> dict[str, Any]:
         return json.loads(done.stdout.splitlines()[-1]) | {"other_cores": round(others, 2)}
     lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
     return {"error": lines[-1]}
+
+
+def process(module: str, argument: str, threads: int) -> tuple[list[str], dict[str, str]]:
+    """Command and environment of a fresh process for a module of `support`."""
+    # -P: the current folder may hold another package named support.
+    command = [sys.executable, "-P", "-m", f"support.{module}", argument]
+    path = os.pathsep.join(filter(None, (str(BENCH), os.environ.get("PYTHONPATH"))))
+    # scikit-learn reads its number of threads from the environment only.
+    return command, os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": str(threads)}
 
 
 def contestants(names: Sequence[str] | None, shape: Shape) -> list[str]:
@@ -176,7 +185,7 @@ def parser(description: str | None, name: str) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     made.add_argument("--repeats", type=int, default=3, help="best of so many")
     made.add_argument("--peers", nargs="+", choices=list(PEERS), help="contestants")
-    made.add_argument("--results", type=Path, default=HERE / "results", help="folder for JSON")
+    made.add_argument("--results", type=Path, default=RESULTS, help="folder for JSON")
     made.set_defaults(name=name)
     return made
 

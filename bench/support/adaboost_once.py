@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from data import load
+from support.data import load
 
 WARM_UP_ROWS = 200
 PREDICTIONS = 3  # the fastest counts

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from real_table import Contest
+from support.real_table import Contest
 
 WORST = 100.0  # per cent; worse ones are drawn here
 TICKS = (0, 0.5, 1, 2, 5, 10, 20, 50, WORST)

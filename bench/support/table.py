@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import BUSY, HERE, cell, ratio
-from peers import STANDARD
+from support.harness import BUSY, cell, ratio
+from support.peers import STANDARD
 
 SHAPES = ("leafwise", "depthwise")
 OTHER_SHAPE = "catboost-symmetric"  # not comparable in quality at the same shape
@@ -45,14 +44,9 @@ class Bar:
         ]
 
 
-def main() -> None:
-    """Print the tables of whatever results there are."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--results", type=Path, default=HERE / "results")
-    results = {
-        path.stem: json.loads(path.read_text())
-        for path in sorted(parser.parse_args().results.glob("*.json"))
-    }
+def show(folder: Path) -> None:
+    """Print the tables of the results in a folder."""
+    results = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
     rows = []
     for name in filter(results.__contains__, BARS):
         result = results[name]
@@ -371,7 +365,3 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
-if __name__ == "__main__":
-    main()

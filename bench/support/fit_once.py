@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from data import load
-from peers import PEERS
-from shape import Peer, Shape, Work
+from support.data import load
+from support.peers import PEERS
+from support.shape import Peer, Shape, Work
 
 WARM_UP_ROWS = 200
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from real_data import Problem
+from support.real_data import Problem
 
 SETTINGS = ("default", "tuned")
 RATE, ROUNDS, DEPTH, LEAVES, L2, SHARE = 0.05, 500, 6, 63, 1.0, 0.8

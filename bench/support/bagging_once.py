@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from data import load
-from fit_once import PeakMemory, quality
+from support.data import load
+from support.fit_once import PeakMemory, quality
 
 WARM_UP_ROWS = 500
 FOLDS = 5

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ours import (
+from support.ours import (
     Arboost,
     ArboostApprox,
     ArboostCustomLoss,
@@ -30,7 +30,7 @@ from ours import (
     ArboostOneSide,
     ArboostUniform,
 )
-from shape import LEARNING_RATE, MAX_BINS, Peer, Shape, Work
+from support.shape import LEARNING_RATE, MAX_BINS, Peer, Shape, Work
 
 
 class LightGBM:
