@@ -27,7 +27,7 @@ def higgs_like(rows: int, features: int, seed: int = SEED) -> tuple[np.ndarray, 
     X = np.empty((rows, features), dtype=np.float32)
     for j in range(features):
         X[:, j] = _column(rng, X, j)
-    y = rng.random(rows) < 1.0 / (1.0 + np.exp(-_score(X)))
+    y = rng.random(rows) < 1.0 / (1.0 + np.exp(-log_odds(X)))
     return X, y.astype(np.int32)
 
 
@@ -52,7 +52,7 @@ def _column(rng: np.random.Generator, X: np.ndarray, j: int) -> np.ndarray:
     return values
 
 
-def _score(X: np.ndarray) -> np.ndarray:
+def log_odds(X: np.ndarray) -> np.ndarray:
     """Log odds of each row: every turn of seven columns speaks, later ones less."""
     score = np.full(len(X), -0.2)
     features = X.shape[1]
@@ -76,7 +76,7 @@ def numbers(folder: Path, rows: int, features: int, test_rows: int = 100_000) ->
     """Write a problem of regression: the same columns, and their log odds with noise of 1."""
     X, _ = higgs_like(rows + test_rows, features)
     noise = np.random.default_rng(SEED + 1).normal(size=len(X))
-    return _write(folder, X, _score(X) + noise, rows)
+    return _write(folder, X, log_odds(X) + noise, rows)
 
 
 def one_hot(
