@@ -1,4 +1,4 @@
-"""How fast is the approximate method, a new sketch in each round, beside XGBoost's?"""
+"""How fast is tree_method="approx", with a new sketch in each round, compared with XGBoost's?"""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def row(name: str, one: dict[str, float]) -> tuple[Any, ...]:
-    """A line of the table."""
+    """One line of the table."""
     by_node = one["bytes"] / one["nodes"]
     return name, one["nodes"], one["bytes"] / KB, by_node, one["save"] / MS, one["load"] / MS
 
@@ -105,8 +105,9 @@ def contest(
             }
             for name, one in contestants.items()
         }
-    note = f" (DISTURBED: other work took {others:.2g} cores)" if others > harness.BUSY else ""
-    harness.show(title + note, HEADER, [row(*item) for item in found.items()])
+    harness.show(
+        title + harness.disturbance(others), HEADER, [row(*item) for item in found.items()]
+    )
     return found
 
 
@@ -117,7 +118,7 @@ def _seconds(action: Callable[[Path], object], path: Path) -> float:
 
 
 def boosters(args: Any, X: Any, y: Any) -> dict[str, Contestant]:
-    """Boosters of all libraries that are here, in all their forms."""
+    """Boosters of all installed libraries, in each of their file formats."""
     import arboost
 
     model = arboost.GradientBoostingClassifier(
@@ -140,7 +141,7 @@ def boosters(args: Any, X: Any, y: Any) -> dict[str, Contestant]:
 
 
 def lightgbm(args: Any, X: Any, y: Any) -> dict[str, Contestant]:
-    """LightGBM's text."""
+    """LightGBM's text format."""
     import lightgbm as lgb
 
     settings = {"objective": "binary", "num_leaves": 2**args.depth, "max_depth": args.depth}
@@ -152,7 +153,7 @@ def lightgbm(args: Any, X: Any, y: Any) -> dict[str, Contestant]:
 
 
 def xgboost(args: Any, X: Any, y: Any) -> dict[str, Contestant]:
-    """XGBoost's UBJ and JSON."""
+    """XGBoost's UBJSON and JSON formats."""
     import xgboost as xgb
 
     settings = {"objective": "binary:logistic", "max_depth": args.depth, "eta": 0.1}
@@ -160,13 +161,13 @@ def xgboost(args: Any, X: Any, y: Any) -> dict[str, Contestant]:
     booster = xgb.train(settings, xgb.QuantileDMatrix(X, y, max_bin=255), args.rounds)
     nodes = sum(text.count("\n") for text in booster.get_dump())
 
-    # The ending of the file's name says which form it has.
+    # The file name's suffix chooses the format.
     one = Contestant(nodes, booster.save_model, lambda path: xgb.Booster(model_file=path))
     return {"xgboost ubj": one, "xgboost json": one}
 
 
 def catboost(args: Any, X: Any, y: Any) -> dict[str, Contestant]:
-    """CatBoost's own form, of trees that grow by level as the others do."""
+    """CatBoost's binary format, with depthwise trees as in the other libraries."""
     import catboost as cat
 
     model = cat.CatBoostClassifier(
@@ -183,7 +184,7 @@ def catboost(args: Any, X: Any, y: Any) -> dict[str, Contestant]:
 
 
 def forests(args: Any, X: Any, y: Any) -> dict[str, Contestant]:
-    """Full-grown forests of ours and of scikit-learn."""
+    """Forests of full depth, of arboost and of scikit-learn."""
     import arboost
 
     ours = arboost.RandomForestClassifier(n_estimators=args.trees, random_state=0).fit(X, y)
