@@ -56,19 +56,20 @@ def main() -> None:
     parser.set_defaults(repeats=20)
     args = harness.parse(parser)
     X, y = data.higgs_like(args.rows, args.features)
-    figures: dict[str, Any] = {}
+    sizes = {"rows": args.rows, "rounds": args.rounds, "depth": args.depth, "trees": args.trees}
     if "peers" in args.only:
         title = f"{args.rounds} trees of depth {args.depth}, {args.features} features"
-        figures["boosters"] = contest(args, boosters(args, X, y), title)
+        of_boosters = contest(args, boosters(args, X, y), title)
         title = f"{args.trees} full trees, {args.rows:,} rows"
-        figures["forests"] = contest(args, forests(args, X, y), title)
+        of_forests = contest(args, forests(args, X, y), title)
+        harness.save(args, sizes | {"boosters": of_boosters, "forests": of_forests})
     if "packing" in args.only:
-        figures["packing"] = {
+        found = {
             title: contest(args, packings(model), f"packing, {title}")
             for title, model in packed_models(args, X, y).items()
         }
-    sizes = {"rows": args.rows, "rounds": args.rounds, "depth": args.depth, "trees": args.trees}
-    harness.save(args, sizes | figures)
+        args.name = "packing"
+        harness.save(args, sizes | {"models": found})
 
 
 def row(name: str, one: dict[str, float]) -> tuple[Any, ...]:
