@@ -1,11 +1,11 @@
-"""How fast is AdaBoost beside scikit-learn's, and what does a round cost?
+"""How fast is AdaBoost compared with scikit-learn's, and how much time does a round take?
 
-scikit-learn takes about half a second for each stump of 100,000 x 28, so that its classifier gets a
-few rounds only. Times are then compared by the round, ours with all that comes before the first
-one; predictions and held-out scores are those of models with as many rounds as scikit-learn's.
+scikit-learn takes about half a second for each stump of 100,000 x 28, so its classifier gets few
+rounds. Times are compared per round; our time includes binning and other set-up. Prediction times
+and held-out scores are those of models with scikit-learn's number of rounds.
 
-The second table is the cost of a round after the first, as rows and features grow. Trees on bins
-pass over each value once or twice, so that it should grow with rows x features and no faster.
+The second table is the time of a round after the first, for growing rows and features. Trees on
+bins read each value once or twice, so the time should grow no faster than rows x features.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ from typing import Any
 
 import numpy as np
 
-import data
-import harness
-from adaboost_once import Job
+from support import data, harness
+from support.adaboost_once import Job
 
 OURS, THEIRS = "arboost", "scikit-learn"
 FEATURES = 28
-COST_FITS = 3  # ours; a fit of scikit-learn takes so long that one is enough
+COST_FITS = 3  # of arboost; scikit-learn is slow enough to be timed once
 
 
 @dataclass(frozen=True)
 class Contest:
-    """One question: what is fitted, by whom, and for how many rounds."""
+    """One comparison: task, depth, size of the data, and rounds of each contestant."""
 
     title: str
     folder: str
@@ -42,19 +41,19 @@ class Contest:
 
     @property
     def shared_rounds(self) -> int:
-        """Rounds that all contestants can be compared at."""
+        """Largest number of rounds that every contestant reaches."""
         return min(self.rounds.values())
 
 
 def main() -> None:
-    """Run the contests and the costs, print their tables and save them."""
+    """Run the contests and the cost measurements, print and save their tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rows", type=int, default=100_000, help="regression takes half of them")
-    parser.add_argument("--rounds", type=int, default=200, help="deeper trees: half of them")
+    parser.add_argument("--rows", type=int, default=100_000, help="regression: half as many")
+    parser.add_argument("--rounds", type=int, default=200, help="depth 3: half as many")
     parser.add_argument("--few", type=int, default=20, help="rounds of scikit-learn's classifier")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=3, help="best of so many")
-    parser.add_argument("--results", type=Path, default=harness.HERE / "results")
+    parser.add_argument("--repeats", type=int, default=3, help="the fastest counts")
+    parser.add_argument("--results", type=Path, default=harness.RESULTS)
     parser.set_defaults(name="adaboost")
     args = harness.parse(parser)
     with tempfile.TemporaryDirectory() as scratch:
@@ -67,10 +66,10 @@ def main() -> None:
 
 
 def contests(args: argparse.Namespace, scratch: Path) -> dict[str, Contest]:
-    """The three questions, with their data written to `scratch`."""
-    labels, numbers = str(scratch / "labels"), str(scratch / "numbers")
+    """The three comparisons, with their data written to `scratch`."""
+    labels, amounts = str(scratch / "labels"), str(scratch / "regression")
     data.generate(Path(labels), args.rows, FEATURES, test_rows=args.rows)
-    data.numbers(Path(numbers), args.rows // 2, 20, test_rows=args.rows)
+    data.regression(Path(amounts), args.rows // 2, 20, test_rows=args.rows)
     half, few = args.rounds // 2, args.few
 
     def two(title: str, depth: int, rounds: int) -> Contest:
@@ -82,13 +81,13 @@ def contests(args: argparse.Namespace, scratch: Path) -> dict[str, Contest]:
         "stumps": two("AdaBoostClassifier, stumps", 1, args.rounds),
         "trees": two("AdaBoostClassifier, depth 3", 3, half),
         "numbers": Contest(
-            "AdaBoostRegressor, depth 3", numbers, "regressor", 3, args.rows // 2, 20, count
+            "AdaBoostRegressor, depth 3", amounts, "regressor", 3, args.rows // 2, 20, count
         ),
     }
 
 
 def compete(contest: Contest, args: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Fastest figures of each contestant; they alternate, and the first one rotates."""
+    """Fastest figures of each contestant; contestants alternate, and the first one rotates."""
     names = list(contest.rounds)
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for repeat in range(args.repeats):
@@ -113,7 +112,7 @@ def compete(contest: Contest, args: argparse.Namespace) -> dict[str, dict[str, A
 
 
 def show(contest: Contest, best: dict[str, dict[str, Any]], threads: int) -> None:
-    """Print the table of a contest, and what it cannot compare."""
+    """Print the table of a contest, and a note where the numbers of rounds differ."""
     score = "accuracy" if contest.task == "classifier" else "R2"
     header = ("library", "rounds", "fit s", "ms a round", "x ours")
     header += (
@@ -141,14 +140,14 @@ def show(contest: Contest, best: dict[str, dict[str, Any]], threads: int) -> Non
     harness.show(f"{contest.title}, {size}, {threads} threads (scikit-learn: 1)", header, lines)
     if len(set(contest.rounds.values())) > 1:
         print(
-            f"scikit-learn was given {contest.rounds[THEIRS]} rounds instead of "
-            f"{contest.rounds[OURS]}; times are compared by the round, predictions and the first "
-            f"{score} at {contest.shared_rounds} rounds."
+            f"scikit-learn ran {contest.rounds[THEIRS]} rounds instead of {contest.rounds[OURS]}. "
+            f"Times are compared per round, predictions and the first {score} at "
+            f"{contest.shared_rounds} rounds."
         )
 
 
 def cost_of_rounds(args: argparse.Namespace, scratch: Path) -> dict[str, Any]:
-    """Cost of a round of stumps after the first, for tables of several sizes."""
+    """Time of a round of stumps after the first, for tables of several sizes."""
     sizes = [(args.rows * part // 4, FEATURES) for part in (1, 2, 4, 8)]
     sizes += [(args.rows, FEATURES // 2), (args.rows, FEATURES * 2)]
     found = []
@@ -164,37 +163,37 @@ def cost_of_rounds(args: argparse.Namespace, scratch: Path) -> dict[str, Any]:
         for one in found
     ]
     header = ("stumps", "ms a round", "ns a value", "scikit-learn ms", "ns a value")
-    harness.show("Cost of a round after the first", header, lines)
+    harness.show("Time of a round after the first", header, lines)
     for name in (OURS, THEIRS):
         rows, features = growth(found, name, "rows"), growth(found, name, "features")
-        print(f"{name}: a round grows as rows^{rows:.2f} and features^{features:.2f}")
+        print(f"{name}: time of a round ~ rows^{rows:.2f} and features^{features:.2f}")
     return {f"{one['rows']}x{one['features']}": one for one in found}
 
 
 def cost_cells(one: dict[str, Any], name: str) -> tuple[float, float]:
-    """Milliseconds of a round, and nanoseconds for each value of the table."""
+    """Milliseconds per round, and nanoseconds per value of the table."""
     seconds = one[name]["round_seconds"]
     return seconds * 1e3, seconds * 1e9 / (one["rows"] * one["features"])
 
 
 def growth(found: list[dict[str, Any]], name: str, size: str) -> float:
-    """Exponent of the growth with rows or features, by least squares of the logarithms."""
+    """Exponent of the growth with rows or features, fitted by least squares on a log-log scale."""
     other = {"rows": "features", "features": "rows"}[size]
     common = max({one[other] for one in found}, key=[one[other] for one in found].count)
     chosen = [one for one in found if one[other] == common]
     seconds = [one[name]["round_seconds"] for one in chosen]
-    if min(seconds) <= 0:  # too small to be measured
+    if min(seconds) <= 0:  # below the noise
         return float("nan")
     return float(np.polyfit(np.log([one[size] for one in chosen]), np.log(seconds), 1)[0])
 
 
 def run(job: Job, title: str) -> dict[str, Any]:
-    """One contestant in a fresh process."""
-    figures = harness.run_alone("adaboost_once.py", asdict(job), job.threads)
+    """Figures of one contestant in a fresh process."""
+    figures = harness.run_alone("adaboost_once", asdict(job), job.threads)
     if "error" in figures:
         raise SystemExit(f"{job.contestant} failed: {figures['error']}")
     others = figures["other_cores"]
-    note = f"  DISTURBED: other work took {others:.2g} cores" if others > harness.BUSY else ""
+    note = harness.disturbance(others)
     milliseconds = figures["round_seconds"] * 1e3
     what = f"{title}, {job.contestant}, {job.rounds} rounds"
     print(f"  {what}: {milliseconds:.4g} ms a round{note}", file=sys.stderr, flush=True)

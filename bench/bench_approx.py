@@ -1,4 +1,4 @@
-"""How fast is the approximate method, a new sketch in each round, beside XGBoost's?"""
+"""How fast is tree_method="approx", with a new sketch in each round, compared with XGBoost's?"""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from shape import Shape
+from support import data, harness
+from support.shape import Shape
 
 SHAPE = Shape(max_depth=6)
 OURS = "arboost-approx"

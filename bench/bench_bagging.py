@@ -1,9 +1,10 @@
-"""What do bagged boosters cost in memory beside one, and stacks in time beside scikit-learn's?
+"""How much memory do bagged boosters need, and how fast are stacks next to scikit-learn's?
 
-Bagged boosters share one binned table: 50 of them should need little more than one. Each figure is
-the peak of a process of its own, beyond what was resident before the fit, with the data loaded.
+Bagged boosters share one binned table, so 50 boosters should need little more memory than one. Each
+figure is the peak of a separate process, minus the memory that was resident before the fit, with
+the data loaded.
 
-The stack has five members, and so has scikit-learn's, of its own counterparts:
+Both stacks have five members, scikit-learn's of its own estimators:
 
     arboost                       scikit-learn
     GradientBoostingClassifier    HistGradientBoostingClassifier    depth 6, rate 0.1
@@ -12,8 +13,8 @@ The stack has five members, and so has scikit-learn's, of its own counterparts:
     AdaBoostClassifier            AdaBoostClassifier                trees of depth 3
     DecisionTreeClassifier        DecisionTreeClassifier            leaves of 20 rows or more
 
-Both have five folds and scikit-learn's LogisticRegression on top, so that each member is fitted six
-times. scikit-learn takes minutes for that: --rows and --trees make it shorter.
+Both have five folds and scikit-learn's LogisticRegression as final estimator, so each member is
+fitted six times. scikit-learn takes minutes; --rows and --trees shorten the run.
 """
 
 from __future__ import annotations
@@ -25,24 +26,23 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from bagging_once import Job
+from support import data, harness
+from support.bagging_once import Job
 
 FEATURES = 28
 ONE, MANY = "one booster", "bagged boosters"
 OURS, THEIRS = "arboost", "scikit-learn"
-# Threads inside members, one after the other, or as many members at a time: the faster counts.
+# Members in sequence with all threads each, or members in parallel; the faster counts.
 VARIANTS = {OURS: (OURS, "arboost-at-a-time"), THEIRS: (THEIRS,)}
 WORDS = {
     OURS: "threads inside members",
-    "arboost-at-a-time": "members at a time",
-    THEIRS: "members at a time",
+    "arboost-at-a-time": "members in parallel",
+    THEIRS: "members in parallel",
 }
 
 
 def main() -> None:
-    """Run both questions, print their tables and save them."""
+    """Run both comparisons, print and save their tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=100_000, help="of the stacks")
     parser.add_argument("--bag-rows", type=int, default=1_000_000)
@@ -51,8 +51,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100, help="of the stacked booster")
     parser.add_argument("--trees", type=int, default=30, help="of stacked forests and AdaBoost")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=2, help="of the stacks: best of so many")
-    parser.add_argument("--results", type=Path, default=harness.HERE / "results")
+    parser.add_argument("--repeats", type=int, default=2, help="of the stacks: the fastest counts")
+    parser.add_argument("--results", type=Path, default=harness.RESULTS)
     parser.set_defaults(name="bagging")
     args = harness.parse(parser)
     with tempfile.TemporaryDirectory() as scratch:
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def memory(args: argparse.Namespace, scratch: Path) -> dict[str, Any]:
-    """Peak memory of one booster and of many."""
+    """Peak memory of one booster and of bagged boosters."""
     folder = data.generate(scratch / "bag", args.bag_rows, FEATURES, test_rows=1000)
     job = Job(ONE, str(folder), args.threads, rounds=args.bag_rounds, boosters=args.boosters)
     fits = {name: run(replace(job, contestant=name)) for name in (ONE, MANY)}
@@ -76,7 +76,7 @@ def memory(args: argparse.Namespace, scratch: Path) -> dict[str, Any]:
 
 
 def stacking(args: argparse.Namespace, scratch: Path) -> dict[str, Any]:
-    """Times and scores of the two stacks; they alternate, and the first one rotates."""
+    """Times and scores of the two stacks; contestants alternate, and the first one rotates."""
     folder = data.generate(scratch / "stack", args.rows, FEATURES)
     job = Job(OURS, str(folder), args.threads, rounds=args.rounds, trees=args.trees)
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in VARIANTS}
@@ -104,19 +104,19 @@ def stacking(args: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     harness.show(
         f"Stacks of five members, five folds, {size}, {args.threads} threads", header, lines
     )
-    print("Memory is that of the main process; scikit-learn's members have processes of their own.")
+    print("Memory is that of the main process; scikit-learn fits members in worker processes.")
     return {"rows": args.rows, "rounds": args.rounds, "trees": args.trees, "fits": best}
 
 
 def run(job: Job) -> dict[str, Any]:
-    """One contestant in a fresh process."""
-    # Its members run side by side in processes, whose OpenMP threads would get in each other's way.
+    """Figures of one contestant in a fresh process."""
+    # scikit-learn's members run in parallel processes: OpenMP threads would oversubscribe cores.
     of_openmp = 1 if job.contestant == THEIRS else job.threads
-    figures = harness.run_alone("bagging_once.py", asdict(job), of_openmp)
+    figures = harness.run_alone("bagging_once", asdict(job), of_openmp)
     if "error" in figures:
         raise SystemExit(f"{job.contestant} failed: {figures['error']}")
     others = figures["other_cores"]
-    note = f"  DISTURBED: other work took {others:.2g} cores" if others > harness.BUSY else ""
+    note = harness.disturbance(others)
     seconds = figures["seconds"]
     print(f"  {job.contestant}: {seconds:.4g} s{note}", file=sys.stderr, flush=True)
     return figures

@@ -1,13 +1,11 @@
-"""How long quantiles and codes take, beside NumPy doing the same.
+"""How fast are quantiles and bin codes compared with NumPy's?
 
-    python bench/bench_binning.py [rows] [threads]
-
-Prints nanoseconds per value and checks that the answers agree.
+Prints nanoseconds per value and checks that the results agree.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 
@@ -22,7 +20,7 @@ N_BINS = 255
 
 
 def best_of(repeats: int, work: Callable[[], object]) -> float:
-    """Return the shortest time of the work, in seconds."""
+    """Return the seconds of the fastest run."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -32,7 +30,7 @@ def best_of(repeats: int, work: Callable[[], object]) -> float:
 
 
 def tables(n_rows: int) -> dict[str, NDArray[np.generic]]:
-    """Return what users bring: both precisions and orders, skewed values, few values."""
+    """Return typical tables: both precisions and memory orders, skewed values, few values."""
     rng = np.random.default_rng(0)
     normal = rng.normal(size=(n_rows, N_FEATURES))
     return {
@@ -56,7 +54,7 @@ def plain(values: NDArray[np.generic]) -> tuple[float, float]:
 
 
 def check(values: NDArray[np.generic], edges: list[NDArray[np.float64]], codes: core.Codes) -> None:
-    """Fail where a code is not what NumPy finds, or a bin of many values is far from its share."""
+    """Fail where a code differs from NumPy's, or a bin holds far more rows than the mean."""
     for feature in (0, N_FEATURES - 1):
         expected = np.searchsorted(edges[feature], values[:, feature])
         np.testing.assert_array_equal(codes.by_row[:, feature], expected)
@@ -68,8 +66,11 @@ def check(values: NDArray[np.generic], edges: list[NDArray[np.float64]], codes: 
 
 def main() -> None:
     """Print one line for each kind of table."""
-    n_rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    n_threads = int(sys.argv[2]) if len(sys.argv) > 2 else core.available_threads()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--threads", type=int, default=core.available_threads())
+    args = parser.parse_args()
+    n_rows, n_threads = args.rows, args.threads
     print(f"{n_rows} rows, {N_FEATURES} features, {n_threads} threads; nanoseconds per value")
     print(
         f"{'':<22}{'quantiles':>10}{'np.quantile':>13}{'encode':>10}{'searchsorted':>14}{'ms':>8}"

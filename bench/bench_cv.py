@@ -1,7 +1,7 @@
-"""What do five folds cost beside one fit, in time and in memory?
+"""How much time and memory does cross-validation with five folds take, compared with one fit?
 
-Five fits of four fifths of the rows are four fits; what is above that is the evaluation
-and the folds. Folds share one set of codes: five copies would show in the memory.
+Five fits on four fifths of the rows equal four fits; time above that is evaluation and set-up
+of the folds. Folds share one set of bin codes: five copies would show in the memory.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from shape import Shape
+from support import data, harness
+from support.shape import Shape
 
 SHAPE = Shape(max_depth=8)
 

@@ -1,7 +1,7 @@
-"""How fast is the exact method beside XGBoost's and scikit-learn's?
+"""How fast is tree_method="exact" compared with XGBoost's and scikit-learn's exact trees?
 
-scikit-learn takes seconds for each tree, so that it gets a few rounds only, and its
-time for a tree is compared with ours in the long fit; set-up is next to nothing there.
+scikit-learn takes seconds for each tree, so it gets few rounds and is compared by time per tree;
+set-up is a negligible part of both.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from shape import Shape
+from support import data, harness
+from support.shape import Shape
 
 SHAPE = Shape(max_depth=6)
 OURS = "arboost-exact"
@@ -40,7 +39,7 @@ def main() -> None:
 
 
 def compare(args: Any, folder: Path) -> dict[str, Any]:
-    """Figures of every contestant, with its rounds and its seconds for a tree."""
+    """Figures of every contestant, with its rounds and its seconds per tree."""
     names = harness.contestants(args.peers, SHAPE)
     rounds = {name: args.few if name == SLOW else args.rounds for name in names}
     candidates = {
@@ -56,7 +55,7 @@ def compare(args: Any, folder: Path) -> dict[str, Any]:
 
 
 def row(figures: dict[str, Any], name: str) -> tuple[Any, ...]:
-    """One line of the table; fits of other lengths are compared by the tree only."""
+    """One line of the table; fits with different numbers of rounds are compared per tree only."""
     one, ours = figures[name], figures.get(OURS, {})
     if "error" in one:
         return (name, one["rounds"], one["error"], *[None] * 4)

@@ -1,4 +1,4 @@
-"""How fast are partial dependence and permutation beside predicting the table again and again?"""
+"""How fast are partial dependence and permutation importance next to repeated predictions?"""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 import arboost
-import harness
-from data import higgs_like
+from support import harness
+from support.data import higgs_like
 
 FEATURES, DEPTH = 28, 6
 POINTS, REPEATS = 100, 5
 
 
 def main() -> None:
-    """Fit once, time each pair, print and save."""
+    """Fit once, time each pair of methods, print and save the figures."""
     parser = harness.parser(__doc__, "explain")
     parser.add_argument("--rows", type=int, default=5000, help="rows that are explained")
     parser.add_argument("--rounds", type=int, default=500)
@@ -34,14 +34,14 @@ def main() -> None:
         for name, plain, fast in pairs(model, X[: args.rows], y[: args.rows], args)
     }
     rows = [(name, *one.values()) for name, one in figures.items()]
-    harness.show("seconds", ("what", "again and again", "arboost", "times faster"), rows)
+    harness.show("seconds", ("method", "repeated predictions", "arboost", "times faster"), rows)
     harness.save(args, figures)
 
 
 def pairs(
     model: arboost.Predictor, X: np.ndarray, y: np.ndarray, args: argparse.Namespace
 ) -> list[tuple[str, Callable[[], Any], Callable[[], Any]]]:
-    """What is timed: its name, the plain way and ours, which give the same numbers."""
+    """Name, plain method and fast method of each comparison; both methods give equal results."""
     jobs = args.threads
     by_gain = model.importances().argsort()[::-1]
     first, last = int(by_gain[0]), int(by_gain[-1])
@@ -79,18 +79,19 @@ def pairs(
     def permuted() -> Any:
         return model.importances("permutation", X, y, n_repeats=REPEATS, n_jobs=jobs)
 
+    second = int(by_gain[1])
     return [
-        ("the feature of the most gain", *dependence(X, (first,), POINTS)),
-        ("the feature of the least gain", *dependence(X, (last,), POINTS)),
-        ("two features", *dependence(few, (first, int(by_gain[1])), POINTS // 3)),
-        ("permutation", shuffled, permuted),
+        ("partial dependence, feature of most gain", *dependence(X, (first,), POINTS)),
+        ("partial dependence, feature of least gain", *dependence(X, (last,), POINTS)),
+        ("partial dependence, two features", *dependence(few, (first, second), POINTS // 3)),
+        ("permutation importance", shuffled, permuted),
     ]
 
 
 def contest(
     plain: Callable[[], Any], fast: Callable[[], Any], repeats: int
 ) -> dict[str, float | str]:
-    """Best seconds of both, in turns; they must agree."""
+    """Best seconds of both methods, run in turns; fails where their results differ."""
     seconds: dict[str, list[float]] = {"plain": [], "fast": []}
     for _ in range(repeats):
         answers = []

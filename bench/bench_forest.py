@@ -1,13 +1,12 @@
-"""How fast, how good and how large are forests beside scikit-learn's and YDF's?
+"""How fast, accurate and large are forests compared with scikit-learn's and YDF's?
 
-scikit-learn takes seconds for each tree of 100,000 x 28, and more with all features at each node,
-so that it gets a few trees only in all contests but the first. Times are then compared by the tree,
-ours with all that comes before the first one; scores, predictions and sizes of saved models are
-those of forests with as many trees as scikit-learn's.
+scikit-learn takes seconds for each tree of 100,000 x 28, and longer with all features at each node,
+so it gets few trees in all contests but the first. Times are then compared per tree; our time
+includes binning and other set-up. Scores, prediction times and sizes of saved models are those of
+forests with scikit-learn's number of trees.
 
-The last table is the cost of a tree that grows to its end beside one of depth 8, in one thread: per
-row and feature that nodes look at, and also per level, where a row counts for as many levels as it
-passes splits.
+The last table is the time of a tree of full depth next to one of depth 8, in one thread: per row
+and candidate feature, and also per level. The levels of a row are the splits on its path.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from forest_once import Job, installed
+from support import data, harness
+from support.forest_once import Job, installed
 
 OURS, THEIRS = "arboost", "scikit-learn"
 FEATURES = 28
-DRAWN = 5  # features that a node of a classifier draws of 28, the square root
+DRAWN = 5  # candidate features of a classifier's node: square root of 28
 DEPTH = 8
 COST_FITS = 3
 BYTES_PER_MB = 2**20
@@ -33,29 +31,29 @@ BYTES_PER_MB = 2**20
 
 @dataclass(frozen=True)
 class Contest:
-    """One question: what is grown, and how many trees each contestant grows."""
+    """One comparison: the job, the rows, and the trees of each contestant."""
 
     title: str
-    job: Job  # but for the contestant and its trees
+    job: Job  # contestant and trees are filled in later
     rows: int
     trees: dict[str, int]
 
     @property
     def shared_trees(self) -> int:
-        """Trees that all contestants can be compared at."""
+        """Largest number of trees that every contestant grows."""
         return min(self.trees.values())
 
 
 def main() -> None:
-    """Run the contests and the costs, print their tables and save them."""
+    """Run the contests and the cost measurements, print and save their tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=100_000, help="max_samples: ten times as many")
     parser.add_argument("--trees", type=int, default=100)
-    parser.add_argument("--few", type=int, default=20, help="trees of scikit-learn, where fewer")
+    parser.add_argument("--few", type=int, default=20, help="scikit-learn's trees after contest 1")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=3, help="best of so many")
-    parser.add_argument("--only", nargs="+", choices=[*NAMES, "depth"], help="questions to ask")
-    parser.add_argument("--results", type=Path, default=harness.HERE / "results")
+    parser.add_argument("--repeats", type=int, default=3, help="the fastest counts")
+    parser.add_argument("--only", nargs="+", choices=[*NAMES, "depth"], help="comparisons to run")
+    parser.add_argument("--results", type=Path, default=harness.RESULTS)
     parser.set_defaults(name="forest")
     args = harness.parse(parser)
     asked = args.only or [*NAMES, "depth"]
@@ -79,7 +77,7 @@ def _classes(args: argparse.Namespace, scratch: Path) -> Contest:
 
 
 def _numbers(args: argparse.Namespace, scratch: Path) -> Contest:
-    folder = data.numbers(scratch / "numbers", args.rows, FEATURES)
+    folder = data.regression(scratch / "regression", args.rows, FEATURES)
     job = Job(OURS, str(folder), "random_forest", "regressor", 0, args.threads, oob_score=True)
     title = "RandomForestRegressor, out of bag"
     return Contest(title, job, args.rows, _counts(args, args.few // 2))
@@ -101,7 +99,7 @@ NAMES = {"classes": _classes, "numbers": _numbers, "many_rows": _many_rows, "ext
 
 
 def _labels(scratch: Path, rows: int) -> str:
-    """The folder of a problem of two classes, which is written once."""
+    """Folder of a binary classification problem, written at the first call."""
     folder = scratch / f"labels{rows}"
     return str(folder if folder.exists() else data.generate(folder, rows, FEATURES))
 
@@ -112,7 +110,7 @@ def _counts(args: argparse.Namespace, few: int) -> dict[str, int]:
 
 
 def _present(names: list[str]) -> list[str]:
-    """The contestants that are installed; says who is not."""
+    """Installed contestants; prints the missing ones."""
     for name in names:
         if not installed(name):
             print(f"{name}: not installed, left out", file=sys.stderr)
@@ -120,7 +118,7 @@ def _present(names: list[str]) -> list[str]:
 
 
 def compete(contest: Contest, args: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Fastest figures of each contestant; they alternate, and the first one rotates."""
+    """Fastest figures of each contestant; contestants alternate, and the first one rotates."""
     names = list(contest.trees)
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for repeat in range(args.repeats):
@@ -138,7 +136,7 @@ def compete(contest: Contest, args: argparse.Namespace) -> dict[str, dict[str, A
 
 
 def show(contest: Contest, best: dict[str, dict[str, Any]], threads: int) -> None:
-    """Print the table of a contest, and what it cannot compare."""
+    """Print the table of a contest, and a note where the numbers of trees differ."""
     score = "AUC" if contest.job.task == "classifier" else "R2"
     shared = contest.shared_trees
     header = ("library", "trees", "fit s", "ms a tree", "x ours", "peak MB", f"{score} at {shared}")
@@ -168,17 +166,17 @@ def show(contest: Contest, best: dict[str, dict[str, Any]], threads: int) -> Non
     harness.show(f"{contest.title}, {size}, {threads} threads", header, lines)
     if len(set(contest.trees.values())) > 1:
         print(
-            f"scikit-learn was given {contest.trees[THEIRS]} trees instead of "
-            f"{contest.trees[OURS]}; times are compared by the tree, predictions, sizes and the "
-            f"first {score} at {shared} trees."
+            f"scikit-learn grew {contest.trees[THEIRS]} trees instead of {contest.trees[OURS]}. "
+            f"Times are compared per tree, predictions, sizes and the first {score} at {shared} "
+            "trees."
         )
     if contest.job.oob_score:
         word = "accuracy" if contest.job.task == "classifier" else "R2"
-        print(f"Out of bag is {word}, and part of the fit.")
+        print(f"The out-of-bag score is {word}; its time is part of the fit.")
 
 
 def cost_of_depth(args: argparse.Namespace, scratch: Path) -> dict[str, Any]:
-    """Cost of a tree at depth 8 and at full depth, for nodes that look at few or all features."""
+    """Time of a tree at depth 8 and at full depth, with few or all features at each node."""
     folder, found = _labels(scratch, args.rows), {}
     for word, max_features, features in (("drawn", DRAWN, DRAWN), ("all", None, FEATURES)):
         one: dict[str, Any] = {"rows": args.rows, "features": features}
@@ -203,28 +201,28 @@ def cost_of_depth(args: argparse.Namespace, scratch: Path) -> dict[str, Any]:
                     by_level(one, name) / by_level(one, "depth_8"),
                 )
             )
-    header = ("a tree, one thread", "ms", "levels of a row", "ns a row and feature", "x depth 8")
+    header = ("one tree, one thread", "ms", "levels a row", "ns a row and feature", "x depth 8")
     harness.show("Cost of depth", (*header, "and level", "x depth 8"), lines)
     return found
 
 
 def by_value(one: dict[str, Any], name: str) -> float:
-    """Nanoseconds of a tree for each row and feature."""
+    """Nanoseconds of a tree per row and feature."""
     return one[name]["tree_seconds"] * 1e9 / (one["rows"] * one["features"])
 
 
 def by_level(one: dict[str, Any], name: str) -> float:
-    """Nanoseconds of a tree for each row, feature and level."""
+    """Nanoseconds of a tree per row, feature and level."""
     return by_value(one, name) / one[name]["levels"]
 
 
 def run(job: Job, title: str) -> dict[str, Any]:
-    """One contestant in a fresh process."""
-    figures = harness.run_alone("forest_once.py", asdict(job), job.threads)
+    """Figures of one contestant in a fresh process."""
+    figures = harness.run_alone("forest_once", asdict(job), job.threads)
     if "error" in figures:
         raise SystemExit(f"{job.contestant} failed: {figures['error']}")
     others = figures["other_cores"]
-    note = f"  DISTURBED: other work took {others:.2g} cores" if others > harness.BUSY else ""
+    note = harness.disturbance(others)
     what = f"{title}, {job.contestant}, {job.trees} trees"
     milliseconds = figures["tree_seconds"] * 1e3
     print(f"  {what}: {milliseconds:.4g} ms a tree{note}", file=sys.stderr, flush=True)

@@ -9,17 +9,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import harness
-from peers import PEERS, installed
+from support import harness
+from support.peers import PEERS, installed
 
-ROOT = harness.HERE.parent
+ROOT = harness.BENCH.parent
 TIMED = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
 
 
 def main() -> None:
-    """Time the imports, weigh the wheel, print and save both."""
+    """Time the imports, measure the wheel, print and save both."""
     parser = harness.parser(__doc__, "import")
-    parser.add_argument("--wheel", type=Path, help="wheel to weigh; default: newest in dist/")
+    parser.add_argument("--wheel", type=Path, help="wheel to measure; default: newest in dist/")
     parser.add_argument("--build", action="store_true", help="build the wheel if there is none")
     parser.set_defaults(repeats=10)
     args = harness.parse(parser)
@@ -28,7 +28,7 @@ def main() -> None:
     rows = [(name, one["best"], one["median"]) for name, one in figures["import"].items()]
     harness.show("import in a fresh process", ("package", "best s", "median s"), rows)
     figures["wheel_mb"] = wheel_mb(args.wheel, build=args.build)
-    harness.show("size", ("what", "MB"), [("arboost wheel", figures["wheel_mb"])])
+    harness.show("size", ("file", "MB"), [("arboost wheel", figures["wheel_mb"])])
     harness.save(args, figures)
 
 

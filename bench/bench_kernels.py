@@ -1,6 +1,6 @@
-"""Nanoseconds of each kernel for one (row, feature) or row, beside the ceilings it aims at.
+"""How many nanoseconds does each kernel take per (row, feature) or row?
 
-python bench/bench_kernels.py [--rows 1000000] [--threads 1]
+Histograms are shown next to the limit that the memory system sets.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-import harness
 from arboost import _core
+from support import harness
 
-# What the memory system allows: one packed add for each (row, feature), measured on two cores of an
-# AMD EPYC with AVX-512. Other machines have other ceilings.
-CEILINGS = {"histogram, rows in order": 0.38, "histogram, rows by index": 0.51}
+# Limits of the memory system: one packed add for each (row, feature), measured on two cores of an
+# AMD EPYC with AVX-512. Other machines have other limits.
+LIMITS = {"histogram, rows in order": 0.38, "histogram, rows by index": 0.51}
 
 FEATURES = 28
 
@@ -33,15 +33,15 @@ def best_of(repeats: int, work: Callable[[], object]) -> float:
 
 
 class Report:
-    """Prints what each kernel takes, and keeps it."""
+    """Nanoseconds of each kernel, printed and kept."""
 
     def __init__(self) -> None:
         self.nanoseconds: dict[str, float] = {}
 
     def show(self, name: str, seconds: float, units: int, unit: str) -> None:
         self.nanoseconds[name] = seconds * 1e9 / units
-        ceiling = f"   ceiling {CEILINGS[name]:.2f}" if name in CEILINGS else ""
-        print(f"{name:40s} {self.nanoseconds[name]:8.3f} ns per {unit}{ceiling}")
+        limit = f"   limit {LIMITS[name]:.2f}" if name in LIMITS else ""
+        print(f"{name:40s} {self.nanoseconds[name]:8.3f} ns per {unit}{limit}")
 
 
 def grower(codes: _core.Codes, *, depth: int) -> _core.Grower:
@@ -51,13 +51,13 @@ def grower(codes: _core.Codes, *, depth: int) -> _core.Grower:
 
 
 def narrow_elements(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return elements as they travel through a tree: row id, and a gradient pair above it."""
+    """Return elements of a tree's row partition: row id, and a gradient pair in the high bits."""
     pairs = rng.integers(0, 2**28, len(rows), dtype=np.uint64)
     return (pairs << np.uint64(32)) | rows.astype(np.uint64)
 
 
 def time_histogram(codes: _core.Codes, rng: np.random.Generator, report: Report) -> None:
-    """Time the rows of a table in order, and those of one node among 32, scattered."""
+    """Time the histogram of rows in order, and of scattered rows as in one node among 32."""
     kernel = _core.HistogramKernel(codes)
     out = np.zeros(kernel.n_slots, np.int64)
     rows = np.arange(codes.n_rows)
@@ -84,12 +84,12 @@ def time_search(rng: np.random.Generator, report: Report) -> None:
         for _ in range(1000):
             _core.find_split_kernel(hist, has_missing=False, total=total, reg_lambda=1.0, min_h=1)
 
-    report.show("split search, the call included", best_of(5, search), 255 * 1000, "bin")
+    report.show("split search, with the call", best_of(5, search), 255 * 1000, "bin")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--results", type=Path, default=harness.HERE / "results")
+    parser.add_argument("--results", type=Path, default=harness.RESULTS)
     parser.set_defaults(name="kernels")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=1)
@@ -130,9 +130,7 @@ def main() -> None:
                 gradients, 0, seed=0, tree=0, rate=0.1, n_threads=threads
             ),
         )
-        report.show(
-            f"one tree of depth {depth}, all in", seconds, cells * depth, "(row, feature, level)"
-        )
+        report.show(f"one tree of depth {depth}", seconds, cells * depth, "(row, feature, level)")
     stump = grower(codes, depth=1)
     stump.grow(gradients, 0, seed=0, tree=0, rate=0.1, n_threads=threads)
     report.show("add leaves", best_of(5, lambda: stump.add_leaves(scores, 0, threads)), n, "row")

@@ -1,4 +1,4 @@
-"""A column of a million levels: time and memory of a fit, against CatBoost."""
+"""How much time and memory does a category of a million levels take, compared with CatBoost?"""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-import harness
+from support import harness
 
 CONTESTANTS = ("arboost", "catboost")
 
 
 def main() -> None:
-    """Run every contestant in fresh processes, print the table and save it."""
+    """Run every contestant in fresh processes, print and save the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--levels", type=int, nargs="+", default=[1_000_000, 100_000])
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=3, help="best of so many")
-    parser.add_argument("--results", type=Path, default=harness.HERE / "results")
+    parser.add_argument("--repeats", type=int, default=3, help="the fastest counts")
+    parser.add_argument("--results", type=Path, default=harness.RESULTS)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.set_defaults(name="levels")
     if "--one" in sys.argv:
@@ -47,13 +47,13 @@ def main() -> None:
             (name, one["seconds"], one["seconds"] / ours, one["mb"], f"{one['auc']:.4f}")
             for name, one in best.items()
         ]
-        shape = f"{args.rows:,} rows, {levels:,} levels and 4 numbers, {args.rounds} rounds"
+        shape = f"{args.rows:,} rows, {levels:,} levels and 4 numeric columns, {args.rounds} rounds"
         harness.show(f"{shape} of depth 6, {args.threads} threads", header, lines)
     harness.save(args, {"rows": args.rows, "rounds": args.rounds, "by_levels": figures})
 
 
 def run(name: str, levels: int, args: argparse.Namespace) -> dict[str, Any]:
-    """One fit in a fresh process."""
+    """Figures of one fit in a fresh process."""
     command = [sys.executable, __file__, "--one", name, "--levels", str(levels)]
     for option in ("rows", "rounds", "threads"):
         command += [f"--{option}", str(getattr(args, option))]
@@ -66,7 +66,7 @@ def run(name: str, levels: int, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def make(n_rows: int, n_levels: int) -> tuple[Any, np.ndarray]:
-    """Rows with every level about equally often, each with an effect of its own on two classes."""
+    """Rows with equally frequent levels, each with its own effect on the log odds."""
     import pandas as pd
 
     rng = np.random.default_rng(0)
@@ -80,7 +80,7 @@ def make(n_rows: int, n_levels: int) -> tuple[Any, np.ndarray]:
 
 
 def fit(name: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Time, memory above that of the data, and AUC on a tenth more rows."""
+    """Time, peak memory beyond the data, and AUC on held-out rows, a tenth as many."""
     from sklearn.metrics import roc_auc_score
 
     n_new = args.rows // 10
@@ -118,7 +118,7 @@ def fit(name: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def memory(key: str) -> float:
-    """Megabytes of this process now (VmRSS) or at most so far (VmHWM), where Linux says so."""
+    """Resident megabytes of this process, now (VmRSS) or at the peak (VmHWM); Linux only."""
     status = Path("/proc/self/status")
     if not status.exists():
         return float("nan")

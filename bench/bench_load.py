@@ -1,7 +1,7 @@
-"""How much slower is training while another process burns one core?
+"""How much slower is training while another process uses one core?
 
-A barrier that spins waits for the thread that lost its core; a pool that hands out
-work in pieces does not.
+A spinning barrier waits for the thread that lost its core; a pool that hands out work in small
+pieces does not.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from peers import PEERS
-from shape import Shape
+from support import data, harness
+from support.peers import PEERS
+from support.shape import Shape
 
 SHAPE = Shape(max_leaves=255)
 
 
 def main() -> None:
-    """Run quiet and loaded fits in turns, print the ratios and save them."""
+    """Run quiet and loaded fits in turns, print and save the ratios."""
     parser = harness.parser(__doc__, "load")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=28)
@@ -39,19 +38,19 @@ def main() -> None:
     header = ("library", "quiet s", "loaded s", "loaded / quiet")
     rows = [(name, one["quiet"], one["loaded"], one["ratio"]) for name, one in figures.items()]
     title = f"{args.rows:,} x {args.features}, {SHAPE}, {args.rounds} rounds"
-    harness.show(f"{title}, {args.threads} threads, one core burnt", header, rows)
+    harness.show(f"{title}, {args.threads} threads, one core busy", header, rows)
     harness.save(args, {"rows": args.rows, "rounds": args.rounds} | figures)
 
 
 def measure(args: Any, folder: Path, name: str) -> dict[str, Any]:
-    """Best quiet and best loaded time of one contestant, taken in turns."""
+    """Best quiet and best loaded time of one contestant; both kinds of run alternate."""
     job = harness.Job(
         name, str(folder), SHAPE, args.rounds, args.threads, PEERS[name].variants[0], quality=False
     )
     runs: dict[str, list[dict[str, Any]]] = {"quiet": [], "loaded": []}
     for _ in range(args.repeats):
         runs["quiet"].append(_run(job))
-        with burning():
+        with busy_core():
             runs["loaded"].append(_run(job))
     quiet, loaded = (min(runs[kind], key=_seconds) for kind in ("quiet", "loaded"))
     return {
@@ -68,7 +67,7 @@ def _run(job: harness.Job) -> dict[str, Any]:
     figures = harness.run(job)
     if "error" in figures:
         raise SystemExit(f"{job.peer}: {figures['error']}")
-    took = f"{figures['seconds']:.3f} s, other work took {figures['other_cores']} cores"
+    took = f"{figures['seconds']:.3f} s, other processes used {figures['other_cores']} cores"
     print(f"  {job.peer}: {took}", file=sys.stderr, flush=True)
     return figures
 
@@ -78,7 +77,7 @@ def _seconds(figures: dict[str, Any]) -> float:
 
 
 @contextmanager
-def burning() -> Iterator[None]:
+def busy_core() -> Iterator[None]:
     """Keep one core busy with another process."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:

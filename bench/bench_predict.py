@@ -1,8 +1,8 @@
-"""How fast does a booster predict: many rows, some rows, and a single one from Python?
+"""How fast is a booster's prediction of 100,000 rows, 10,000 rows and one row from Python?
 
-Every library trains 500 trees of depth 6 on the generated table and predicts float32 rows as its
-users do: LightGBM and CatBoost by `predict`, XGBoost by `inplace_predict`. CatBoost is here with
-its own symmetric trees, which are another model: a target, not a peer.
+Every library trains 500 trees of depth 6 on the generated table and predicts float32 rows by its
+usual call: LightGBM and CatBoost by `predict`, XGBoost by `inplace_predict`. CatBoost runs with its
+symmetric trees. These are faster to evaluate and not comparable in quality: a target, not a peer.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from peers import PEERS
-from shape import Shape
+from support import data, harness
+from support.peers import PEERS
+from support.shape import Shape
 
 SHAPE = Shape(max_depth=6)
 CONTESTANTS = ("arboost", "lightgbm", "xgboost", "catboost-symmetric")
 
 
 def main() -> None:
-    """Train once, time the predictions in turns, print the ratios and save them."""
+    """Train each library once, time its predictions, print and save the ratios."""
     parser = harness.parser(__doc__, "predict")
     parser.add_argument("--rows", type=int, default=100_000, help="rows to train on")
     parser.add_argument("--features", type=int, default=28)
@@ -50,7 +49,7 @@ def main() -> None:
 
 
 def measure(args: Any, folder: Path, name: str) -> dict[str, Any]:
-    """Best times of one contestant for each number of rows, in a process of its own."""
+    """Best times of one contestant for each number of rows, in a fresh process."""
     job = {
         "peer": name,
         "folder": str(folder),
@@ -61,7 +60,7 @@ def measure(args: Any, folder: Path, name: str) -> dict[str, Any]:
         "predict_rows": args.predict_rows,
         "repeats": args.repeats,
     }
-    figures = harness.run_alone("predict_once.py", job, args.threads)
+    figures = harness.run_alone("predict_once", job, args.threads)
     if "error" in figures:
         raise SystemExit(f"{name}: {figures['error']}")
     return figures

@@ -1,8 +1,8 @@
-"""How good, how fast and how large are fits of real tables, by default and with one tuned setting?
+"""How accurate, fast and large are fits of real tables, with default and tuned parameters?
 
-Every data set of a data folder, every library with categories its own way, three
-seeds. Each fit is cached in results/real.json: a run goes on where the last one
-ended, and `--only arboost --again` repeats one library and compares it with the rest.
+Every data set of a data folder, every library with its native treatment of categories, three
+seeds. Each fit is cached in results/real.json, and a run continues from the cache.
+`--only arboost --again` repeats one library and compares it with the cached fits of the others.
 """
 
 from __future__ import annotations
@@ -20,19 +20,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import harness
-import real_data
-import real_picture
-import real_table
-from real_peers import REAL_PEERS, SETTINGS
+from support import harness, real_data, real_picture, real_table
+from support.real_peers import REAL_PEERS, SETTINGS
 
 VARIABLE = "ARBOOST_BENCH_DATA"
-FOLDER = harness.HERE.parents[1] / "shared" / "data"
+FOLDER = harness.BENCH.parents[1] / "shared" / "data"
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A library, and for our own also other parameters to try."""
+    """A library; for arboost, also parameters to try."""
 
     library: str
     extra: dict[str, Any] = field(default_factory=dict)
@@ -56,7 +53,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Case:
-    """One fit of the contest, whoever makes it."""
+    """One fit of the contest, without its contestant."""
 
     data: real_data.DataSet
     setting: str
@@ -69,7 +66,7 @@ class Case:
         return f"{self.data.name} | {who} | {self.setting} | seed {self.seed} | {self.rows} rows"
 
     def about(self, contestant: Contestant) -> dict[str, Any]:
-        """What the tables must know beside the figures."""
+        """Metadata of the fit for the tables."""
         return {
             "data": self.data.name,
             "task": self.data.task,
@@ -82,12 +79,10 @@ class Case:
 
 
 class Library:
-    """The process that makes a library's fits, started at the first one."""
+    """Worker process of one library, started at the first fit."""
 
     def __init__(self, name: str, threads: int) -> None:
-        self.command = [sys.executable, str(harness.HERE / "real_once.py"), name]
-        # scikit-learn takes its threads from the environment only.
-        self.env = os.environ | {"OMP_NUM_THREADS": str(threads)}
+        self.command, self.env = harness.process("real_once", name, threads)
         self.process: subprocess.Popen[str] | None = None
 
     def fit(self, job: dict[str, Any]) -> dict[str, Any]:
@@ -112,7 +107,7 @@ class Library:
 
 
 def main() -> None:
-    """Run what the cache lacks, then print tables and draw the picture."""
+    """Run the fits that are not cached, then print the tables and draw the picture."""
     args = harness.parse(_parser())
     if not (args.data / "MANIFEST.md").exists():
         print(
@@ -149,9 +144,9 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--sets", nargs="+", metavar="NAME", help="only these data sets")
     made.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
     made.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    made.add_argument("--rows", type=_rows, help="training rows at most, or all")
+    made.add_argument("--rows", type=_rows, help="limit of the training rows, or all")
     made.add_argument("--threads", type=int, default=2)
-    made.add_argument("--limit", type=int, default=600, help="seconds that a fit may take")
+    made.add_argument("--limit", type=int, default=600, help="time limit of a fit in seconds")
     made.add_argument("--only", nargs="+", choices=list(REAL_PEERS), help="run only these")
     made.add_argument(
         "--try",
@@ -162,9 +157,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="also run arboost with these parameters; may be given several times",
     )
-    made.add_argument("--again", action="store_true", help="run even what is cached")
-    made.add_argument("--cached", action="store_true", help="run nothing, show what is cached")
-    made.add_argument("--results", type=Path, default=harness.HERE / "results")
+    made.add_argument("--again", action="store_true", help="repeat cached fits")
+    made.add_argument("--cached", action="store_true", help="run no fits, show the cached ones")
+    made.add_argument("--results", type=Path, default=harness.RESULTS)
     made.add_argument("--page", type=Path, help="Markdown file to write the tables into")
     made.add_argument("--picture", type=Path, help="SVG or PNG file to draw score against time in")
     made.set_defaults(name="real")
@@ -176,7 +171,7 @@ def _rows(text: str) -> int:
 
 
 def _contestants(args: argparse.Namespace) -> list[Contestant]:
-    """The installed libraries and what was asked with --try; says who is left out."""
+    """Installed libraries, and the parameters of --try; prints the libraries left out."""
     chosen = [Contestant(name) for name in REAL_PEERS]
     for words in args.tries:
         pairs = (word.split("=", 1) for word in words)
@@ -188,7 +183,7 @@ def _contestants(args: argparse.Namespace) -> list[Contestant]:
 
 
 def _value(text: str) -> Any:
-    """A Python value, or the text itself where it is none."""
+    """The text as a Python literal, or unchanged if it is none."""
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError):
@@ -209,7 +204,7 @@ def run(
     contestants: list[Contestant],
     fits: dict[str, dict[str, Any]],
 ) -> None:
-    """Make the fits that are not cached or failed last time, saving after each.
+    """Run the fits that are not cached or failed last time, and save after each.
 
     Contestants alternate on the same problem, and the first one rotates.
     """

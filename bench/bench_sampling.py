@@ -1,4 +1,4 @@
-"""What does a sample of the rows, drawn by gradients, save in time and cost in quality?"""
+"""How much time does gradient-based row sampling save, and how much AUC does it lose?"""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from shape import Shape
+from support import data, harness
+from support.shape import Shape
 
 SHAPE = Shape(max_depth=6)  # the default
 
@@ -32,14 +31,14 @@ def main() -> None:
         }
         figures = harness.contest(candidates, args.repeats)
     title = f"{args.rows:,} x {args.features}, {SHAPE}, {args.rounds} rounds"
-    header = ("rows of a tree", "time s", "binning s", "x all rows", "AUC", "AUC behind")
+    header = ("sampling", "time s", "binning s", "x all rows", "AUC", "AUC behind")
     lines = [row(figures, name) for name in figures]
     harness.show(f"{title}, {args.threads} threads", header, lines)
     harness.save(args, {"rows": args.rows, "rounds": args.rounds, "fits": figures})
 
 
 def row(figures: dict[str, Any], name: str) -> tuple[Any, ...]:
-    """One line of the table: how much faster than with all rows, and how much worse."""
+    """One line of the table: speed-up over all rows, and loss of AUC."""
     one = figures[name]
     if "error" in one:
         return (name, one["error"], *[None] * 4)

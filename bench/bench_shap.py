@@ -1,7 +1,8 @@
-"""How fast are SHAP values and interactions beside XGBoost's, LightGBM's and CatBoost's?
+"""How fast are SHAP values and interactions compared with XGBoost, LightGBM and CatBoost?
 
-Each library explains its own model of as many trees of the same depth, from rows that are in its
-memory; CatBoost's trees are symmetric, which makes them easier. LightGBM has no interactions.
+Each library explains its own model; all models have the same number of trees and depth. Rows are
+in memory. CatBoost's trees are symmetric, which simplifies its algorithm. LightGBM has no
+interactions.
 """
 
 from __future__ import annotations
@@ -12,19 +13,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from shap_once import EXPLAINERS, Job
+from support import data, harness
+from support.shap_once import EXPLAINERS, Job
 
 OURS = "arboost"
 KINDS = ("values", "interactions")
 
 
 def main() -> None:
-    """Run the contest in turns, print its table and save it."""
+    """Run the contestants in turns, print and save the table."""
     parser = harness.parser(__doc__, "shap")
-    parser.add_argument("--rows", type=int, default=2_000, help="rows that are explained")
-    parser.add_argument("--pair-rows", type=int, default=200, help="rows with interactions")
+    parser.add_argument("--rows", type=int, default=2_000, help="rows for values")
+    parser.add_argument("--pair-rows", type=int, default=200, help="rows for interactions")
     parser.add_argument("--train-rows", type=int, default=50_000)
     parser.add_argument("--features", type=int, default=28)
     parser.add_argument("--trees", type=int, default=500)
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _run(args: Any, folder: str, name: str, repeat: int) -> dict[str, Any]:
-    # Interactions of some take half a minute: once is enough for them.
+    # Interactions of some peers take half a minute: these run once.
     pair_rows = args.pair_rows if repeat == 0 or name == OURS else 0
     job = Job(
         contestant=name,
@@ -62,7 +62,7 @@ def _run(args: Any, folder: str, name: str, repeat: int) -> dict[str, Any]:
         pair_rows=pair_rows,
         repeats=args.repeats,
     )
-    figures = harness.run_alone("shap_once.py", asdict(job), args.threads)
+    figures = harness.run_alone("shap_once", asdict(job), args.threads)
     if "error" in figures:
         raise SystemExit(f"{name}: {figures['error']}")
     print(f"  {name}: {figures}", file=sys.stderr, flush=True)

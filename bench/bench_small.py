@@ -1,6 +1,6 @@
-"""How fast are fits of small tables, where overhead is everything?
+"""How fast are fits of small tables, where overhead dominates?
 
-Each contestant runs with one and with two threads; the better of the two counts.
+Each contestant runs with one and with two threads; the faster run counts.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from shape import Shape
+from support import data, harness
+from support.shape import Shape
 
 SHAPE = Shape(max_depth=6)
 SIZES = ((1_000, 10), (150, 10))
@@ -35,7 +34,7 @@ def main() -> None:
 
 
 def compare(args: Any, folder: Path) -> dict[str, Any]:
-    """Figures of every contestant on one size."""
+    """Figures of every contestant at one size."""
     candidates = {}
     for name in harness.contestants(args.peers, SHAPE):
         candidates[name] = [

@@ -1,4 +1,4 @@
-"""How fast, how good and how large is training on sparse tables beside the peers?
+"""How fast, accurate and large is training on sparse tables, compared with the peers?
 
 One-hot categories (500,000 x 5,000: 50 categories of 100 levels), and scattered
 counts (1,000,000 x 10,000, 0.1 % stored), both as CSR matrices.
@@ -11,20 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from shape import Shape
+from support import data, harness
+from support.shape import Shape
 
 SHAPE = Shape(max_leaves=31)
 TABLES: dict[str, tuple[Callable[..., Path], int, int]] = {
-    # how it is made, rows, columns
+    # generator, rows, columns
     "one_hot": (data.one_hot, 500_000, 5_000),
     "scattered": (data.scattered, 1_000_000, 10_000),
 }
 
 
 def main() -> None:
-    """Run the comparisons, print their tables and save them."""
+    """Run the comparisons, print and save their tables."""
     parser = harness.parser(__doc__, "sparse")
     parser.add_argument("--rows", type=int, help="rows of each table")
     parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES))
@@ -54,7 +53,7 @@ def main() -> None:
 
 
 def row(fits: dict[str, Any], name: str) -> tuple[Any, ...]:
-    """One line of the table; the process holds the data and the fit."""
+    """One line of the table; process memory is the data plus the fit."""
     one = fits[name]
     if "error" in one:
         return (name, one["error"], *[None] * 5)

@@ -1,6 +1,6 @@
-"""How does training scale from 1 thread to 16? Needs NumPy and arboost only.
+"""How does training scale from 1 thread to 16?
 
-Peers that are installed run too. Times include binning.
+Needs NumPy and arboost only; installed peers run too. Times include binning.
 """
 
 from __future__ import annotations
@@ -9,22 +9,21 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from shape import Shape
+from support import data, harness
+from support.shape import Shape
 
 SHAPE = Shape(max_depth=8)
 COUNTS = (1, 2, 4, 8, 16)
 
 
 def main() -> None:
-    """Time every contestant at every thread count, print the speed-ups and save them."""
+    """Time every contestant at every thread count, print and save the speed-ups."""
     parser = harness.parser(__doc__, "threads")
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--features", type=int, default=28)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument(
-        "--threads", type=int, nargs="+", help="default: 1 2 4 8 16 up to the cores"
+        "--threads", type=int, nargs="+", help="default: 1 2 4 8 16, up to the number of cores"
     )
     parser.set_defaults(peers=["arboost", "lightgbm", "xgboost"], repeats=2)
     args = harness.parse(parser)
@@ -52,7 +51,7 @@ def compare(args: Any, folder: Path, names: list[str], threads: int) -> dict[str
 
 
 def speedup(figures: dict[int, Any], name: str, count: int) -> tuple[Any, ...]:
-    """Row of the table: seconds and speed-up over the first count, in all and by part."""
+    """One line of the table: seconds and speed-up over the first count, in total and by part."""
     one, first = figures[count][name], next(iter(figures.values()))[name]
     if "error" in one or "error" in first:
         return (count, one.get("error"), *[None] * 5)

@@ -1,6 +1,6 @@
-"""How fast, how good and how large is training beside the peers, at the same shape of tree?
+"""How fast, accurate and large is training compared with the peers, with trees of one shape?
 
-Two shapes (255 leaves best-first, depth 8 by level) on generated data like HIGGS.
+Two shapes (255 leaves best-first, depth 8 by level) on generated data similar to HIGGS.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import data
-import harness
-from shape import Shape
+from support import data, harness
+from support.shape import Shape
 
 SHAPES = {"leafwise": Shape(max_leaves=255), "depthwise": Shape(max_depth=8)}
 
@@ -42,7 +41,7 @@ def on_generated(args: Any, scratch: Path) -> dict[str, Any]:
 
 
 def compare(args: Any, folder: Path, shape: Shape) -> dict[str, Any]:
-    """Figures of every contestant on one problem and shape."""
+    """Figures of every contestant for one problem and shape."""
     candidates = {}
     for name in harness.contestants(args.peers, shape):
         job = harness.Job(name, str(folder), shape, args.rounds, args.threads)

@@ -1,7 +1,7 @@
-"""Run every benchmark, one after the other, then print the bars and what was reached.
+"""Run every benchmark in sequence, then print the table of targets and measured values.
 
-This is `make bench`. With --quick the sizes are tiny and nothing is kept: it shows
-that the benchmarks run, not how fast anything is.
+This is `make bench`. With --quick the sizes are tiny and no results are kept: a check that the
+benchmarks run, not a measurement.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import harness
+from support import harness, table
 
 FULL: dict[str, list[str]] = {
     "bench_train.py": [],
@@ -62,30 +62,34 @@ QUICK: dict[str, list[str]] = {
     "bench_threads.py": TINY,
     "bench_import.py": ["--repeats", "2"],
 }
-MANY_CORES = 8  # fewer say nothing about scaling
+MANY_CORES = 8  # fewer cores show no scaling
 
 
 def main() -> None:
-    """Run the scripts; a failing one is named at the end and makes the exit status 1."""
+    """Run the scripts; with failures, print their names at the end and exit with status 1."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="tiny sizes, results not kept")
+    parser.add_argument("--table", action="store_true", help="only print the stored results")
     args = parser.parse_args()
+    if args.table:
+        table.show(harness.RESULTS)
+        return
     scripts = dict(QUICK if args.quick else FULL)
     if not args.quick and harness.cores() >= MANY_CORES:
         scripts["bench_threads.py"] = []
     with tempfile.TemporaryDirectory() as scratch:
         extra = ["--results", scratch] if args.quick else []
         failed = [name for name, options in scripts.items() if not _run(name, options + extra)]
-        _run("table.py", extra)
+        table.show(Path(scratch) if args.quick else harness.RESULTS)
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")
 
 
 def _run(name: str, options: list[str]) -> bool:
-    script: Path = harness.HERE / name
+    script = harness.BENCH / name
     print(f"\n== {name}", flush=True)
     if not script.exists():
-        print("not there, left out")
+        print("not found, left out")
         return True
     return subprocess.run([sys.executable, str(script), *options], check=False).returncode == 0
 

@@ -1,4 +1,4 @@
-"""One small adapter per library: the same data, the same shape of tree.
+"""One adapter per library, for the same data and the same shape of tree.
 
 Each adapter has three steps. `bin` and `train` are timed, `predict` is not:
 
@@ -6,9 +6,9 @@ Each adapter has three steps. `bin` and `train` are timed, `predict` is not:
     train(data, work) -> model
     predict(model, X) -> probability of class 1
 
-Settings that every contestant gets: logistic loss, start value from the data,
-lambda 1, least hessian sum 1, least rows in a leaf 1, 255 bins, no sampling of
-rows or columns. What a library cannot be told is said in its class.
+Settings of every contestant: logistic loss, base score from the data, lambda 1, minimum hessian
+sum 1, minimum rows in a leaf 1, 255 bins, no sampling of rows or columns. The class of a library
+names the settings that the library lacks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ours import (
+from support.ours import (
     Arboost,
     ArboostApprox,
     ArboostCustomLoss,
@@ -30,15 +30,15 @@ from ours import (
     ArboostOneSide,
     ArboostUniform,
 )
-from shape import LEARNING_RATE, MAX_BINS, Peer, Shape, Work
+from support.shape import LEARNING_RATE, MAX_BINS, Peer, Shape, Work
 
 
 class LightGBM:
     """LightGBM by `Dataset` and `train`.
 
-    It always grows best-first; with 2**depth leaves allowed nothing but the depth
-    stops it, and the tree is the one that level order gives. Its histograms can be
-    laid out by row or by column; `auto` times both at the start of each fit.
+    LightGBM always grows best-first; with 2**depth leaves only the depth limits the tree, which
+    then equals the depthwise tree. Histograms are built row-wise or column-wise; `auto` times both
+    at the start of each fit.
     """
 
     package = "lightgbm"
@@ -84,7 +84,7 @@ class LightGBM:
 
 
 class LightGBMQuantised(LightGBM):
-    """LightGBM with gradients of two bits and leaf values from the full ones."""
+    """LightGBM with two-bit gradients and leaf values from full-precision gradients."""
 
     extra = MappingProxyType(
         {"use_quantized_grad": True, "num_grad_quant_bins": 4, "quant_train_renew_leaf": True}
@@ -130,7 +130,7 @@ class XGBoost:
 
 
 class XGBoostExact(XGBoost):
-    """Its exact method, which has no best-first order."""
+    """XGBoost's exact method, which cannot grow best-first."""
 
     tree_method = "exact"
 
@@ -144,7 +144,7 @@ class XGBoostExact(XGBoost):
 
 
 class XGBoostApprox(XGBoostExact):
-    """Its approx method: a new sketch of 255 bins in each round."""
+    """XGBoost's approx method: a new sketch of 255 bins in each round."""
 
     tree_method = "approx"
 
@@ -155,7 +155,7 @@ class XGBoostApprox(XGBoostExact):
 class CatBoost:
     """CatBoost by `Pool`: Lossguide or Depthwise, one Newton step a leaf, no randomness.
 
-    It has no least hessian sum, and no tree of it is deeper than 16.
+    CatBoost has no minimum hessian sum, and its trees have at most 16 levels.
     """
 
     package = "catboost"
@@ -202,7 +202,7 @@ class CatBoost:
 
 
 class CatBoostSymmetric(CatBoost):
-    """CatBoost as it is by default: one split a level. Another shape of tree."""
+    """CatBoost with its default symmetric trees: one split for a whole level."""
 
     def supports(self, shape: Shape) -> bool:
         return not shape.leafwise
@@ -214,7 +214,7 @@ class CatBoostSymmetric(CatBoost):
 class HistGradientBoosting:
     """scikit-learn's booster; bins inside `fit`, threads from OMP_NUM_THREADS.
 
-    Its least hessian sum is 0.001 and cannot be set.
+    The minimum hessian sum is fixed at 0.001.
     """
 
     package = "sklearn"
@@ -247,7 +247,7 @@ class HistGradientBoosting:
 
 
 class GradientBoosting(HistGradientBoosting):
-    """scikit-learn's exact booster by Friedman: one thread, and no lambda or least hessian sum."""
+    """scikit-learn's exact booster: one thread, no lambda and no minimum hessian sum."""
 
     def supports(self, shape: Shape) -> bool:
         return not shape.leafwise
@@ -273,7 +273,7 @@ STANDARD: dict[str, Peer] = {
     "catboost-symmetric": CatBoostSymmetric(),
     "scikit-learn-hgb": HistGradientBoosting(),
 }
-# With those that only one question asks for.
+# With the contestants of single benchmarks.
 PEERS: dict[str, Peer] = STANDARD | {
     "arboost-exact": ArboostExact(),
     "xgboost-exact": XGBoostExact(),

@@ -1,4 +1,4 @@
-"""What every benchmark shares: contests between libraries, tables, JSON results."""
+"""Parts of every benchmark: contests between libraries, tables, JSON results."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from peers import PEERS, STANDARD, installed
-from shape import Shape
+from support.peers import PEERS, STANDARD, installed
+from support.shape import Shape
 
-HERE = Path(__file__).resolve().parent
-# A candidate (variant, thread count) this much slower than the fastest of its
-# contestant in the first repeat is not run again.
+BENCH = Path(__file__).resolve().parents[1]
+RESULTS = BENCH / "results"
+# A candidate (variant, thread count) is not run again if the first repeat shows it slower than the
+# fastest candidate of its contestant by this factor.
 KEEP_WITHIN = 1.10
-OTHERS = (("ydf",),)  # distributions of contestants that only one question asks for
-BUSY = 0.2  # cores used by other work above which a warning is printed
+OTHERS = (("ydf",), ("zstandard",))  # distributions that only one benchmark uses
+BUSY = 0.2  # cores used by other processes; above it, a run counts as disturbed
 
 
 @dataclass(frozen=True)
@@ -42,23 +43,22 @@ class Job:
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Run a job in a fresh process; figures, or {"error": reason}.
+    """Figures of a job in a fresh process, or {"error": reason}.
 
-    `other_cores` among the figures says how many cores other work took meanwhile:
-    OpenMP's spinning barriers make the peers up to ten times slower then, so a
-    comparison is worth nothing unless this is near zero.
+    The figure `other_cores` is the number of cores that other processes used meanwhile. OpenMP's
+    spinning barriers make the peers up to ten times slower under load, so a comparison is valid
+    only if `other_cores` is near zero.
     """
-    return run_alone("fit_once.py", asdict(job), job.threads)
+    return run_alone("fit_once", asdict(job), job.threads)
 
 
-def run_alone(script: str, job: dict[str, Any], threads: int) -> dict[str, Any]:
-    """Run a script of this folder in a fresh process, with the job as its JSON argument.
+def run_alone(module: str, job: dict[str, Any], threads: int) -> dict[str, Any]:
+    """Run a module of `support` in a fresh process, with the job as its JSON argument.
 
-    Returns the figures that it prints on its last line, with `other_cores`; or {"error": reason}.
+    Returns the figures that the module prints on its last line, with `other_cores`; or
+    {"error": reason}.
     """
-    # scikit-learn takes its threads from the environment only.
-    env = os.environ | {"OMP_NUM_THREADS": str(threads)}
-    command = [sys.executable, str(HERE / script), json.dumps(job)]
+    command, env = process(module, json.dumps(job), threads)
     start, before = time.perf_counter(), others_seconds()
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     others = (others_seconds() - before) / (time.perf_counter() - start)
@@ -68,8 +68,17 @@ def run_alone(script: str, job: dict[str, Any], threads: int) -> dict[str, Any]:
     return {"error": lines[-1]}
 
 
+def process(module: str, argument: str, threads: int) -> tuple[list[str], dict[str, str]]:
+    """Command and environment of a fresh process for a module of `support`."""
+    # -P: the current folder may hold another package named support.
+    command = [sys.executable, "-P", "-m", f"support.{module}", argument]
+    path = os.pathsep.join(filter(None, (str(BENCH), os.environ.get("PYTHONPATH"))))
+    # scikit-learn reads its number of threads from the environment only.
+    return command, os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": str(threads)}
+
+
 def contestants(names: Sequence[str] | None, shape: Shape) -> list[str]:
-    """Names of the contestants that are installed and can grow `shape`; says who is left out."""
+    """Installed contestants that can grow `shape`; prints the ones that are not installed."""
     chosen = []
     for name in names or list(STANDARD):
         if not installed(name):
@@ -88,10 +97,10 @@ def variants(job: Job) -> list[Job]:
 
 
 def contest(candidates: dict[str, list[Job]], repeats: int) -> dict[str, dict[str, Any]]:
-    """Fastest figures of each contestant; contestants alternate, the first one rotates.
+    """Fastest figures of each contestant; contestants alternate, and the first one rotates.
 
-    Each contestant may have several candidates. All run in the first repeat; later
-    repeats run only those near its fastest, unless other work disturbed the clock.
+    A contestant may have several candidates. All run in the first repeat. Later repeats run only
+    the candidates near the fastest, unless a run was disturbed.
     """
     runs: dict[str, dict[Job, list[dict[str, Any]]]] = {
         name: {job: [] for job in jobs} for name, jobs in candidates.items()
@@ -110,7 +119,7 @@ def contest(candidates: dict[str, list[Job]], repeats: int) -> dict[str, dict[st
 def _worth_running(by_job: dict[Job, list[dict[str, Any]]]) -> list[Job]:
     figures = [one for runs in by_job.values() for one in runs]
     if not figures or any(one.get("other_cores", 0.0) > BUSY for one in figures):
-        return list(by_job)  # nothing known yet, or nothing that can be trusted
+        return list(by_job)  # no figures yet, or disturbed ones
     best = {job: _fastest(runs)["seconds"] for job, runs in by_job.items()}
     limit = KEEP_WITHIN * min(best.values())
     return [job for job, seconds in best.items() if seconds <= limit < float("inf")]
@@ -138,14 +147,19 @@ def _progress(repeat: int, job: Job, figures: dict[str, Any]) -> None:
     took = f"{figures['seconds']:.4g} s" if "seconds" in figures else figures["error"]
     what = f"{job.peer} ({job.variant}, {job.threads} threads, {job.shape})"
     others = figures.get("other_cores", 0.0)
-    note = f"  DISTURBED: other work took {others} cores" if others > BUSY else ""
+    note = disturbance(others)
     print(f"  repeat {repeat + 1}: {what}: {took}{note}", file=sys.stderr, flush=True)
+
+
+def disturbance(others: float) -> str:
+    """Warning for a run during which other processes used this many cores; empty if few."""
+    return f"  DISTURBED: other processes used {others:.2g} cores" if others > BUSY else ""
 
 
 def ratio(
     figures: dict[str, dict[str, Any]], name: str, ours_name: str = "arboost"
 ) -> float | None:
-    """How many times slower than arboost `name` is, or None when either did not run."""
+    """Time of `name` divided by the time of arboost; None if either did not run."""
     ours, theirs = figures.get(ours_name, {}), figures.get(name, {})
     if "seconds" not in ours or "seconds" not in theirs:
         return None
@@ -153,7 +167,7 @@ def ratio(
 
 
 def show(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print a table; numbers with four digits, None as a dash."""
+    """Print a table; numbers with four significant digits, None as a dash."""
     cells = [list(header)] + [[cell(value) for value in row] for row in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     print(f"\n{title}")
@@ -172,21 +186,21 @@ def cell(value: Any) -> str:
 
 
 def parser(description: str | None, name: str) -> argparse.ArgumentParser:
-    """Arguments that every benchmark has."""
+    """Parser with the arguments that every benchmark has."""
     made = argparse.ArgumentParser(description=(description or "").splitlines()[0])
-    made.add_argument("--repeats", type=int, default=3, help="best of so many")
+    made.add_argument("--repeats", type=int, default=3, help="the fastest counts")
     made.add_argument("--peers", nargs="+", choices=list(PEERS), help="contestants")
-    made.add_argument("--results", type=Path, default=HERE / "results", help="folder for JSON")
+    made.add_argument("--results", type=Path, default=RESULTS, help="folder for JSON")
     made.set_defaults(name=name)
     return made
 
 
 def parse(made: argparse.ArgumentParser) -> argparse.Namespace:
-    """Arguments given, and how busy the machine is before the start."""
+    """Parsed arguments, with `busy_cores`, the machine's load before the start."""
     args = made.parse_args()
     args.busy_cores = busy_cores()
     if args.busy_cores > BUSY:
-        print(f"other work uses {args.busy_cores} cores: times will be wrong", file=sys.stderr)
+        print(f"other processes use {args.busy_cores} cores: times are not valid", file=sys.stderr)
     return args
 
 
@@ -203,13 +217,13 @@ def save(args: argparse.Namespace, figures: Any) -> None:
     }
     args.results.mkdir(parents=True, exist_ok=True)
     path = args.results / f"{args.name}.json"
-    unfinished = path.with_suffix(".tmp")  # a run that is stopped leaves the last results whole
+    unfinished = path.with_suffix(".tmp")  # a run that is stopped keeps the last results
     unfinished.write_text(json.dumps(result, indent=1) + "\n")
     unfinished.replace(path)
 
 
 def machine() -> dict[str, Any]:
-    """CPU, cores that this process may use, memory and system."""
+    """CPU, cores available to this process, memory and system."""
     cpu = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
         for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -229,32 +243,32 @@ def machine() -> dict[str, Any]:
 
 
 def busy_cores(seconds: float = 1.0) -> float:
-    """Cores that other work uses now. The load average would count what has ended."""
+    """Cores that other processes use now. The load average would count ended processes."""
     before = others_seconds()
     time.sleep(seconds)
     return round((others_seconds() - before) / seconds, 2)
 
 
 def others_seconds() -> float:
-    """CPU seconds since the system started that were not ours; 0 where Linux does not say."""
+    """CPU seconds of other processes since the system started; 0 on systems without /proc."""
     stat = Path("/proc/stat")
     if not stat.exists():
         return 0.0
     user, nice, system, _idle, _wait, irq, soft, steal = map(int, stat.read_text().split()[1:9])
     ours = os.times()
     busy = (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
-    return busy - sum(ours[:4])  # us and the processes we waited for
+    return busy - sum(ours[:4])  # this process and its children
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python, NumPy and every contestant that is installed."""
+    """Versions of Python, NumPy and every installed contestant."""
     found = {"python": platform.python_version(), "numpy": metadata.version("numpy")}
     for names in [*(peer.distributions for peer in PEERS.values()), *OTHERS]:
         for name in names:

@@ -1,4 +1,4 @@
-"""Picture of `bench_real.py`: score against time, one panel for each setting."""
+"""Picture of `bench_real.py`: score against time, one panel per setting."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from real_table import Contest
+from support.real_table import Contest
 
-WORST = 100.0  # per cent; worse ones are drawn here
+WORST = 100.0  # per cent; larger values are drawn here
 TICKS = (0, 0.5, 1, 2, 5, 10, 20, 50, WORST)
 COLOURS = {
     "arboost": "#c1272d",
@@ -21,14 +21,14 @@ COLOURS = {
 
 
 def draw(contests: list[Contest], path: Path) -> None:
-    """Write the picture; only says so where matplotlib is not installed."""
+    """Write the picture; without matplotlib, print a note instead."""
     if find_spec("matplotlib") is None:
         print("no picture: matplotlib is not installed (pip install matplotlib)")
         return
     import matplotlib as mpl
 
     mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "arboost"  # the same figures give the same file
+    mpl.rcParams["svg.hashsalt"] = "arboost"  # equal figures give an equal file
     from matplotlib import pyplot
 
     settings = list(dict.fromkeys(one.setting for one in contests))
@@ -47,7 +47,7 @@ def draw(contests: list[Contest], path: Path) -> None:
 
 
 def _panel(panel: Any, setting: str, contests: list[Contest]) -> None:
-    """A small point for each data set and library, a large one for the library's medians."""
+    """Small point: one data set and library; large point: the library's medians."""
     for label in dict.fromkeys(label for one in contests for label in one.means):
         mine = [one for one in contests if label in one.means]
         seconds = [one.means[label]["seconds"] for one in mine]
@@ -67,6 +67,6 @@ def _panel(panel: Any, setting: str, contests: list[Contest]) -> None:
     panel.minorticks_off()
     panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     panel.axhline(0.5, color="#999999", linewidth=0.7, linestyle=":")
-    panel.set_xlabel("seconds of the fit")
+    panel.set_xlabel("fit time, s")
     panel.set_title(f"{setting} parameters" if setting == "default" else f"{setting} setting")
     panel.spines[["top", "right"]].set_visible(False)

@@ -17,22 +17,22 @@ SEED = 20240607
 def higgs_like(rows: int, features: int, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
     """Features and labels shaped like the HIGGS set: X float32 (rows, features), y int32.
 
-    Columns come in turns of seven, as momentum, angle, tag and mass columns do:
-    log-normal, two normals, uniform angle, Student t (3 degrees), four discrete
-    levels, two distant normals, and a noisy product of two earlier columns. The
-    label is drawn from the logistic of a sum of steps, products and waves, so that
-    no tree can be perfect and best-first and level order both find something.
+    Columns repeat in groups of seven, similar to momentum, angle, tag and mass columns: log-normal,
+    mixture of two normals with one mean, uniform angle, Student t (3 degrees of freedom), four
+    discrete levels, mixture of two distant normals, and a noisy product of two earlier columns. The
+    label is drawn from the logistic of a sum of steps, products and waves: no tree is perfect, and
+    both best-first and level order find structure.
     """
     rng = np.random.default_rng(seed)
     X = np.empty((rows, features), dtype=np.float32)
     for j in range(features):
         X[:, j] = _column(rng, X, j)
-    y = rng.random(rows) < 1.0 / (1.0 + np.exp(-_score(X)))
+    y = rng.random(rows) < 1.0 / (1.0 + np.exp(-log_odds(X)))
     return X, y.astype(np.int32)
 
 
 def _column(rng: np.random.Generator, X: np.ndarray, j: int) -> np.ndarray:
-    """Values of column j; the last kind of a turn reads columns before it."""
+    """Values of column j; the last column of a group reads earlier ones."""
     rows = len(X)
     match j % 7:
         case 0:
@@ -52,17 +52,17 @@ def _column(rng: np.random.Generator, X: np.ndarray, j: int) -> np.ndarray:
     return values
 
 
-def _score(X: np.ndarray) -> np.ndarray:
-    """Log odds of each row: every turn of seven columns speaks, later ones less."""
+def log_odds(X: np.ndarray) -> np.ndarray:
+    """Log odds of each row: a sum over groups of seven columns, later groups weighing less."""
     score = np.full(len(X), -0.2)
     features = X.shape[1]
-    for turn, first in enumerate(range(0, features - 6, 7)):
+    for group, first in enumerate(range(0, features - 6, 7)):
         pt, eta, phi, tail, tag, mode, mass = X[:, first : first + 7].T
         part = 1.2 * np.tanh(mass - 1.3) * np.sign(mode)
         part += 0.8 * np.cos(phi) * np.minimum(pt, 3.0)
         part += 0.6 * (np.abs(eta) < 1.0) * (tag >= 2.0)
         part -= 0.5 * np.clip(tail, -3.0, 3.0) * (pt > 1.0)
-        score += part * 0.75**turn
+        score += part * 0.75**group
     return score
 
 
@@ -72,11 +72,11 @@ def generate(folder: Path, rows: int, features: int, test_rows: int = 100_000) -
     return _write(folder, X, y, rows)
 
 
-def numbers(folder: Path, rows: int, features: int, test_rows: int = 100_000) -> Path:
-    """Write a problem of regression: the same columns, and their log odds with noise of 1."""
+def regression(folder: Path, rows: int, features: int, test_rows: int = 100_000) -> Path:
+    """Write a regression problem: the same columns, their log odds plus standard normal noise."""
     X, _ = higgs_like(rows + test_rows, features)
     noise = np.random.default_rng(SEED + 1).normal(size=len(X))
-    return _write(folder, X, _score(X) + noise, rows)
+    return _write(folder, X, log_odds(X) + noise, rows)
 
 
 def one_hot(
@@ -84,9 +84,9 @@ def one_hot(
 ) -> Path:
     """Write a sparse problem: `columns` categories of `levels` levels each, one-hot, as CSR.
 
-    Level k of a column is drawn about 1 / (k + 3) as often as others, as in real tables.
-    The log odds are a sum over columns of an effect of the level, later columns saying
-    less, and of an effect of the pairs of levels of neighbouring columns.
+    The probability of level k is proportional to 1 / (k + 3), a skew as in real tables. The log
+    odds are a sum of level effects, with later columns weighing less, and of effects of pairs of
+    levels in neighbouring columns.
     """
     rng = np.random.default_rng(SEED)
     total = rows + test_rows
@@ -108,15 +108,15 @@ def one_hot(
 def scattered(
     folder: Path, rows: int, columns: int = 10_000, stored: int = 10, test_rows: int = 100_000
 ) -> Path:
-    """Write a sparse problem: `stored` values in each row, anywhere, as word counts are.
+    """Write a sparse problem: `stored` values in random columns of each row, as in word counts.
 
-    The first columns are stored more often than the last, so that trees find something.
+    The first columns are stored more often than the last, so that trees find structure.
     """
     rng = np.random.default_rng(SEED)
     total = rows + test_rows
     drawn = (columns * rng.random((total, stored)) ** 2).astype(np.int32)
     drawn.sort(axis=1)
-    # Places that were drawn twice move to the next ones, the last of them round the end.
+    # A column drawn twice moves to the next one; rows that overflow take the last columns.
     for k in range(1, stored):
         drawn[:, k] = np.maximum(drawn[:, k], drawn[:, k - 1] + 1)
     over = drawn[:, -1] >= columns

@@ -1,6 +1,6 @@
-"""One contestant in a process of its own: fit, predict, and print the best times as JSON.
+"""One contestant in a fresh process: fit, predict, and print the best times as JSON.
 
-Called by bench_predict.py with one JSON argument; not meant to be called by hand.
+Called by bench_predict.py with one JSON argument.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from data import load
-from peers import PEERS
-from shape import Shape, Work
+from support.data import load
+from support.peers import PEERS
+from support.shape import Shape, Work
 
-SECONDS = 1.0  # that the calls for one number of rows take about, for each repeat
-DIFFERENT_ROWS = 1000  # of calls for few rows: no cache knows the next one's way
+SECONDS = 1.0  # approximate time of the calls for one number of rows, per repeat
+DIFFERENT_ROWS = 1000  # calls with few rows get different ones, so that no cache holds their paths
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def best(predict: Callable[[Any], object], tables: list[Any], repeats: int) -> float:
-    """Return the seconds of a call: the best mean of some calls in a row."""
+    """Seconds of a call: the best mean over consecutive calls."""
     start = time.perf_counter()
     for table in tables[:3]:
         predict(table)

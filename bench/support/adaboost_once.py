@@ -1,7 +1,7 @@
-"""AdaBoost in a process of its own: fit, predict, and print what it took as JSON.
+"""AdaBoost in a fresh process: fit, predict, and print the figures as JSON.
 
-Called by bench_adaboost.py with one JSON argument; not meant to be called by hand. The data are in
-memory, the library is imported and its threads are started (by a tiny fit) before the clock starts.
+Called by bench_adaboost.py with one JSON argument. The data are in memory, the library is imported
+and its threads are started (by a tiny fit) before the clock starts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from data import load
+from support.data import load
 
 WARM_UP_ROWS = 200
 PREDICTIONS = 3  # the fastest counts
@@ -24,7 +24,7 @@ PREDICTIONS = 3  # the fastest counts
 
 @dataclass(frozen=True)
 class Job:
-    """What to fit, and by whom."""
+    """One fit, and its contestant."""
 
     contestant: str
     folder: str
@@ -32,8 +32,8 @@ class Job:
     depth: int
     rounds: int
     threads: int
-    shared_rounds: int = 0  # rounds of the model that predicts; 0: the one that was timed
-    fits: int = 0  # above 0: only the cost of a round, from the fastest of so many fits
+    shared_rounds: int = 0  # rounds of the model that predicts; 0: the timed model
+    fits: int = 0  # above 0: only time a round, as the best of this many fits
 
 
 def main() -> None:
@@ -45,10 +45,10 @@ def main() -> None:
 
 
 def contest(job: Job, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """Time of the fit, of a prediction for all training rows, and score on held-out rows.
+    """Time of the fit, time of a prediction for all training rows, and scores on held-out rows.
 
-    Predictions and scores can be compared only between models of as many rounds, so that they are
-    those of a model of `shared_rounds`, beside the score of the whole one.
+    Predictions and scores are comparable only at equal rounds: `predict_seconds` and `score` are
+    those of a model of `shared_rounds`, `last_score` that of the full model.
     """
     seconds, model = timed(lambda: fit(job, X, y, job.rounds))
     rounds = length(model)
@@ -62,7 +62,7 @@ def contest(job: Job, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
 
 
 def cost(job: Job, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """Time of a round after the first: a fit of all rounds less a fit of one."""
+    """Time of a round after the first: a fit of all rounds minus a fit of one."""
     taken: dict[int, list[float]] = {1: [], job.rounds: []}
     for _ in range(job.fits):
         for rounds, found in taken.items():
@@ -74,7 +74,7 @@ def cost(job: Job, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds that the work took, and what it returned."""
+    """Seconds and result of a call."""
     start = time.perf_counter()
     result = work()
     return time.perf_counter() - start, result
@@ -86,7 +86,7 @@ def fit(job: Job, X: np.ndarray, y: np.ndarray, rounds: int) -> Any:
 
 
 def length(model: Any) -> int:
-    """Rounds that a fitted model has."""
+    """Number of rounds of a fitted model."""
     return model.n_iter_ if hasattr(model, "n_iter_") else len(model.estimators_)
 
 

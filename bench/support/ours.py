@@ -1,4 +1,4 @@
-"""This project as a contestant, with the settings that single questions ask for."""
+"""Adapters of arboost, one for each setting that a benchmark needs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from shape import LEARNING_RATE, MAX_BINS, Shape, Work
+from support.shape import LEARNING_RATE, MAX_BINS, Shape, Work
 
 
 class Arboost:
-    """This project."""
+    """arboost from a binned `Dataset`."""
 
     package = "arboost"
     distributions = ("arboost",)
@@ -54,25 +54,25 @@ class Arboost:
 
 
 class ArboostGradientBased(Arboost):
-    """A tenth of the rows for each tree, drawn by their gradients."""
+    """Gradient-based sampling of a tenth of the rows for each tree."""
 
     extra = MappingProxyType({"subsample": 0.1, "sampling_method": "gradient_based"})
 
 
 class ArboostOneSide(Arboost):
-    """GOSS: the fifth of the rows with the largest gradients, and a tenth of all rows beside it."""
+    """GOSS: the fifth of the rows with the largest gradients, plus a random tenth of all rows."""
 
     extra = MappingProxyType({"sampling_method": "goss"})
 
 
 class ArboostUniform(Arboost):
-    """A tenth of the rows for each tree, all alike."""
+    """Uniform sampling of a tenth of the rows for each tree."""
 
     extra = MappingProxyType({"subsample": 0.1})
 
 
 class ArboostCustomLoss(Arboost):
-    """The logistic loss as a user writes it in NumPy."""
+    """The logistic loss as a custom loss in NumPy."""
 
     def estimator(self, work: Work) -> Any:
         from arboost import CustomLoss
@@ -90,7 +90,7 @@ class ArboostCustomLoss(Arboost):
 
 
 class ArboostUnbinned(Arboost):
-    """This project from the raw table: its other tree methods, and what makes a Dataset itself."""
+    """arboost from the raw table, for methods that take no binned `Dataset`."""
 
     def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any:
         return X, y
@@ -100,19 +100,19 @@ class ArboostUnbinned(Arboost):
 
 
 class ArboostExact(ArboostUnbinned):
-    """Every value of every feature is a candidate."""
+    """Exact trees: every value of every feature is a candidate threshold."""
 
     extra = MappingProxyType({"tree_method": "exact"})
 
 
 class ArboostApprox(ArboostUnbinned):
-    """Candidates from a sketch weighted with the hessians, anew in each round; about 255."""
+    """About 255 candidates from a hessian-weighted quantile sketch, renewed in each round."""
 
     extra = MappingProxyType({"tree_method": "approx", "sketch_eps": 1.0 / MAX_BINS})
 
 
 class ArboostCV(ArboostUnbinned):
-    """Cross-validation over five folds; nothing to predict with."""
+    """Cross-validation over five folds; `predict` is not available."""
 
     def train(self, data: Any, work: Work) -> Any:
         import arboost

@@ -1,16 +1,15 @@
-"""Turn the JSON results into Markdown: the bars and what was reached, then each contest."""
+"""JSON results as Markdown: the targets and the measured values, then each training contest."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import BUSY, HERE, cell, ratio
-from peers import STANDARD
+from support.harness import BUSY, cell, ratio
+from support.peers import STANDARD
 
 SHAPES = ("leafwise", "depthwise")
 OTHER_SHAPE = "catboost-symmetric"  # not comparable in quality at the same shape
@@ -18,7 +17,7 @@ OTHER_SHAPE = "catboost-symmetric"  # not comparable in quality at the same shap
 
 @dataclass(frozen=True)
 class Bar:
-    """One promise: what was measured, what is asked, what is hoped for."""
+    """One target: measured value, required value and ambitious value."""
 
     work: str
     value: float
@@ -28,7 +27,7 @@ class Bar:
     less_is_better: bool = False
 
     def verdict(self) -> str:
-        """Which of the two marks was reached."""
+        """Verdict: "moonshot", "met" or "**missed**"."""
         sign = -1 if self.less_is_better else 1
         if sign * self.value >= sign * self.moonshot:
             return "moonshot"
@@ -45,14 +44,9 @@ class Bar:
         ]
 
 
-def main() -> None:
-    """Print the tables of whatever results there are."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--results", type=Path, default=HERE / "results")
-    results = {
-        path.stem: json.loads(path.read_text())
-        for path in sorted(parser.parse_args().results.glob("*.json"))
-    }
+def show(folder: Path) -> None:
+    """Print the tables of the results in a folder."""
+    results = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
     rows = []
     for name in filter(results.__contains__, BARS):
         result = results[name]
@@ -61,13 +55,13 @@ def main() -> None:
             *cells, verdict = bar.row()
             rows.append([*cells, "disturbed, run again" if spoilt else verdict])
     if rows:
-        print(markdown(["work", "bar", "reached", "verdict"], rows))
+        print(markdown(["work", "target", "measured", "verdict"], rows))
     if "train" in results:
         print(contests(results["train"]))
 
 
 def disturbed(figures: Any) -> bool:
-    """Whether other work took a core, before or during a run that counts."""
+    """Whether other processes used a core before or during a run."""
     if not isinstance(figures, dict):
         return False
     allowed = {"other_cores": BUSY, "busy_cores_before": BUSY, "other_cores_loaded": 1 + BUSY}
@@ -135,9 +129,7 @@ def _small_bars(small: dict[str, Any]) -> Iterator[Bar]:
 def _load_bars(figures: dict[str, Any]) -> Iterator[Bar]:
     if "arboost" in figures:
         slower = figures["arboost"]["ratio"]
-        yield Bar(
-            "leafwise while a core is burnt, over quiet", slower, 2.0, 1.6, less_is_better=True
-        )
+        yield Bar("leafwise with one core busy, over quiet", slower, 2.0, 1.6, less_is_better=True)
 
 
 def _thread_bars(figures: dict[str, Any]) -> Iterator[Bar]:
@@ -209,9 +201,14 @@ def _cv_bars(figures: dict[str, Any]) -> Iterator[Bar]:
         extra = fits["arboost-cv"]["peak_mb"] - fits["arboost"]["peak_mb"]
         copies = extra / (figures["rows"] * figures["features"] * 4 / 2**20)
         yield Bar("cv of 5 folds over one fit", slower, 4.5, 4.0, less_is_better=True)
-        # Folds with tables of their own would have four more copies of the data.
+        # Folds with separate tables would hold four more copies of the data.
         yield Bar(
-            "its memory beyond one fit's", copies, 4.0, 1.0, "copies of X", less_is_better=True
+            "cv of 5 folds, memory beyond one fit",
+            copies,
+            4.0,
+            1.0,
+            "copies of X",
+            less_is_better=True,
         )
 
 
@@ -221,7 +218,9 @@ def _sparse_bars(figures: dict[str, Any]) -> Iterator[Bar]:
     if faster is not None:
         share = fits["arboost"]["peak_mb"] / fits["lightgbm"]["peak_mb"]
         yield Bar("sparse one-hot, faster than lightgbm", faster, 2.0, 4.0)
-        yield Bar("its peak memory over LightGBM's", share, 1.0, 0.5, less_is_better=True)
+        yield Bar(
+            "sparse one-hot, peak memory over LightGBM's", share, 1.0, 0.5, less_is_better=True
+        )
     ours = figures.get("scattered", {}).get("fits", {}).get("arboost", {})
     if "peak_mb" in ours:
         held = ours["start_mb"] + ours["peak_mb"]  # with the data
@@ -247,15 +246,19 @@ def _real_bars(figures: dict[str, Any]) -> Iterator[Bar]:
 
 
 def _adaboost_bars(figures: dict[str, Any]) -> Iterator[Bar]:
-    asked = {"stumps": (100.0, 300.0), "trees": (50.0, 150.0), "numbers": (30.0, 100.0)}
-    for name, (bar, moonshot) in asked.items():
+    asked = {
+        "stumps": ("stumps", 100.0, 300.0),
+        "trees": ("depth 3", 50.0, 150.0),
+        "numbers": ("regression", 30.0, 100.0),
+    }
+    for name, (words, bar, moonshot) in asked.items():
         fits = figures["contests"].get(name, {}).get("fits", {})
         ours, theirs = fits.get("arboost"), fits.get("scikit-learn")
         if ours is not None and theirs is not None:
             faster = theirs["round_seconds"] / ours["round_seconds"]
             predicts = theirs["predict_seconds"] / ours["predict_seconds"]
-            yield Bar(f"AdaBoost, {name}, a round faster than scikit-learn", faster, bar, moonshot)
-            yield Bar("its prediction", predicts, 5.0, 15.0)
+            yield Bar(f"AdaBoost, {words}, a round faster than scikit-learn", faster, bar, moonshot)
+            yield Bar(f"AdaBoost, {words}, prediction", predicts, 5.0, 15.0)
 
 
 def _forest_bars(figures: dict[str, Any]) -> Iterator[Bar]:
@@ -281,7 +284,14 @@ def _forest_bars(figures: dict[str, Any]) -> Iterator[Bar]:
             yield Bar(f"{words}, faster than YDF", min(ydf) / ours["tree_seconds"], 4.0, 10.0)
         if name == "classes" and theirs is not None:
             behind = theirs["score"] - ours["score"]
-            yield Bar("its AUC, scikit-learn", behind, 0.002, 0.0, "behind", less_is_better=True)
+            yield Bar(
+                "random forest, AUC, scikit-learn",
+                behind,
+                0.002,
+                0.0,
+                "behind",
+                less_is_better=True,
+            )
     if saved:
         worst = "saved forest over scikit-learn's pickle, worst"
         yield Bar(worst, max(saved), 0.2, 0.1, less_is_better=True)
@@ -292,12 +302,18 @@ def _forest_bars(figures: dict[str, Any]) -> Iterator[Bar]:
 def _depth_bars(figures: dict[str, Any]) -> Iterator[Bar]:
     for words, one in figures.items():
         if min(one[name]["tree_seconds"] for name in ("full", "depth_8")) <= 0:
-            continue  # too small to be measured
+            continue  # below the noise
         cost = one["full"]["tree_seconds"] / one["depth_8"]["tree_seconds"]
         work = f"full depth over depth 8, {words} features, per row and feature"
         yield Bar(work, cost, 3.0, 2.0, less_is_better=True)
         by_level = cost * one["depth_8"]["levels"] / one["full"]["levels"]
-        yield Bar("the same per level, too", by_level, 3.0, 1.0, less_is_better=True)
+        yield Bar(
+            f"full depth over depth 8, {words} features, per level",
+            by_level,
+            3.0,
+            1.0,
+            less_is_better=True,
+        )
 
 
 def _bagging_bars(figures: dict[str, Any]) -> Iterator[Bar]:
@@ -363,7 +379,7 @@ def contests(train: dict[str, Any]) -> str:
     names = ", ".join(f"{name} {version}" for name, version in train["versions"].items())
     place = f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB"
     if disturbed(train["figures"]):
-        parts.append("Not to be published: other work was running.\n")
+        parts.append("Not valid: other processes were running.\n")
     return "\n".join([*parts, f"{place}; {names}; {train['date']}; `{train['command']}`"])
 
 
@@ -371,7 +387,3 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,7 @@
-"""Bagged or stacked models in a process of their own: fit, and print what it took as JSON.
+"""Bagged or stacked models in a fresh process: fit, and print the figures as JSON.
 
-Called by bench_bagging.py with one JSON argument; not meant to be called by hand. The data are in
-memory, the libraries are imported and their threads are started (by a tiny fit) before the clock
-starts.
+Called by bench_bagging.py with one JSON argument. The data are in memory, the libraries are
+imported and their threads are started (by a tiny fit) before the clock starts.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from data import load
-from fit_once import PeakMemory, quality
+from support.data import load
+from support.fit_once import PeakMemory, quality
 
 WARM_UP_ROWS = 500
 FOLDS = 5
@@ -28,7 +27,7 @@ BOOSTER = {"learning_rate": 0.1, "max_depth": 6}
 
 @dataclass(frozen=True)
 class Job:
-    """What to fit, and by whom."""
+    """One fit, and its contestant."""
 
     contestant: str
     folder: str
@@ -60,7 +59,7 @@ def main() -> None:
 
 
 def end_workers() -> None:
-    """Wait for joblib's processes, whose time is ours only when they have ended."""
+    """Wait for joblib's processes: their CPU time counts as this process's only after their end."""
     if "joblib" in sys.modules:
         from joblib.externals.loky import get_reusable_executor
 
@@ -76,7 +75,7 @@ def _booster(job: Job) -> Any:
 
 
 def _bag(job: Job) -> Any:
-    """Bagged boosters, each on a bootstrap of the rows; all share one binned table."""
+    """Bagged boosters, each on a bootstrap sample; all share one binned table."""
     from arboost import BaggingClassifier
 
     return BaggingClassifier(
@@ -85,7 +84,7 @@ def _bag(job: Job) -> Any:
 
 
 def _our_stack(job: Job, *, at_a_time: bool) -> Any:
-    """Five members of the engine, one or several fitted at a time, and a logistic regression."""
+    """arboost's five members, fitted in sequence or in parallel, and a logistic regression."""
     import arboost
 
     inside = 1 if at_a_time else job.threads
@@ -102,7 +101,7 @@ def _our_stack(job: Job, *, at_a_time: bool) -> Any:
 
 
 def _scikit_stack(job: Job) -> Any:
-    """scikit-learn's counterparts, as many members at a time as there are threads."""
+    """scikit-learn's counterparts, with one member per thread in parallel."""
     from sklearn import ensemble, tree
 
     stump = tree.DecisionTreeClassifier(max_depth=3)

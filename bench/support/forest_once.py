@@ -1,7 +1,7 @@
-"""A forest in a process of its own: fit, predict, save, and print what it took as JSON.
+"""A forest in a fresh process: fit, predict, save, and print the figures as JSON.
 
-Called by bench_forest.py with one JSON argument; not meant to be called by hand. The data are in
-memory, the library is imported and its threads are started (by a tiny fit) before the clock starts.
+Called by bench_forest.py with one JSON argument. The data are in memory, the library is imported
+and its threads are started (by a tiny fit) before the clock starts.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from data import load
-from fit_once import PeakMemory, quality
+from support.data import load
+from support.fit_once import PeakMemory, quality
 
 WARM_UP_ROWS = 200
 PREDICTIONS = 3  # the fastest counts
@@ -28,7 +28,7 @@ PREDICTIONS = 3  # the fastest counts
 
 @dataclass(frozen=True)
 class Job:
-    """What to grow, and by whom."""
+    """One forest, and its contestant."""
 
     contestant: str
     folder: str
@@ -36,12 +36,12 @@ class Job:
     task: str  # "classifier" or "regressor"
     trees: int
     threads: int
-    shared_trees: int = 0  # trees of the model that predicts and is saved; 0: the one timed
+    shared_trees: int = 0  # trees of the model that predicts and is saved; 0: the timed model
     max_depth: int | None = None
     max_features: str | float | None = "default"
     max_samples: float | None = None
     oob_score: bool = False
-    fits: int = 0  # above 0: only the cost of a tree, from the fastest of so many fits
+    fits: int = 0  # above 0: only time a tree, as the best of this many fits
 
 
 def main() -> None:
@@ -57,8 +57,8 @@ def main() -> None:
 def contest(job: Job, contestant: Contestant, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """Time and memory of the fit; score, time of a prediction and size of the saved model.
 
-    The latter three can be compared only between forests of as many trees, so that they are those
-    of a forest of `shared_trees`; the score of the whole one is there, too.
+    The latter three are comparable only at equal numbers of trees, and are those of a forest of
+    `shared_trees`; `last_score` is that of the full forest.
     """
     folder = Path(job.folder)
     X_test, y_test = load(folder, "X_test"), load(folder, "y_test")
@@ -79,7 +79,7 @@ def contest(job: Job, contestant: Contestant, X: np.ndarray, y: np.ndarray) -> d
 
 
 def cost(job: Job, contestant: Contestant, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """Time of a tree after the first: a fit of all less a fit of one; and how deep its rows lie."""
+    """Time of a tree after the first (a fit of all minus a fit of one), and mean depth of rows."""
     taken: dict[int, list[float]] = {1: [], job.trees: []}
     for _ in range(job.fits):
         for trees, found in taken.items():
@@ -91,7 +91,7 @@ def cost(job: Job, contestant: Contestant, X: np.ndarray, y: np.ndarray) -> dict
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds that the work took, and what it returned."""
+    """Seconds and result of a call."""
     start = time.perf_counter()
     result = work()
     return time.perf_counter() - start, result
@@ -105,7 +105,7 @@ def score(job: Job, y: np.ndarray, predicted: np.ndarray) -> float:
 
 
 class Contestant:
-    """A library: by its names of scikit-learn's, which most have, unless it says otherwise."""
+    """A library; the defaults suit libraries with scikit-learn's names."""
 
     package: str
 
@@ -113,7 +113,7 @@ class Contestant:
         self.job = job
 
     def settings(self, trees: int) -> dict[str, Any]:
-        """Arguments that scikit-learn's forests and ours have in common."""
+        """Arguments common to the forests of scikit-learn and arboost."""
         job = self.job
         given: dict[str, Any] = {
             "n_estimators": trees,
@@ -128,7 +128,7 @@ class Contestant:
         return given | {"oob_score": True} if job.oob_score else given
 
     def estimator(self, library: Any, trees: int, **more: Any) -> Any:
-        """The estimator of the job from a module that has scikit-learn's names."""
+        """The job's estimator from a module with scikit-learn's names."""
         names = {"random_forest": "RandomForest", "extra_trees": "ExtraTrees"}
         name = names[self.job.kind] + self.job.task.capitalize()
         return getattr(library, name)(**self.settings(trees), **more)
@@ -138,28 +138,28 @@ class Contestant:
         raise NotImplementedError
 
     def predict(self, model: Any, X: np.ndarray) -> np.ndarray:
-        """Probabilities of class 1, or numbers."""
+        """Probabilities of class 1, or predicted values of a regression."""
         return model.predict_proba(X)[:, 1] if self.job.task == "classifier" else model.predict(X)
 
     def oob_score(self, model: Any) -> float:
-        """Accuracy, or R2, out of bag."""
+        """Out-of-bag accuracy or R2."""
         return float(model.oob_score_)
 
     def nodes(self, model: Any) -> int:
-        """Nodes of all trees."""
+        """Number of nodes of all trees."""
         raise NotImplementedError
 
     def levels(self, model: Any) -> float:
-        """Splits that a training row passes in a tree, on average."""
+        """Mean number of splits on the path of a training row."""
         raise NotImplementedError
 
     def saved_bytes(self, model: Any) -> int:
-        """Size of the model as its library saves it."""
+        """Size of the library's saved model."""
         raise NotImplementedError
 
 
 class Arboost(Contestant):
-    """This project, from the raw table: bins are made inside the fit."""
+    """arboost from the raw table: the fit includes binning."""
 
     package = "arboost"
 
@@ -184,7 +184,7 @@ class Arboost(Contestant):
 
 
 class ScikitLearn(Contestant):
-    """scikit-learn: exact trees, a pickle to save."""
+    """scikit-learn: exact trees, saved as a pickle."""
 
     package = "sklearn"
 
@@ -206,10 +206,10 @@ class ScikitLearn(Contestant):
 
 
 class Ydf(Contestant):
-    """YDF by its own containers: full depth, leaves of one row, trees that vote by shares.
+    """YDF from its own data sets: full depth, leaves of one row, averaged class probabilities.
 
-    It makes no quantile bins unless it is told to, and then searches faster (`ydf-bins`). Its out
-    of bag score is made while it trains.
+    YDF bins only on request and then searches faster (`ydf-bins`). Its out-of-bag score is
+    computed during training.
     """
 
     package = "ydf"
@@ -255,7 +255,7 @@ class Ydf(Contestant):
 
 
 class YdfBins(Ydf):
-    """YDF on 255 bins for each feature."""
+    """YDF with 255 bins for each feature."""
 
     bins = True
 

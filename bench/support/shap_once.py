@@ -1,7 +1,6 @@
-"""SHAP values of one library in a process of its own; prints what they took as JSON.
+"""SHAP values of one library in a fresh process: print their times as JSON.
 
-Called by bench_shap.py with one JSON argument; not meant to be called by hand. The model is fitted
-and the rows are in the library's own form before the clock starts.
+Called by bench_shap.py with one JSON argument. The model is fitted before the clock starts.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from data import load
+from support.data import load
 
 LEARNING_RATE = 0.1
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to explain, and by whom."""
+    """One model to explain, and its contestant."""
 
     contestant: str
     folder: str
@@ -36,7 +35,7 @@ class Job:
 
 
 class Explainer(NamedTuple):
-    """SHAP values and interactions of the first rows: arrays that sum to raw scores."""
+    """SHAP values and interactions of the first rows; both sum to raw scores."""
 
     values: Callable[[int], Any]
     interactions: Callable[[int], Any] | None
@@ -47,7 +46,7 @@ def main() -> None:
     job = Job(**json.loads(sys.argv[1]))
     X, y = load(Path(job.folder), "X"), load(Path(job.folder), "y")
     explainer = EXPLAINERS[job.contestant](job, X, y)
-    explainer.values(16)  # threads are started
+    explainer.values(16)  # starts the threads
     figures = {"values": _fastest(lambda: explainer.values(job.rows), job.repeats)}
     if explainer.interactions is not None and job.pair_rows:
         interactions = explainer.interactions

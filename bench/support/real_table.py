@@ -1,4 +1,4 @@
-"""Tables of `bench_real.py`: every data set, and what they say together."""
+"""Tables of `bench_real.py`: every data set, and the summary over all of them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from real_peers import REAL_PEERS
+from support.real_peers import REAL_PEERS
 
-SOLVED = 0.001  # a log loss below this counts as this: shares of nearly nothing say nothing
-CLOSE = 0.005  # scores this near to each other, relatively, count as equally good
+SOLVED = 0.001  # lower bound of a log loss: ratios of smaller ones are meaningless
+CLOSE = 0.005  # relative difference up to which scores count as equal
 FIGURES = ("score", "seconds", "predict_seconds", "peak_mb")
-BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"  # of what is written into a page
+BEGIN, END = (
+    "<!-- tables: begin -->",
+    "<!-- tables: end -->",
+)  # around the tables of a page
 
 
 @dataclass
@@ -27,10 +30,10 @@ class Contest:
     means: dict[str, dict[str, float]] = field(default_factory=dict)  # by label
     libraries: dict[str, str] = field(default_factory=dict)  # by label
     errors: dict[str, str] = field(default_factory=dict)  # by label
-    others: float = 0.0  # cores that other work took, the mean over the seconds
+    others: float = 0.0  # cores used by other processes, time-weighted mean
 
     def rivals(self, label: str) -> list[str]:
-        """One contestant of each other library: as it is, where it was run like that."""
+        """One contestant of each other library; the one without tried parameters if it exists."""
         first: dict[str, str] = {}
         for other, library in self.libraries.items():
             if other == library or library not in first:
@@ -38,35 +41,35 @@ class Contest:
         return [other for library, other in first.items() if library != self.libraries[label]]
 
     def is_contest(self) -> bool:
-        """Whether at least two libraries managed it."""
+        """Whether at least two libraries succeeded."""
         return len({self.libraries[label] for label in self.means}) > 1
 
     def score(self, label: str) -> float:
-        """Mean score as it is compared; infinite for those that failed."""
+        """Mean score, at least `SOLVED` for a log loss; infinite after a failure."""
         if label not in self.means:
             return float("inf")
         score = self.means[label]["score"]
         return score if self.task == "regression" else max(score, SOLVED)
 
     def rank(self, label: str) -> float:
-        """Place among the rivals, 1 is best; equal scores share places."""
+        """Rank among the rivals, 1 is best; equal scores share ranks."""
         mine = self.score(label)
         theirs = [self.score(other) for other in self.rivals(label)]
         return 1 + sum(one < mine for one in theirs) + sum(one == mine for one in theirs) / 2
 
     def gap(self, label: str) -> float:
-        """How much worse than the best rival, relatively; below 0 is better."""
+        """Relative difference to the best rival's score; negative is better."""
         return self.score(label) / min(map(self.score, self.rivals(label))) - 1
 
     def fastest_good(self, label: str) -> float:
-        """Seconds of the fastest rival among those whose score is near the best rival's."""
+        """Seconds of the fastest rival whose score is close to the best rival's."""
         rivals = [one for one in self.rivals(label) if one in self.means]
         close = min(map(self.score, rivals)) * (1 + CLOSE)
         return min(self.means[one]["seconds"] for one in rivals if self.score(one) <= close)
 
 
 def compare(fits: list[dict[str, Any]]) -> list[Contest]:
-    """One contest for each data set and setting, over the seeds that all contestants have."""
+    """One contest per data set and setting, over the seeds common to all contestants."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     order = list(REAL_PEERS)
     for fit in sorted(fits, key=lambda one: (order.index(one["library"]), one["label"])):
@@ -99,7 +102,7 @@ def _contest(fits: list[dict[str, Any]]) -> Contest:
 
 
 def summary(contests: list[Contest]) -> dict[str, Any]:
-    """For each setting, what each contestant reached over all data sets."""
+    """Summary of each contestant over all data sets, by setting."""
     found: dict[str, Any] = {}
     for setting in dict.fromkeys(one.setting for one in contests):
         chosen = [one for one in contests if one.setting == setting and one.is_contest()]
@@ -108,14 +111,14 @@ def summary(contests: list[Contest]) -> dict[str, Any]:
         labels = dict.fromkeys(label for one in chosen for label in one.means)
         found[setting] = {
             "contestants": {label: _reached(label, chosen) for label in labels},
-            # The clock of a long fit is disturbed as long as the fit is.
+            # Per contest, so that one long disturbed fit does not outweigh the others.
             "other_cores": round(statistics.fmean(one.others for one in chosen), 3),
         }
     return found
 
 
 def _reached(label: str, contests: list[Contest]) -> dict[str, Any]:
-    """Summary of one contestant. Times are of the data sets that everybody managed."""
+    """Summary of one contestant; its times are summed over data sets without any failure."""
     mine = [one for one in contests if label in one.libraries]
     scored = [one for one in mine if label in one.means]
     gaps = {one.data: one.gap(label) for one in scored}
@@ -147,7 +150,7 @@ def text(contests: list[Contest]) -> str:
         labels = list(reached["contestants"])
         parts += [f"## {setting}\n", _summary_table(reached["contestants"])]
         parts += [_table("held-out score: log loss, or RMSE", "score", chosen, labels)]
-        parts += [_table("seconds of the fit", "seconds", chosen, labels)]
+        parts += [_table("fit time in s", "seconds", chosen, labels)]
         parts += [_table("peak memory of the fit in MB", "peak_mb", chosen, labels)]
         for one in chosen:
             parts += [f"{one.data}: {label}: {why}\n" for label, why in one.errors.items()]
@@ -155,7 +158,7 @@ def text(contests: list[Contest]) -> str:
 
 
 def write(contests: list[Contest], page: Path) -> None:
-    """Put the tables between the marks of a Markdown page."""
+    """Write the tables between the marks of a Markdown page."""
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
     parts = [before + BEGIN, text(contests).strip(), END + after]

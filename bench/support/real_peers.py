@@ -1,13 +1,12 @@
-"""One adapter per library for `bench_real.py`: real tables, categories the library's own way.
+"""One adapter per library for `bench_real.py`: real tables, categories in the native form.
 
-    tables(problem) -> X, X_test     in the form that the library wants; not timed
+    tables(problem) -> X, X_test     in the library's input form; not timed
     estimator(task, setting, seed, threads) -> its scikit-learn estimator, not fitted
 
-Two settings. "default" is what the library does when it is told nothing but the
-threads, the seed and where the categories are. "tuned" is one common setting: rate
-0.05, 500 rounds, depth 6 (63 leaves for libraries that grow best-first), L2 1, and a
-share of 0.8 of the rows and of the columns. What a library cannot be told is said in
-its class.
+Two settings. "default": only threads, seed and categorical columns are set. "tuned": learning rate
+0.05, 500 rounds, depth 6 (63 leaves for libraries that grow best-first), L2 penalty 1, and a
+subsample of 0.8 of the rows and of the columns. The class of a library names the settings that the
+library lacks.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from real_data import Problem
+from support.real_data import Problem
 
 SETTINGS = ("default", "tuned")
 RATE, ROUNDS, DEPTH, LEAVES, L2, SHARE = 0.05, 500, 6, 63, 1.0, 0.8
@@ -26,7 +25,7 @@ UNKNOWN = "(missing)"  # the level of missing values for CatBoost, which allows 
 
 
 class RealPeer(Protocol):
-    """What the contest asks of an adapter."""
+    """Adapter of one library."""
 
     package: str
     distributions: tuple[str, ...]
@@ -37,14 +36,14 @@ class RealPeer(Protocol):
 
 
 def text_columns(table: Any) -> list[str]:
-    """Names of the columns that hold no numbers: the categories."""
+    """Names of the non-numeric columns: the categories."""
     from pandas.api.types import is_numeric_dtype
 
     return [name for name in table.columns if not is_numeric_dtype(table[name].dtype)]
 
 
 def as_categories(problem: Problem) -> tuple[Any, Any]:
-    """Both tables with pandas categories of the same codes; levels not trained on are missing."""
+    """Both tables with pandas categories of equal codes; levels only in test rows are missing."""
     import pandas as pd
 
     X, X_test = problem.X.copy(), problem.X_test.copy()
@@ -57,7 +56,7 @@ def as_categories(problem: Problem) -> tuple[Any, Any]:
 
 
 class Arboost:
-    """This project; takes the table as it is."""
+    """arboost; takes the table unchanged."""
 
     package = "arboost"
     distributions = ("arboost",)
@@ -116,7 +115,7 @@ class LightGBM:
 
 
 class XGBoost:
-    """XGBoost; categories by pandas' dtype. What a sparse matrix does not store is missing."""
+    """XGBoost; categories by pandas' dtype. Entries not stored in a sparse matrix are missing."""
 
     package = "xgboost"
     distributions = ("xgboost-cpu", "xgboost")
@@ -198,9 +197,9 @@ class CatBoost:
 class HistGradientBoosting:
     """scikit-learn's booster; categories by pandas' dtype, threads from OMP_NUM_THREADS.
 
-    A category of more than 255 levels is given as numbers, in the order of the levels,
-    and a sparse matrix as a dense one: it takes neither. It has no share of the rows,
-    and draws the columns anew for each node. By default it stops early above 10,000 rows.
+    A category of more than 255 levels is passed as ordinal codes and a sparse matrix as a dense
+    one, because the booster accepts neither. It has no row subsampling, and samples columns for
+    each node. By default it stops early above 10,000 rows.
     """
 
     package = "sklearn"
@@ -212,7 +211,7 @@ class HistGradientBoosting:
         if problem.sparse:
             size = 4 * (problem.X.shape[0] + problem.X_test.shape[0]) * problem.X.shape[1]
             if size > DENSE_LIMIT:
-                raise MemoryError(f"takes no sparse table, and a dense one has {size >> 20} MiB")
+                raise MemoryError(f"no sparse input, and a dense table has {size >> 20} MiB")
             return problem.X.toarray(), problem.X_test.toarray()
         X, X_test = as_categories(problem)
         for name in text_columns(X):

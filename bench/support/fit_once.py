@@ -1,8 +1,7 @@
-"""One contestant in a process of its own: fit, and print what it took as JSON.
+"""One contestant in a fresh process: fit, and print the figures as JSON.
 
-Called by harness.run with one JSON argument; not meant to be called by hand.
-The data are in memory, the library is imported and its threads are started (by a
-tiny fit) before the clock starts.
+Called by harness.run with one JSON argument. The data are in memory, the library is imported and
+its threads are started (by a tiny fit) before the clock starts.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from data import load
-from peers import PEERS
-from shape import Peer, Shape, Work
+from support.data import load
+from support.peers import PEERS
+from support.shape import Peer, Shape, Work
 
 WARM_UP_ROWS = 200
 
@@ -56,10 +55,10 @@ def _fit(peer: Peer, X: Any, y: np.ndarray, work: Work) -> tuple[dict[str, Any],
 
 
 class PeakMemory:
-    """Highest resident memory since construction, beyond what was resident then.
+    """Peak resident memory since construction, minus the resident memory at construction.
 
-    Linux can forget the old peak (writing 5 to clear_refs), which makes this exact.
-    Elsewhere the peak of the whole process is compared with the one before.
+    Exact on Linux, where writing 5 to clear_refs resets the peak. Elsewhere: the growth of the
+    process's lifetime peak.
     """
 
     def __init__(self) -> None:

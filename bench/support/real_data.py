@@ -1,4 +1,4 @@
-"""Real tables for `bench_real.py`: what a data folder holds, and one split of one table.
+"""Real tables for `bench_real.py`: the data sets of a folder, and the split of one table.
 
 The folder has a `MANIFEST.md` whose tables name each data set, its rows, task and
 natural split, and one file for each: `<name>.parquet` (column `target`, categories as
@@ -18,8 +18,8 @@ SEED = 20240607
 TEST_ROWS = 20_000
 TRAIN_SHARE = 0.75  # where the manifest gives no number of training rows
 MANY_COLUMNS = 1000
-# Training rows at most, so that all of it ends in half an hour or so on two cores. What takes
-# long is CatBoost's default of 1,000 rounds, most of all where classes and categories are many.
+# Largest number of training rows: keeps the run at about half an hour on two cores. CatBoost's
+# default of 1,000 rounds takes most of it, above all with many classes and categories.
 CAPS = {
     "binary": 10_000,
     "regression": 10_000,
@@ -31,7 +31,7 @@ CAPS = {
 
 @dataclass(frozen=True)
 class DataSet:
-    """One data set of the folder, as its manifest describes it."""
+    """One data set of the folder, as described by the manifest."""
 
     name: str
     path: Path
@@ -39,7 +39,7 @@ class DataSet:
     rows: int
     features: int
     categories: int  # columns of text
-    n_train: int | None  # rows of the natural training part, which come first
+    n_train: int | None  # rows of the natural training part, at the head of the table
     in_time: bool  # rows are in order of time
 
     def training_part(self) -> int:
@@ -47,7 +47,7 @@ class DataSet:
         return self.n_train or int(self.rows * TRAIN_SHARE)
 
     def training_rows(self, limit: int | None) -> int:
-        """Rows that are trained on; `limit` replaces the cap of the task."""
+        """Number of training rows; `limit` replaces the cap of the task."""
         kind = self.task
         if self.features > MANY_COLUMNS:
             kind = "many columns"
@@ -57,7 +57,7 @@ class DataSet:
 
 
 def data_sets(folder: Path) -> list[DataSet]:
-    """All data sets of the manifest whose file is there; ranks are learnt as numbers."""
+    """Data sets of the manifest whose file exists; ranking is treated as regression."""
     tasks = {"binary": "binary", "multiclass": "multiclass", "ranking": "regression"}
     found = []
     for line in _manifest_lines(folder / "MANIFEST.md"):
@@ -82,7 +82,7 @@ def data_sets(folder: Path) -> list[DataSet]:
 
 
 def _manifest_lines(path: Path) -> list[dict[str, str]]:
-    """Lines of all tables of the manifest, as cells by the names in the table's head."""
+    """Lines of all tables of the manifest: cells by column name."""
     lines, head = [], []
     for text in path.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in text.strip().strip("|").split("|")]
@@ -98,10 +98,9 @@ def _manifest_lines(path: Path) -> list[dict[str, str]]:
 def split(data: DataSet, seed: int, rows: int, folder: Path) -> Path:
     """Write one problem to `folder`: `rows` training rows and at most 20,000 test rows.
 
-    A natural split (given number of rows, or the last quarter of the time) is kept and
-    `seed` draws rows from both parts; else `seed` also draws the parts.
-    Classes that are not among the training rows are unknown to everybody: their test
-    rows are dropped, and the classes get the labels 0, 1, ... without gaps.
+    A natural split (given number of rows, or the last quarter in time) is kept, and `seed` draws
+    rows from both parts; otherwise `seed` also draws the parts. Test rows of classes without
+    training rows are dropped. Classes get the labels 0, 1, ... without gaps.
     """
     table, y = _read(data)
     rng = np.random.default_rng([SEED, seed])
@@ -151,7 +150,7 @@ def _write(path: Path, table: Any, rows: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a contestant is given: tables or CSR matrices, targets, and what they mean."""
+    """Input of a contestant: data frames or CSR matrices, targets, task and number of classes."""
 
     X: Any
     y: np.ndarray
@@ -167,7 +166,7 @@ class Problem:
 
 
 def load(folder: Path) -> Problem:
-    """The problem that `split` wrote."""
+    """The problem written by `split`."""
     tables = []
     for name in ("train", "test"):
         if (folder / f"{name}.npz").exists():

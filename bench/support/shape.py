@@ -1,4 +1,4 @@
-"""What every contestant is asked to fit, and what the harness asks of its adapter."""
+"""The work of every contestant, and the protocol of its adapter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Shape:
         return self.max_leaves is not None
 
     def __str__(self) -> str:
-        """Words for tables."""
+        """Text for tables."""
         if self.leafwise:
             return f"{self.max_leaves} leaves best-first"
         return f"depth {self.max_depth} by level"
@@ -32,7 +32,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Work:
-    """What to fit: shape of tree, rounds, threads, and the adapter's variant."""
+    """One fit: shape of the trees, rounds, threads, and the adapter's variant."""
 
     shape: Shape
     rounds: int
@@ -41,11 +41,11 @@ class Work:
 
 
 class Peer(Protocol):
-    """What the harness asks of an adapter."""
+    """Adapter of one library."""
 
     package: str  # name to import
     distributions: tuple[str, ...]  # names to install; the first found gives the version
-    variants: tuple[str, ...]  # ways to run it; the fastest one counts
+    variants: tuple[str, ...]  # settings that do not change the result; the fastest counts
 
     def supports(self, shape: Shape) -> bool: ...
     def bin(self, X: np.ndarray, y: np.ndarray, work: Work) -> Any: ...

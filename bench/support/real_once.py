@@ -1,10 +1,9 @@
-"""Fits of one library for `bench_real.py`, each in a process of its own.
+"""Fits of one library for `bench_real.py`, each in a separate process.
 
-Called as `real_once.py NAME`, not by hand: each line of the input is a job in JSON,
-and gets one line of JSON as its answer. The library is imported once, and every job
-runs in a fork of this process, which saves the import and keeps fits apart: nothing
-that one fit allocates, starts or breaks is there for the next. Only imports happen
-before a fork, so no library has threads then.
+Called with the library's name. Each line of the input is a job in JSON, and is answered by one line
+of JSON. The library is imported once, and every job runs in a fork of this process. That saves the
+import and isolates the fits: no memory, thread or failure of one fit reaches the next. Only imports
+happen before a fork, so no library has threads then.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from fit_once import PeakMemory
-from harness import others_seconds
-from real_data import Problem, load
-from real_peers import REAL_PEERS, RealPeer
+from support.fit_once import PeakMemory
+from support.harness import others_seconds
+from support.real_data import Problem, load
+from support.real_peers import REAL_PEERS, RealPeer
 
-# Libraries round probabilities to 24 bits at best; beyond this, a log loss compares rounding.
+# Libraries round probabilities to 24 bits at best; below this, a log loss compares rounding.
 SMALLEST = 1e-7
 
 
@@ -36,7 +35,7 @@ def main() -> None:
     for package in (kind.package, "pandas", "scipy.sparse", "pyarrow"):
         importlib.import_module(package)
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # output of the library must not mix with the answers
     for line in sys.stdin:
         answers.write(json.dumps(_in_fork(kind, json.loads(line))) + "\n")
         answers.flush()
@@ -52,7 +51,7 @@ def _in_fork(kind: type, job: dict[str, Any]) -> dict[str, Any]:
         signal.alarm(job["limit"])  # ends the process even inside a library's loop
         with os.fdopen(writing, "w") as pipe:
             pipe.write(json.dumps(_attempt(kind, job)))
-        os._exit(0)  # no library cleans up what it shares with the parent
+        os._exit(0)  # without exit handlers, which would clean up resources shared with the parent
     os.close(writing)
     with os.fdopen(reading) as pipe:
         text = pipe.read()
@@ -97,7 +96,7 @@ def fit(peer: RealPeer, problem: Problem, job: dict[str, Any]) -> dict[str, Any]
 
 
 def _warm_up(peer: RealPeer, job: dict[str, Any]) -> None:
-    """Start the library's threads, and import what it imports late."""
+    """Start the library's threads, and trigger its lazy imports."""
     import pandas as pd
 
     X = pd.DataFrame(np.random.default_rng(0).random((200, 4)), columns=list("abcd"))
@@ -106,7 +105,7 @@ def _warm_up(peer: RealPeer, job: dict[str, Any]) -> None:
 
 
 def log_loss(y: np.ndarray, proba: np.ndarray) -> float:
-    """Mean of -log of the probability of the true class; y holds places among the columns."""
+    """Mean negative log probability of the true class; y holds column indices."""
     clipped = np.clip(proba.astype(np.float64), SMALLEST, 1 - SMALLEST)
     clipped /= clipped.sum(axis=1, keepdims=True)
     return float(-np.log(clipped[np.arange(len(y)), y]).mean())

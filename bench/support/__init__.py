@@ -1,0 +1,1 @@
+"""Shared parts of the benchmarks: data, libraries, timing in fresh processes, tables."""
