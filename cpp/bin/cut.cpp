@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "quantiles.h"
+#include "bin/quantiles.h"
 
 namespace arboost {
 namespace {

@@ -1,6 +1,6 @@
 // Columns and edges -> codes, by row and by column. Cost: a few nanoseconds a value; memory beside
 // the codes: the lookup tables. Parallel over blocks of rows.
-#include "encode.h"
+#include "bin/encode.h"
 
 #include <algorithm>
 #include <atomic>
@@ -12,7 +12,7 @@
 
 #include "bin/layout.h"
 #include "bin/sparse.h"
-#include "lookup.h"
+#include "bin/lookup.h"
 
 namespace arboost {
 namespace {

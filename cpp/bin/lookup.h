@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "keys.h"
+#include "bin/keys.h"
 
 namespace arboost {
 

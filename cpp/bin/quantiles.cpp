@@ -1,7 +1,7 @@
 // Columns -> edges. Cost: a sort of at most 200,000 sampled values a column, and where the sample
 // shows few values one scan of the column. Parallel over groups of columns, then over rows; what is
 // found does not depend on either.
-#include "quantiles.h"
+#include "bin/quantiles.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,10 +11,10 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "keys.h"
-#include "lookup.h"
+#include "bin/keys.h"
+#include "bin/lookup.h"
 #include "random.h"
-#include "thin.h"
+#include "bin/thin.h"
 
 namespace arboost {
 namespace {

@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "../bin/encode.h"
-#include "../bin/plan.h"
-#include "../bin/quantiles.h"
-#include "../bin/sparse.h"
-#include "../bin/take.h"
-#include "../table.h"
-#include "common.h"
+#include "bin/encode.h"
+#include "bin/plan.h"
+#include "bin/quantiles.h"
+#include "bin/sparse.h"
+#include "bin/take.h"
+#include "table.h"
+#include "bindings/common.h"
 
 namespace arboost::bindings {
 namespace {

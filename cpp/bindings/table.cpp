@@ -1,5 +1,5 @@
 // Bindings of tables: Columns, and how arrays, sparse matrices and Arrow streams become them.
-#include "../table.h"
+#include "table.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "../arrow.h"
-#include "../sparse.h"
-#include "../times.h"
-#include "common.h"
+#include "arrow.h"
+#include "sparse.h"
+#include "times.h"
+#include "bindings/common.h"
 
 namespace arboost::bindings {
 namespace {

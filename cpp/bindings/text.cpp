@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "../levels.h"
-#include "common.h"
+#include "levels.h"
+#include "bindings/common.h"
 
 namespace arboost::bindings {
 namespace {
