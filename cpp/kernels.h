@@ -7,11 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/types.h"
 #include "grow/cut.h"
 #include "grow/gain.h"
 #include "grow/node.h"
 #include "grow/rule.h"
-#include "types.h"
+#include "table/codes.h"
 
 namespace arboost {
 

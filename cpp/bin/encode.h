@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "base/parallel.h"
 #include "bin/plan.h"
-#include "parallel.h"
-#include "table.h"
-#include "types.h"
+#include "table/codes.h"
+#include "table/columns.h"
 
 namespace arboost {
 

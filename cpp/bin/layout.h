@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bin/plan.h"
-#include "types.h"
+#include "table/codes.h"
 
 namespace arboost {
 

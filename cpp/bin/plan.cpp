@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/random.h"
 #include "bin/bundle.h"
 #include "bin/lookup.h"
-#include "random.h"
 
 namespace arboost {
 namespace {

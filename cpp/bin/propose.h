@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "base/parallel.h"
 #include "bin/rank.h"
-#include "parallel.h"
-#include "types.h"
+#include "table/codes.h"
 
 namespace arboost {
 

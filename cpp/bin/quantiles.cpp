@@ -11,9 +11,10 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "base/buffer.h"
+#include "base/random.h"
 #include "bin/keys.h"
 #include "bin/lookup.h"
-#include "random.h"
 #include "bin/thin.h"
 
 namespace arboost {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "parallel.h"
-#include "table.h"
+#include "base/parallel.h"
+#include "table/columns.h"
 
 namespace arboost {
 

@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "parallel.h"
-#include "table.h"
-#include "types.h"
+#include "base/buffer.h"
+#include "base/parallel.h"
+#include "table/codes.h"
+#include "table/columns.h"
 
 namespace arboost {
 

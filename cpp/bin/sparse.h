@@ -3,11 +3,11 @@
 
 #include <vector>
 
+#include "base/parallel.h"
 #include "bin/layout.h"
 #include "bin/plan.h"
-#include "parallel.h"
-#include "table.h"
-#include "types.h"
+#include "table/codes.h"
+#include "table/columns.h"
 
 namespace arboost {
 

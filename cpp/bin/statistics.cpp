@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "random.h"
+#include "base/random.h"
 
 namespace arboost {
 namespace {

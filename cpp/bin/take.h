@@ -2,9 +2,9 @@
 // best read side by side.
 #pragma once
 
+#include "base/parallel.h"
 #include "kernels.h"
-#include "parallel.h"
-#include "types.h"
+#include "table/codes.h"
 
 namespace arboost {
 

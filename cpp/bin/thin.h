@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bin/keys.h"
-#include "table.h"
+#include "table/columns.h"
 
 namespace arboost {
 

@@ -15,8 +15,8 @@
 #include "bin/quantiles.h"
 #include "bin/sparse.h"
 #include "bin/take.h"
-#include "table.h"
 #include "bindings/common.h"
+#include "table/columns.h"
 
 namespace arboost::bindings {
 namespace {

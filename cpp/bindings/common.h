@@ -10,7 +10,7 @@
 #include <utility>  // move
 #include <vector>
 
-#include "parallel.h"
+#include "base/parallel.h"
 
 namespace arboost::bindings {
 

@@ -8,7 +8,7 @@
 #include "bindings/common.h"
 #include "bindings/forest.h"
 #include "explain/shap.h"
-#include "table.h"
+#include "table/columns.h"
 
 namespace arboost::bindings {
 namespace {

@@ -1,8 +1,8 @@
 // The module arboost._core: one function for each stage.
 #include <nanobind/nanobind.h>
 
+#include "base/parallel.h"
 #include "kernels.h"
-#include "parallel.h"
 
 namespace arboost::bindings {
 

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/random.h"
 #include "bindings/common.h"
-#include "random.h"
 
 namespace arboost::bindings {
 namespace {

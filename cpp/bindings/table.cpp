@@ -1,6 +1,4 @@
 // Bindings of tables: Columns, and how arrays, sparse matrices and Arrow streams become them.
-#include "table.h"
-
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -18,10 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include "arrow.h"
-#include "sparse.h"
-#include "times.h"
 #include "bindings/common.h"
+#include "table/arrow.h"
+#include "table/columns.h"
+#include "table/csr.h"
+#include "table/times.h"
 
 namespace arboost::bindings {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "levels.h"
 #include "bindings/common.h"
+#include "table/string_levels.h"
 
 namespace arboost::bindings {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <span>
 
+#include "base/parallel.h"
 #include "explain/regions.h"
-#include "parallel.h"
-#include "table.h"
+#include "table/columns.h"
 
 namespace arboost {
 

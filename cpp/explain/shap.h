@@ -9,9 +9,9 @@
 
 #include <cstddef>
 
+#include "base/parallel.h"
 #include "explain/shap_program.h"
-#include "parallel.h"
-#include "table.h"
+#include "table/columns.h"
 
 namespace arboost {
 

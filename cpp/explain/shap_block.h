@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/buffer.h"  // Buffer
 #include "explain/shap_program.h"
-#include "table.h"
-#include "types.h"  // Buffer
+#include "table/columns.h"
 
 namespace arboost {
 

@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/parallel.h"
+#include "base/types.h"
 #include "grow/rows.h"
 #include "kernels.h"
-#include "parallel.h"
-#include "types.h"
 
 namespace arboost {
 

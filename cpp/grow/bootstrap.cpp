@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
+#include "base/buffer.h"  // make_room
+#include "base/random.h"
 #include "grow/sample.h"
-#include "grow/workspace.h"  // make_room
-#include "random.h"
 
 namespace arboost {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "random.h"
+#include "base/random.h"
 
 namespace arboost {
 namespace {

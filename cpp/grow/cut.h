@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "random.h"
+#include "base/random.h"
 
 namespace arboost {
 

@@ -10,9 +10,9 @@
 #include <bit>  // bit_ceil
 #include <limits>
 
+#include "base/random.h"
 #include "grow/grower.h"
 #include "grow/visit.h"
-#include "random.h"
 
 namespace arboost {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <cmath>  // sqrt
 
+#include "base/random.h"  // short_hash
 #include "kernels.h"
-#include "random.h"  // short_hash
 
 namespace arboost::ARBOOST_ISA {
 namespace {

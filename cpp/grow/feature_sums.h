@@ -1,6 +1,6 @@
 // The sums of a node, over slots as they are stored -> those of each feature's codes.
 //
-// Features share stored columns and leave out their usual code (types.h); what a histogram has is
+// Features share stored columns and leave out their usual code (table/codes.h); what a histogram has is
 // here turned into what the search for splits wants. The sums of a usual code are the node's less
 // those of all other codes. Own columns need none of this.
 #pragma once
@@ -8,9 +8,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/buffer.h"
 #include "grow/histograms.h"
 #include "kernels.h"
-#include "types.h"
+#include "table/codes.h"
 
 namespace arboost {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "base/parallel.h"
 #include "grow/tree.h"
-#include "parallel.h"
 
 namespace arboost {
 

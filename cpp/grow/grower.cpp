@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "random.h"
+#include "base/random.h"
 
 namespace arboost {
 namespace {

@@ -16,6 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "base/buffer.h"
+#include "base/parallel.h"
 #include "bin/propose.h"
 #include "bin/rank.h"
 #include "grow/absolute.h"
@@ -29,8 +31,7 @@
 #include "grow/subtree.h"
 #include "grow/tree.h"
 #include "loss/apply.h"
-#include "parallel.h"
-#include "types.h"
+#include "table/codes.h"
 
 namespace arboost {
 

@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
+#include "base/parallel.h"
 #include "grow/queue.h"
 #include "grow/rows.h"
 #include "grow/workspace.h"
 #include "kernels.h"
-#include "parallel.h"
 
 namespace arboost {
 

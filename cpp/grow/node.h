@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/buffer.h"
 #include "grow/rule.h"
-#include "types.h"
+#include "table/codes.h"
 
 namespace arboost {
 

@@ -6,8 +6,8 @@
 // Included by kernels_table.h inside each instruction set's variant.
 #pragma once
 
+#include "base/random.h"  // short_hash
 #include "kernels.h"
-#include "random.h"  // short_hash
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -5,12 +5,12 @@
 #include <span>
 #include <vector>
 
+#include "base/parallel.h"
 #include "grow/queue.h"
 #include "grow/sample.h"
 #include "grow/workspace.h"
 #include "kernels.h"
 #include "loss/apply.h"
-#include "parallel.h"
 
 namespace arboost {
 

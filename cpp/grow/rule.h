@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "types.h"
+#include "table/codes.h"
 
 namespace arboost {
 

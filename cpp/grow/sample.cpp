@@ -6,9 +6,9 @@
 #include <cstring>
 #include <vector>
 
-#include "grow/workspace.h"  // make_room
+#include "base/buffer.h"  // make_room
+#include "base/random.h"
 #include "kernels.h"
-#include "random.h"
 
 namespace arboost {
 namespace {

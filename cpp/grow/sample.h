@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
+#include "base/buffer.h"
+#include "base/parallel.h"
 #include "loss/apply.h"
-#include "parallel.h"
-#include "types.h"
 
 namespace arboost {
 

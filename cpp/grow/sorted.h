@@ -12,10 +12,10 @@
 #include <span>
 #include <vector>
 
+#include "base/parallel.h"
 #include "bin/rank.h"
 #include "grow/rows.h"
 #include "kernels.h"
-#include "parallel.h"
 
 namespace arboost {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <span>
 
+#include "base/random.h"
 #include "grow/grower.h"
-#include "random.h"
 
 namespace arboost {
 namespace {

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "base/parallel.h"
 #include "kernels.h"
-#include "parallel.h"
-#include "types.h"
+#include "table/codes.h"
 
 namespace arboost {
 

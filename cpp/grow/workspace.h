@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/buffer.h"
+#include "base/types.h"
 #include "kernels.h"
-#include "types.h"
 
 namespace arboost {
 
@@ -20,11 +21,5 @@ struct Workspace {
   std::size_t histogram_size = 0;
   std::vector<Buffer<std::int64_t>> histograms;  // of this size
 };
-
-// The buffer with room for so many numbers; what it held is lost when it has to grow.
-template <class T>
-void make_room(Buffer<T>& buffer, std::size_t size) {
-  if (buffer.size() < size) buffer = Buffer<T>(size);
-}
 
 }  // namespace arboost

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/buffer.h"
+#include "base/parallel.h"
+#include "base/types.h"
 #include "loss/losses.h"
-#include "parallel.h"
-#include "types.h"
 
 namespace arboost {
 

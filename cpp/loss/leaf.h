@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/parallel.h"
 #include "loss/losses.h"
-#include "parallel.h"
 
 namespace arboost {
 

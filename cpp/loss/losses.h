@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "types.h"
+#include "base/types.h"
 
 namespace arboost {
 

@@ -15,7 +15,7 @@
 #include <utility>  // pair, swap
 #include <vector>
 
-#include "parallel.h"
+#include "base/parallel.h"
 
 namespace arboost {
 

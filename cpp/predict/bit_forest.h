@@ -8,11 +8,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/parallel.h"
 #include "bin/lookup.h"
-#include "parallel.h"
 #include "predict/bit_trees.h"
 #include "predict/traverse.h"  // Forest, LeafBlock
-#include "table.h"
+#include "table/columns.h"
 
 namespace arboost {
 

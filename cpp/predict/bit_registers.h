@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "types.h"  // ARBOOST_INLINE
+#include "base/types.h"  // ARBOOST_INLINE
 
 namespace arboost::ARBOOST_ISA {
 namespace {

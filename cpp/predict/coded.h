@@ -14,10 +14,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/parallel.h"
 #include "bin/lookup.h"
-#include "parallel.h"
 #include "predict/traverse.h"  // Forest
-#include "table.h"
+#include "table/columns.h"
 
 namespace arboost {
 

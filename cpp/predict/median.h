@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <span>
 
-#include "parallel.h"
+#include "base/parallel.h"
 #include "predict/traverse.h"  // Forest
-#include "table.h"
+#include "table/columns.h"
 
 namespace arboost {
 

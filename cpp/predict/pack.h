@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/parallel.h"
 #include "grow/rule.h"  // CodeSet
-#include "parallel.h"
 #include "predict/traverse.h"
-#include "table.h"
+#include "table/columns.h"
 
 namespace arboost {
 

@@ -12,9 +12,9 @@
 #include <cstddef>
 #include <memory>
 
-#include "parallel.h"
+#include "base/parallel.h"
 #include "predict/traverse.h"  // Forest, LeafBlock
-#include "table.h"
+#include "table/columns.h"
 
 namespace arboost {
 

@@ -16,7 +16,7 @@
 #include <stdexcept>  // invalid_argument
 #include <vector>
 
-#include "types.h"  // ARBOOST_RESTRICT
+#include "base/types.h"  // ARBOOST_RESTRICT
 
 namespace arboost {
 namespace {

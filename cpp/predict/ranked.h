@@ -3,9 +3,9 @@
 
 #include <span>
 
-#include "parallel.h"
+#include "base/parallel.h"
 #include "predict/traverse.h"  // Forest
-#include "table.h"
+#include "table/columns.h"
 
 namespace arboost {
 

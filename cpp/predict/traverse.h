@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "parallel.h"
-#include "table.h"
+#include "base/parallel.h"
+#include "table/columns.h"
 
 namespace arboost {
 

@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <span>
 
+#include "base/parallel.h"
 #include "loss/losses.h"
-#include "parallel.h"
 
 namespace arboost {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/parallel.h"
 #include "loss/losses.h"
-#include "parallel.h"
 #include "reweight/reweight.h"
 
 namespace arboost {

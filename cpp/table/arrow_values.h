@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "arrow.h"
+#include "table/arrow.h"
 
 namespace arboost {
 

@@ -1,6 +1,6 @@
 // Arrow arrays -> strings and doubles. Each value is visited once, after a check of where it lies:
 // the interface does not tell the size of most buffers, so order and sign are what can be checked.
-#include "arrow_values.h"
+#include "table/arrow_values.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // Column views -> doubles. A value costs its load and conversion; masks and bitmaps are extra
 // passes.
-#include "table.h"
+#include "table/columns.h"
 
 #include <algorithm>
 #include <bit>

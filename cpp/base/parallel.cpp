@@ -1,5 +1,5 @@
 // Pool of sleeping workers -> teams. Cost of a loop with helpers: a few microseconds.
-#include "parallel.h"
+#include "base/parallel.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Arrow C stream -> column views. Buffers are not copied; the arrays live as long as the table.
 // The interface does not tell the size of a buffer, so lengths and pointers are what can be
 // checked.
-#include "arrow.h"
+#include "table/arrow.h"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "arrow_values.h"
+#include "table/arrow_values.h"
 
 namespace arboost {
 namespace {

@@ -1,5 +1,5 @@
 // CSR -> CSC with narrow values. Linear in stored values, rows and columns; not threaded.
-#include "sparse.h"
+#include "table/csr.h"
 
 #include <algorithm>
 #include <cmath>

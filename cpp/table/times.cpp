@@ -1,5 +1,5 @@
 // Ticks -> seconds: a division of integers and one of doubles for each value.
-#include "times.h"
+#include "table/times.h"
 
 #include <algorithm>
 #include <cmath>

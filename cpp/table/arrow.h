@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "levels.h"
-#include "table.h"
-#include "times.h"
+#include "table/columns.h"
+#include "table/string_levels.h"
+#include "table/times.h"
 
 extern "C" {
 struct ArrowSchema {

@@ -1,5 +1,5 @@
 // Hash table of strings with linear probing, and the order of levels.
-#include "levels.h"
+#include "table/string_levels.h"
 
 #include <algorithm>
 #include <bit>

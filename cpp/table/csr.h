@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "table.h"
+#include "table/columns.h"
 
 namespace arboost {
 
