@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/parallel.h"
-#include "kernels.h"
 #include "table/codes.h"
+#include "tree/tree_rows.h"
 
 namespace arboost {
 

@@ -6,7 +6,7 @@
 #include <stdexcept>  // invalid_argument
 
 #include "bindings/common.h"
-#include "predict/traverse.h"  // Forest
+#include "tree/forest.h"
 
 namespace arboost::bindings {
 

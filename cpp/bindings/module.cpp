@@ -2,7 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "base/parallel.h"
-#include "kernels.h"
+#include "isa/dispatch.h"
 
 namespace arboost::bindings {
 
@@ -34,7 +34,7 @@ NB_MODULE(_core, m) {
   m.def("available_threads", &arboost::available_threads,
         "CPUs that this process may use, container limits counted in.");
   m.def(
-      "instruction_set", [] { return arboost::kernels().name; },
+      "instruction_set", [] { return arboost::variant().name; },
       "Which variant of the kernels runs on this CPU: baseline, avx2 or avx512.");
   arboost::bindings::bind_text(m);
   arboost::bindings::bind_table(m);

@@ -18,8 +18,8 @@
 #include <span>
 #include <vector>
 
-#include "grow/rule.h"         // CodeSet
-#include "predict/traverse.h"  // Forest
+#include "tree/forest.h"
+#include "tree/rule.h"  // CodeSet
 
 namespace arboost {
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "explain/shap_block.h"
-#include "kernels.h"
 
 namespace arboost {
 namespace {
@@ -84,7 +83,7 @@ class BlockSums {
           run.pairs = pairs_.data() + output * forest_.n_pairs() * block_.stride() + begin;
         run.scratch = scratch_.data();
         run.scratch_stride = is_whole ? 0 : size;
-        kernels().shap(run);
+        shap_kernels().shap(run);
       }
     }
   }

@@ -3,7 +3,7 @@
 // Cost: for an edge between two splits about 10 operations of vectors a point, for the leaves of a
 // split 5; with pairs of features, 2 more a point for each split and feature above it.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #include "explain/shap_lanes.h"

@@ -8,7 +8,7 @@
 
 #include "explain/shap_quadrature.h"
 #include "explain/shap_run.h"
-#include "predict/traverse.h"  // Forest
+#include "tree/forest.h"
 
 namespace arboost {
 

@@ -26,7 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "grow/rule.h"  // CodeSet
+#include "tree/rule.h"  // CodeSet
 
 namespace arboost {
 
@@ -93,5 +93,14 @@ struct ShapRun {
 constexpr std::size_t shap_scratch(std::size_t depth, std::size_t points, bool with_pairs) {
   return (depth + 1) * shap_lanes * ((with_pairs ? 4 : 2) * points + 2);
 }
+
+// The inner loop of SHAP values, which isa/ fills for each instruction set. All variants give the
+// same bits.
+struct ShapKernels {
+  // Adds to the results of a block of rows what a tree says of their features.
+  void (*shap)(const ShapRun& run);
+};
+
+const ShapKernels& shap_kernels();
 
 }  // namespace arboost

@@ -14,8 +14,8 @@
 
 #include "base/parallel.h"
 #include "base/types.h"
+#include "grow/kernels/grow_kernels.h"
 #include "grow/rows.h"
-#include "kernels.h"
 
 namespace arboost {
 

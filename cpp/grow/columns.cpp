@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "grow/kernels/grow_kernels.h"
 
 namespace arboost {
 namespace {
@@ -26,7 +27,7 @@ std::uint64_t nth_lowest(std::span<const std::uint64_t> numbers, std::size_t siz
   }
   if (n < size)
     n = static_cast<std::size_t>(std::copy(numbers.begin(), numbers.end(), room) - room);
-  if (n <= few_numbers) return kernels().nth_of_few(room, n, size - 1);
+  if (n <= few_numbers) return grow_kernels().nth_of_few(room, n, size - 1);
   std::nth_element(room, room + (size - 1), room + n);
   return room[size - 1];
 }
@@ -41,7 +42,7 @@ void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t key,
   const std::size_t size = std::clamp<std::size_t>(share, 1, from.size());
   // Hashes of different features differ, so there are as many up to the one in this place.
   ranks.resize(2 * from.size());
-  kernels().rank_features(key, from.data(), from.size(), ranks.data());
+  grow_kernels().rank_features(key, from.data(), from.size(), ranks.data());
   const std::uint64_t last =
       nth_lowest({ranks.data(), from.size()}, size, ranks.data() + from.size());
   std::size_t kept = 0;

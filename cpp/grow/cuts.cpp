@@ -95,7 +95,7 @@ bool Grower::cuts_rows(const GrowNode& node, std::uint32_t feature) const {
 std::size_t Grower::best_of_cut(const GainParams& p, const GrowNode& node, std::size_t n,
                                 double floor, SplitScratch& split) const {
   if (n > 1 || channels_ > 1 || !is_plain(p))
-    return kernels().find_candidate(p, n, node.sums.data(), floor, split);
+    return grow_kernels().find_candidate(p, n, node.sums.data(), floor, split);
   const std::int64_t left = split.prefix[0], right = node.sums[0] - left;
   if (sum_h(left) < p.min_h || sum_h(right) < p.min_h) return n;
   const double score =

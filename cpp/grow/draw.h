@@ -1,12 +1,12 @@
 // Rows -> norms of their gradients; rows -> those that a sample keeps. About 1 ns a row each.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #include <cmath>  // sqrt
 
 #include "base/random.h"  // short_hash
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -51,7 +51,7 @@ void FeatureSums::open(const Element* elements, std::size_t n, const std::int64_
   is_small_ = true;
   if (!shared_.empty()) {
     std::fill(shared_sums_.begin(), shared_sums_.end(), 0);
-    kernels().accumulate(codes_, shared_slots_, sums, elements, n, false, shared_sums_.data());
+    grow_kernels().accumulate(codes_, shared_slots_, sums, elements, n, false, shared_sums_.data());
     stored_ = shared_sums_.data();
     first_ = shared_first_.data();
     fold(shared_slots_);
@@ -74,8 +74,8 @@ void FeatureSums::fold(const Slots& slots) {
     const std::size_t s = slots.store(j);
     const std::uint32_t begin = digits_begin_[s], end = digits_begin_[s + 1];
     if (end - begin < 2) continue;
-    kernels().fold(stored_ + first_[s] * channels_, radices_.data() + begin, end - begin, channels_,
-                   rest_.data(), folded_.data() + digit_slot_[begin] * channels_);
+    grow_kernels().fold(stored_ + first_[s] * channels_, radices_.data() + begin, end - begin,
+                        channels_, rest_.data(), folded_.data() + digit_slot_[begin] * channels_);
   }
 }
 

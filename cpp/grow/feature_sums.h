@@ -1,8 +1,8 @@
 // The sums of a node, over slots as they are stored -> those of each feature's codes.
 //
-// Features share stored columns and leave out their usual code (table/codes.h); what a histogram has is
-// here turned into what the search for splits wants. The sums of a usual code are the node's less
-// those of all other codes. Own columns need none of this.
+// Features share stored columns and leave out their usual code (table/codes.h); what a histogram
+// has is here turned into what the search for splits wants. The sums of a usual code are the node's
+// less those of all other codes. Own columns need none of this.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include "base/buffer.h"
 #include "grow/histograms.h"
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 #include "table/codes.h"
 
 namespace arboost {
@@ -34,7 +34,7 @@ class FeatureSums {
   bool varies(std::size_t feature) const;
 
   // Puts the codes of a sparse feature that the rows of a small node have, and its usual one, in
-  // order into scratch, as Kernels::find_split_listed wants them. Returns how many there are.
+  // order into scratch, as GrowKernels::find_split_listed wants them. Returns how many there are.
   std::size_t list(std::size_t feature, const std::int64_t* totals, SplitScratch& scratch) const;
   bool is_small() const { return is_small_; }
 

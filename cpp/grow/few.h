@@ -9,16 +9,16 @@
 // Places where no code ends repeat the sums before them, so that of equals the first is a code's.
 // The sums of all features stand in one row and are scored together. About 2 ns a row and feature.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #if defined(__AVX2__)
 #include <immintrin.h>  // 32 or 64 codes at once
 #endif
 
+#include "grow/kernels/grow_kernels.h"
 #include "grow/small.h"
 #include "grow/split.h"
-#include "kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

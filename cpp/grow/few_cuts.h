@@ -1,7 +1,7 @@
 // The rows of a small node -> the best of one random cut of each of some features (grow/cuts.cpp
 // says what a cut is). About 1 ns a row and feature.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #if defined(__SSE2__) || defined(_M_X64)
@@ -9,9 +9,9 @@
 #endif
 
 #include "grow/cut.h"
+#include "grow/kernels/grow_kernels.h"
 #include "grow/small.h"
 #include "grow/split.h"
-#include "kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -2,11 +2,11 @@
 // of many features at once, which features with few codes are worth: a call for each would cost
 // more than its scores.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
+#include "grow/kernels/grow_kernels.h"
 #include "grow/split.h"
-#include "kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

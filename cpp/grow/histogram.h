@@ -1,10 +1,10 @@
 // Rows -> histogram of gradient sums. About 0.4 ns for each (row, feature): one add to memory is
 // close to the one store a cycle that the CPU can do. Single-threaded; callers split the rows.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -107,14 +107,15 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   team.for_chunks(member, n, grain, [&](std::size_t begin, std::size_t end, int who) {
     std::int64_t*& part = parts[static_cast<std::size_t>(who)];
     if (part == nullptr) part = acquire_zeroed();
-    kernels().accumulate(codes, slots_, rows.sums(), elements + begin, end - begin, false, part);
+    grow_kernels().accumulate(codes, slots_, rows.sums(), elements + begin, end - begin, false,
+                              part);
   });
   std::erase(parts, nullptr);
   std::int64_t* total = parts.front();
   if (parts.size() == 1) return total;
   team.for_chunks(member, size(), 8192, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = 1; i < parts.size(); ++i)
-      kernels().add(total + begin, parts[i] + begin, end - begin);
+      grow_kernels().add(total + begin, parts[i] + begin, end - begin);
   });
   for (std::size_t i = 1; i < parts.size(); ++i) release(parts[i]);
   return total;

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "grow/kernels/grow_kernels.h"
 #include "grow/queue.h"
 #include "grow/rows.h"
 #include "grow/workspace.h"
-#include "kernels.h"
 
 namespace arboost {
 

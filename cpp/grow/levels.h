@@ -13,14 +13,14 @@
 // Missing rows are a level of their own. Levels that the node has not seen go with them or, where
 // no row is missing, to the heavier side.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #include <cstring>  // memset
 
-#include "grow/rule.h"
+#include "grow/kernels/grow_kernels.h"
 #include "grow/split.h"
-#include "kernels.h"
+#include "tree/rule.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -6,42 +6,11 @@
 #include <vector>
 
 #include "base/buffer.h"
-#include "grow/rule.h"
 #include "table/codes.h"
+#include "tree/rule.h"
+#include "tree/tree_rows.h"
 
 namespace arboost {
-
-// A row on its way through the tree: row id in the low 32 bits; in the high 32 bits its narrow
-// gradient pair (grow/quantise.h), or nothing where the wide pairs are looked up by row id.
-using Element = std::uint64_t;
-
-static inline RowId row_of(Element e) {
-  return static_cast<RowId>(e);
-}
-
-// One packed sum: gradient in the high 32 bits (signed), hessian in the low 32 bits (never
-// negative). As g * 2^32 + h it adds and subtracts as one int64, exactly, while |sum g| and sum h
-// stay below 2^31; the scale of a round is chosen so that they do over all rows.
-using PackedSum = std::int64_t;
-
-static inline PackedSum pack(std::int64_t g, std::int64_t h) {
-  return g * (std::int64_t{1} << 32) + h;
-}
-static inline std::int32_t sum_g(PackedSum s) {
-  return static_cast<std::int32_t>(s >> 32);
-}
-static inline std::int32_t sum_h(PackedSum s) {
-  return static_cast<std::int32_t>(s & 0xffffffff);
-}
-
-// What the rows add to each histogram slot they touch: `channels` int64 numbers, namely the packed
-// sums of each output and, when `counted`, the number of rows as the last channel.
-struct RowSums {
-  const PackedSum* wide;  // [n_rows][outputs]; null: one output, narrow pairs inside the elements
-  int outputs;
-  bool counted;
-  int channels() const { return outputs + (counted ? 1 : 0); }
-};
 
 // The best split of one feature: left are codes <= bin, and missing values when missing_left; or,
 // by_set, the codes of a set.

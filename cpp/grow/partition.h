@@ -2,7 +2,7 @@
 // as hard to foresee for the CPU as the data. About 1 ns a row. Single-threaded; callers split the
 // node into chunks. The order inside a child may change: sums of integers do not depend on it.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #include <bit>  // popcount
@@ -11,7 +11,7 @@
 #include <immintrin.h>  // eight elements at once
 #endif
 
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 #include "loss/apply.h"
 
 namespace arboost {

@@ -3,11 +3,11 @@
 // Rounding is stochastic, so that sums over many rows keep their mean: with u uniform in [0, 1),
 // E floor(x + u) = x. u is a hash, so it depends on no order, thread or chunk.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #include "base/random.h"  // short_hash
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -3,7 +3,7 @@
 // Scores are computed as floats, and only those that may be the highest as doubles: the same split
 // as by doubles alone, at half the price.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #include <bit>  // bit_cast, countr_zero
@@ -13,7 +13,7 @@
 #include <immintrin.h>  // 16 scores at once
 #endif
 
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -157,7 +157,7 @@ void RowPartition::prepare_narrow(const TreePairs& pairs, int g_shift, int h_shi
                                   std::uint32_t seed, Team& team) {
   const NarrowArgs args{pairs.pairs, rows_, g_shift, h_shift, seed};
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    kernels().quantise_narrow(args, begin, end, space_.elements[0].data());
+    grow_kernels().quantise_narrow(args, begin, end, space_.elements[0].data());
   });
   sums_.wide = nullptr;
   set_scale(pairs, g_shift, h_shift);
@@ -310,14 +310,14 @@ std::size_t RowPartition::split_by(const std::uint8_t* column, int width, const 
   Element* to = space_.elements[1 - node.buffer].data() + node.begin;
   const std::size_t n = node.n_rows();
   if (team.size() == 1 || n < shared_node_rows)
-    return kernels().partition(column, width, rule, from, n, to, to + n);
+    return grow_kernels().partition(column, width, rule, from, n, to, to + n);
   // Each chunk is split in a buffer of its own, then takes the next free places on both sides.
   std::atomic<std::size_t> left{0}, right{n};
   team.for_chunks(member, n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     Element local[chunk_rows];
     const std::size_t size = end - begin;
     const std::size_t n_left =
-        kernels().partition(column, width, rule, from + begin, size, local, local + size);
+        grow_kernels().partition(column, width, rule, from + begin, size, local, local + size);
     const std::size_t n_right = size - n_left;
     std::memcpy(to + left.fetch_add(n_left), local, n_left * sizeof(Element));
     std::memcpy(to + right.fetch_sub(n_right) - n_right, local + n_left, n_right * sizeof(Element));

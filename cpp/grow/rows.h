@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "grow/kernels/grow_kernels.h"
 #include "grow/queue.h"
 #include "grow/sample.h"
 #include "grow/workspace.h"
-#include "kernels.h"
 #include "loss/apply.h"
 
 namespace arboost {

@@ -8,7 +8,7 @@
 
 #include "base/buffer.h"  // make_room
 #include "base/random.h"
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 
 namespace arboost {
 namespace {
@@ -57,7 +57,7 @@ void collect(std::size_t n_rows, std::uint32_t seed, bool weighted, DrawChunk dr
 void collect(std::size_t n_rows, const DrawArgs& args, Sample& out, Team& team) {
   collect(
       n_rows, args.seed, args.norms.pairs != nullptr,
-      [&](auto... range) { return kernels().draw(args, range...); }, out, team);
+      [&](auto... range) { return grow_kernels().draw(args, range...); }, out, team);
 }
 
 NormArgs norms_of(const Gradients& gradients, double reg_lambda, bool squared) {
@@ -80,7 +80,7 @@ std::vector<std::int64_t> count_norms(NormArgs args, std::size_t n_rows, int log
   const std::size_t step = n_rows >> log_rows | 1, n = n_rows / step;
   args.row_stride *= step;
   std::vector<float> norms(n);
-  kernels().gradient_norms(args, 0, n, norms.data());
+  grow_kernels().gradient_norms(args, 0, n, norms.data());
   std::vector<std::int64_t> counts(std::size_t{1} << (31 - shift), 0);
   for (const float norm : norms) ++counts[std::bit_cast<std::uint32_t>(norm) >> shift];
   return counts;
@@ -172,7 +172,7 @@ void sample_one_side(const Gradients& gradients, double top_rate, double other_r
                      .weight = static_cast<float>(1.0 / exact_p)};
   collect(
       gradients.n_rows, seed, true,
-      [&](auto... range) { return kernels().draw_top(args, range...); }, out, team);
+      [&](auto... range) { return grow_kernels().draw_top(args, range...); }, out, team);
 }
 
 }  // namespace arboost

@@ -4,12 +4,12 @@
 // Blocks of rows go through all steps while they are in the cache: running sums at the ends of
 // values, thinning where only some splits are to be tried, scores.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #include "grow/histogram.h"  // prefetch
+#include "grow/kernels/grow_kernels.h"
 #include "grow/split.h"
-#include "kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "grow/grower.h"
+#include "loss/loss_kernels.h"
 
 namespace arboost {
 namespace {
@@ -43,12 +44,12 @@ void Grower::evaluate_children(GrowNode& node, int member, Team& team) {
     if (parent == nullptr) {
       larger.histogram = histograms_.build(codes_, rows_, larger, member, team);
     } else if (is_small(smaller) || smaller.subtree_of >= 0) {
-      kernels().accumulate(codes_, histograms_.slots(), rows_.sums(), rows_.elements(smaller),
-                           smaller.n_rows(), true, parent);
+      grow_kernels().accumulate(codes_, histograms_.slots(), rows_.sums(), rows_.elements(smaller),
+                                smaller.n_rows(), true, parent);
       larger.histogram = parent;
     } else {
       smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);
-      kernels().subtract(parent, smaller.histogram, histograms_.size());
+      grow_kernels().subtract(parent, smaller.histogram, histograms_.size());
       larger.histogram = parent;
     }
   }
@@ -82,7 +83,7 @@ double Grower::node_score(const std::int64_t* sums) const {
     for (std::size_t k = 0; k < width_; ++k) {  // as Kernels::find_split has it
       const double g = sum_g(sums[k]), weight = sum_h(sums[k]) * gain_.h_per_g;
       const auto part = [weight](double sum) {
-        return sum > 0 ? sum * kernels().logarithm(sum / weight) : 0.0;
+        return sum > 0 ? sum * loss_kernels().logarithm(sum / weight) : 0.0;
       };
       score += gain_.two_classes ? part((weight - g) / 2) + part((weight + g) / 2) : part(-g);
     }
@@ -259,7 +260,7 @@ void Grower::score_candidates(const GainParams& p, const GrowNode& node, Scratch
   if (n == 0) return;
   SplitScratch& split = scratch.split;
   const std::size_t found =
-      kernels().find_candidate(p, n, node.sums.data(), best.split.score, split);
+      grow_kernels().find_candidate(p, n, node.sums.data(), best.split.score, split);
   if (found < n) {
     const std::uint32_t feature = scratch.candidates[found];
     std::size_t first = found;
@@ -278,7 +279,7 @@ void Grower::score_candidates(const GainParams& p, const GrowNode& node, Scratch
 
 FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                                 const Scratch& own, double floor, Scratch& scratch) const {
-  const Kernels& k = kernels();
+  const GrowKernels& k = grow_kernels();
   const std::int64_t* totals = node.sums.data();
   SplitScratch& split = scratch.split;
   const bool by_set = codes_.has_levels(feature);

@@ -1,7 +1,7 @@
 // The rows of a small node -> the best split of one feature, without a histogram: a walk over all
 // bins would cost more than the rows. About 2 ns a row.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #include <bit>      // countr_zero
@@ -11,9 +11,9 @@
 #include <immintrin.h>  // bytes to bits in one instruction
 #endif
 
+#include "grow/kernels/grow_kernels.h"
 #include "grow/levels.h"
 #include "grow/split.h"
-#include "kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

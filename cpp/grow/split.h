@@ -4,13 +4,13 @@
 // added; with several outputs, over all of them. Missing values are tried on the right and on the
 // left.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #include <cstring>  // memcpy
 
+#include "grow/kernels/grow_kernels.h"
 #include "grow/rough.h"
-#include "kernels.h"
 #include "loss/functions.h"  // log_of
 
 namespace arboost::ARBOOST_ISA {

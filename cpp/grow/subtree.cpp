@@ -189,7 +189,7 @@ bool Grower::search_in_subtree(Scratch& own, const Subtrees::Open& at, int buffe
   if (params_.random_cuts)
     is_done = cut_in_subtree(rows, features, at.path, own, best);
   else
-    kernels().find_split_few(gain_, rows, {features.data(), features.size()}, own.split, best);
+    grow_kernels().find_split_few(gain_, rows, {features.data(), features.size()}, own.split, best);
   if (best.feature < 0 && !is_done) search_as_node(own, at, buffer, features, best);
   if (best.feature < 0) return false;
   FeatureSplit& split = best.split;
@@ -218,7 +218,7 @@ bool Grower::cut_in_subtree(const FewRows& rows, std::span<const std::uint32_t> 
   const std::size_t room = cut_group * (rows.n + padded_rows);
   if (own.split.codes.size() < room) own.split.codes.resize(room);
   const CutDraws draws{mix_bits(cut_key_ + path), cut_values_.data()};
-  const std::size_t n_varying = kernels().find_cut_few(
+  const std::size_t n_varying = grow_kernels().find_cut_few(
       gain_, rows, draws, {features.data(), features.size()}, own.split, best);
   return n_varying > 0 || !params_.allow_zero_gain;
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 
 namespace arboost {
 

@@ -98,7 +98,7 @@ class SparseNodes {
       const std::size_t n_rows = args.rows.row(last - 1) - row + std::size_t{1};
       codes_.width == 1 ? expand<std::uint8_t>(row, n_rows, codes, nodes)
                         : expand<std::uint16_t>(row, n_rows, codes, nodes);
-      kernels().walk(args, first, last, leaves + (first - begin));
+      grow_kernels().walk(args, first, last, leaves + (first - begin));
     }
   }
 
@@ -168,7 +168,7 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
   team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     Buffer<std::uint32_t> leaves(end - begin);
     if (sparse.empty())
-      kernels().walk(args, begin, end, leaves.data());
+      grow_kernels().walk(args, begin, end, leaves.data());
     else
       sparse.walk(args, begin, end, leaves.data());
     use(begin, end, leaves.data());

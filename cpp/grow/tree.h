@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 #include "table/codes.h"
 
 namespace arboost {

@@ -3,14 +3,14 @@
 // AVX-512 and one-byte codes, 64 rows meet every split of the tree at once, at about 6 instructions
 // a split, which is less than the steps of 64 rows while the tree has at most 256 leaves.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #if defined(__AVX512BW__)
 #include <immintrin.h>  // masks of 64 rows
 #endif
 
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

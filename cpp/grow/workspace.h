@@ -7,7 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/types.h"
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 
 namespace arboost {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>  // move
 
-#include "kernels.h"
+#include "loss/loss_kernels.h"
 
 namespace arboost {
 namespace {
@@ -31,7 +31,7 @@ LossSums run(const LossArgs& args, Team& team) {
   team.for_chunks(0, args.rows.n_rows, rows_per_chunk,
                   [&](std::size_t begin, std::size_t end, int) {
                     LossSums sums(args.rows.outputs);
-                    kernels().gradients(args, begin, end, sums);
+                    loss_kernels().gradients(args, begin, end, sums);
                     std::lock_guard lock(mutex);
                     total.merge(sums);
                   });
@@ -150,7 +150,7 @@ double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team) {
   // A sum for each chunk, added up in their order: doubles, unlike integers, depend on it.
   std::vector<LossValue> chunks((rows.n_rows + rows_per_chunk - 1) / rows_per_chunk);
   team.for_chunks(0, rows.n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
-    chunks[begin / rows_per_chunk] = kernels().loss_value(args, begin, end);
+    chunks[begin / rows_per_chunk] = loss_kernels().loss_value(args, begin, end);
   });
   LossValue total;
   for (const LossValue& chunk : chunks) {

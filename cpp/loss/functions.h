@@ -8,8 +8,6 @@
 #include <cstring>  // memcpy as bit cast
 #include <limits>
 
-#include "kernels.h"
-
 namespace arboost::ARBOOST_ISA {
 namespace {
 

@@ -1,9 +1,8 @@
 // Scores -> gradients and hessians -> fixed-point pairs, in one vectorised pass. About 1 ns a row.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
-#include "kernels.h"
 #include "loss/pointwise.h"
 
 namespace arboost::ARBOOST_ISA {

@@ -11,8 +11,8 @@
 #include "base/parallel.h"
 #include "bin/lookup.h"
 #include "predict/bit_trees.h"
-#include "predict/traverse.h"  // Forest, LeafBlock
 #include "table/columns.h"
+#include "tree/forest.h"
 
 namespace arboost {
 

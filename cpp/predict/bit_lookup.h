@@ -1,7 +1,7 @@
 // Leaves and sums of 512 rows, for CPUs that look up 64 bytes in a register: see
 // predict/bit_walk.h.
 //
-// Included by kernels_table.h inside the variant for AVX-512; the functions below also need VBMI
+// Included by isa/variant.h inside the variant for AVX-512; the functions below also need VBMI
 // and GFNI.
 #pragma once
 

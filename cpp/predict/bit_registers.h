@@ -1,6 +1,6 @@
 // As many bits as a register has, and what is done with them.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #if defined(__SSE2__) || defined(__AVX2__)

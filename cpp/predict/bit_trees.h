@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "grow/rule.h"  // CodeSet
+#include "tree/rule.h"  // CodeSet
 
 namespace arboost {
 

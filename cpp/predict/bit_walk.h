@@ -4,7 +4,7 @@
 // bits, code > k on the low j + 1 bits is b | (code > k) or b & (code > k) on the low j. Cost:
 // about one instruction a tree and row.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
 #include <cstring>  // memcpy

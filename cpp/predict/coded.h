@@ -16,8 +16,8 @@
 
 #include "base/parallel.h"
 #include "bin/lookup.h"
-#include "predict/traverse.h"  // Forest
 #include "table/columns.h"
+#include "tree/forest.h"
 
 namespace arboost {
 

@@ -18,6 +18,8 @@
 #include <stdexcept>  // invalid_argument
 #include <vector>
 
+#include "predict/traverse.h"
+
 namespace arboost {
 namespace {
 

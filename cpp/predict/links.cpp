@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>  // invalid_argument
 
-#include "kernels.h"
+#include "loss/loss_kernels.h"
 
 namespace arboost {
 namespace {
@@ -19,14 +19,14 @@ constexpr double largest_exponent = 709.782712893384, kernel_exponent = 708.0;
 void exponentials(double* numbers, std::size_t n) {
   bool far = false;
   for (std::size_t i = 0; i < n; ++i) far |= std::abs(numbers[i]) > kernel_exponent;
-  if (!far) return kernels().exponentials(numbers, n);
+  if (!far) return loss_kernels().exponentials(numbers, n);
   double half[rows_at_once];
   for (std::size_t i = 0; i < n; ++i) half[i] = std::clamp(numbers[i] / 2, -600.0, 600.0);
-  kernels().exponentials(half, n);
+  loss_kernels().exponentials(half, n);
   for (std::size_t i = 0; i < n; ++i) half[i] *= half[i];
   for (std::size_t i = 0; i < n; ++i)
     if (std::abs(numbers[i]) <= kernel_exponent)
-      kernels().exponentials(numbers + i, 1);
+      loss_kernels().exponentials(numbers + i, 1);
     else
       numbers[i] = half[i];
 }

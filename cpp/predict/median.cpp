@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "predict/ranked.h"
+#include "predict/traverse.h"
 
 namespace arboost {
 namespace {

@@ -9,8 +9,8 @@
 #include <span>
 
 #include "base/parallel.h"
-#include "predict/traverse.h"  // Forest
 #include "table/columns.h"
+#include "tree/forest.h"
 
 namespace arboost {
 

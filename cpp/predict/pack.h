@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "grow/rule.h"  // CodeSet
 #include "predict/traverse.h"
 #include "table/columns.h"
+#include "tree/rule.h"  // CodeSet
 
 namespace arboost {
 

@@ -13,8 +13,8 @@
 #include <memory>
 
 #include "base/parallel.h"
-#include "predict/traverse.h"  // Forest, LeafBlock
 #include "table/columns.h"
+#include "tree/forest.h"
 
 namespace arboost {
 

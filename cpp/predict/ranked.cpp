@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/types.h"  // ARBOOST_RESTRICT
+#include "predict/traverse.h"
 
 namespace arboost {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "predict/bit_forest.h"
-#include "predict/traverse.h"  // Forest
+#include "tree/forest.h"
 
 namespace arboost {
 

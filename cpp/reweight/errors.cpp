@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels.h"
+#include "base/buffer.h"
+#include "loss/loss_kernels.h"
 #include "reweight/reweight.h"
+#include "reweight/reweight_kernels.h"
 #include "reweight/scale.h"
 
 namespace arboost {
@@ -65,7 +67,7 @@ void apply(R2Loss loss, double* shares, std::size_t n) {
       return;
     case R2Loss::exponential:
       for (std::size_t i = 0; i < n; ++i) shares[i] = -shares[i];
-      kernels().exponentials(shares, n);
+      loss_kernels().exponentials(shares, n);
       for (std::size_t i = 0; i < n; ++i) shares[i] = 1.0 - shares[i];
   }
 }
@@ -85,7 +87,7 @@ double r2_losses(const PredictedRows& rows, R2Loss loss, double* out, Team& team
     }
     apply(loss, out + begin, end - begin);
     chunks[begin / rows_per_chunk] =
-        kernels().weighted_sum(out + begin, distribution + begin, end - begin);
+        loss_kernels().weighted_sum(out + begin, distribution + begin, end - begin);
   });
   const LossValue all = total(chunks);
   if (!is_scale(all.weight)) refuse_weights(distribution, rows.n_rows());
@@ -108,7 +110,7 @@ void r2_reweight(const double* losses, double log_factor, std::span<double> dist
       allowed &= losses[i] >= 0 && losses[i] <= 1 && distribution[i] >= 0;
     is_allowed[begin / rows_per_chunk] = allowed;
     sums[begin / rows_per_chunk] =
-        kernels().weighted_sum(losses + begin, distribution.data() + begin, end - begin);
+        loss_kernels().weighted_sum(losses + begin, distribution.data() + begin, end - begin);
   });
   const double sum = total(sums).weight;
   if (!(sum >= smallest_sum && std::isfinite(sum)) ||
@@ -119,7 +121,8 @@ void r2_reweight(const double* losses, double log_factor, std::span<double> dist
     Buffer<double> margins(end - begin);
     for (std::size_t i = begin; i < end; ++i) margins[i - begin] = -log_factor * (1.0 - losses[i]);
     double* own = distribution.data() + begin;
-    chunks[begin / rows_per_chunk] = kernels().weigh(margins.data(), own, end - begin, own);
+    chunks[begin / rows_per_chunk] =
+        reweight_kernels().weigh(margins.data(), own, end - begin, own);
   });
   scale_to(1.0, chunks, total(chunks), distribution.data(), n_rows, team);
 }

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels.h"
+#include "loss/loss_kernels.h"
 
 namespace arboost {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 // e^(a - b) as all machines compute it.
 double exp_of_difference(double a, double b) {
   double e = a - b;
-  kernels().exponentials(&e, 1);
+  loss_kernels().exponentials(&e, 1);
   return e;
 }
 

@@ -1,13 +1,12 @@
 // Scores of classes -> margins and misses; margins -> weights of rows. Vectorised passes, 1 to 2 ns
 // a row.
 //
-// Included by kernels_table.h inside each instruction set's variant. Sums are those of
+// Included by isa/variant.h inside each instruction set's variant. Sums are those of
 // loss/value.h.
 #pragma once
 
 #include <limits>
 
-#include "kernels.h"
 #include "loss/functions.h"
 #include "loss/value.h"
 #include "reweight/reweight.h"

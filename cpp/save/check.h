@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "predict/traverse.h"  // Forest
+#include "tree/forest.h"
 
 namespace arboost {
 

@@ -1,4 +1,4 @@
-#include "grow/rule.h"
+#include "tree/rule.h"
 
 namespace arboost {
 

@@ -1,4 +1,4 @@
-// The inner loops, compiled once for each instruction set and chosen when the library first runs.
+// The inner loops of growing: a table of functions, which isa/ fills for each instruction set.
 //
 // All variants give the same bits: sums are integers, and floating-point steps use only the
 // correctly rounded operations + - * / without contraction.
@@ -11,25 +11,11 @@
 #include "grow/cut.h"
 #include "grow/gain.h"
 #include "grow/node.h"
-#include "grow/rule.h"
 #include "table/codes.h"
+#include "tree/rule.h"
+#include "tree/tree_rows.h"
 
 namespace arboost {
-
-// The rows of a tree, by number i: a training row's position, and its row in the table of codes.
-struct TreeRows {
-  std::size_t n;
-  const std::uint32_t* positions;  // [n], ascending; null: row i is at position i
-  const RowId* table_rows;         // by position; null: position p is row p of the table
-
-  bool is_all() const { return positions == nullptr && table_rows == nullptr; }
-  std::uint32_t position(std::size_t i) const {
-    return positions == nullptr ? static_cast<std::uint32_t>(i) : positions[i];
-  }
-  RowId row(std::size_t i) const {
-    return table_rows == nullptr ? position(i) : table_rows[position(i)];
-  }
-};
 
 struct NormArgs {
   const FixedPair* pairs;
@@ -97,16 +83,7 @@ struct Slots {
   std::size_t store(std::size_t j) const { return stores == nullptr ? j : stores[j]; }
 };
 
-struct LossArgs;   // loss/losses.h
-struct LossRows;   // loss/losses.h
-struct LossSums;   // loss/losses.h
-struct LossValue;  // loss/losses.h
-struct Weighed;    // reweight/reweight.h
-struct ShapRun;    // explain/shap_run.h
-
-struct Kernels {
-  const char* name;
-
+struct GrowKernels {
   // hist[slot][channel] += (or -= when `subtract`) what each of the n elements' rows holds.
   void (*accumulate)(const Codes& codes, const Slots& slots, const RowSums& sums,
                      const Element* elements, std::size_t n, bool subtract, std::int64_t* hist);
@@ -197,33 +174,8 @@ struct Kernels {
   // target += source, and target -= source.
   void (*add)(std::int64_t* target, const std::int64_t* source, std::size_t n);
   void (*subtract)(std::int64_t* target, const std::int64_t* source, std::size_t n);
-
-  // Gradients of rows [begin, end) -> fixed-point pairs and their sums; or only their bounds.
-  void (*gradients)(const LossArgs& args, std::size_t begin, std::size_t end, LossSums& sums);
-
-  // The sum of the weighted losses of rows [begin, end), and of their weights.
-  LossValue (*loss_value)(const LossArgs& args, std::size_t begin, std::size_t end);
-
-  // The weight of rows [begin, end) whose class the scores miss, as a loss, and that of all; and
-  // margins[0 ...] of the rows, unless null. NaN where a score is not finite, y is no class
-  // or a weight is below 0.
-  LossValue (*vote)(const LossRows& rows, std::size_t begin, std::size_t end, double* margins);
-
-  // out[i] = weight[i] e^(highest - margins[i]) of n rows, where that of the lowest margin among
-  // rows that weigh something is e^0. No weight: 1. `out` may be the weights.
-  Weighed (*weigh)(const double* margins, const double* weight, std::size_t n, double* out);
-
-  // The sum of n values times their weights, and that of the weights.
-  LossValue (*weighted_sum)(const double* values, const double* weight, std::size_t n);
-
-  // Numbers become their e^x; the logarithm of a number above 0. The same bits on every machine.
-  void (*exponentials)(double* numbers, std::size_t n);
-  double (*logarithm)(double x);
-
-  // Adds to the results of a block of rows what a tree says of their features.
-  void (*shap)(const ShapRun& run);
 };
 
-const Kernels& kernels();
+const GrowKernels& grow_kernels();
 
 }  // namespace arboost

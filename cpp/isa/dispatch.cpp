@@ -1,10 +1,8 @@
-// Picks the kernels for this CPU, once.
-#include "kernels.h"
+// Picks the variant for this CPU, once.
+#include "isa/dispatch.h"
 
 #include <cstdlib>
 #include <cstring>
-
-#include "predict/bit_trees.h"
 
 #if defined(ARBOOST_X86_64) && defined(_MSC_VER)
 #include <intrin.h>  // cpuid
@@ -13,17 +11,14 @@
 namespace arboost {
 
 namespace baseline {
-extern const Kernels table;
-extern const BitKernels bits;
+extern const Variant variant;
 }  // namespace baseline
 #if defined(ARBOOST_X86_64)
 namespace avx2 {
-extern const Kernels table;
-extern const BitKernels bits;
+extern const Variant variant;
 }  // namespace avx2
 namespace avx512 {
-extern const Kernels table;
-extern const BitKernels bits;
+extern const Variant variant;
 #if defined(__GNUC__)
 extern const BitKernels bit_lookups;  // where there are VBMI and GFNI, too
 #endif
@@ -73,39 +68,52 @@ namespace {
 
 // ARBOOST_ISA=baseline, avx2 or avx512 (without what came later) in the environment holds the
 // library back; tests use it to show that all variants give the same bytes.
-const Kernels& choose() {
+const Variant& choose() {
 #if defined(ARBOOST_X86_64)
   const char* wish = std::getenv("ARBOOST_ISA");
   const bool any = wish == nullptr;
   const bool baseline_only = !any && std::strcmp(wish, "baseline") == 0;
   const bool avx2_at_most = !any && std::strcmp(wish, "avx2") == 0;
-  if (!baseline_only && !avx2_at_most && cpu_has_avx512()) return avx512::table;
-  if (!baseline_only && cpu_has_avx2()) return avx2::table;
+  if (!baseline_only && !avx2_at_most && cpu_has_avx512()) return avx512::variant;
+  if (!baseline_only && cpu_has_avx2()) return avx2::variant;
 #endif
-  return baseline::table;
+  return baseline::variant;
 }
 
 const BitKernels& choose_bits() {
 #if defined(ARBOOST_X86_64)
-  if (&kernels() == &avx512::table) {
+  if (&variant() == &avx512::variant) {
 #if defined(__GNUC__)
     const char* wish = std::getenv("ARBOOST_ISA");
     const bool plain = wish != nullptr && std::strcmp(wish, "avx512") == 0;
     if (!plain && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni"))
       return avx512::bit_lookups;
 #endif
-    return avx512::bits;
+    return avx512::variant.bits;
   }
-  if (&kernels() == &avx2::table) return avx2::bits;
+  if (&variant() == &avx2::variant) return avx2::variant.bits;
 #endif
-  return baseline::bits;
+  return baseline::variant.bits;
 }
 
 }  // namespace
 
-const Kernels& kernels() {
-  static const Kernels& chosen = choose();
+const Variant& variant() {
+  static const Variant& chosen = choose();
   return chosen;
+}
+
+const LossKernels& loss_kernels() {
+  return variant().loss;
+}
+const GrowKernels& grow_kernels() {
+  return variant().grow;
+}
+const ReweightKernels& reweight_kernels() {
+  return variant().reweight;
+}
+const ShapKernels& shap_kernels() {
+  return variant().shap;
 }
 
 const BitKernels& bit_kernels() {

@@ -1,0 +1,76 @@
+// Included once for each instruction set, with ARBOOST_ISA naming it: everything below lives in a
+// namespace of that name, so that no variant's code can be picked up by another by the linker.
+#pragma once
+
+#include "explain/shap_kernel.h"
+#include "grow/draw.h"
+#include "grow/few.h"
+#include "grow/few_cuts.h"
+#include "grow/fold.h"
+#include "grow/histogram.h"
+#include "grow/levels.h"
+#include "grow/partition.h"
+#include "grow/quantise.h"
+#include "grow/rough.h"
+#include "grow/scan.h"
+#include "grow/small.h"
+#include "grow/split.h"
+#include "grow/walk.h"
+#include "isa/dispatch.h"
+#include "loss/gradients.h"
+#include "loss/value.h"
+#include "predict/bit_lookup.h"
+#include "predict/bit_walk.h"
+#include "reweight/votes.h"
+
+#define ARBOOST_TEXT_OF(x) #x
+#define ARBOOST_TEXT(x) ARBOOST_TEXT_OF(x)
+
+namespace arboost::ARBOOST_ISA {
+
+extern const Variant variant;
+const Variant variant = {
+    .name = ARBOOST_TEXT(ARBOOST_ISA),
+    .loss =
+        {
+            .gradients = gradients,
+            .loss_value = loss_value,
+            .weighted_sum = weighted_sum,
+            .exponentials = exponentials,
+            .logarithm = log_of,
+        },
+    .grow =
+        {
+            .accumulate = accumulate,
+            .partition = partition,
+            .find_split = find_split,
+            .find_split_small = find_split_small,
+            .find_split_few = find_split_few,
+            .find_cut_few = find_cut_few,
+            .find_split_listed = find_split_listed,
+            .find_candidate = find_candidate,
+            .find_set = find_set,
+            .find_set_sorted = find_set_sorted,
+            .find_split_sorted = find_split_sorted,
+            .rank_features = rank_features,
+            .nth_of_few = nth_of_few,
+            .quantise_narrow = quantise_narrow,
+            .gradient_norms = gradient_norms,
+            .draw = draw,
+            .draw_top = draw_top,
+            .walk = walk,
+            .fold = fold,
+            .add = add,
+            .subtract = subtract,
+        },
+    .reweight = {.vote = vote, .weigh = weigh},
+    .bits = bits_table,
+    .shap = {.shap = shap},
+};
+
+#if defined(ARBOOST_LOOKUP)
+extern const BitKernels bit_lookups;
+const BitKernels bit_lookups = lookup_table;
+#endif
+
+}  // namespace arboost::ARBOOST_ISA
