@@ -219,7 +219,7 @@ FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::ui
     best.missing_left = found == 1;
     return best;
   }
-  // Levels that the node has not seen go where missing rows go, as in grow/levels.h.
+  // Levels that the node has not seen go where missing rows go, as in grow/search/category.h.
   std::int64_t left_h = 0, h = 0;
   for (std::size_t k = 0; k < width_; ++k) {
     left_h += sum_h(split.left[k]);

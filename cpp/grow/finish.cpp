@@ -229,7 +229,7 @@ void Grower::append_splits(GrownTrees& forest) const {
 }
 
 // The step of a leaf is -S(G) / (H + lambda) within all limits (Chen and Guestrin 2016, equation 5,
-// with S as in grow/gain.h).
+// with S as in grow/search/gain.h).
 void Grower::set_values(const std::vector<std::int64_t>& sums, double rate,
                         GrownTrees& forest) const {
   const double g_unit = std::ldexp(1.0, -rows_.pairs().g_exponent);

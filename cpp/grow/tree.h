@@ -41,7 +41,7 @@ struct TreeParams {
   double colsample_bylevel = 1;       // ... each of its levels ...
   double colsample_bynode = 1;        // ... and each of its nodes may use
   std::vector<std::int8_t> monotone;  // by feature: +1 rising, -1 falling, 0 free; or empty
-  // Splits of categories (grow/levels.h).
+  // Splits of categories (grow/search/category.h).
   std::int32_t max_cat_to_onehot = 4;  // up to so many levels in a node: each against all others
   std::int32_t max_cat_threshold = 64;
   double min_cat_weight = 10;

@@ -24,7 +24,7 @@ double score(double sum, double cover) {
   return sum * sum / cover;
 }
 
-// As the engine does it (grow/gain.h): the gain is then derived to the last bit.
+// As the engine does it (grow/search/gain.h): the gain is then derived to the last bit.
 double both_scores(double left, double left_cover, double right, double right_cover) {
   return (left * left * right_cover + right * right * left_cover) / (left_cover * right_cover);
 }

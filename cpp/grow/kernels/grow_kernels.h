@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "base/types.h"
-#include "grow/cut.h"
-#include "grow/gain.h"
-#include "grow/node.h"
+#include "grow/search/gain.h"
+#include "grow/search/random_cut.h"
+#include "grow/search/search_data.h"
 #include "table/codes.h"
 #include "tree/rule.h"
 #include "tree/tree_rows.h"

@@ -17,8 +17,8 @@
 #endif
 
 #include "grow/kernels/grow_kernels.h"
-#include "grow/small.h"
-#include "grow/split.h"
+#include "grow/search/small.h"
+#include "grow/search/split.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -8,10 +8,10 @@
 #include <emmintrin.h>  // 16 codes at once
 #endif
 
-#include "grow/cut.h"
 #include "grow/kernels/grow_kernels.h"
-#include "grow/small.h"
-#include "grow/split.h"
+#include "grow/search/random_cut.h"
+#include "grow/search/small.h"
+#include "grow/search/split.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

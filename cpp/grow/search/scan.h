@@ -9,7 +9,7 @@
 
 #include "grow/histogram.h"  // prefetch
 #include "grow/kernels/grow_kernels.h"
-#include "grow/split.h"
+#include "grow/search/split.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -1,8 +1,8 @@
 // A node's sums -> the best split of one feature. About 1 ns a bin.
 //
-// For each bin b the rows with codes <= b go left, and the scores of both sides (grow/gain.h) are
-// added; with several outputs, over all of them. Missing values are tried on the right and on the
-// left.
+// For each bin b the rows with codes <= b go left, and the scores of both sides
+// (grow/search/gain.h) are added; with several outputs, over all of them. Missing values are tried
+// on the right and on the left.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -10,7 +10,7 @@
 #include <cstring>  // memcpy
 
 #include "grow/kernels/grow_kernels.h"
-#include "grow/rough.h"
+#include "grow/search/rough.h"
 #include "loss/functions.h"  // log_of
 
 namespace arboost::ARBOOST_ISA {

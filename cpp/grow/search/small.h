@@ -12,8 +12,8 @@
 #endif
 
 #include "grow/kernels/grow_kernels.h"
-#include "grow/levels.h"
-#include "grow/split.h"
+#include "grow/search/category.h"
+#include "grow/search/split.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -39,7 +39,7 @@ struct GainParams {
   Criterion criterion = Criterion::quadratic;
   bool two_classes = false;  // entropy of one output
   double h_per_g = 1;        // units of gradients that one unit of hessians is worth
-  // Categories (grow/levels.h).
+  // Categories (grow/search/category.h).
   double cat_smooth = 0, cat_l2 = 0, min_cat_h = 0;
   std::int32_t max_cat_to_onehot = 4, max_cat_threshold = 64;
 };

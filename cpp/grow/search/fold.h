@@ -6,7 +6,7 @@
 #pragma once
 
 #include "grow/kernels/grow_kernels.h"
-#include "grow/split.h"
+#include "grow/search/split.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

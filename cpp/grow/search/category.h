@@ -19,7 +19,7 @@
 #include <cstring>  // memset
 
 #include "grow/kernels/grow_kernels.h"
-#include "grow/split.h"
+#include "grow/search/split.h"
 #include "tree/rule.h"
 
 namespace arboost::ARBOOST_ISA {
