@@ -11,7 +11,7 @@ namespace arboost {
 // saved behaviour of a seed: add new ones at the end.
 enum class Purpose : std::uint64_t {
   quantile_rows = 1,      // rows that quantiles are taken from
-  gradient_rounding = 2,  // which way a gradient is rounded (grow/quantise.h)
+  gradient_rounding = 2,  // which way a gradient is rounded (grow/kernels/quantise.h)
   row_sample = 3,         // rows of a tree
   tree_columns = 4,       // features of a tree ...
   level_columns = 5,      // ... of one of its levels ...

@@ -3,10 +3,11 @@
 #pragma once
 
 #include "explain/shap_kernel.h"
-#include "grow/draw.h"
-#include "grow/histogram.h"
-#include "grow/partition.h"
-#include "grow/quantise.h"
+#include "grow/kernels/accumulate.h"
+#include "grow/kernels/draw.h"
+#include "grow/kernels/partition.h"
+#include "grow/kernels/quantise.h"
+#include "grow/kernels/walk.h"
 #include "grow/search/category.h"
 #include "grow/search/few.h"
 #include "grow/search/few_cuts.h"
@@ -15,7 +16,6 @@
 #include "grow/search/scan.h"
 #include "grow/search/small.h"
 #include "grow/search/split.h"
-#include "grow/walk.h"
 #include "isa/dispatch.h"
 #include "loss/gradients.h"
 #include "loss/value.h"

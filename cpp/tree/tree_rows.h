@@ -24,7 +24,7 @@ struct TreeRows {
 };
 
 // A row on its way through the tree: row id in the low 32 bits; in the high 32 bits its narrow
-// gradient pair (grow/quantise.h), or nothing where the wide pairs are looked up by row id.
+// gradient pair (grow/kernels/quantise.h), or nothing where the wide pairs are looked up by row id.
 using Element = std::uint64_t;
 
 static inline RowId row_of(Element e) {

@@ -18,7 +18,8 @@
 
 #include <cstring>  // memset
 
-#include "grow/kernels/grow_kernels.h"
+#include "grow/search/gain.h"
+#include "grow/search/search_data.h"
 #include "grow/search/split.h"
 #include "tree/rule.h"
 

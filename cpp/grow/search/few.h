@@ -16,7 +16,8 @@
 #include <immintrin.h>  // 32 or 64 codes at once
 #endif
 
-#include "grow/kernels/grow_kernels.h"
+#include "grow/search/gain.h"
+#include "grow/search/search_data.h"
 #include "grow/search/small.h"
 #include "grow/search/split.h"
 

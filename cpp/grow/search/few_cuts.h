@@ -8,8 +8,9 @@
 #include <emmintrin.h>  // 16 codes at once
 #endif
 
-#include "grow/kernels/grow_kernels.h"
+#include "grow/search/gain.h"
 #include "grow/search/random_cut.h"
+#include "grow/search/search_data.h"
 #include "grow/search/small.h"
 #include "grow/search/split.h"
 

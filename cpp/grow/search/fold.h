@@ -5,7 +5,8 @@
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
-#include "grow/kernels/grow_kernels.h"
+#include "grow/search/gain.h"
+#include "grow/search/search_data.h"
 #include "grow/search/split.h"
 
 namespace arboost::ARBOOST_ISA {

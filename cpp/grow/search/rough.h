@@ -13,7 +13,8 @@
 #include <immintrin.h>  // 16 scores at once
 #endif
 
-#include "grow/kernels/grow_kernels.h"
+#include "grow/search/gain.h"
+#include "grow/search/search_data.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -7,8 +7,9 @@
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
-#include "grow/histogram.h"  // prefetch
-#include "grow/kernels/grow_kernels.h"
+#include "base/types.h"  // prefetch
+#include "grow/search/gain.h"
+#include "grow/search/search_data.h"
 #include "grow/search/split.h"
 
 namespace arboost::ARBOOST_ISA {

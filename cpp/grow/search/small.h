@@ -11,8 +11,9 @@
 #include <immintrin.h>  // bytes to bits in one instruction
 #endif
 
-#include "grow/kernels/grow_kernels.h"
 #include "grow/search/category.h"
+#include "grow/search/gain.h"
+#include "grow/search/search_data.h"
 #include "grow/search/split.h"
 
 namespace arboost::ARBOOST_ISA {

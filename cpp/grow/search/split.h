@@ -9,8 +9,9 @@
 
 #include <cstring>  // memcpy
 
-#include "grow/kernels/grow_kernels.h"
+#include "grow/search/gain.h"
 #include "grow/search/rough.h"
+#include "grow/search/search_data.h"
 #include "loss/functions.h"  // log_of
 
 namespace arboost::ARBOOST_ISA {
