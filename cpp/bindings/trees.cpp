@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "bindings/tree_grower.h"
-#include "grow/gather.h"
+#include "grow/trees/gather.h"
 
 namespace arboost::bindings {
 namespace {

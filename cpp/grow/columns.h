@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "grow/queue.h"
-#include "grow/tree.h"
+#include "grow/trees/grow_node.h"
+#include "grow/trees/tree_params.h"
 
 namespace arboost {
 

@@ -29,7 +29,8 @@
 #include "grow/rows.h"
 #include "grow/sorted.h"
 #include "grow/subtree.h"
-#include "grow/tree.h"
+#include "grow/trees/grown_trees.h"
+#include "grow/trees/tree_params.h"
 #include "loss/apply.h"
 #include "table/codes.h"
 

@@ -9,8 +9,8 @@
 
 #include "base/parallel.h"
 #include "grow/kernels/grow_kernels.h"
-#include "grow/queue.h"
 #include "grow/rows.h"
+#include "grow/trees/grow_node.h"
 #include "grow/workspace.h"
 
 namespace arboost {

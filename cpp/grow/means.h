@@ -6,7 +6,7 @@
 
 #include "grow/grower.h"
 #include "grow/sample.h"
-#include "grow/tree.h"
+#include "grow/trees/grown_trees.h"
 
 namespace arboost {
 

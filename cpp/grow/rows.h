@@ -7,8 +7,8 @@
 
 #include "base/parallel.h"
 #include "grow/kernels/grow_kernels.h"
-#include "grow/queue.h"
 #include "grow/sample.h"
+#include "grow/trees/grow_node.h"
 #include "grow/workspace.h"
 #include "loss/apply.h"
 

@@ -1,4 +1,4 @@
-#include "grow/gather.h"
+#include "grow/trees/gather.h"
 
 #include <algorithm>
 #include <limits>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "grow/tree.h"
+#include "grow/trees/grown_trees.h"
 
 namespace arboost {
 

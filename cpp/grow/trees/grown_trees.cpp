@@ -1,9 +1,10 @@
-#include "grow/tree.h"
+#include "grow/trees/grown_trees.h"
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "bin/sparse.h"
+#include "grow/kernels/grow_kernels.h"
 
 namespace arboost {
 namespace {

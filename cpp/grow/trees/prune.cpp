@@ -3,7 +3,7 @@
 // A branch that loses its weakest part is worth more for each split that is left: alphas only grow.
 // So the queue holds each node once, with an alpha that may be too small; a node that comes out of
 // it with a larger one by now goes back.
-#include "grow/prune.h"
+#include "grow/trees/prune.h"
 
 #include <cstddef>
 #include <functional>  // greater
