@@ -4,7 +4,7 @@
 
 #include "bindings/tree_grower.h"
 #include "grow/means.h"
-#include "grow/sample.h"
+#include "grow/sample/sample.h"
 
 namespace arboost::bindings {
 namespace {

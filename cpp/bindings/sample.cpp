@@ -1,5 +1,5 @@
 // Bindings of the rows that a tree is grown on.
-#include "grow/sample.h"
+#include "grow/sample/sample.h"
 
 #include <nanobind/stl/optional.h>
 

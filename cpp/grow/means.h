@@ -5,7 +5,7 @@
 #include <span>
 
 #include "grow/grower.h"
-#include "grow/sample.h"
+#include "grow/sample/sample.h"
 #include "grow/trees/grown_trees.h"
 
 namespace arboost {

@@ -1,4 +1,4 @@
-#include "grow/columns.h"
+#include "grow/sample/column_sampler.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "grow/sample.h"
+#include "grow/sample/sample.h"
 
 #include <algorithm>
 #include <bit>

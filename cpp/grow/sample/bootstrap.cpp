@@ -20,7 +20,7 @@
 
 #include "base/buffer.h"  // make_room
 #include "base/random.h"
-#include "grow/sample.h"
+#include "grow/sample/sample.h"
 
 namespace arboost {
 namespace {
