@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "bindings/common.h"
-#include "grow/histograms.h"
 #include "grow/kernels/grow_kernels.h"
+#include "grow/rows/histograms.h"
 
 namespace arboost::bindings {
 namespace {

@@ -2,10 +2,10 @@
 //
 // Node by node: take the best open node, split its rows, build the smaller child's histogram, get
 // the larger child's by subtraction, search both for their best splits, and put them back in the
-// queue. On ranks there are no histograms (grow/sorted.h), or they are those of bins that are
-// proposed for a round (bin/propose.h). Threads do this for several nodes at once, and share out
-// the rows of large ones. Sums are exact integers and nodes are committed in one order, so the tree
-// does not depend on the threads.
+// queue. On ranks there are no histograms (grow/rows/sorted_columns.h), or they are those of bins
+// that are proposed for a round (bin/propose.h). Threads do this for several nodes at once, and
+// share out the rows of large ones. Sums are exact integers and nodes are committed in one order,
+// so the tree does not depend on the threads.
 #pragma once
 
 #include <atomic>
@@ -20,14 +20,14 @@
 #include "base/parallel.h"
 #include "bin/propose.h"
 #include "bin/rank.h"
-#include "grow/absolute.h"
-#include "grow/feature_sums.h"
-#include "grow/histograms.h"
-#include "grow/purity.h"
 #include "grow/queue.h"
-#include "grow/rows.h"
+#include "grow/rows/absolute.h"
+#include "grow/rows/feature_sums.h"
+#include "grow/rows/histograms.h"
+#include "grow/rows/purity.h"
+#include "grow/rows/row_partition.h"
+#include "grow/rows/sorted_columns.h"
 #include "grow/sample/column_sampler.h"
-#include "grow/sorted.h"
 #include "grow/subtree.h"
 #include "grow/trees/grown_trees.h"
 #include "grow/trees/tree_params.h"

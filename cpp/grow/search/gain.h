@@ -9,7 +9,8 @@
 // output for each class the Gini impurity. Others, without any penalties, are
 //
 //   entropy, poisson    score(G, H) = Y log(Y / H),   Y = -G
-//   absolute_error      minus the error around the median (grow/absolute.h), which sums do not tell
+//   absolute_error      minus the error around the median (grow/rows/absolute.h), which sums do not
+//   tell
 //
 // For counts y >= 0, the half deviance of a side is a sum over its rows less its score. With an
 // output for each class, Y / H is the share of a class, and minus the sum of all scores is the

@@ -9,9 +9,9 @@
 
 #include "base/parallel.h"
 #include "grow/kernels/grow_kernels.h"
-#include "grow/rows.h"
+#include "grow/rows/row_partition.h"
+#include "grow/rows/workspace.h"
 #include "grow/trees/grow_node.h"
-#include "grow/workspace.h"
 
 namespace arboost {
 

@@ -1,5 +1,5 @@
 // Gradients -> integers with the rows; partitions. Parallel for nodes of many rows.
-#include "grow/rows.h"
+#include "grow/rows/row_partition.h"
 
 #include <algorithm>
 #include <atomic>

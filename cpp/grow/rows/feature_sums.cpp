@@ -1,4 +1,4 @@
-#include "grow/feature_sums.h"
+#include "grow/rows/feature_sums.h"
 
 #include <algorithm>
 #include <bit>

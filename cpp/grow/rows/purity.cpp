@@ -1,4 +1,4 @@
-#include "grow/purity.h"
+#include "grow/rows/purity.h"
 
 #include <cstdlib>
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/buffer.h"
-#include "grow/histograms.h"
 #include "grow/kernels/grow_kernels.h"
+#include "grow/rows/histograms.h"
 #include "table/codes.h"
 
 namespace arboost {

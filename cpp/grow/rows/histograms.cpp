@@ -1,6 +1,6 @@
 // Rows of a node -> histogram, shared out among threads when the rows are many: each member adds to
 // a histogram of its own, and integer sums make their total the same whoever did what.
-#include "grow/histograms.h"
+#include "grow/rows/histograms.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "grow/absolute.h"
+#include "grow/rows/absolute.h"
 
 #include <algorithm>
 #include <bit>  // bit_floor

@@ -1,6 +1,6 @@
 // Order of values -> rows of a tree -> rows of its nodes. About 1.5 ns a row and feature for each
 // split; eight bytes for each. Parallel over features, for nodes of many rows.
-#include "grow/sorted.h"
+#include "grow/rows/sorted_columns.h"
 
 #include <cstring>
 

@@ -1,6 +1,7 @@
 // The rows of a tree in the order of each feature's values, shared out among the nodes.
 //
-// A node owns the same range in every feature's array as it does among the rows (grow/rows.h):
+// A node owns the same range in every feature's array as it does among the rows
+// (grow/rows/row_partition.h):
 //
 //   rows        [ a b c d e f ]      node                 [ a c d | f e b ]    its children
 //   feature 0   [ d a f b c e ]      d < a < f < ...      [ d a c | f b e ]
@@ -15,7 +16,7 @@
 #include "base/parallel.h"
 #include "bin/rank.h"
 #include "grow/kernels/grow_kernels.h"
-#include "grow/rows.h"
+#include "grow/rows/row_partition.h"
 
 namespace arboost {
 

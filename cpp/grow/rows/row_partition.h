@@ -7,9 +7,9 @@
 
 #include "base/parallel.h"
 #include "grow/kernels/grow_kernels.h"
+#include "grow/rows/workspace.h"
 #include "grow/sample/sample.h"
 #include "grow/trees/grow_node.h"
-#include "grow/workspace.h"
 #include "loss/apply.h"
 
 namespace arboost {

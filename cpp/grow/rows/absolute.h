@@ -15,7 +15,7 @@
 #include "base/parallel.h"
 #include "base/types.h"
 #include "grow/kernels/grow_kernels.h"
-#include "grow/rows.h"
+#include "grow/rows/row_partition.h"
 
 namespace arboost {
 
