@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "bin/edges/lookup.h"
 #include "bin/layout.h"
-#include "bin/lookup.h"
 #include "bin/sparse.h"
 
 namespace arboost {

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "bin/bundle.h"
-#include "bin/lookup.h"
+#include "bin/edges/lookup.h"
 
 namespace arboost {
 namespace {

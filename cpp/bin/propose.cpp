@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "bin/sketch.h"
+#include "bin/edges/sketch.h"
 
 namespace arboost {
 namespace {

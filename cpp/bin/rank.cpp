@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "bin/keys.h"
-#include "bin/quantiles.h"  // edge_between
+#include "bin/edges/keys.h"
+#include "bin/edges/quantiles.h"  // edge_between
 
 namespace arboost {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bin/lookup.h"
-#include "bin/thin.h"
+#include "bin/edges/lookup.h"
+#include "bin/edges/thin.h"
 
 namespace arboost {
 namespace {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "bin/edges/quantiles.h"
 #include "bin/encode.h"
 #include "bin/plan.h"
-#include "bin/quantiles.h"
 #include "bin/sparse.h"
 #include "bin/take.h"
 #include "bindings/common.h"

@@ -1,5 +1,5 @@
 // Bindings of ranks, sketches and proposals.
-#include "bin/sketch.h"
+#include "bin/edges/sketch.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "bin/lookup.h"
+#include "bin/edges/lookup.h"
 #include "predict/bit_trees.h"
 #include "table/columns.h"
 #include "tree/forest.h"

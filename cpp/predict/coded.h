@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "bin/lookup.h"
+#include "bin/edges/lookup.h"
 #include "table/columns.h"
 #include "tree/forest.h"
 

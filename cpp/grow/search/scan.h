@@ -85,8 +85,9 @@ void copy_entry(std::size_t from, std::size_t to, std::size_t channels, SplitScr
 }
 
 // Keeps only entries that are more than `apart` of the hessian apart, and those on both sides of a
-// value of twice that or more: the rule of Summary::cuts (bin/sketch.h). The last entry of the node
-// stays. Returns how many are kept; behind them comes the last entry of the block if it was not.
+// value of twice that or more: the rule of Summary::cuts (bin/edges/sketch.h). The last entry of
+// the node stays. Returns how many are kept; behind them comes the last entry of the block if it
+// was not.
 template <bool single>
 std::size_t thin(const GainParams& p, std::int64_t apart, std::size_t m, bool is_last, Scan& scan,
                  SplitScratch& scratch) {

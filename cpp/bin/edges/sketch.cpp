@@ -1,5 +1,5 @@
 // Quantile summaries: build, merge, prune, cut. Linear in the number of entries. Single-threaded.
-#include "bin/sketch.h"
+#include "bin/edges/sketch.h"
 
 #include <algorithm>
 #include <cmath>

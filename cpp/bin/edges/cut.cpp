@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "bin/quantiles.h"
+#include "bin/edges/quantiles.h"
 
 namespace arboost {
 namespace {

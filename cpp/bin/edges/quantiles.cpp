@@ -1,7 +1,7 @@
 // Columns -> edges. Cost: a sort of at most 200,000 sampled values a column, and where the sample
 // shows few values one scan of the column. Parallel over groups of columns, then over rows; what is
 // found does not depend on either.
-#include "bin/quantiles.h"
+#include "bin/edges/quantiles.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,9 +13,9 @@
 
 #include "base/buffer.h"
 #include "base/random.h"
-#include "bin/keys.h"
-#include "bin/lookup.h"
-#include "bin/thin.h"
+#include "bin/edges/keys.h"
+#include "bin/edges/lookup.h"
+#include "bin/edges/thin.h"
 
 namespace arboost {
 namespace {

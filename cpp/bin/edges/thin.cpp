@@ -1,4 +1,4 @@
-#include "bin/thin.h"
+#include "bin/edges/thin.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "bin/keys.h"
+#include "bin/edges/keys.h"
 #include "table/columns.h"
 
 namespace arboost {

@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "bin/keys.h"
+#include "bin/edges/keys.h"
 
 namespace arboost {
 
