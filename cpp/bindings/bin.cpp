@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "bin/codes/encode.h"
+#include "bin/codes/plan.h"
+#include "bin/codes/sparse_codes.h"
+#include "bin/codes/take.h"
 #include "bin/edges/quantiles.h"
-#include "bin/encode.h"
-#include "bin/plan.h"
-#include "bin/sparse.h"
-#include "bin/take.h"
 #include "bindings/common.h"
 #include "table/columns.h"
 

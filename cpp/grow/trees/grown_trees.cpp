@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "bin/sparse.h"
+#include "bin/codes/sparse_codes.h"
 #include "grow/kernels/grow_kernels.h"
 
 namespace arboost {

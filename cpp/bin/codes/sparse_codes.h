@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "bin/layout.h"
-#include "bin/plan.h"
+#include "bin/codes/layout.h"
+#include "bin/codes/plan.h"
 #include "table/codes.h"
 #include "table/columns.h"
 

@@ -1,4 +1,4 @@
-#include "bin/layout.h"
+#include "bin/codes/layout.h"
 
 #include <algorithm>
 #include <map>

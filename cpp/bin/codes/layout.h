@@ -6,7 +6,7 @@
 #include <deque>  // atomics do not move
 #include <vector>
 
-#include "bin/plan.h"
+#include "bin/codes/plan.h"
 #include "table/codes.h"
 
 namespace arboost {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "bin/plan.h"
+#include "bin/codes/plan.h"
 #include "table/codes.h"
 #include "table/columns.h"
 

@@ -1,4 +1,4 @@
-#include "bin/bundle.h"
+#include "bin/codes/bundle.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,13 +1,13 @@
 // Columns and edges -> a plan. Cost: the codes of about 30,000 rows of the columns that have few,
 // and of sparse columns what is stored. Parallel over columns.
-#include "bin/plan.h"
+#include "bin/codes/plan.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "base/random.h"
-#include "bin/bundle.h"
+#include "bin/codes/bundle.h"
 #include "bin/edges/lookup.h"
 
 namespace arboost {

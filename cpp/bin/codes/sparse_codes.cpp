@@ -1,4 +1,4 @@
-#include "bin/sparse.h"
+#include "bin/codes/sparse_codes.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "bin/take.h"
+#include "bin/codes/take.h"
 
 #include <algorithm>
 #include <bit>  // endian

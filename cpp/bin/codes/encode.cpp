@@ -1,6 +1,6 @@
 // Columns and edges -> codes, by row and by column. Cost: a few nanoseconds a value; memory beside
 // the codes: the lookup tables. Parallel over blocks of rows.
-#include "bin/encode.h"
+#include "bin/codes/encode.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,9 +10,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "bin/codes/layout.h"
+#include "bin/codes/sparse_codes.h"
 #include "bin/edges/lookup.h"
-#include "bin/layout.h"
-#include "bin/sparse.h"
 
 namespace arboost {
 namespace {
