@@ -7,7 +7,7 @@
 #include "explain/shap_run.h"
 #include "grow/kernels/grow_kernels.h"
 #include "loss/loss_kernels.h"
-#include "predict/bit_trees.h"
+#include "predict/bits/bit_trees.h"
 #include "reweight/reweight_kernels.h"
 
 namespace arboost {

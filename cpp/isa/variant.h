@@ -19,8 +19,8 @@
 #include "isa/dispatch.h"
 #include "loss/gradients.h"
 #include "loss/value.h"
-#include "predict/bit_lookup.h"
-#include "predict/bit_walk.h"
+#include "predict/bits/bit_lookup.h"
+#include "predict/bits/bit_walk.h"
 #include "reweight/votes.h"
 
 #define ARBOOST_TEXT_OF(x) #x

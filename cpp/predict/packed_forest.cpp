@@ -7,10 +7,10 @@
 #include <stdexcept>  // invalid_argument
 #include <vector>
 
-#include "predict/bit_forest.h"
+#include "predict/bits/bit_forest.h"
+#include "predict/bits/row_forest.h"
 #include "predict/coded.h"
 #include "predict/pack.h"
-#include "predict/row_forest.h"
 
 namespace arboost {
 namespace {

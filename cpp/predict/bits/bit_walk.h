@@ -1,4 +1,4 @@
-// Codes -> tests -> leaves -> sums of 512 rows: see predict/bit_trees.h.
+// Codes -> tests -> leaves -> sums of 512 rows: see predict/bits/bit_trees.h.
 //
 // All thresholds of a column cost two operations each on 512 bits: with the codes as planes of
 // bits, code > k on the low j + 1 bits is b | (code > k) or b & (code > k) on the low j. Cost:
@@ -9,8 +9,8 @@
 
 #include <cstring>  // memcpy
 
-#include "predict/bit_registers.h"
-#include "predict/bit_trees.h"
+#include "predict/bits/bit_registers.h"
+#include "predict/bits/bit_trees.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -1,5 +1,5 @@
 // Leaves and sums of 512 rows, for CPUs that look up 64 bytes in a register: see
-// predict/bit_walk.h.
+// predict/bits/bit_walk.h.
 //
 // Included by isa/variant.h inside the variant for AVX-512; the functions below also need VBMI
 // and GFNI.
@@ -10,7 +10,7 @@
 
 #include <immintrin.h>
 
-#include "predict/bit_walk.h"
+#include "predict/bits/bit_walk.h"
 
 #define ARBOOST_LOOKUP_TARGET __attribute__((target("avx512vbmi,gfni")))
 

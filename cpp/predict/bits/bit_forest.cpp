@@ -1,5 +1,5 @@
 // Making the groups. Cost: about 100 ns a node.
-#include "predict/bit_forest.h"
+#include "predict/bits/bit_forest.h"
 
 #include <algorithm>
 #include <bit>  // bit_width

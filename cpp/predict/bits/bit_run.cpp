@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "predict/bit_forest.h"
+#include "predict/bits/bit_forest.h"
 
 namespace arboost {
 namespace {

@@ -1,5 +1,5 @@
-// A forest of small trees -> groups of trees that are walked by bits (predict/bit_trees.h), and
-// their walk over a table. About 0.3 ns a tree and row, and 2 ns to number a value.
+// A forest of small trees -> groups of trees that are walked by bits (predict/bits/bit_trees.h),
+// and their walk over a table. About 0.3 ns a tree and row, and 2 ns to number a value.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "base/parallel.h"
 #include "bin/edges/lookup.h"
-#include "predict/bit_trees.h"
+#include "predict/bits/bit_trees.h"
 #include "table/columns.h"
 #include "tree/forest.h"
 

@@ -1,7 +1,7 @@
 // A forest of small trees -> scores of single rows, on the calling thread and without memory from
 // the heap.
 //
-// First the row answers all tests of the forest (predict/bit_trees.h), a byte each: those of a
+// First the row answers all tests of the forest (predict/bits/bit_trees.h), a byte each: those of a
 // column are ones up to the number of its value, and zeros. Then a step from node to node is two
 // loads from small arrays. Cost: about 2 ns a tree, and 5 ns a column.
 #pragma once
@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "predict/bit_forest.h"
+#include "predict/bits/bit_forest.h"
 #include "tree/forest.h"
 
 namespace arboost {

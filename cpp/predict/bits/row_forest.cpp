@@ -1,4 +1,4 @@
-#include "predict/row_forest.h"
+#include "predict/bits/row_forest.h"
 
 #include <cmath>
 #include <cstring>  // memcpy
