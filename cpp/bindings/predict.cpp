@@ -6,8 +6,8 @@
 #include "bindings/common.h"
 #include "bindings/forest.h"
 #include "bindings/kept_forest.h"
-#include "predict/leaf_quantiles.h"
-#include "predict/median.h"
+#include "predict/quantiles/leaf_quantiles.h"
+#include "predict/quantiles/median.h"
 #include "predict/traverse.h"
 
 namespace arboost::bindings {

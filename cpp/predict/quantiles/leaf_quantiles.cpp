@@ -10,7 +10,7 @@
 // row of the leaf: 5 to 30 us a row with a hundred trees. Where lists are short, as in trees
 // without a limit, all entries are sorted instead, once for all quantiles. Shares are whole
 // numbers, so both ways agree. Rows run in parallel.
-#include "predict/leaf_quantiles.h"
+#include "predict/quantiles/leaf_quantiles.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 //
 // Then the weights are cumulated in this order, as the definition of the median says. Cost: 1 to 2
 // ns a value for a hundred trees; leaves are ranked in about 100 ns each.
-#include "predict/ranked.h"
+#include "predict/quantiles/ranked.h"
 
 #include <algorithm>
 #include <cmath>

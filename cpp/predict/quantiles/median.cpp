@@ -7,7 +7,7 @@
 // Weights that are added in another order than the sorted one give a sum that differs by rounding.
 // So sums decide only where they are clearly apart from half of the total; where they are not, the
 // row is sorted and its weights are cumulated, which is slower but the definition itself.
-#include "predict/median.h"
+#include "predict/quantiles/median.h"
 
 #include <algorithm>  // max, min, sort
 #include <bit>        // bit_width
@@ -18,7 +18,7 @@
 #include <utility>    // swap
 #include <vector>
 
-#include "predict/ranked.h"
+#include "predict/quantiles/ranked.h"
 #include "predict/traverse.h"
 
 namespace arboost {
