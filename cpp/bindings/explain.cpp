@@ -7,7 +7,7 @@
 
 #include "bindings/common.h"
 #include "bindings/forest.h"
-#include "explain/shap.h"
+#include "explain/shap/shap.h"
 #include "table/columns.h"
 
 namespace arboost::bindings {

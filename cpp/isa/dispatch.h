@@ -4,7 +4,7 @@
 // ...) and reaches it by a function that isa/dispatch.cpp defines: stages know nothing of variants.
 #pragma once
 
-#include "explain/shap_run.h"
+#include "explain/shap/shap_run.h"
 #include "grow/kernels/grow_kernels.h"
 #include "loss/loss_kernels.h"
 #include "predict/bits/bit_trees.h"

@@ -2,7 +2,7 @@
 // namespace of that name, so that no variant's code can be picked up by another by the linker.
 #pragma once
 
-#include "explain/shap_kernel.h"
+#include "explain/shap/shap_kernel.h"
 #include "grow/kernels/accumulate.h"
 #include "grow/kernels/draw.h"
 #include "grow/kernels/partition.h"

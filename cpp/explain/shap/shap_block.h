@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/buffer.h"  // Buffer
-#include "explain/shap_program.h"
+#include "explain/shap/shap_program.h"
 #include "table/columns.h"
 
 namespace arboost {

@@ -1,5 +1,5 @@
 // Cost: some 100 ns a split.
-#include "explain/shap_program.h"
+#include "explain/shap/shap_program.h"
 
 #include <algorithm>
 #include <stdexcept>  // invalid_argument
@@ -219,7 +219,7 @@ ShapRun ShapProgram::part(std::size_t number, std::size_t k) {
   return run;
 }
 
-// See the table at the head of explain/shap_run.h.
+// See the table at the head of explain/shap/shap_run.h.
 struct ShapProgram::Factors {
   Factors(const Edge& edge, double at)
       : t(at),

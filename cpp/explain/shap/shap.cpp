@@ -1,11 +1,11 @@
 // A block of rows meets one tree after the other, which is made ready once for the block.
-#include "explain/shap.h"
+#include "explain/shap/shap.h"
 
 #include <algorithm>
 #include <stdexcept>  // invalid_argument
 #include <vector>
 
-#include "explain/shap_block.h"
+#include "explain/shap/shap_block.h"
 
 namespace arboost {
 namespace {

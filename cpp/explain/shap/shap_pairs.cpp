@@ -1,5 +1,5 @@
 // Cost: some 3 ns a step, with as many ways as leaves that a mixture of both rows can reach.
-#include "explain/shap_pairs.h"
+#include "explain/shap/shap_pairs.h"
 
 namespace arboost {
 

@@ -13,8 +13,8 @@
 #include <cstring>  // memcpy
 #include <utility>  // index_sequence
 
-#include "base/types.h"        // ARBOOST_INLINE
-#include "explain/shap_run.h"  // shap_lanes
+#include "base/types.h"             // ARBOOST_INLINE
+#include "explain/shap/shap_run.h"  // shap_lanes
 
 namespace arboost::ARBOOST_ISA {
 namespace {

@@ -1,9 +1,9 @@
 // Cost: 2 d 2^d steps a leaf and point for its table, and one for each feature of a leaf and row.
-#include "explain/shap_patterns.h"
+#include "explain/shap/shap_patterns.h"
 
 #include <algorithm>
 
-#include "explain/shap_quadrature.h"
+#include "explain/shap/shap_quadrature.h"
 
 namespace arboost {
 

@@ -1,5 +1,5 @@
 // Newton's method on the Legendre polynomials; n^2 steps.
-#include "explain/shap_quadrature.h"
+#include "explain/shap/shap_quadrature.h"
 
 #include <algorithm>
 #include <cmath>  // abs, ceil and sqrt, which are exact everywhere

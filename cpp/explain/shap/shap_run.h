@@ -9,7 +9,7 @@
 //   f_j(t)   = r_j + t (q_j - r_j)
 //
 // These are polynomials, so a few points t with weights give the integrals without an error
-// (explain/shap_quadrature.h). At a point, all leaves below an edge share the product of the
+// (explain/shap/shap_quadrature.h). At a point, all leaves below an edge share the product of the
 // factors above them. So one walk over the tree will do: down, each edge multiplies the product by
 // its factor f; up, sums of v times the products come back, and an edge of feature i adds the sum
 // below it, times e = (q_i - r_i) / f_i, to phi_i. Where an edge above has the same feature, with

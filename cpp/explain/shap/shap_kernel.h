@@ -1,4 +1,4 @@
-// Steps of a tree and rows -> their SHAP values, eight rows at a time; see explain/shap_run.h.
+// Steps of a tree and rows -> their SHAP values, eight rows at a time; see explain/shap/shap_run.h.
 //
 // Cost: for an edge between two splits about 10 operations of vectors a point, for the leaves of a
 // split 5; with pairs of features, 2 more a point for each split and feature above it.
@@ -6,8 +6,8 @@
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
-#include "explain/shap_lanes.h"
-#include "explain/shap_run.h"
+#include "explain/shap/shap_lanes.h"
+#include "explain/shap/shap_run.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {

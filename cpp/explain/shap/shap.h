@@ -10,7 +10,7 @@
 #include <cstddef>
 
 #include "base/parallel.h"
-#include "explain/shap_program.h"
+#include "explain/shap/shap_program.h"
 #include "table/columns.h"
 
 namespace arboost {

@@ -15,8 +15,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "explain/shap_block.h"
-#include "explain/shap_program.h"
+#include "explain/shap/shap_block.h"
+#include "explain/shap/shap_program.h"
 
 namespace arboost {
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "explain/shap.h"
-#include "explain/shap_pairs.h"
-#include "explain/shap_patterns.h"
+#include "explain/shap/shap.h"
+#include "explain/shap/shap_pairs.h"
+#include "explain/shap/shap_patterns.h"
 
 namespace arboost {
 namespace {

@@ -1,4 +1,4 @@
-// Trees -> steps and numbers that the kernels of SHAP values take (explain/shap_run.h).
+// Trees -> steps and numbers that the kernels of SHAP values take (explain/shap/shap_run.h).
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "explain/shap_quadrature.h"
-#include "explain/shap_run.h"
+#include "explain/shap/shap_quadrature.h"
+#include "explain/shap/shap_run.h"
 #include "tree/forest.h"
 
 namespace arboost {
