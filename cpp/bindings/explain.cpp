@@ -6,7 +6,7 @@
 #include <stdexcept>  // invalid_argument
 
 #include "bindings/common.h"
-#include "bindings/forest.h"
+#include "bindings/forest_arrays.h"
 #include "explain/shap/shap.h"
 #include "table/columns.h"
 

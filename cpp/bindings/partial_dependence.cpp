@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bindings/common.h"
-#include "bindings/forest.h"
+#include "bindings/forest_arrays.h"
 
 namespace arboost::bindings {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bindings/common.h"
-#include "bindings/forest.h"
+#include "bindings/forest_arrays.h"
 #include "bindings/kept_forest.h"
 #include "predict/quantiles/leaf_quantiles.h"
 #include "predict/quantiles/median.h"

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "bindings/common.h"
-#include "bindings/forest.h"
+#include "bindings/forest_arrays.h"
 #include "save/bits.h"
 #include "save/check.h"
 #include "save/derive.h"
-#include "save/forest.h"
+#include "save/read_forest.h"
 #include "save/scaled.h"
 
 namespace arboost::bindings {

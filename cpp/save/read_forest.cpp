@@ -1,4 +1,4 @@
-#include "save/forest.h"
+#include "save/read_forest.h"
 
 #include <limits>
 #include <optional>
