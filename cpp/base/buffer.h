@@ -1,4 +1,5 @@
-// Arrays of plain numbers that are not initialised, aligned to cache lines.
+// Uninitialised arrays of plain numbers, aligned to cache lines. Large ones use huge pages, where
+// the system offers them.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +21,9 @@ namespace memory {
 
 constexpr std::size_t huge_page = std::size_t{1} << 21;
 
-// Uninitialised, aligned to cache lines. Large blocks come from the system and go back to it at
-// once; where it offers huge pages they are made of those, because rows are read in the order of
-// the tree's nodes and each such read of a 4 KiB page would cost a look-up of its address.
+// Allocates uninitialised memory, aligned to cache lines. Large blocks are mapped from the system
+// and unmapped at once when freed. They use huge pages where available: rows are read in the order
+// of the tree's nodes, and with pages of 4 KiB each such read would miss the TLB.
 inline void* take(std::size_t bytes) {
   void* block = nullptr;
 #if defined(_WIN32)
@@ -35,7 +36,7 @@ inline void* take(std::size_t bytes) {
     void* wide = mmap(nullptr, rounded + huge_page, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (wide == MAP_FAILED) throw std::bad_alloc();
-    // Give back what lies before and behind the aligned part.
+    // Unmap the parts before and behind the aligned block.
     const auto start = reinterpret_cast<std::uintptr_t>(wide);
     const std::size_t before = (huge_page - start % huge_page) % huge_page;
     block = static_cast<char*>(wide) + before;
@@ -64,7 +65,7 @@ inline void give_back(void* block, std::size_t bytes) {
 
 }  // namespace memory
 
-// An array of plain numbers that are not initialised.
+// An uninitialised array of plain numbers.
 template <class T>
 class Buffer {
  public:
@@ -89,7 +90,7 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-// The buffer with room for so many numbers; what it held is lost when it has to grow.
+// Grows the buffer to at least `size` numbers; growing discards its content.
 template <class T>
 void make_room(Buffer<T>& buffer, std::size_t size) {
   if (buffer.size() < size) buffer = Buffer<T>(size);

@@ -1,4 +1,4 @@
-// Pool of sleeping workers -> teams. Cost of a loop with helpers: a few microseconds.
+// Process-wide pool of sleeping threads -> teams. A parallel loop costs a few microseconds.
 #include "base/parallel.h"
 
 #include <algorithm>
@@ -34,9 +34,9 @@ void pause_cpu() {
 #endif
 }
 
-// Threads that outlive the teams. A team borrows workers and gives them back; a thread is started
-// whenever more are lent out than there are, so teams of several Python threads never wait for each
-// other. A worker that was given back may still be on its way out of its old team.
+// Threads that outlive the teams. A team borrows workers and returns them. The pool starts a new
+// thread whenever none is idle, so teams of several Python threads never wait for each other. A
+// returned worker may still be leaving its old team.
 class Pool {
  public:
   void lend(std::function<void()> task) {
@@ -123,7 +123,7 @@ int available_threads() {
 struct Team::Loop {
   const Body* body;
   std::size_t n, grain;
-  std::atomic<std::size_t> next{0};  // first item that nobody has taken
+  std::atomic<std::size_t> next{0};  // first item that no member has taken
   int helpers = 0;                   // members inside run(); guarded by State::mutex
   std::exception_ptr error{};        // first failure; guarded by State::mutex
 
@@ -134,7 +134,7 @@ struct Team::Loop {
 struct Team::State {
   std::mutex mutex;
   std::condition_variable changed;
-  std::atomic<unsigned> epoch{0};  // counts every change that somebody may wait for
+  std::atomic<unsigned> epoch{0};  // incremented by every change that a member may wait for
   std::atomic<int> sleepers{0};
   std::vector<Loop*> loops;  // guarded by mutex
   bool closed = false;       // guarded by mutex
@@ -149,7 +149,7 @@ struct Team::State {
     }
   }
 
-  // Waits until the epoch is no longer `seen`: shortly awake, then asleep until `limit`.
+  // Waits until the epoch differs from `seen`: spins shortly, then sleeps for at most `limit`.
   void wait(unsigned seen, Clock::duration limit) {
     const auto start = Clock::now();
     while (epoch.load() == seen) {
@@ -227,7 +227,7 @@ Team::Team(int n_threads, Poll poll)
       pool().lend([state = state_, member] { state->serve(member); });
       ++borrowed_;
     } catch (const std::system_error&) {
-      break;  // no more threads to be had: a smaller team gives the same answer
+      break;  // the system has no more threads: a smaller team gives the same result
     }
   }
 }
@@ -297,8 +297,8 @@ void Team::for_chunks(int self, std::size_t n, std::size_t grain, Body body) {
 }
 
 void Team::help_until(int self, Ready ready) {
-  // Even to look at the clock costs too much for work of a microsecond; long work has loops of its
-  // own, which look.
+  // Reading the clock costs too much for tasks of a microsecond; long tasks run loops, which poll
+  // by themselves.
   if (self == 0 && ++waits_ % 32 == 0) poll_if_due(self);
   for (;;) {
     const unsigned seen = state_ ? state_->epoch.load() : 0;

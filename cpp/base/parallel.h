@@ -1,11 +1,10 @@
-// Threads: a Team is borrowed for one call of the core, does its loops, and is given back.
+// Thread teams: one call of the core borrows a Team from a pool, runs its loops and returns it.
 //
 //   Team team(n_threads, poll);
 //   team.for_chunks(0, n, grain, [&](size_t begin, size_t end, int member) { ... });
 //
-// Idle members sleep; loops of one chunk never wake anybody. Loops may be started inside loops:
-// members with nothing to do help with whatever loop of their team is open. Nothing here depends on
-// which member runs which chunk, and neither may the callers' results.
+// Idle members sleep; a loop of one chunk wakes no thread. Loops may be nested: idle members help
+// with any open loop of their team. Results must not depend on which member runs which chunk.
 #pragma once
 
 #include <atomic>
@@ -22,7 +21,8 @@
 
 namespace arboost {
 
-// CPUs that this process may use: affinity mask and container quota (cgroup v1 and v2) counted in.
+// Number of CPUs that this process may use, by its affinity mask and container quota (cgroup v1 and
+// v2).
 int available_threads();
 
 // A reference to something callable; unlike std::function it owns nothing and allocates nothing.
@@ -65,8 +65,8 @@ class Team {
   // `self` is the calling member. The first exception of a chunk cancels the rest and is rethrown.
   void for_chunks(int self, std::size_t n, std::size_t grain, Body body);
 
-  // Returns when ready() is true; meanwhile helps with the team's open loops. Whoever makes it
-  // true calls notify() afterwards.
+  // Returns when ready() is true; meanwhile helps with the team's open loops. The member that makes
+  // ready() true must then call notify().
   void help_until(int self, Ready ready);
   void notify();
 

@@ -1,27 +1,27 @@
-// Randomness without state: every random choice is a pure function of seed, purpose, round and
-// index, so no choice depends on threads, chunks, partitions or device, and nothing is to be
-// restored when a fit resumes.
+// Counter-based random bits: every random choice is a hash of seed, purpose, round and index. No
+// choice depends on threads, chunks, partitions or device, and a resumed fit has no generator state
+// to restore.
 #pragma once
 
 #include <cstdint>
 
 namespace arboost {
 
-// What a number is drawn for: two purposes never see the same numbers. Values are part of the
-// saved behaviour of a seed: add new ones at the end.
+// Purpose of a draw: different purposes get independent numbers. The values are part of the
+// reproducible behaviour of a seed: add new ones at the end.
 enum class Purpose : std::uint64_t {
-  quantile_rows = 1,      // rows that quantiles are taken from
-  gradient_rounding = 2,  // which way a gradient is rounded (grow/kernels/quantise.h)
+  quantile_rows = 1,      // rows sampled for quantiles of the features
+  gradient_rounding = 2,  // stochastic rounding of gradients (grow/kernels/quantise.h)
   row_sample = 3,         // rows of a tree
   tree_columns = 4,       // features of a tree ...
   level_columns = 5,      // ... of one of its levels ...
   node_columns = 6,       // ... and of one of its nodes
-  dropout = 7,            // trees that a round leaves out
-  validation = 8,         // rows that are kept for validation
-  level_order = 9,        // the order in which rows of a level see each other's target
-  bundle_rows = 10,       // rows that features are compared on before they share a column
+  dropout = 7,            // trees that DART drops in a round
+  validation = 8,         // rows of the validation set
+  level_order = 9,        // row order of ordered target statistics
+  bundle_rows = 10,       // rows sampled for exclusive feature bundling
   bootstrap = 11,         // rows of a tree, drawn with replacement
-  random_cut = 12,        // where a node's rows are cut
+  random_cut = 12,        // random thresholds of a node (extra trees)
   bag = 13,               // rows and features of a member of an ensemble
 };
 
@@ -34,7 +34,7 @@ constexpr std::uint64_t mix_bits(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// 64 random bits. Loops over `index` pay for two mixes: the rest does not depend on it.
+// 64 random bits. A loop over `index` costs two mixes a step: the rest is loop-invariant.
 constexpr std::uint64_t counter_hash(std::uint64_t seed, Purpose purpose, std::uint64_t round,
                                      std::uint64_t index) {
   constexpr std::uint64_t odd = 0x9e3779b97f4a7c15u;  // 2^64 / golden ratio: spreads counters
@@ -44,8 +44,8 @@ constexpr std::uint64_t counter_hash(std::uint64_t seed, Purpose purpose, std::u
   return mix_bits(mix_bits(state + odd * (index + 1)));
 }
 
-// 32 well-mixed bits from an index and a seed, for loops over many rows: a third of the price.
-// (Each file that includes it has a copy of its own, compiled for its instruction set.)
+// 32 random bits from an index and a seed, for loops over many rows: a third of the cost. (Each
+// file that includes it has a copy of its own, compiled for its instruction set.)
 static inline std::uint32_t short_hash(std::uint32_t index, std::uint32_t seed) {
   std::uint32_t x = (index ^ seed) * 0x9e3779b1u + seed;
   x ^= x >> 15;

@@ -1,16 +1,16 @@
-// The types that all stages share, and macros for the compiler.
+// Types and compiler macros that all stages share.
 #pragma once
 
 #include <cstdint>
 
-// The pointer that it qualifies is the only way to its memory in the function: loops may vectorise.
+// No other pointer of the function aliases the qualified one, so that loops vectorise.
 #if defined(_MSC_VER)
 #define ARBOOST_RESTRICT __restrict
 #else
 #define ARBOOST_RESTRICT __restrict__
 #endif
 
-// Functions on registers, which must not become calls.
+// Forced inlining, for functions on vector registers.
 #if defined(_MSC_VER) && !defined(__clang__)
 #define ARBOOST_INLINE __forceinline
 #else
@@ -21,7 +21,7 @@ namespace arboost {
 
 using RowId = std::uint32_t;  // index of a training row; a fit holds at most 2^32 - 1 rows
 
-// Asks for memory that will be read soon. (Each file has a copy of its own.)
+// Prefetches a cache line. (Static: each file has a copy of its own.)
 static inline void prefetch([[maybe_unused]] const void* address) {
 #if !defined(_MSC_VER)
   __builtin_prefetch(address);
@@ -29,7 +29,8 @@ static inline void prefetch([[maybe_unused]] const void* address) {
 }
 
 // One row's gradient and hessian as fixed-point integers: value = integer * 2^-exponent, with one
-// exponent for all gradients and one for all hessians of a round (DESIGN: integer gradients).
+// exponent for all gradients and one for all hessians of a round (ARCHITECTURE.md, "Integer
+// gradients").
 struct FixedPair {
   std::int32_t g;
   std::int32_t h;
