@@ -48,16 +48,16 @@ struct ArrowArrayStream {
 
 namespace arboost {
 
-// What a column of a stream becomes.
+// Representation of an imported column.
 enum class ArrowKind : std::uint8_t {
-  number,       // read where it is
+  number,       // zero-copy view
   time,         // seconds
   decimal,      // the nearest double
-  text,         // numbers of strings
-  unsupported,  // nested, or of a type that the specification did not have
+  text,         // indices of distinct strings
+  unsupported,  // nested, or of an unknown type
 };
 
-// The type of the values of a column, as its format says.
+// Value type of a column, parsed from its format string.
 struct ArrowType {
   ArrowKind kind = ArrowKind::unsupported;
   Type stored = Type::null;  // numbers and ticks
@@ -73,7 +73,7 @@ struct ArrowColumn {
   std::string name, format;  // the format of the values, those of the dictionary where there is one
   ArrowType type;
   Type index = Type::null;  // where there is a dictionary, the type of its indices
-  bool is_inexact = false;  // times that doubles cannot tell apart
+  bool is_inexact = false;  // two distinct times round to one double
   Text text;                // where the kind is text
 };
 
@@ -88,8 +88,9 @@ struct ArrowImport {
 // everywhere, and strtod depends on the locale.)
 using ParseDouble = double (*)(const char*);
 
-// Takes the stream over and reads it to its end. A stream of structs is a table, any other one a
-// single column. Throws std::invalid_argument where the stream breaks the specification.
+// Takes ownership of the stream and reads it to its end. A stream of structs becomes a table, any
+// other stream a single column. Throws std::invalid_argument where the stream breaks the
+// specification.
 ArrowImport import_arrow(ArrowArrayStream& stream, ParseDouble parse);
 
 }  // namespace arboost

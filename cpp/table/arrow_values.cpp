@@ -1,5 +1,5 @@
-// Arrow arrays -> strings and doubles. Each value is visited once, after a check of where it lies:
-// the interface does not tell the size of most buffers, so order and sign are what can be checked.
+// Arrow arrays -> strings and doubles. One pass over the values; single-threaded. The interface
+// carries no sizes of most buffers, so only the order and sign of offsets can be checked.
 #include "table/arrow_values.h"
 
 #include <algorithm>
@@ -117,7 +117,7 @@ void each_string(const ArrowArray& array, std::int64_t skip, std::int64_t length
 
 // ---- numbers ----
 
-// Little-endian words of a decimal -> its digits; the words are used up.
+// Little-endian words of a decimal -> its digits. Overwrites the words.
 std::string digits_of(std::array<std::uint32_t, 8>& words) {
   constexpr std::uint64_t billion = 1'000'000'000;
   std::string digits;
@@ -154,7 +154,7 @@ double decimal_value(const std::byte* from, const ArrowType& type, ParseDouble p
                         std::all_of(words.begin() + 2, words.end(), [](auto w) { return w == 0; });
   double value;
   if (is_small && type.scale >= 0 && type.scale < static_cast<int>(powers.size())) {
-    // Both are doubles exactly, so that one division rounds as it should.
+    // Both operands are exact doubles, so one division gives the correctly rounded result.
     const auto whole = static_cast<double>(std::uint64_t{words[1]} << 32 | words[0]);
     value = whole / powers[static_cast<std::size_t>(type.scale)];
   } else {
@@ -251,7 +251,8 @@ void append_entries(const ArrowArray& array, std::int64_t skip, std::int64_t len
     });
     return;
   }
-  // A dictionary may be far larger than what its rows use: entries are hashed when they are met.
+  // A dictionary may be far larger than the set of used entries: an entry is hashed at its first
+  // use.
   constexpr std::int32_t unmet = -2;
   std::vector<std::string_view> entries(static_cast<std::size_t>(dictionary.length));
   std::vector<std::int32_t> codes(entries.size(), unmet);

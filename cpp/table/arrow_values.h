@@ -1,5 +1,5 @@
-// Values of Arrow arrays that cannot be read where they are: strings, times, decimals and what
-// dictionaries hold.
+// Arrow arrays of strings, times, decimals and dictionaries -> converted values: the types that
+// need more than a view.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ inline void require_arrow(bool holds, const char* what) {
   if (!holds) broken_stream(what);
 }
 
-// What a format of the specification means.
+// Parses a format string of the specification.
 ArrowType arrow_type(const char* format);
 
-// Throws unless lengths and offsets of the array make sense.
+// Throws unless the array's lengths and offsets are consistent.
 void check_array(const ArrowArray* array);
 
 // Rows [skip, skip + length) of an array of numbers as a piece of a column that begins at `row`.
 Piece arrow_piece(const ArrowArray& array, Type type, std::int64_t skip, std::int64_t length,
                   std::size_t row);
 
-// What is read of the columns that need more than views.
+// Converted values of one column that cannot be a view.
 struct ArrowReader {
   explicit ArrowReader(const ArrowType& type, ParseDouble parse_double)
       : clock(type.tick), parse(parse_double) {}

@@ -1,4 +1,5 @@
-// Places of features in stored columns, and of stored columns in histograms.
+// Mapping of features to stored columns, and of stored columns to histogram slots. Linear in
+// features and slots.
 #include "table/codes.h"
 
 #include <limits>

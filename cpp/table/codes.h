@@ -1,4 +1,5 @@
-// Binned tables: codes of bins by row and by column, and how features share stored columns.
+// The binned table: bin codes in row-major and column-major order, and the mapping from features to
+// stored columns.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,8 @@
 
 namespace arboost {
 
-// How a feature's codes are stored. Most rows of many columns have one and the same code, the usual
-// one: 0 of a flag, a count or a word of a text.
+// Storage of a feature's codes. In many columns most rows have one and the same code, the usual
+// code: 0 for flags, counts and word frequencies.
 //
 //   own      a stored column has the feature's codes and nothing else
 //   shared   stored codes of one byte are numbers of mixed radix, code = sum of digit * stride over
@@ -24,13 +25,14 @@ enum class Storage : std::uint8_t { own, shared, sparse };
 struct Place {
   Storage storage = Storage::own;
   bool exclusive = false;
-  std::uint32_t store = 0;     // stored column, or number among the sparse ones
-  std::uint32_t digit = 0;     // shared: number among the digits of the table
-  std::uint32_t first = 0;     // exclusive: what the digit is for the lowest of the other codes
-  std::uint32_t usual = 0;     // exclusive and sparse
-  std::uint32_t n_others = 0;  // exclusive and sparse: codes but the usual one, missing included
+  std::uint32_t store = 0;  // stored column, or number among the sparse ones
+  std::uint32_t digit = 0;  // shared: number among the digits of the table
+  std::uint32_t first = 0;  // exclusive: digit of the lowest code that is not the usual one
+  std::uint32_t usual = 0;  // exclusive and sparse
+  std::uint32_t n_others =
+      0;  // exclusive and sparse: number of codes that are not the usual one, missing included
 
-  // Where a code but the usual one is among the others, and back.
+  // Index of a code among the codes that are not the usual one, and the inverse.
   std::uint32_t rank_of(std::uint32_t code) const { return code - (code > usual ? 1 : 0); }
   std::uint32_t code_of(std::uint32_t rank) const { return rank + (rank >= usual ? 1 : 0); }
 };
@@ -39,7 +41,7 @@ struct Digit {
   std::uint32_t store, stride, radix;
 };
 
-// The rows of sparse columns that have not the usual code, by column and by row.
+// Entries of sparse columns that differ from the usual code, by column and by row.
 //
 //   by column   rows[k], codes[k] for k in [start[c], start[c + 1]): rows ascend
 //   by row      slots[k] for k in [row_start[r], row_start[r + 1]): column c owns the histogram
@@ -64,15 +66,15 @@ struct SparseCodes {
 };
 
 // A binned table. Feature f has n_bins[f] codes for values, in the order of the values; missing
-// values have the code n_bins[f]. Stored columns are kept twice, because histograms read all of one
-// row and partitions read one of many rows.
+// values have the code n_bins[f]. Stored columns are kept in both orders, because histograms read
+// all columns of one row and partitions read one column of many rows.
 //
 //   by_row      row 0: s0 s1 ... pad | row 1: s0 s1 ... pad | ...      row_stride bytes a row
 //   by_column   s0: row 0, row 1, ... | s1: row 0, row 1, ... | ...    n_rows codes a stored column
 //
 // A code takes one byte while every feature has at most 255 bins (and missing), two up to 65,535,
-// and four above: then the codes are ranks of values (bin/rank.h), too many for histograms, so that
-// by_row and first_slot are empty. Features share stored columns only of one byte.
+// and four above. Codes of four bytes are ranks of values (bin/rank.h), too many for histograms, so
+// by_row and first_slot are empty. Only codes of one byte share stored columns.
 struct Codes {
   std::size_t n_rows = 0;
   std::size_t n_features = 0;
@@ -84,8 +86,8 @@ struct Codes {
   std::vector<std::uint32_t> n_bins;       // codes for values, per feature
   std::vector<std::uint8_t> has_missing;   // 1 where a training value is missing
   std::vector<std::vector<double>> edges;  // between the bins, per feature
-  // 1 where codes are those of a category's levels, which have no order; empty: nowhere. At most
-  // 255 levels.
+  // 1 for categorical features, whose codes are unordered levels, at most 255; empty: no
+  // categorical feature.
   std::vector<std::uint8_t> is_category;
   bool has_levels(std::size_t feature) const {
     return !is_category.empty() && is_category[feature] != 0;
@@ -101,11 +103,11 @@ struct Codes {
   // Every feature has a stored column of its own.
   void give_own_places();
   bool is_plain() const { return n_stores == n_features && digits.empty(); }
-  // Codes that a feature's rows may have.
+  // Number of codes that the feature's rows may have.
   std::uint32_t n_codes(std::size_t feature) const {
     return n_bins[feature] + has_missing[feature];
   }
-  // The feature's code where its stored column, own or shared, has the given one.
+  // The feature's code for a given code of its stored column, own or shared.
   std::uint32_t decode(std::size_t feature, std::uint32_t stored) const;
 
   template <class Code>

@@ -1,5 +1,5 @@
-// Column views -> doubles. A value costs its load and conversion; masks and bitmaps are extra
-// passes.
+// Column views -> doubles. Cost: one load and conversion a value; masks and bitmaps take extra
+// passes. Called from any thread.
 #include "table/columns.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double missing = std::numeric_limits<double>::quiet_NaN();
 
-// Types of the values in memory; those without a C++ number type of their own are told apart.
+// Value types in memory that have no C++ number type of their own.
 struct Half {
   std::uint16_t bits;
 };
@@ -102,7 +102,8 @@ void read_piece(const Column& column, const Piece& piece, std::size_t n, const R
   } else {
     with_type(column.type, [&]<class T>() {
       const std::byte* values = piece.values;
-      if (column.stride == static_cast<std::ptrdiff_t>(sizeof(T))) {  // known: vector code
+      if (column.stride ==
+          static_cast<std::ptrdiff_t>(sizeof(T))) {  // constant stride: the loop vectorises
         for (std::size_t i = 0; i < n; ++i) put(i, load<T>(values + row(i) * sizeof(T)));
       } else {
         const std::ptrdiff_t stride = column.stride;
@@ -130,7 +131,7 @@ const Piece* find_piece(const Column& column, std::size_t row) {
   return &*(after - 1);
 }
 
-// Where a sparse column's values of rows from `row` on begin.
+// Index of a sparse column's first stored value in rows from `row` on.
 std::size_t first_stored(const Sparse& sparse, std::size_t row) {
   const RowId* end = sparse.rows + sparse.size;
   return static_cast<std::size_t>(std::lower_bound(sparse.rows, end, row) - sparse.rows);

@@ -1,4 +1,4 @@
-// Tables as typed columns: views of the user's memory, read block by block as doubles. No copy.
+// Tables as typed columns: zero-copy views of the user's memory, read block by block as doubles.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ enum class Type : std::uint8_t {
 // Bytes of one value; 0 for bit and null.
 std::size_t item_size(Type type);
 
-// True where every value of the type is a float32 exactly.
+// True if float32 represents every value of the type exactly.
 bool fits_float32(Type type);
 
 // Rows [begin, end) of a column, stored in one piece. A value is missing where it is NaN, where the
@@ -65,13 +65,13 @@ struct Column {
   std::ptrdiff_t stride = 0;  // bytes from one value to the next, of either sign
   std::vector<Piece> pieces;
   std::optional<Sparse> sparse;
-  double missing = std::numeric_limits<double>::quiet_NaN();  // means missing, beside NaN
+  double missing = std::numeric_limits<double>::quiet_NaN();  // stands for missing, as NaN does
 };
 
 struct Columns {
   std::size_t n_rows = 0;
   std::vector<Column> columns;
-  std::vector<std::shared_ptr<const void>> owners;  // what keeps the memory alive
+  std::vector<std::shared_ptr<const void>> owners;  // keep the memory alive
 };
 
 // Values of rows [begin, end) as doubles, missing ones as NaN; row i goes to
@@ -82,15 +82,15 @@ void read_block(const Column& column, std::size_t begin, std::size_t end, double
 // Values of the given rows, in their order.
 void read_rows(const Column& column, std::span<const RowId> rows, double* out);
 
-// The i-th of a sparse column's own values.
+// The i-th stored value of a sparse column.
 double sparse_value(const Column& column, std::size_t i);
 
-// A sparse column's own values [begin, end), and what all its other rows have; missing ones as NaN.
+// Stored values [begin, end) of a sparse column, and the value of all other rows; missing ones as
+// NaN.
 void read_stored(const Column& column, std::size_t begin, std::size_t end, double* out);
 double fill_of(const Column& column);
 
-// Indices of the columns with integers beyond 2^53, where a double no longer tells neighbours
-// apart.
+// Indices of the columns with integers beyond 2^53, which doubles do not represent exactly.
 std::vector<std::size_t> inexact_columns(const Columns& table);
 
 // The rows of a table that a fit uses: all of them, or those of an index.
@@ -112,8 +112,8 @@ class Rows {
   const RowId* index_;
 };
 
-// Rows that are read at once while all columns are: few enough that the cache lines of a row-major
-// table are still there when the next column reads them.
+// Rows of a block that is read column by column: few enough that the cache lines of a row-major
+// table stay in the cache from one column to the next.
 constexpr std::size_t block_rows = 256;
 
 }  // namespace arboost

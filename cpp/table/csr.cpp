@@ -42,14 +42,15 @@ std::vector<std::size_t> column_starts(const SparseRows<Index>& given) {
   const auto& starts = given.starts;
   if (starts.empty() || starts[0] != 0 ||
       static_cast<std::size_t>(starts.back()) != given.indices.size())
-    throw std::invalid_argument("A sparse table's rows do not hold all of its values.");
+    throw std::invalid_argument(
+        "The row offsets of the sparse table do not cover all of its stored values.");
   for (std::size_t i = 1; i < starts.size(); ++i)
     if (starts[i] < starts[i - 1])
       throw std::invalid_argument("A row of a sparse table ends before it begins.");
   std::vector<std::size_t> begin(given.n_columns + 1);
   for (const Index c : given.indices) {
     if (c < 0 || static_cast<std::size_t>(c) >= given.n_columns)
-      throw std::invalid_argument("A sparse table has a value outside its columns.");
+      throw std::invalid_argument("The sparse table has a column index outside its columns.");
     ++begin[static_cast<std::size_t>(c) + 1];
   }
   for (std::size_t c = 0; c < given.n_columns; ++c) begin[c + 1] += begin[c];
@@ -83,7 +84,7 @@ void scatter(const SparseRows<Index>& given, bool with_values, Stored& into) {
     const auto column = static_cast<std::size_t>(given.indices[i]);
     const std::size_t at = next[column]++;
     if (at > into.begin[column] && into.rows[at - 1] == row)
-      throw std::invalid_argument("A sparse table has two values for one place.");
+      throw std::invalid_argument("The sparse table stores two values for one cell.");
     into.rows[at] = static_cast<RowId>(row);
     if (with_values) values[at] = static_cast<T>(block[i - block_begin]);
   }

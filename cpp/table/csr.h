@@ -1,4 +1,5 @@
-// Compressed sparse rows -> sparse columns: one count and one scatter of the stored values.
+// Compressed sparse rows (CSR) -> sparse columns: one counting pass and one scatter of the stored
+// values.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,8 @@
 
 namespace arboost {
 
-// Stored values of row i: those from starts[i] to starts[i + 1], in the columns that `indices`
-// says. Nothing of it is trusted.
+// CSR matrix: row i holds the values from starts[i] to starts[i + 1], in the columns `indices`.
+// Unvalidated.
 template <class Index>
 struct SparseRows {
   std::span<const Index> starts, indices;
@@ -19,9 +20,9 @@ struct SparseRows {
   double fill;
 };
 
-// Own arrays of row numbers and values. Values are kept in the smallest type that holds all of them
-// exactly; one value for all of them is kept once. Throws std::invalid_argument where a place is
-// outside the table or stored twice.
+// Columns that own their row numbers and values. Values have the smallest type that holds all of
+// them exactly; a constant is stored once. Throws std::invalid_argument where a place is outside
+// the table or stored twice.
 template <class Index>
 Columns transpose(const SparseRows<Index>& rows);
 

@@ -1,4 +1,4 @@
-// Hash table of strings with linear probing, and the order of levels.
+// Hash table of strings with linear probing, and the sort of levels by bytes.
 #include "table/string_levels.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::uint32_t tag_of(std::uint64_t hash) {
   return static_cast<std::uint32_t>(hash >> 32);
 }
 
-// The 8 bytes after the first `skip`, so that numbers compare as the strings do.
+// The 8 bytes after the first `skip` as a big-endian integer, which compares as the strings do.
 std::uint64_t leading(std::string_view text, std::size_t skip) {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < 8; ++i) {
@@ -66,7 +66,7 @@ std::size_t common_prefix(const StringSet& strings, const std::vector<std::int32
   return length;
 }
 
-// Sorts by bytes. Most comparisons are of one number: the bytes after the prefix that all share.
+// Sorts by bytes. Most comparisons are of one integer: the bytes after the common prefix.
 void sort_by_bytes(const StringSet& strings, std::vector<std::int32_t>& which) {
   struct Key {
     std::uint64_t leading;

@@ -1,5 +1,5 @@
-// Columns of strings -> level codes. Strings are kept once each, in one buffer; a row costs the
-// hash of its string and a look into a table. Not threaded: a million rows take some 50 ms.
+// Columns of strings -> level codes. Each distinct string is stored once, in one buffer. Cost: a
+// hash and a table look-up a row, about 50 ms for a million rows; single-threaded.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace arboost {
 
-// Distinct strings, numbered in the order in which they came.
+// Distinct strings, numbered in the order of their first occurrence.
 class StringSet {
  public:
   // The string's number, a new one for a new string. Throws std::length_error beyond 2^31 strings.
@@ -22,7 +22,7 @@ class StringSet {
 
  private:
   struct Slot {
-    std::uint32_t tag;    // bits of the hash that the slot's place does not tell
+    std::uint32_t tag;    // hash bits that do not follow from the slot's index
     std::int32_t number;  // -1: free
   };
   std::size_t place_of(std::string_view text, std::uint64_t hash) const;
@@ -52,8 +52,8 @@ Strings sorted_levels(const Text& text, std::vector<std::int32_t>& codes);
 // Each row's number in `known`, -1 where it is missing or unknown.
 std::vector<std::int32_t> look_up(const StringSet& known, const Text& text);
 
-// Views of strings that came from outside. Throws std::invalid_argument unless they lie one after
-// the other in the bytes and are in strictly ascending order.
+// Views of strings from an untrusted source. Throws std::invalid_argument unless they fill the
+// bytes one after the other and ascend strictly.
 std::vector<std::string_view> checked_strings(std::span<const std::uint8_t> bytes,
                                               std::span<const std::int64_t> offsets);
 

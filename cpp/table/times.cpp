@@ -1,4 +1,4 @@
-// Ticks -> seconds: a division of integers and one of doubles for each value.
+// Ticks -> seconds. Cost: one integer and one floating-point division a value.
 #include "table/times.h"
 
 #include <algorithm>

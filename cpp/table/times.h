@@ -1,5 +1,5 @@
-// Ticks of any clock -> seconds as doubles. The same instant gives the same number in any unit: it
-// is split into whole seconds and a rest in exact integers first.
+// Ticks of any unit -> seconds as doubles. The same instant gives the same double in any unit:
+// exact integers split it into whole seconds and a remainder first.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace arboost {
 
-// Length of a tick: `seconds` whole ones, or a second has `per_second`; the other of the two is 1.
+// Length of a tick: `seconds` / `per_second` seconds, one of which is 1.
 struct Tick {
   std::int64_t seconds = 1, per_second = 1;
 };
@@ -16,10 +16,10 @@ class Clock {
  public:
   explicit Clock(Tick tick) : tick_(tick), step_(tick.per_second) {}
 
-  // Seconds of a number of ticks; the smallest number is NumPy's "not a time".
+  // Seconds of a number of ticks; the smallest int64 is NumPy's "not a time" (NaT).
   double seconds(std::int64_t ticks);
 
-  // Whether some of the instants so far are closer to each other than neighbouring doubles.
+  // True if two of the instants so far may be closer than neighbouring doubles.
   bool is_inexact() const;
 
  private:
