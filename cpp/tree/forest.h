@@ -1,4 +1,4 @@
-// Trees of a model, and the leaves that rows reach in them, as views of arrays.
+// Views of a model's trees, and of the leaves that rows reach in them.
 #pragma once
 
 #include <cstddef>

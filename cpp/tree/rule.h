@@ -1,4 +1,4 @@
-// A split of a feature -> what it asks of a row, in codes as they are stored.
+// Split rules: a feature's split as a test of a stored code.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace arboost {
 
-// Some of the codes of one byte.
+// A set of one-byte codes.
 struct CodeSet {
   std::uint64_t words[4] = {};  // code c: bit c % 64 of word c / 64
 
@@ -31,8 +31,8 @@ inline void put(CodeSet& set, std::uint32_t code, bool in) {
 
 constexpr std::uint32_t no_code = ~std::uint32_t{0};
 
-// Left are codes <= bin and the code missing_left (no_code: missing values go right); or, by_set,
-// those of a set, which decides on missing values as well.
+// Test of a stored code. Codes <= bin go left, and so does the code missing_left (no_code: missing
+// values go right); with by_set, the codes of a set go left, missing ones included.
 struct SplitRule {
   std::uint32_t bin;
   std::uint32_t missing_left;
@@ -48,17 +48,17 @@ inline bool goes_left(const SplitRule& rule, std::uint32_t code) {
 
 }  // namespace
 
-// What a split of a feature is: after a bin, or a set of its levels; and where missing values go.
+// Split of a feature: after a bin, or by a set of its levels, with a side for missing values.
 struct FeatureRule {
   std::uint32_t bin;
   bool missing_left;
   const CodeSet* levels;  // that go left; null: by bin
 };
 
-// In codes of the feature.
+// The split's test of the feature's own codes.
 SplitRule own_rule(const Codes& codes, std::size_t feature, const FeatureRule& split);
 
-// In codes of the feature's stored column; of a sparse feature, in its own codes.
+// The split's test of the feature's stored column; for a sparse feature, of its own codes.
 SplitRule rule_of(const Codes& codes, std::size_t feature, const FeatureRule& split);
 
 }  // namespace arboost

@@ -1,4 +1,4 @@
-// The rows of a tree: which they are, and what each adds to the sums of its node.
+// The rows of a tree: their numbering, and the integers that each adds to the sums of its node.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct TreeRows {
   }
 };
 
-// A row on its way through the tree: row id in the low 32 bits; in the high 32 bits its narrow
-// gradient pair (grow/kernels/quantise.h), or nothing where the wide pairs are looked up by row id.
+// A row in the partition of a tree: row id in the low 32 bits; in the high 32 bits its narrow
+// gradient pair (grow/kernels/quantise.h), unused where wide pairs are looked up by row id.
 using Element = std::uint64_t;
 
 static inline RowId row_of(Element e) {
@@ -46,8 +46,8 @@ static inline std::int32_t sum_h(PackedSum s) {
   return static_cast<std::int32_t>(s & 0xffffffff);
 }
 
-// What the rows add to each histogram slot they touch: `channels` int64 numbers, namely the packed
-// sums of each output and, when `counted`, the number of rows as the last channel.
+// Contribution of a row to its histogram slots: `channels` int64 numbers, the packed sum of each
+// output and, if `counted`, the number of rows as the last channel.
 struct RowSums {
   const PackedSum* wide;  // [n_rows][outputs]; null: one output, narrow pairs inside the elements
   int outputs;
