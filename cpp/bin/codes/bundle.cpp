@@ -1,3 +1,4 @@
+// Greedy graph colouring in several orders of the columns. Single-threaded.
 #include "bin/codes/bundle.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ struct Bundle {
   std::vector<std::uint32_t> columns;
   std::uint32_t n_others = 0;
   std::size_t n_conflicts = 0;
-  std::vector<std::uint64_t> rows;  // a bit for each row that one of the columns has
+  std::vector<std::uint64_t> rows;  // bits: a column is away from its usual code
 
   bool has(std::uint32_t row) const { return rows[row / 64] >> (row % 64) & 1; }
 };
@@ -45,7 +46,7 @@ class Colouring {
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  // Rows that both have; counting stops above `most`.
+  // Number of rows in both; counting stops above `most`.
   std::size_t conflicts(const Bundle& bundle, std::uint32_t column, std::size_t most) const {
     std::size_t n = 0;
     for (const std::uint32_t row : columns_[column].rows) {
@@ -91,8 +92,8 @@ class Colouring {
   std::vector<std::uint32_t> open_;  // bundles that may take more columns, the oldest first
 };
 
-// How often a column's rows have other columns as well: its degree in the graph of conflicts,
-// with every edge counted once for each row.
+// Degree of each column in the conflict graph, with every edge counted once for each conflicting
+// row.
 std::vector<std::uint64_t> degrees(const std::vector<BundleColumn>& columns, std::size_t n_rows) {
   std::vector<std::uint32_t> columns_of_row(n_rows, 0);
   for (const BundleColumn& column : columns)

@@ -1,10 +1,10 @@
-// Columns that are seldom away from their usual code -> bundles of which hardly a row has two.
+// Exclusive feature bundling (EFB): columns with few rows away from the usual code -> bundles in
+// which hardly any row is away from it in two columns.
 //
-// A bundle is a colour: columns that conflict must not have the same one. The best colouring is out
-// of reach, so columns are taken one after the other and put into the first bundle that takes them;
-// of several orders the one that needs fewest bundles wins (Ke et al. 2017, section 4). Conflicts
-// are not counted pair by pair: a bundle keeps a bit for every row that one of its columns has, and
-// a column looks at the bits of its own rows.
+// A greedy colouring of the conflict graph: each column joins the first bundle that accepts it, and
+// the order of columns with fewest bundles wins (Ke et al. 2017, section 4). Conflicts are not
+// counted pair by pair: a bundle has a bit for every row in which one of its columns differs from
+// its usual code, and a column tests the bits of its own such rows.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace arboost {
 
 struct BundleColumn {
   std::uint32_t feature;
-  std::uint32_t n_others;           // codes but the usual one
-  std::vector<std::uint32_t> rows;  // that have one of them, ascending
+  std::uint32_t n_others;           // number of codes that are not the usual one
+  std::vector<std::uint32_t> rows;  // rows with such a code, ascending
 };
 
 struct BundleLimits {

@@ -1,5 +1,5 @@
-// Columns and edges -> codes, by row and by column. Cost: a few nanoseconds a value; memory beside
-// the codes: the lookup tables. Parallel over blocks of rows.
+// Columns and edges -> codes, by row and by column. Cost: a few nanoseconds a value; temporary
+// memory: the look-up tables. Parallel over blocks of rows.
 #include "bin/codes/encode.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace arboost {
 namespace {
 
-// Values that are no code of a level become missing.
+// Values that are not a level code become missing.
 void keep_levels(double n_levels, double* values, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     const double value = values[i];
@@ -29,7 +29,7 @@ void keep_levels(double n_levels, double* values, std::size_t n) {
 void check_levels(const std::vector<std::span<const double>>& edges,
                   const std::vector<std::uint8_t>& categorical) {
   if (!categorical.empty() && categorical.size() != edges.size())
-    throw std::invalid_argument("encode needs to know of every column if it is a category.");
+    throw std::invalid_argument("encode needs an entry of `categorical` for every column.");
   for (std::size_t f = 0; f < categorical.size(); ++f) {
     if (categorical[f] == 0) continue;
     bool right = edges[f].size() < 255;
@@ -54,7 +54,7 @@ class Encoder {
     }
   }
 
-  // Stored columns of features that are not read by rows wait for others to complete them.
+  // With rows_wait, row-major codes are written later, after sparse features have been added.
   void run(bool rows_wait, Team& team) {
     for_blocks(team, [&](std::size_t begin, std::size_t end) {
       encode_block(begin, end);
@@ -189,7 +189,7 @@ Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
   const auto run = codes.width == 1   ? encode_stores<std::uint8_t>
                    : codes.width == 2 ? encode_stores<std::uint16_t>
                                       : encode_stores<std::uint32_t>;
-  // The first time shows what does not fit; then nothing more can go wrong.
+  // The first pass finds the features that do not fit and changes the plan; the second succeeds.
   while (!run(table, rows, edges, stores, codes, team)) {
   }
   if (codes.width == 4) return codes;

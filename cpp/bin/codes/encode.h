@@ -1,4 +1,4 @@
-// Columns and edges -> codes.
+// Columns and edges -> the binned table.
 #pragma once
 
 #include <span>
@@ -18,9 +18,9 @@ namespace arboost {
 // `categorical` has 1 for columns whose values are codes of levels, with the edges 0.5, 1.5, ...
 // between at most 255 of them; other values of such a column are missing. Empty: no categories.
 //
-// The plan says which features share stored columns; what turns out not to fit gets a column of its
-// own. Without one, sparse columns are stored sparsely and all others on their own. Ranks have no
-// plan.
+// The plan names the features that share stored columns; a feature that turns out not to fit gets a
+// column of its own. Without a plan, sparse columns are stored sparsely and all others in columns
+// of their own. Ranks have no plan.
 Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
              const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team);
 

@@ -1,3 +1,4 @@
+// Linear in features and codes; single-threaded.
 #include "bin/codes/layout.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 namespace arboost {
 namespace {
 
-// A code of one feature's share of a digit.
+// Digit of a feature's code.
 std::uint32_t digit_of(const Place& place, std::uint32_t code) {
   if (!place.exclusive) return code;
   return code == place.usual ? 0 : place.first + place.rank_of(code);
@@ -68,7 +69,7 @@ std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, C
 bool check_layout(const std::deque<StoreSource>& sources, const Codes& codes, StoragePlan& plan) {
   const auto allowed =
       static_cast<std::size_t>(plan.max_conflict_rate * static_cast<double>(codes.n_rows));
-  std::map<std::uint32_t, bool> moves_out;  // of the features that are wrong where they are
+  std::map<std::uint32_t, bool> moves_out;  // by feature that does not fit: out of its digit
   for (const StoreSource& source : sources)
     for (const DigitSource& digit : source.digits) {
       std::vector<std::pair<std::size_t, std::uint32_t>> clashes;

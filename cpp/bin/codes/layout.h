@@ -1,4 +1,5 @@
-// A plan -> where each feature's codes are, and how they are put there.
+// Storage plan -> place of each feature's codes, and the mapping from codes to digits of stored
+// columns.
 #pragma once
 
 #include <atomic>
@@ -11,7 +12,7 @@
 
 namespace arboost {
 
-// What a feature adds to its digit.
+// Mapping from one feature's codes to its digit.
 struct ShareSource {
   std::uint32_t feature;
   bool is_thin;
@@ -31,11 +32,11 @@ struct StoreSource {
   std::deque<DigitSource> digits;
 };
 
-// Fills where, digits and n_stores of the codes, but the places of sparse features.
+// Fills where, digits and n_stores of the codes, except the places of sparse features.
 std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, Codes& codes);
 
-// Whether the stored columns are right: all codes had room in their digits, and no exclusive one
-// has more clashes than it may. If not, the plan is changed so that it will be the next time.
+// True if all codes fit their digits and no exclusive digit has more conflicts than allowed.
+// Otherwise moves the features that do not fit out of their digits in the plan.
 bool check_layout(const std::deque<StoreSource>& sources, const Codes& codes, StoragePlan& plan);
 
 }  // namespace arboost

@@ -1,5 +1,5 @@
-// Columns and edges -> a plan. Cost: the codes of about 30,000 rows of the columns that have few,
-// and of sparse columns what is stored. Parallel over columns.
+// Columns and edges -> storage plan. Cost: encoding about 30,000 rows of the columns with few
+// codes, and the stored values of sparse columns. Parallel over columns.
 #include "bin/codes/plan.h"
 
 #include <algorithm>
@@ -18,24 +18,24 @@ constexpr std::size_t sample_size = 30'000;
 // Columns with more codes leave no room in a byte for others.
 constexpr std::size_t most_shared_codes = 128;
 
-// Share of the rows that have the usual code where a column may join others in one digit.
+// Least share of rows with the usual code for a column to be bundled.
 constexpr double least_usual = 0.5;
 
-// Share of the rows that the columns of a bundle have, all together, below which it is cheaper to
-// keep sparse columns sparse: a row costs one byte and one addition in a stored column, and three
-// to six bytes and an addition for each code that is stored sparsely.
+// Share of rows away from the usual code in a bundle below which sparse storage is cheaper: a row
+// costs one byte and one addition in a stored column, and three to six bytes and an addition for
+// each sparsely stored code.
 constexpr double least_filled = 0.25;
 
-// Each node of a tree sums the slots of a stored column for its digits. That costs about as much as
-// so many rows of the table, for each slot, have to save: not all rows are added in every node.
+// Rows of the table whose saved additions pay for folding one slot: every node of a tree folds the
+// slots of a shared column into its digits, but adds only its own rows.
 constexpr std::size_t rows_per_folded_slot = 128;
 
-// Rows from which on looking for bundles pays.
+// Least number of rows for which bundling pays.
 constexpr std::size_t least_bundled_rows = 512;
 
 constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
-// The rows that codes are looked at in, by number.
+// Rows sampled for the plan.
 struct Sample {
   std::vector<RowId> rows;             // of the table
   std::vector<std::uint32_t> numbers;  // of table rows, `nowhere` for those outside; or empty
@@ -55,7 +55,7 @@ Sample choose_rows(const Rows& rows, std::size_t n_table_rows, bool any_thin) {
   return sample;
 }
 
-// What the sample shows of a column.
+// Statistics of a column in the sample.
 struct Seen {
   std::uint32_t usual = 0, n_codes = 0;
   bool often_usual = false;
@@ -133,7 +133,7 @@ class Observer {
   const Sample& sample_;
 };
 
-// Bundles of some of the features, thin ones or others; what stays alone is a bundle of one.
+// Bundles of some features, all sparse or all dense; a feature without partners is a bundle of one.
 std::vector<DigitPlan> find_digits(const std::vector<std::uint32_t>& features,
                                    std::vector<Seen>& seen, std::size_t n_rows, double rate) {
   std::vector<DigitPlan> digits;
@@ -219,7 +219,7 @@ StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& ed
   return plan;
 }
 
-// The largest digits first; each goes to the column that it fits most tightly.
+// Best-fit packing, largest digits first.
 std::vector<std::vector<std::uint32_t>> StoragePlan::columns() const {
   std::vector<std::uint32_t> order(digits.size());
   std::iota(order.begin(), order.end(), 0u);

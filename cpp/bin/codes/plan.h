@@ -1,4 +1,4 @@
-// Which features share stored columns, and which are stored sparsely.
+// Storage plan: the features that share stored columns, and those that are stored sparsely.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace arboost {
 
 using Edges = std::vector<std::span<const double>>;
 
-// Whether a column is read by its own values alone: sparse, and so few of them that storing these
-// takes less than storing all rows. Never a category: unknown levels are found row by row.
+// True if a column is sparse with so few stored values that sparse storage takes less memory. Never
+// a categorical column: unknown levels are found row by row.
 bool is_thin(const Columns& table, std::size_t feature,
              const std::vector<std::uint8_t>& categorical);
 
@@ -45,8 +45,8 @@ struct StoragePlan {
   std::size_t n_rows = 0;
   double max_conflict_rate = 0;  // share of the rows where an exclusive digit may be wrong
 
-  // Digits that share each stored column, by number: their radices multiply to at most 256, and
-  // what the rows save by that pays for the sums over digits.
+  // Digits that share each stored column, by number: their radices multiply to at most 256, and the
+  // rows save more by that than the folding of digits costs.
   std::vector<std::vector<std::uint32_t>> columns() const;
 };
 
@@ -56,12 +56,12 @@ struct PlanOptions {
   double max_conflict_rate;
 };
 
-// A plan that is right for the rows that were looked at: all, or about 30,000 of them, chosen by a
-// hash. encode() sees all rows and moves out what does not fit.
+// A plan that fits the sampled rows: all, or about 30,000 of them, chosen by a hash. encode() sees
+// all rows and moves out features that do not fit.
 StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& edges,
                          const PlanOptions& options, Team& team);
 
-// Only what cannot go wrong: thin columns are stored sparsely, all others on their own.
+// The plan without sharing: sparse columns are stored sparsely, all others in columns of their own.
 StoragePlan plain_plan(const Columns& table, const std::vector<std::uint8_t>& categorical);
 
 }  // namespace arboost

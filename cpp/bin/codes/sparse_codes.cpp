@@ -1,3 +1,5 @@
+// Cost: linear in the stored values, and one look-up a value. Parallel over columns, then over
+// rows.
 #include "bin/codes/sparse_codes.h"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ namespace {
 
 constexpr std::size_t rows_per_chunk = 1 << 16;
 
-// The own values of a sparse column, coded.
+// Codes of the stored values of a sparse column.
 class ThinColumn {
  public:
   ThinColumn(const Column& column, std::span<const double> edges)
@@ -25,8 +27,8 @@ class ThinColumn {
   std::uint32_t usual() const { return usual_; }
   std::uint32_t n_bins() const { return missing_; }
 
-  // Calls put(row, code) for the rows that have not the usual code, in order. Returns whether any
-  // row's value is missing.
+  // Calls put(row, code) for the rows away from the usual code, ascending. Returns true if any
+  // value is missing.
   template <class Put>
   bool read(const RowNumbers& numbers, std::size_t n_rows, const Put& put) const {
     double values[block_rows];
@@ -94,8 +96,7 @@ void fill_slots(std::size_t first_row, std::size_t last_row, int width,
   }
 }
 
-// Fills what is kept by row from what is kept by column: every chunk of rows looks for them in all
-// columns.
+// Fills the entries by row from those by column: every chunk of rows searches all columns.
 void order_by_row(std::size_t n_rows, int width, const std::vector<Place>& places,
                   SparseCodes& sparse, Team& team) {
   sparse.row_start = Buffer<std::uint64_t>(n_rows + 1);

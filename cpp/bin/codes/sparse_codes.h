@@ -1,4 +1,4 @@
-// Sparse columns -> codes, at a cost of what is stored, not of all rows.
+// Sparse columns -> codes. The cost depends on the stored values, not on all rows.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace arboost {
 
-// Whether some shares are of sparse columns; and their codes, added to stored columns that have
-// those of all others.
+// True if sparse features share stored columns; add_thin adds their codes to stored columns that
+// hold those of the dense features.
 bool has_thin(const std::deque<StoreSource>& sources);
 void add_thin(const Columns& table, const Rows& rows, const Edges& edges,
               std::deque<StoreSource>& sources, Codes& codes, Team& team);

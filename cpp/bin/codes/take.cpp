@@ -1,3 +1,4 @@
+// Row-major copy, then a transposition in blocks. Linear in cells, parallel over rows.
 #include "bin/codes/take.h"
 
 #include <algorithm>

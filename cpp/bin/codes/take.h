@@ -1,5 +1,5 @@
-// Some rows of a table as a table of their own: validation rows, which every tree is walked by, are
-// best read side by side.
+// Some rows of a binned table -> a table of their own. Every tree walks the validation rows, which
+// are fastest to read when contiguous.
 #pragma once
 
 #include "base/parallel.h"
@@ -8,7 +8,7 @@
 
 namespace arboost {
 
-// Both layouts of the rows, by number.
+// Copies the rows, by number, in both orders.
 Codes take_rows(const Codes& from, const TreeRows& rows, Team& team);
 
 }  // namespace arboost

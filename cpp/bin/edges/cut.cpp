@@ -1,9 +1,10 @@
 // Distinct values with weights -> edges.
 //
 //   values   -3 -2 -1  0 ########  1  2  3  4        # weight of a heavy value
-//   bins    |   2    |      1    |     3     |       heavy values first, one bin each; the
-//   stretches
-//                                                    of light values between them share the rest
+//   bins    |   2    |      1    |     3     |
+//
+// Heavy values get one bin each; the runs of light values between them share the remaining bins.
+// Linear in the number of values; single-threaded, one call a column.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,7 +24,8 @@ struct Weights {
   double total() const { return sums.back(); }
 };
 
-// Ascending indices of the heavy values: each fills a fair share of what heavier ones leave over.
+// Ascending indices of the heavy values. A value is heavy if it fills an equal share of the weight
+// that heavier values leave.
 std::vector<std::size_t> heavy_values(Weights weights, std::size_t max_bins) {
   const std::size_t n = weights.sums.size();
   double share = weights.total() / static_cast<double>(max_bins);
@@ -54,7 +56,7 @@ std::vector<std::size_t> heavy_values(Weights weights, std::size_t max_bins) {
   return heavy;
 }
 
-// Neighbours that are all light, or one heavy value.
+// A run of neighbouring light values, or one heavy value.
 struct Stretch {
   std::size_t begin, end;
   bool heavy;

@@ -1,4 +1,5 @@
-// Numbers as unsigned integers of the same order, and a radix sort of them.
+// Floating-point numbers -> unsigned integers of the same order, with a radix sort (linear,
+// single-threaded) and a hash set of them.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 
 namespace arboost {
 
-// Adding 0 turns -0.0 into 0.0, which compares equal to it. Negative numbers are complemented, so
-// that the largest magnitude comes first; the others move behind them.
+// Adding 0 turns -0.0 into 0.0, its equal. Negative numbers are complemented, so that the largest
+// magnitude comes first; non-negative ones get the highest bit.
 inline std::uint64_t key_of(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x + 0.0);
   return bits >> 63 ? ~bits : bits | std::uint64_t{1} << 63;
@@ -29,7 +30,7 @@ inline double value_of(std::uint32_t key) {
   return std::bit_cast<float>(key >> 31 ? key & ~(std::uint32_t{1} << 31) : ~key);
 }
 
-// What is sorted: a key alone, or a key with the position of its row.
+// Item to sort: a key, or a key with the position of its row.
 template <class Key_>
 struct Plain {
   using Key = Key_;
@@ -91,7 +92,7 @@ void sort_by_key(std::span<Item> items, std::span<Item> spare) {
   }
 }
 
-// The keys that were inserted, each once.
+// Hash set of keys.
 class KeySet {
  public:
   KeySet() : slots_(256, empty) {}

@@ -1,14 +1,13 @@
-// One column's edges, laid out so that a value finds its code in a few instructions.
+// Look-up table of one column's edges: value -> code in a few instructions, without branches.
 //
-// A rough, monotone function f puts every number into one of up to 4096 buckets:
+// A monotone function f maps every number to one of up to 4096 buckets:
 //
 //   bucket   | 0 |  1  | 2 | 3 | ...
 //   edges       ^    ^ ^         ^         first[b] = number of edges in buckets before b
 //
-// An edge in an earlier bucket than x is below x, one in a later bucket is above it: exactly,
-// however f rounds. What is left is a search among the edges of the bucket of x, a fixed number of
-// steps without branches. f is linear in x or in the bits of x (about its logarithm), whichever
-// spreads the edges better.
+// Edges in earlier buckets than that of x are below x, edges in later buckets above x, however f
+// rounds. A binary search among the edges of the bucket remains, with a fixed number of steps. f is
+// linear in x or in the bits of x (about its logarithm), whichever spreads the edges better.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +26,7 @@ namespace arboost {
 template <class Code>
 class Lookup {
  public:
-  // `n_values` is how many values will be looked up: for few of them better tables do not pay.
+  // `n_values`: expected number of look-ups; few of them do not pay for larger tables.
   Lookup(std::span<const double> edges, std::size_t n_values)
       : edges_(edges.begin(), edges.end()), n_edges_(edges.size()) {
     const std::size_t most = std::bit_ceil(std::min<std::size_t>(4 * n_edges_ + 1, 1u << 16));
@@ -37,7 +36,7 @@ class Lookup {
       improve(Scale::linear, 4 * n_buckets);
       improve(Scale::bits, 4 * n_buckets);
     }
-    // Searches look past the last edge; nothing is above infinity.
+    // Searches read past the last edge: pad with infinity.
     edges_.resize(n_edges_ + (std::size_t{1} << steps_), std::numeric_limits<double>::infinity());
   }
 

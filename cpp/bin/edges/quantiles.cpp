@@ -1,6 +1,6 @@
-// Columns -> edges. Cost: a sort of at most 200,000 sampled values a column, and where the sample
-// shows few values one scan of the column. Parallel over groups of columns, then over rows; what is
-// found does not depend on either.
+// Columns -> edges. Cost: a sort of at most 200,000 sampled values a column, and one scan of
+// columns with few distinct values in the sample. Parallel over groups of columns, then over rows;
+// the edges depend on neither.
 #include "bin/edges/quantiles.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t sample_size = 200'000;
 
-// Positions, within the rows of the fit, of the rows that quantiles are taken from.
+// Rows sampled for quantiles, as positions among the rows of the fit.
 struct Sample {
   bool complete;                      // all rows
   std::vector<RowId> rows;            // rows of the table; empty when complete
@@ -52,8 +52,8 @@ Sample choose_rows(const Rows& rows, Team& team) {
   return sample;
 }
 
-// What is sorted: 32-bit keys where float32 holds every value exactly, and positions only where
-// weights are to be looked up.
+// Type of the items to sort: 32-bit keys where float32 holds every value exactly, and positions
+// only where weights are looked up.
 template <class Visitor>
 void with_item(Type type, bool weighted, Visitor&& visitor) {
   if (fits_float32(type)) {
@@ -72,8 +72,8 @@ struct Scratch {
   ThinSampler::Scratch thin;
 };
 
-// Weights as integers, all of one power of two: sums then do not depend on the order of rows, which
-// sparse columns do not have.
+// Weights as integers with a common power of two: sums do not depend on the row order, which sparse
+// columns do not have.
 std::vector<std::int64_t> whole_weights(std::span<const double> weights) {
   double total = 0;
   for (const double w : weights) total += w;
@@ -83,7 +83,7 @@ std::vector<std::int64_t> whole_weights(std::span<const double> weights) {
   return whole;
 }
 
-// The sample of some columns on its way to edges.
+// Sampled values of some columns -> distinct values with weights.
 class Sampler {
  public:
   Sampler(const Columns& table, const Rows& rows, std::span<const std::int64_t> weights,
@@ -175,7 +175,7 @@ class Sampler {
   const Sample& sample_;
 };
 
-// A column whose sample has few values: the rows beside the sample may hold others.
+// A column with few distinct values in the sample; rows outside the sample may hold others.
 struct Candidate {
   Candidate(std::size_t index, const std::vector<double>& values, const std::vector<double>& edges,
             std::size_t n_rows)
@@ -224,7 +224,7 @@ void complete(const Columns& table, const Rows& rows, std::deque<Candidate>& can
   }
 }
 
-// Edges of the columns that have a value of every row.
+// Edges of dense columns.
 void cut_full(const Columns& table, const Rows& rows, std::span<const std::size_t> columns,
               const Sampler& sampler, std::size_t max_bins, std::vector<Scratch>& scratch,
               Team& team, std::vector<std::vector<double>>& edges) {

@@ -8,8 +8,8 @@
 namespace arboost {
 namespace {
 
-// A summary that is read entry by entry, as it is or without having been made: the values are
-// consecutive numbers, and what is below each is known exactly.
+// Entries of a summary: stored ones, or the exact ones of consecutive numbers, computed from
+// running sums of their weights.
 struct Listed {
   const std::vector<SummaryEntry>& entries;
 
@@ -49,7 +49,7 @@ void answer(const Entries& entries, std::int64_t total, std::size_t size,
     while (at + leap < n && entries.twice_middle(at + leap) <= twice) at += leap;
     while (at + 1 < n && entries.twice_middle(at + 1) <= twice) ++at;
     std::size_t pick = at;
-    // Below the middle of the first entry there is nothing to choose.
+    // Below the middle of the first entry, that entry is the nearest.
     if (at + 1 < n && entries.twice_middle(at) <= twice) {
       const SummaryEntry here = entries[at], next = entries[at + 1];
       if (twice >= here.rmin + here.weight + next.rmax - next.weight) pick = at + 1;
@@ -120,8 +120,8 @@ std::pair<std::int64_t, std::int64_t> Summary::bounds_before(std::size_t i) cons
   return {before.rmin + before.weight, after.rmax - after.weight};
 }
 
-// All values of the other summary are above those of this one: no bound depends on the other, but
-// for the weight below.
+// All values of the other summary are above those of this one: bounds only shift by the weight
+// below.
 void Summary::append(const Summary& other) {
   const std::size_t before = entries_.size();
   entries_.resize(before + other.entries_.size());

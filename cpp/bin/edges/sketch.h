@@ -1,4 +1,4 @@
-// Weighted values in pieces -> their quantiles, within a bound that is known.
+// Weighted quantile sketch: weighted values, in pieces -> quantiles with a known error bound.
 //
 // The weighted quantile summary of Chen and Guestrin (2016, appendix). For some values x of a
 // multiset D of weighted values it keeps
@@ -18,8 +18,8 @@
 //   prune   Keeping the answers to the queries d = 0, W/b, 2W/b, ..., W, at most b + 1 values of
 //           total weight W, adds at most W/b to the error (theorem of the appendix).
 //
-// So the error of any tree of merges and prunes is bounded by what its prunes added. Weights are
-// integers: sums are exact, and the bounds hold without a word about rounding.
+// So the error of any tree of merges and prunes is at most the sum over its prunes. Weights are
+// integers: sums are exact, and the bounds hold without rounding errors.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,7 @@ class Summary {
 
   const std::vector<SummaryEntry>& entries() const { return entries_; }
   std::int64_t total() const { return total_; }
-  // What the theorems guarantee, and what the entries themselves show: never more.
+  // Error bound by the theorems, and the error of the actual entries, which is never larger.
   std::int64_t bound() const { return bound_; }
   std::int64_t error() const;
 

@@ -1,3 +1,5 @@
+// Stored values of a sparse column -> distinct values with weights. Cost: a sort of the stored
+// values; single-threaded, one call a column.
 #include "bin/edges/thin.h"
 
 #include <algorithm>
@@ -30,7 +32,7 @@ void ThinSampler::run(const Column& column, Scratch& scratch, std::vector<double
   items.clear();
   double block[block_rows];
   const auto weight = [&](std::uint32_t row) { return weights_.empty() ? 1 : weights_[row]; };
-  // What the rows that are not stored count.
+  // Weight of the rows without a stored value.
   std::int64_t fill_weight =
       weights_.empty() ? static_cast<std::int64_t>(sample_size_) : sample_weight_;
   std::size_t n_fill = sample_size_;

@@ -1,4 +1,5 @@
-// Sparse columns -> their distinct values with weights, at a cost of what is stored.
+// Sparse columns -> distinct values with weights. The cost depends on the stored values, not on all
+// rows.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace arboost {
 
-// Rows of a table -> rows of a fit: all of the table's, or those of an index.
+// Row of the table -> row of the fit, which uses all rows of the table or those of an index.
 class RowNumbers {
  public:
   static constexpr std::uint32_t nowhere = ~std::uint32_t{0};
@@ -22,8 +23,7 @@ class RowNumbers {
   std::vector<std::uint32_t> numbers_;
 };
 
-// The rows that quantiles are taken from, and how much they count, for columns that do not have a
-// value of every row.
+// Sampled rows and their weights, for sparse columns.
 class ThinSampler {
  public:
   // `places`: rows of the fit, ascending, that are in the sample; empty: all. `weights`: of all
