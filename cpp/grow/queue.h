@@ -1,6 +1,6 @@
-// The order of growth. Threads may expand nodes in any order, and ahead of the tree; what becomes
-// of the tree is decided by committing expansions in one order, so it is the same for any number of
-// threads.
+// Order of growth. Threads expand nodes in any order, also speculatively; committing expansions in
+// one order decides the tree, so it is the same for any number of threads. O(log n) a node; the
+// caller holds a lock.
 //
 //   ready      evaluated, and not yet taken by a thread; its parent may still be ahead of the tree
 //   frontier   in the tree, and worth splitting
@@ -16,8 +16,8 @@
 
 namespace arboost {
 
-// True when a is to be split after b: by gain, or level by level. (Heaps keep in front what comes
-// after nothing else.)
+// True if a is split after b: by gain, or level by level. (The comparison of std heaps, whose front
+// is the largest element.)
 inline bool splits_later(bool best_first, const GrowNode* a, const GrowNode* b, bool if_equal) {
   if (best_first && a->gain != b->gain) return a->gain < b->gain;
   if (!best_first && a->depth != b->depth) return a->depth > b->depth;
@@ -61,8 +61,8 @@ class GrowQueue {
 
   bool finished() const { return splits_left_ == 0 || frontier_.empty(); }
 
-  // The next node to expand, or null when there is none now. The first of the frontier is sure to
-  // be split; others are taken on speculation, and never more of them than there are splits left.
+  // The next node to expand, or null. The first of the frontier is certain to be split; others are
+  // expanded speculatively, at most as many as there are splits left.
   GrowNode* take() {
     GrowNode* node = frontier_.empty() || frontier_.front()->taken ? nullptr : frontier_.front();
     while (node == nullptr && ahead_ < splits_left_ && !ready_.empty()) {
@@ -75,7 +75,8 @@ class GrowQueue {
     return node;
   }
 
-  // Commits what can be: on_commit(node) gives ids to the children and adds them to the frontier.
+  // Commits all expanded nodes that are due: on_commit(node) assigns ids to the children and adds
+  // them to the frontier.
   template <class OnCommit>
   void commit(OnCommit on_commit) {
     while (!finished() && frontier_.front()->expanded) {
@@ -86,8 +87,8 @@ class GrowQueue {
     }
   }
 
-  // Takes out nodes that can no longer be split, and hands those that no thread has taken to
-  // on_drop(node). Many at a time, so that the cost of finding them is shared.
+  // Removes nodes that can no longer be split, and passes those that no thread has taken to
+  // on_drop(node). In batches, to amortise the selection.
   template <class OnDrop>
   void drop(OnDrop on_drop) {
     constexpr std::size_t batch = 16;

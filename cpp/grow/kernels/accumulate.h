@@ -1,5 +1,5 @@
-// Rows -> histogram of gradient sums. About 0.4 ns for each (row, feature): one add to memory is
-// close to the one store a cycle that the CPU can do. Single-threaded; callers split the rows.
+// Rows -> histogram of gradient sums. About 0.4 ns for each (row, feature): one addition to memory,
+// close to the CPU's limit of one store a cycle. Single-threaded; callers split the rows.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -9,17 +9,17 @@
 namespace arboost::ARBOOST_ISA {
 namespace {
 
-// Rows ahead of the current one whose codes are asked for: a node's rows lie scattered.
+// Prefetch distance in rows: a node's rows are scattered in the table.
 constexpr std::size_t prefetch_distance = 24;
 
-// Asks for all cache lines of a row.
+// Prefetches all cache lines of a row.
 class RowPrefetch {
  public:
   explicit RowPrefetch(const Codes& codes)
       : rows_(codes.by_row.data()),
         stride_(codes.row_stride),
         last_(stride_ == 0 ? 0 : codes.n_stores * static_cast<std::size_t>(codes.width) - 1),
-        // Rows whose length divides a line's lie within one; others may begin at its end.
+        // Rows whose length divides a cache line lie within one; others may cross lines.
         more_(stride_ == 0 || line % stride_ == 0 ? 0 : last_ / line + 1) {}
 
   void operator()(RowId row) const {
@@ -40,11 +40,11 @@ inline PackedSum widen(Element e) {
   return pack(pair >> 16, pair & 0xffff);
 }
 
-// How a histogram's stored columns are found: all of them at equal distances, which saves one load
-// for each update; all by table; or some of them by table.
+// Offsets of stored columns in a histogram: uniform, which saves one load an update; by table; or
+// by table for a subset of the columns.
 enum class Layout { uniform, table, subset };
 
-// Walks over the columns' slots in order, and says where in a row their codes are.
+// Iterates over the columns' slots, with the positions of their codes in a row.
 template <Layout layout>
 class SlotWalk {
  public:
@@ -170,8 +170,8 @@ void accumulate_code(const Codes& codes, const Slots& slots, const RowSums& sums
     accumulate_single<Code, Layout::table>(codes, slots, sums, elements, n, sign, hist);
 }
 
-// Sparse columns: lists of the slots that a row adds to. The lists of a node's rows lie scattered,
-// and so do the slots: both are asked for ahead of their turn.
+// Sparse columns: each row has a list of slots. Lists and slots are scattered in memory, so both
+// are prefetched.
 template <class Slot, bool single>
 void accumulate_lists(const SparseCodes& sparse, const RowSums& sums, const Element* elements,
                       std::size_t n, std::int64_t sign, std::int64_t* hist) {

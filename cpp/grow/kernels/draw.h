@@ -1,4 +1,5 @@
-// Rows -> norms of their gradients; rows -> those that a sample keeps. About 1 ns a row each.
+// Rows -> norms of their gradients; rows -> sampled rows with weights. About 1 ns a row each.
+// Single-threaded; callers split the rows.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -31,8 +32,8 @@ void gradient_norms(const NormArgs& args, std::size_t begin, std::size_t end, fl
   for (std::size_t i = 0; i < n; ++i) norms[i] = std::sqrt(norms[i]);
 }
 
-// What a row that is drawn with probability min(1, norm / mu) is multiplied by. Without branches: a
-// norm of 0 counts as the smallest float, and so has the largest weight.
+// Weight of a row that is drawn with probability min(1, norm / mu). Without branches: a norm of 0
+// counts as the smallest float, and so gets the largest weight.
 inline float weight_of(float mu, float largest, float norm) {
   const float some = norm > 0x1p-126f ? norm : 0x1p-126f;
   const float weight = mu / some;
@@ -91,8 +92,8 @@ std::size_t draw(const DrawArgs& args, std::size_t begin, std::size_t end, std::
   return n;
 }
 
-// One hash says both whether a row counts as large and whether it is kept: a row is large with
-// chance q, and kept with q + (1 - q) p.
+// One hash decides both whether a row counts as large, with probability q, and whether it is kept,
+// with probability q + (1 - q) p.
 std::size_t draw_top(const TopArgs& args, std::size_t begin, std::size_t end,
                      std::uint32_t* positions, float* weights) {
   constexpr std::int32_t always = 1 << 24;
@@ -123,7 +124,7 @@ void rank_features(std::uint64_t key, const std::uint32_t* features, std::size_t
   for (std::size_t j = 0; j < n; ++j) ranks[j] = mix_bits(mix_bits(key + features[j]));
 }
 
-// How many are below each is counted, for all at once.
+// Counts the smaller numbers of each number, vectorised.
 std::uint64_t nth_of_few(const std::uint64_t* numbers, std::size_t n, std::size_t nth) {
   constexpr std::size_t lanes = 8;
   for (std::size_t first = 0; first < n; first += lanes) {

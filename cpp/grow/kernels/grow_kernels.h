@@ -1,4 +1,4 @@
-// The inner loops of growing: a table of functions, which isa/ fills for each instruction set.
+// Kernels of tree growth: a table of functions that isa/ fills for each instruction set.
 //
 // All variants give the same bits: sums are integers, and floating-point steps use only the
 // correctly rounded operations + - * / without contraction.
@@ -20,28 +20,29 @@ namespace arboost {
 struct NormArgs {
   const FixedPair* pairs;
   std::size_t row_stride, output_stride, outputs;
-  float g_unit, h_unit;  // what one integer of a gradient and of a hessian counts
-  bool squared;          // the square of the norm instead: in the same order, and cheaper
+  float g_unit, h_unit;  // real value of one integer unit
+  bool squared;          // squared norms: the same order, and cheaper
 };
 
 struct DrawArgs {
   std::uint32_t seed;
   std::uint32_t limit;   // without norms: rows whose hash is at most this are kept
   NormArgs norms;        // no pairs: all rows are equal
-  float mu;              // the norm from which on a row is sure to be kept
-  float largest_weight;  // no row is less likely than its inverse
+  float mu;              // rows of at least this norm are kept
+  float largest_weight;  // inverse of the smallest probability
 };
 
-// Rows of large norm, and some of the others. Chances are shares of 2^24.
+// One-side sampling: all rows of large norm, and some of the others. Probabilities are in units of
+// 2^-24.
 struct TopArgs {
   std::uint32_t seed;
-  NormArgs norms;           // all that is said of norms holds for their squares
+  NormArgs norms;           // squared norms
   float above;              // rows of this norm or a larger one are kept
-  float at;                 // below that, rows from this norm on may count as large ones
-  std::int32_t at_large;    // the chance of these rows to count as large
+  float at;                 // rows in [at, above) may count as large
+  std::int32_t at_large;    // probability of these rows to count as large
   std::int32_t at_kept;     // ... and to be kept at all
-  std::int32_t other_kept;  // the chance of all other rows to be kept
-  float weight;             // of rows that are kept by chance
+  std::int32_t other_kept;  // probability of all other rows to be kept
+  float weight;             // of rows kept at random
 };
 
 struct NarrowArgs {
@@ -51,8 +52,8 @@ struct NarrowArgs {
   std::uint32_t seed;
 };
 
-// A node as it is walked over codes: left where code <= bin or code == missing_left, or where the
-// set holds the code. A leaf leads to itself.
+// A node for walks over codes: left if code <= bin or code == missing_left, or if the set holds the
+// code. A leaf is its own child.
 struct WalkNode {
   const std::uint8_t* column;  // codes, from that of row 0 of the table on
   std::uint32_t bin;
@@ -71,7 +72,7 @@ struct WalkArgs {
   int depth;            // of the deepest leaf
 };
 
-// Where in a histogram the slots of each stored column begin.
+// Layout of a histogram: the first slot of each stored column.
 struct Slots {
   const std::uint32_t* first;   // by stored column
   const std::uint32_t* stores;  // [n_stores] that have slots, ascending; null: all
@@ -84,7 +85,7 @@ struct Slots {
 };
 
 struct GrowKernels {
-  // hist[slot][channel] += (or -= when `subtract`) what each of the n elements' rows holds.
+  // hist[slot][channel] += (or -= if `subtract`) the contributions of the rows of n elements.
   void (*accumulate)(const Codes& codes, const Slots& slots, const RowSums& sums,
                      const Element* elements, std::size_t n, bool subtract, std::int64_t* hist);
 
@@ -101,34 +102,36 @@ struct GrowKernels {
                              std::size_t n_bins, bool has_missing, const std::int64_t* totals,
                              double floor, SplitScratch& scratch);
 
-  // The same for a small node, straight from its rows and what each holds ([n][channels]); of a
-  // category by a set.
+  // The same for a small node, from its rows and their contributions [n][channels]; a categorical
+  // feature is split by a set.
   FeatureSplit (*find_split_small)(const GainParams& params, const FewRows& rows,
                                    std::size_t feature, double floor, SplitScratch& scratch);
 
-  // The best split of a small node among several features, if above `best`; of equals the first.
+  // The best split of a small node among several features, if above `best`; the first of equal
+  // splits.
   void (*find_split_few)(const GainParams& params, const FewRows& rows, FeatureList features,
                          SplitScratch& scratch, NodeSplit& best);
 
-  // The same of one random cut for each feature; codes of one byte, no categories, and the room
-  // that `scratch` and the values have for padded_rows more is full of zeros. Returns how many of
-  // the features vary among the rows.
+  // The same with one random threshold a feature; for one-byte codes and numerical features, with
+  // `scratch` and the values zero-padded by padded_rows. Returns the number of features that vary
+  // among the rows.
   std::size_t (*find_cut_few)(const GainParams& params, const FewRows& rows, const CutDraws& draws,
                               FeatureList features, SplitScratch& scratch, NodeSplit& best);
 
-  // The same for a feature of which `n` codes may occur: scratch has them in order in `bins`, the
-  // running sums over them in `prefix`, and the last one's own sums in `missing`.
+  // The same for a feature with `n` listed codes: scratch has the codes in `bins`, ascending, their
+  // prefix sums in `prefix`, and the last code's own sums in `missing`.
   FeatureSplit (*find_split_listed)(const GainParams& params, std::size_t n, std::size_t n_bins,
                                     const std::int64_t* totals, double floor,
                                     SplitScratch& scratch);
 
-  // The first best of n candidates, splits of any features, whose left sums are in scratch.prefix;
-  // its score goes to scratch.scores. n where none is above `floor`.
+  // The first of the best among n candidate splits of any features, with left sums in
+  // scratch.prefix; its score goes to scratch.scores. n if none is above `floor`.
   std::size_t (*find_candidate)(const GainParams& params, std::size_t n, const std::int64_t* totals,
                                 double floor, SplitScratch& scratch);
 
-  // The best split of a category by a set of its levels, from a histogram as above. Among equal
-  // scores the first set wins: of the lowest level, or of the fewest levels of low gradients.
+  // The best split of a categorical feature by a set of its levels, from a histogram as above.
+  // Among equal scores the first set wins: of the lowest level, or of the fewest levels of low
+  // gradients.
   FeatureSplit (*find_set)(const GainParams& params, const std::int64_t* feature_hist,
                            std::size_t n_bins, bool has_missing, const std::int64_t* totals,
                            double floor, SplitScratch& scratch);
@@ -146,7 +149,7 @@ struct GrowKernels {
   void (*rank_features)(std::uint64_t key, const std::uint32_t* features, std::size_t n,
                         std::uint64_t* ranks);
 
-  // The number that `nth` of n different numbers are below; quadratic in n.
+  // The number that exactly `nth` of n distinct numbers are below; quadratic in n.
   std::uint64_t (*nth_of_few)(const std::uint64_t* numbers, std::size_t n, std::size_t nth);
 
   // Fixed-point pairs of the tree's rows [begin, end) -> elements with narrow pairs.
@@ -156,8 +159,8 @@ struct GrowKernels {
   // norms[0 ...] = norms of the gradients of rows [begin, end).
   void (*gradient_norms)(const NormArgs& args, std::size_t begin, std::size_t end, float* norms);
 
-  // The positions in [begin, end) that are drawn, and with norms their weights; how many. There is
-  // room for all.
+  // Writes the drawn positions in [begin, end), and with norms their weights; returns their number.
+  // The arrays must have room for all rows.
   std::size_t (*draw)(const DrawArgs& args, std::size_t begin, std::size_t end,
                       std::uint32_t* positions, float* weights);
   std::size_t (*draw_top)(const TopArgs& args, std::size_t begin, std::size_t end,
@@ -166,8 +169,8 @@ struct GrowKernels {
   // leaves[0 ...] = the nodes that rows [begin, end) end in.
   void (*walk)(const WalkArgs& args, std::size_t begin, std::size_t end, std::uint32_t* leaves);
 
-  // The slots of a stored column -> those of each of its digits, one digit after the other; `rest`
-  // has room for as many slots.
+  // Slots of a shared column -> slots of each of its digits, one digit after the other; `rest` is
+  // scratch of the same size.
   void (*fold)(const std::int64_t* slots, const std::uint32_t* radices, std::size_t n_digits,
                std::size_t channels, std::int64_t* rest, std::int64_t* digits);
 

@@ -1,6 +1,6 @@
-// Elements of a node -> elements of its two children, without branches: the next cut of a tree is
-// as hard to foresee for the CPU as the data. About 1 ns a row. Single-threaded; callers split the
-// node into chunks. The order inside a child may change: sums of integers do not depend on it.
+// Elements of a node -> elements of its two children, without branches, which the CPU could not
+// predict. About 1 ns a row. Single-threaded; callers split the node into chunks. The order inside
+// a child may change: sums of integers do not depend on it.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -17,7 +17,7 @@ namespace arboost::ARBOOST_ISA {
 namespace {
 
 // goes_left(code) is 0 or 1. After i elements, n_left of them are on the left and i - n_left on the
-// right; both places are written and the one that was meant is kept.
+// right; every element is written to both sides, and one side advances.
 template <class Code, class GoesLeft>
 std::size_t partition_by(const Code* column, GoesLeft goes_left, const Element* elements,
                          std::size_t n, Element* left, Element* right_end) {
@@ -41,15 +41,15 @@ std::size_t partition_by(const Code* column, GoesLeft goes_left, const Element* 
 
 #if defined(__AVX512VL__)
 
-// Lane j of row k is lane j - k, round the end: moves what is at the bottom k lanes up.
+// Row k rotates lanes up by k.
 alignas(64) constexpr std::int64_t lanes_up[9][8] = {
     {0, 1, 2, 3, 4, 5, 6, 7}, {7, 0, 1, 2, 3, 4, 5, 6}, {6, 7, 0, 1, 2, 3, 4, 5},
     {5, 6, 7, 0, 1, 2, 3, 4}, {4, 5, 6, 7, 0, 1, 2, 3}, {3, 4, 5, 6, 7, 0, 1, 2},
     {2, 3, 4, 5, 6, 7, 0, 1}, {1, 2, 3, 4, 5, 6, 7, 0}, {0, 1, 2, 3, 4, 5, 6, 7}};
 
-// One-byte codes, eight elements at a time: those that go left are moved together and stored
-// upwards from the left, the others downwards from the right. Each store is of eight, so it goes on
-// while there is room for two of them in between. Returns how many elements are done; *n_left of
+// One-byte codes, eight elements at a time: those that go left are compressed and stored upwards
+// from the left, the others downwards from the right. Each store writes eight elements, so the loop
+// runs while the gap has room for two stores. Returns the number of processed elements; *n_left of
 // them went left.
 std::size_t partition_eights(const std::uint8_t* column, const CodeSet& set,
                              const Element* elements, std::size_t n, Element* left,

@@ -1,7 +1,8 @@
 // Fixed-point gradient pairs (30 bits) -> narrow pairs (15 bits each) that travel with the row ids.
 //
-// Rounding is stochastic, so that sums over many rows keep their mean: with u uniform in [0, 1),
-// E floor(x + u) = x. u is a hash, so it depends on no order, thread or chunk.
+// Stochastic rounding keeps sums unbiased: with u uniform in [0, 1), E floor(x + u) = x. u is a
+// hash, so the result does not depend on order, threads or chunks. Single-threaded; callers split
+// the rows.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once

@@ -1,7 +1,7 @@
-// Rows -> the leaves they end in, over codes instead of values: for rows that were not in a tree's
-// sample, rows kept for validation, and trees that are dropped. About 1 ns a step of a row; with
-// AVX-512 and one-byte codes, 64 rows meet every split of the tree at once, at about 6 instructions
-// a split, which is less than the steps of 64 rows while the tree has at most 256 leaves.
+// Rows of codes -> their leaves: for rows outside a tree's sample, validation rows, and trees
+// dropped by DART. About 1 ns a step of a row. With AVX-512 and one-byte codes, all splits of the
+// tree are evaluated for 64 rows at once, at about 6 instructions a split: cheaper up to 256
+// leaves. Single-threaded; callers split the rows.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -92,7 +92,7 @@ struct Program {
       const std::uint32_t left = args.nodes[i].left;
       n_leaves[i] = left == i ? 1 : static_cast<std::uint16_t>(n_leaves[left] + n_leaves[left + 1]);
     }
-    // Level by level: a comparison right after its parent's would have to wait for it.
+    // Level by level: a comparison right after its parent's would wait for its result.
     std::uint16_t order[2 * most_leaves];
     std::size_t n_order = 0;
     order[n_order++] = first_leaf[0] = 0;
@@ -127,8 +127,8 @@ struct Program {
   }
 };
 
-// Which of 64 codes are in a set: byte c / 8 of its 32 is looked up in one half or the other, by
-// the highest bit of the code, and bit c % 8 of it tested.
+// Mask of the codes, of 64, that are in a set: the highest bit of code c selects a half of the
+// set's 32 bytes, a shuffle looks up byte c / 8, and bit c % 8 is tested.
 inline __mmask64 in_set(__m512i codes, const CodeSet& set) {
   const auto half = [&](int which) {
     return _mm512_maskz_broadcast_i32x4(
@@ -184,7 +184,7 @@ std::size_t walk_together(const WalkArgs& args, std::size_t begin, std::size_t e
   std::uint8_t numbers[64 * groups];
   std::size_t i = begin;
   for (; i + sizeof numbers <= end; i += sizeof numbers) {
-    // Too many columns for the CPU to foresee their next lines by itself.
+    // Too many columns for the hardware prefetcher.
     for (std::size_t c = 0; c < program.n_columns; ++c)
       for (std::size_t k = 0; k < groups; ++k)
         _mm_prefetch(reinterpret_cast<const char*>(program.columns[c] + i + ahead + 64 * k),

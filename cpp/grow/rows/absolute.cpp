@@ -1,3 +1,4 @@
+// Cost: O(log n) for each row that is added and each median. One node a thread.
 #include "grow/rows/absolute.h"
 
 #include <algorithm>
@@ -7,9 +8,9 @@
 namespace arboost {
 namespace {
 
-// The error around the median of rows whose partial sums part(i), i in [1, n], are given, with all
-// of their sums, and y in order. The median is the first row up to which there is half the weight;
-// no other point, be it between two rows, has a lower error.
+// The absolute error around the median, from Fenwick sums part(i), i in [1, n], their total, and y
+// ascending. The median is the first row at which the cumulative weight reaches half; no other
+// point, also between two rows, has a lower error.
 template <class Part>
 double error_of(std::size_t n, WeightSums all, const double* y, double g_unit, double h_unit,
                 Part part) {

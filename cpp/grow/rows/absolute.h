@@ -1,9 +1,9 @@
-// Absolute errors around weighted medians: of a node's rows, and of both sides of its splits.
+// Absolute errors around weighted medians, of a node and of both sides of its splits.
 //
 // A side's impurity is the sum of w |y - m| over its rows, where m is their weighted median. Rows
-// are added to the left side in the order of a feature's values, and a tree of partial sums over
-// the order of y (Fenwick 1994) finds the medians of both sides: what is not on the left is what
-// the whole node has, less the left. Sums are integers, so their order does not matter.
+// are added to the left side in the order of a feature's values, and a Fenwick tree over the order
+// of y (Fenwick 1994) finds the medians of both sides; sums of the right side are those of the node
+// minus the left. Sums are integers, so their order does not matter.
 //
 //   order of y      a b c d e f        sums over a | a b | c | a b c d | e | e f ...
 //   on the left     a     d            a row is added to log n of them; a median is found in log n
@@ -24,7 +24,7 @@ struct WeightSums {
   std::int64_t w = 0, wy = 0;
 };
 
-// The rows of one tree: what each wants, its weight, and where it is in the order of y.
+// The rows of one tree: target y = -g / h, weight, and rank of y within the open node.
 class AbsoluteRows {
  public:
   AbsoluteRows(std::size_t n_table_rows, std::size_t width);
@@ -44,8 +44,8 @@ class AbsoluteRows {
     return s.w == 0 ? 0.0
                     : static_cast<double>(s.wy) * g_unit_ / (static_cast<double>(s.w) * h_unit_);
   }
-  // Among the rows of the smallest open node that holds it. Nodes hold different rows, so threads
-  // may number theirs at the same time.
+  // Rank among the rows of the smallest open node that holds the row. Nodes have disjoint rows, so
+  // threads may rank theirs concurrently.
   std::uint32_t& place(RowId row, std::size_t output) { return place_[row * width_ + output]; }
   std::uint32_t place(RowId row, std::size_t output) const { return place_[row * width_ + output]; }
 

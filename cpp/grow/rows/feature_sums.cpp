@@ -1,3 +1,5 @@
+// Cost: linear in the folded slots, or in the stored codes of a small node's rows. One object a
+// thread.
 #include "grow/rows/feature_sums.h"
 
 #include <algorithm>

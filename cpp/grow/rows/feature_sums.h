@@ -1,8 +1,8 @@
-// The sums of a node, over slots as they are stored -> those of each feature's codes.
+// Sums over a node's stored slots -> sums over each feature's codes.
 //
-// Features share stored columns and leave out their usual code (table/codes.h); what a histogram
-// has is here turned into what the search for splits wants. The sums of a usual code are the node's
-// less those of all other codes. Own columns need none of this.
+// Features share stored columns and leave out their usual code (table/codes.h); the split search
+// needs the sums of each feature alone. The sums of a usual code are the node's minus those of all
+// other codes. Own columns need no conversion.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +19,33 @@ class FeatureSums {
  public:
   FeatureSums(const Codes& codes, std::size_t channels);
 
-  // Of a node with a histogram, which must stay as it is.
+  // Opens a node with a histogram, which must not change meanwhile.
   void open(const std::int64_t* histogram, const Slots& slots);
-  // Of the n rows of a small node, which each hold some of `values` [n][channels]: at a cost of
-  // what is stored of these rows, but of own columns nothing.
+  // Opens a small node of n rows with contributions `values` [n][channels]. The cost depends on the
+  // stored codes of these rows in shared and sparse columns.
   void open(const Element* elements, std::size_t n, const std::int64_t* values,
             const RowSums& sums);
 
-  // The sums [n_codes][channels] of the feature's codes; in `room`, or where they are.
+  // The sums [n_codes][channels] of the feature's codes, in `room` or in the histogram itself.
   const std::int64_t* of(std::size_t feature, const std::int64_t* totals,
                          std::vector<std::int64_t>& room) const;
 
   // False where all rows of a small node have the usual code of a sparse feature.
   bool varies(std::size_t feature) const;
 
-  // Puts the codes of a sparse feature that the rows of a small node have, and its usual one, in
-  // order into scratch, as GrowKernels::find_split_listed wants them. Returns how many there are.
+  // Lists the codes of a sparse feature in a small node, its usual code included, ascending in
+  // scratch for GrowKernels::find_split_listed. Returns their number.
   std::size_t list(std::size_t feature, const std::int64_t* totals, SplitScratch& scratch) const;
   bool is_small() const { return is_small_; }
 
-  // Appends the sums of the left sides of all splits of a feature without missing values to the n
-  // that scratch.prefix has already. Returns how many there are then.
+  // Appends the left sums of all splits of a feature without missing values to the n entries of
+  // scratch.prefix. Returns the new number of entries.
   std::size_t add_candidates(std::size_t feature, const std::int64_t* totals, std::size_t n,
                              SplitScratch& scratch, std::vector<std::int64_t>& room) const;
 
  private:
-  // Sparse slots that small nodes add to: all zero between nodes, and with a bit for each that is
-  // not, so that clearing and listing them costs what they are.
+  // Sparse slots of a small node: all zero between nodes, with a bit for each nonzero slot, so that
+  // clearing and listing cost only the nonzero ones.
   struct Touched {
     Buffer<std::int64_t> sums;
     std::vector<std::uint64_t> slots, words;  // a bit for each slot; for each word of these

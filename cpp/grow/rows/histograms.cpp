@@ -1,5 +1,5 @@
-// Rows of a node -> histogram, shared out among threads when the rows are many: each member adds to
-// a histogram of its own, and integer sums make their total the same whoever did what.
+// Rows of a node -> histogram. Large nodes are split among threads, each with a histogram of its
+// own; integer sums make the total independent of the split.
 #include "grow/rows/histograms.h"
 
 #include <algorithm>
@@ -100,7 +100,8 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   const Element* elements = rows.elements(node);
   const std::size_t n = node.n_rows();
   std::vector<std::int64_t*> parts(static_cast<std::size_t>(team.size()), nullptr);
-  // Small chunks, so that all members get some, but worth the histogram that each has to add up.
+  // Chunks small enough to occupy all members, but large enough to pay for adding up one histogram
+  // a member.
   const std::size_t share = n / (4 * static_cast<std::size_t>(team.size()));
   const std::size_t grain =
       n < shared_node_rows ? n : std::clamp(share, chunk_rows / 4, chunk_rows);

@@ -1,4 +1,4 @@
-// Histograms of nodes: memory that is used again, and building one with all threads.
+// Histograms of nodes: a pool of reused memory, and parallel building.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ class Histograms {
   Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit,
              Workspace& workspace);
 
-  // Only stored columns of these features, ascending, have slots from now on, and sparse columns
-  // only if one of them is; the histograms of before are void.
+  // Restricts histograms to the stored columns of these features, ascending, with sparse columns
+  // only if a feature is sparse; invalidates existing histograms.
   void use_features(std::span<const std::uint32_t> features);
 
   const Slots& slots() const { return slots_; }
@@ -32,7 +32,7 @@ class Histograms {
 
   std::int64_t* acquire();
   void release(std::int64_t* histogram);  // null is fine
-  // True while so many are in use that a node should not keep its own for its children.
+  // True while memory is short and a node should not keep its histogram for its children.
   bool scarce() const;
   void release_all();
 

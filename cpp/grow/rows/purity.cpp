@@ -1,3 +1,4 @@
+// Cost: one pass over the node's rows, up to the first that differs.
 #include "grow/rows/purity.h"
 
 #include <cstdlib>
@@ -5,7 +6,8 @@
 namespace arboost {
 namespace {
 
-// Both numbers of both pairs were rounded by up to 1/2: what that may change of a.g b.h - b.g a.h.
+// Compares -g / h within rounding: each number was rounded by up to 1/2, which bounds the error of
+// a.g b.h - b.g a.h.
 bool is_same_value(const FixedPair& a, const FixedPair& b) {
   const std::int64_t difference = std::int64_t{a.g} * b.h - std::int64_t{b.g} * a.h;
   const std::int64_t sizes =

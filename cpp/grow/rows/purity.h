@@ -1,5 +1,4 @@
-// Is there anything left to split in a node? Where all of its rows want the same value, the
-// impurity of CART is 0.
+// Purity of nodes: rows -> true if all have the same target value, so that CART's impurity is 0.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,8 @@
 
 namespace arboost {
 
-// Compares the fixed-point pairs themselves: the integers that splits are judged by are coarser,
-// and may be rounded at random. What a row wants is -g / h, whatever its weight in a sample.
+// Compares the fixed-point pairs: the integers of the split search are coarser, and may be rounded
+// stochastically. The target value of a row is -g / h, whatever its weight in a sample.
 class Purity {
  public:
   // `table_rows`: as RowPartition has them.
@@ -21,8 +20,8 @@ class Purity {
   // Of trees for one output, or for all of them; the gradients must stay until the next call.
   void start_tree(const Gradients& gradients, std::size_t output, std::size_t width);
 
-  // True when the rows want the same value, as far as the rounding of their pairs lets one tell;
-  // rows of no weight want nothing. Ends at the first one that differs. Any thread.
+  // True if the rows have the same target value, within the rounding of their pairs; rows of zero
+  // weight are ignored. Stops at the first difference. Thread-safe.
   bool is_pure(const Element* elements, std::size_t n) const;
 
  private:

@@ -1,4 +1,5 @@
-// Gradients -> integers with the rows; partitions. Parallel for nodes of many rows.
+// Gradients -> scaled integers in the elements; partitions of nodes. About 1 ns a row; parallel for
+// large nodes.
 #include "grow/rows/row_partition.h"
 
 #include <algorithm>
@@ -14,12 +15,12 @@ namespace {
 
 constexpr std::size_t chunk_rows = 4096;
 
-// From this many rows on, pairs of 15 bits travel inside the elements. Below it the data are in the
-// caches anyway, and wide pairs cost nothing.
+// From this many rows on, elements carry pairs of 15 bits. Smaller data stay in the cache, where
+// wide pairs cost nothing.
 constexpr std::size_t narrow_rows = 32768;
 
-// Narrow pairs are used while the mean |g| and h are at least this many units: stochastic rounding
-// keeps sums unbiased, but a few huge gradients must not leave nothing of all others.
+// Narrow pairs need a mean |g| and h of at least this many units: stochastic rounding keeps sums
+// unbiased, but a few huge gradients must not round all others away.
 constexpr std::int64_t narrow_mean_units = 16;
 
 // The smallest shift, at least `lowest`, after which the sum of n numbers fits 31 bits even if each
@@ -38,7 +39,7 @@ std::int32_t rounded(double x) {
   return static_cast<std::int32_t>(x + (x < 0 ? -0.5 : 0.5));
 }
 
-// How many bits numbers grow by when they are multiplied by so much, at least 1.
+// Number of bits that numbers grow by when multiplied by a factor of at least 1.
 int bits_of(float factor) {
   int exponent = 0;
   const float mantissa = std::frexp(factor, &exponent);
@@ -112,7 +113,7 @@ TreePairs RowPartition::pairs_of_rows(const Gradients& gradients, std::size_t ou
           some(gradients.sum_h)};
 }
 
-// The pairs of the sample, side by side. Weights could make them larger than 30 bits.
+// The weighted pairs of the sample, contiguous. Weights could make them larger than 30 bits.
 TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, Team& team) {
   const auto outputs = static_cast<std::size_t>(sums_.outputs);
   make_room(space_.pairs, rows_.n * outputs);
@@ -242,8 +243,8 @@ bool RowPartition::any_empty(const GrowNode& node) const {
   return any;
 }
 
-// A split on a sparse feature, as a column of bytes: 1 for the rows that go the other way than the
-// usual code. Only for the while it takes to split a node: marks are cleared one by one.
+// A split on a sparse feature as a column of bytes: 1 for rows on the other side than the usual
+// code. Lives during the split of one node; marks are cleared one by one.
 class RowPartition::Marks {
  public:
   Marks(const Codes& codes, std::size_t feature, const SplitRule& rule, const Element* elements,
@@ -263,7 +264,7 @@ class RowPartition::Marks {
       marks_[*row] = 1;
       marked_.push_back(*row);
     };
-    // Few rows look for themselves among those of the column.
+    // Few rows: search each in the column.
     const auto size = static_cast<std::size_t>(end - begin);
     if (size <= n * static_cast<std::size_t>(std::bit_width(size))) {
       for (const RowId* row = begin; row < end; ++row) mark(row);
@@ -311,7 +312,7 @@ std::size_t RowPartition::split_by(const std::uint8_t* column, int width, const 
   const std::size_t n = node.n_rows();
   if (team.size() == 1 || n < shared_node_rows)
     return grow_kernels().partition(column, width, rule, from, n, to, to + n);
-  // Each chunk is split in a buffer of its own, then takes the next free places on both sides.
+  // Each chunk is split in a local buffer, then copied to the next free ranges on both sides.
   std::atomic<std::size_t> left{0}, right{n};
   team.for_chunks(member, n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     Element local[chunk_rows];

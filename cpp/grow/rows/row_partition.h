@@ -1,4 +1,4 @@
-// The rows of a tree, as elements that the nodes share out among themselves.
+// The rows of a tree as elements, partitioned among its nodes.
 #pragma once
 
 #include <cstdint>
@@ -39,20 +39,20 @@ class RowPartition {
   RowPartition(const Codes& codes, std::span<const RowId> table_rows, std::size_t outputs,
                bool counted, bool wide, Workspace& workspace);
 
-  // Takes the rows of a sample, or all training rows for null: scales the gradients of one output,
-  // or of all when trees have vector leaves, to integers whose sums fit a PackedSum, and puts every
-  // row into the root's range of buffer 0. The sample must stay until the next call.
+  // Starts a tree on the rows of a sample, or on all training rows for null: scales the gradients
+  // of one output, or of all for vector leaves, to integers whose sums fit a PackedSum, and puts
+  // every row into the root's range of buffer 0. The sample must outlive the tree.
   void prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                std::uint32_t seed, Team& team);
 
-  // From now on the tree's rows are all training rows; its elements are void.
+  // Makes all training rows the tree's rows; invalidates its elements.
   void use_all(const Gradients& gradients, std::size_t output, Team& team);
 
   std::size_t n_training() const { return n_training_; }
   const TreeRows& rows() const { return rows_; }     // of the tree
   const TreePairs& pairs() const { return pairs_; }  // ... and their gradients
   TreeRows training_rows() const { return {n_training_, nullptr, table_rows()}; }
-  // Other gradients of the tree's rows, times the weights of the sample; pairs() are void then.
+  // Other gradients of the tree's rows, times the weights of the sample; invalidates pairs().
   TreePairs pairs_of_rows(const Gradients& gradients, std::size_t output, Team& team);
 
   const RowSums& sums() const { return sums_; }
@@ -62,12 +62,12 @@ class RowPartition {
   const Element* elements(const GrowNode& node) const {
     return space_.elements[node.buffer].data() + node.begin;
   }
-  // What each of n rows adds to a histogram slot, [n][channels].
+  // Reads the contributions of n rows to a histogram slot, [n][channels].
   void read_values(const Element* elements, std::size_t n, std::int64_t* values) const;
-  // True when all gradients and hessians are so coarse, as those of classes are, that neither the
-  // rounding to fixed point nor that of values has lost anything.
+  // True if neither the rounding to fixed point nor that of the values was lossy, as for the
+  // gradients of class indicators.
   bool values_are_exact() const;
-  // True when some row of the node adds nothing to the sums of any hessian, and is not counted.
+  // True if some row of the node has a zero hessian in all outputs, and rows are not counted.
   bool any_empty(const GrowNode& node) const;
 
   // Sends the node's rows to its children's ranges; returns how many went left.
@@ -99,7 +99,7 @@ class RowPartition {
   int g_shift_ = 0, h_shift_ = 0;  // bits that values have lost
 };
 
-// Rows of a node below which it is not worth sharing its work out among threads.
+// Least number of rows of a node for which parallel work pays.
 constexpr std::size_t shared_node_rows = 16384;
 
 }  // namespace arboost

@@ -1,5 +1,6 @@
-// Order of values -> rows of a tree -> rows of its nodes. About 1.5 ns a row and feature for each
-// split; eight bytes for each. Parallel over features, for nodes of many rows.
+// Rows sorted by each feature -> rows of a tree -> rows of its nodes, by stable partition. About
+// 1.5 ns a row and feature for each split; eight bytes a row and feature. Parallel over features
+// for large nodes.
 #include "grow/rows/sorted_columns.h"
 
 #include <cstring>
@@ -7,10 +8,10 @@
 namespace arboost {
 namespace {
 
-// Row-feature pairs that a thread sends to children before it is worth asking others.
+// Row-feature pairs for which a second thread pays.
 constexpr std::size_t cells_per_chunk = 65536;
 
-// Left in place, right into `spare` and from there behind the left: both keep their order.
+// Stable partition: left in place, right via `spare` behind the left.
 void partition_stably(const std::uint64_t* ARBOOST_RESTRICT goes_left, Element* elements,
                       std::size_t n, Element* ARBOOST_RESTRICT spare) {
   std::size_t n_left = 0;

@@ -1,4 +1,4 @@
-// The rows of a tree in the order of each feature's values, shared out among the nodes.
+// The rows of a tree, sorted by each feature, partitioned among its nodes.
 //
 // A node owns the same range in every feature's array as it does among the rows
 // (grow/rows/row_partition.h):
@@ -27,8 +27,7 @@ class SortedColumns {
   // Takes the rows of a tree that uses the given features.
   void start_tree(const TreeRows& rows, std::span<const std::uint32_t> features, Team& team);
 
-  // Sends the rows of a node to its children's ranges, in every feature, as they were sent among
-  // `rows`: after RowPartition::split.
+  // Partitions the rows of a node in every feature, as RowPartition::split has partitioned `rows`.
   void split(const GrowNode& node, const RowPartition& rows, int member, Team& team);
 
   // [n_rows of the node]: row id below, rank of its value in the high 32 bits.
@@ -43,8 +42,8 @@ class SortedColumns {
   std::size_t stride_;  // from one feature's elements to the next's; one is never read
   Buffer<Element> elements_;
   Buffer<std::uint8_t> in_tree_;  // by table row
-  // Of each member: room for the right side of a node, and which rows of the node that it splits go
-  // left, one bit for each row of the table.
+  // By member: buffer for the right side of a node, and one bit for each row of the table that goes
+  // left.
   std::vector<std::unique_ptr<Buffer<Element>>> spare_;
   std::vector<std::unique_ptr<Buffer<std::uint64_t>>> goes_left_;
   std::vector<std::uint32_t> features_;  // of the tree

@@ -1,5 +1,5 @@
-// Memory that a tree needs while it grows and until its values are added to the scores. Growers
-// that take turns can share it: folds of one table do.
+// Memory of a tree during growth and until its values are added to the scores. Growers that take
+// turns can share it, as the folds of one table do.
 #pragma once
 
 #include <cstdint>

@@ -1,14 +1,14 @@
-// Draws with replacement -> the rows drawn, ascending, and how often each was.
+// Draws with replacement -> the drawn rows, ascending, and the count of each.
 //
-// A draw is a random place on a line on which every row has a stretch as long as its weight:
+// A draw is a random point of an interval in which every row owns a stretch as long as its weight:
 //
 //   rows      0    1   2          3 4
 //   places  |----|---|----------|-|----|     ends[i]: where the stretch of row i ends
 //   parts   |        |        |        |     of equal length: draws are sorted by part, then each
 //                                            part is counted by itself, in the cache
 //
-// All places are integers and all draws hashes, so the sample does not depend on the threads.
-// Linear in rows and draws, 10 to 20 ns for both.
+// Points are integers and draws are hashes, so the sample does not depend on the threads. Linear in
+// rows and draws, 10 to 20 ns each; parallel over draws, then over parts.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -114,8 +114,8 @@ class StretchesOfRows {
     shift_ = std::max(0, bits_of(end - begin - 1) - bits_of(n_draws) - 1);
     const std::size_t n_steps = static_cast<std::size_t>((end - begin - 1) >> shift_) + 1;
     guide_.assign(n_steps + 1, 0);
-    // A step starts behind all rows that end where it begins or before: rows are counted by the
-    // first step they are behind of, and the counts added up. No branch has to be guessed.
+    // A step starts after all rows that end at or before its beginning: rows are counted by the
+    // first step after them, and prefix sums of the counts give the starts, without branches.
     const std::uint64_t before_next = (std::uint64_t{1} << shift_) - 1;
     for (std::size_t row = first_; row < last_; ++row)
       ++guide_[static_cast<std::size_t>((ends_[row] - begin + before_next) >> shift_)];
@@ -127,7 +127,7 @@ class StretchesOfRows {
   std::size_t last() const { return last_; }
   std::size_t row_at(std::uint64_t place) const {
     std::size_t row = guide_[static_cast<std::size_t>((place - begin_) >> shift_)];
-    // Most are a row or two away: counted without branches, which would be guessed wrong.
+    // Most are a row or two away: advanced without branches, which would be mispredicted.
     row += ends_[row] <= place ? 1 : 0;
     row += ends_[row] <= place ? 1 : 0;
     while (ends_[row] <= place) ++row;
@@ -228,7 +228,7 @@ double sum_of(std::span<const double> weight, Team& team) {
   return sum;
 }
 
-// Where the stretches of the rows end, on a line of about 2^62 places.
+// Ends of the rows' stretches, in an interval of about 2^62 points.
 Buffer<std::uint64_t> ends_of(std::span<const double> weight, Team& team) {
   const double sum = sum_of(weight, team);
   if (!(sum >= 0x1p-900 && std::isfinite(sum))) refuse_weights(weight);

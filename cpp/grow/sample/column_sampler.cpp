@@ -1,3 +1,5 @@
+// Cost: one hash for each feature and draw. Draws are pure functions of seed, tree, level and node,
+// made by any thread.
 #include "grow/sample/column_sampler.h"
 
 #include <algorithm>
@@ -12,8 +14,8 @@ namespace {
 
 constexpr std::size_t few_numbers = 32;  // above, halving is faster than comparing all with all
 
-// The size-th lowest of different random numbers; `room` is for as many. Those that are surely
-// above are left out first: about 2 sqrt(size) more than needed are expected below the limit.
+// The size-th lowest of distinct random numbers; `room` is scratch of the same size. A limit first
+// filters out most of the numbers: about 2 sqrt(size) more than needed are expected below it.
 std::uint64_t nth_lowest(std::span<const std::uint64_t> numbers, std::size_t size,
                          std::uint64_t* room) {
   const auto wanted = static_cast<double>(size), all = static_cast<double>(numbers.size());
@@ -32,7 +34,7 @@ std::uint64_t nth_lowest(std::span<const std::uint64_t> numbers, std::size_t siz
   return room[size - 1];
 }
 
-// A share of the features, at least one: the first ones in the order of a key.
+// A share of the features, at least one: those of the lowest hashes under a key.
 void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t key,
           std::vector<std::uint32_t>& out, std::vector<std::uint64_t>& ranks) {
   out.assign(from.begin(), from.end());
@@ -80,7 +82,7 @@ void ColumnSampler::start_tree(std::uint64_t seed, std::uint64_t tree, std::uint
   turn(in_turn_);
 }
 
-// From ascending order to that of this tree's turn.
+// Rotates ascending features to begin with the tree's `turn`.
 void ColumnSampler::turn(std::vector<std::uint32_t>& features) const {
   const auto first = static_cast<std::uint32_t>(turn_ % n_features_);
   std::rotate(features.begin(), std::lower_bound(features.begin(), features.end(), first),

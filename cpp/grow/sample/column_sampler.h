@@ -1,5 +1,5 @@
-// Which features a node may split on: those drawn for its tree, its level and itself, and among
-// them those that its path may interact with.
+// Column sampling: the features that a node may split on, drawn for its tree, its level and itself,
+// and restricted by interaction constraints.
 #pragma once
 
 #include <cstddef>
@@ -24,27 +24,27 @@ class ColumnSampler {
   void start_tree(std::uint64_t seed, std::uint64_t tree, std::uint64_t turn);
   std::span<const std::uint32_t> of_tree() const { return tree_; }  // ascending
 
-  // Where a thread draws.
+  // Scratch memory of one thread.
   struct Room {
     std::vector<std::uint32_t> features, allowed;
     std::vector<std::uint64_t> ranks;
   };
 
-  // The features that the node may split on, from the one whose turn it is. Any thread.
+  // The features that the node may split on, in the tree's rotated order. Thread-safe.
   std::span<const std::uint32_t> of_node(const GrowNode& node, Room& room);
-  // The same where no interactions are restricted: depth and path of a node say everything.
+  // The same without interaction constraints: depth and path of a node suffice.
   std::span<const std::uint32_t> of_node(std::int64_t depth, std::uint64_t path, Room& room);
 
-  // The other features that it might have drawn for itself, in random order. Any thread.
+  // The features that the node has not drawn, in random order. Thread-safe.
   std::vector<std::uint32_t> rest_of_node(const GrowNode& node);
 
-  // The groups of interacting features that hold all features of the path to a child.
+  // Sets the child's interaction groups: those that contain all features on its path.
   void open_groups(const GrowNode& parent, GrowNode& child) const;
   void open_groups(GrowNode& root) const;
 
  private:
   std::span<const std::uint32_t> of_level(std::int64_t depth);
-  // The features of its level that a node's path may interact with; `own` is room for them.
+  // The features of the node's level that the constraints allow on its path; `own` is scratch.
   std::span<const std::uint32_t> of_path(const GrowNode& node, std::vector<std::uint32_t>& own);
   void turn(std::vector<std::uint32_t>& features) const;
   bool restricts() const { return !params_.interactions.empty(); }

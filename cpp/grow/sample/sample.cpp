@@ -1,3 +1,5 @@
+// Passes of about 1 ns a row, parallel over chunks of rows; the sample does not depend on the
+// chunks.
 #include "grow/sample/sample.h"
 
 #include <algorithm>
@@ -15,7 +17,7 @@ namespace {
 
 constexpr std::size_t chunk_rows = 16384;
 
-// No weight is above this: a row of nearly no gradient is drawn a little more often than its share.
+// Largest weight: rows of tiny gradients are drawn a little more often than their share.
 constexpr float largest_weight = 16384;
 
 // Norms fall into buckets by the leading bits of their float: 8 of the exponent, 5 of the mantissa.
@@ -46,7 +48,7 @@ void collect(std::size_t n_rows, std::uint32_t seed, bool weighted, DrawChunk dr
     out.size += kept[c];
   }
   if (out.size > 0) return;
-  // A sample must not be empty: where chance left nothing, the first row by hash is all of it.
+  // A sample must not be empty: if no row was drawn, it is the first row by hash.
   out.size = 1;
   positions[0] = 0;
   for (std::uint32_t i = 1; i < n_rows; ++i)
@@ -74,7 +76,7 @@ NormArgs norms_of(const Gradients& gradients, double reg_lambda, bool squared) {
           squared};
 }
 
-// How many norms fall into each bucket, of 2^(31 - shift): of all rows, or of some 2^log_rows at
+// Histogram of the norms in 2^(31 - shift) buckets, over all rows or about 2^log_rows of them at
 // equal distances. (An odd distance, against tables in which classes take turns.)
 std::vector<std::int64_t> count_norms(NormArgs args, std::size_t n_rows, int log_rows, int shift) {
   const std::size_t step = n_rows >> log_rows | 1, n = n_rows / step;
@@ -111,8 +113,8 @@ float threshold(const std::vector<std::int64_t>& counts, double rate) {
   return 0;  // fewer rows with a gradient than asked for: all of them
 }
 
-// Which rows are large is told from squares in finer buckets: 8 bits of the exponent, 8 of the
-// mantissa; and from more rows, so that the share kept is right to 0.2 % of all rows.
+// One-side sampling needs finer buckets of the squared norms (8 bits of the exponent, 8 of the
+// mantissa) and more rows, so that the kept share is right to 0.2 % of all rows.
 constexpr int fine_shift = 15;
 constexpr int fine_log_rows = 16;
 
@@ -148,8 +150,8 @@ void sample_one_side(const Gradients& gradients, double top_rate, double other_r
       count_norms(norms, gradients.n_rows, fine_log_rows, fine_shift);
   double n_counted = 0;
   for (const std::int64_t count : counts) n_counted += static_cast<double>(count);
-  // Down to the bucket in which the last of the large rows is. Large ones are more than none, and
-  // no square is infinite, so that there is a bucket above it.
+  // Down to the bucket of the last large row. At least one row is large and no square is infinite,
+  // so a bucket above it exists.
   const double n_large = top_rate * n_counted;
   double above = 0, at = 0;
   std::size_t last = counts.size();
@@ -160,7 +162,7 @@ void sample_one_side(const Gradients& gradients, double top_rate, double other_r
   const double q = std::min(1.0, (n_large - above) / at);
   const double p = std::max(1.0 / largest_weight, std::min(1.0, other_rate / (1.0 - top_rate)));
   const std::int32_t other_kept = chance(p);
-  const double exact_p = other_kept * 0x1p-24;  // what the weight makes up for
+  const double exact_p = other_kept * 0x1p-24;  // the probability that the weight inverts
   const std::int32_t at_large = chance(q);
   const TopArgs args{.seed = seed,
                      .norms = norms,

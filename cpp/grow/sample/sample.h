@@ -1,5 +1,5 @@
-// The rows that a tree is grown on: all of them, a share drawn at random or by gradient, or as many
-// draws with replacement as are wanted. A few linear passes, in parallel; what is drawn are hashes.
+// Row sampling: training rows -> the rows of a tree, drawn uniformly, by gradient, or with
+// replacement (bootstrap). A few linear passes, parallel over rows; draws are hashes.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace arboost {
 
-// Positions of training rows, ascending, and what each row's gradient and hessian are multiplied
-// by; no weights: 1.
+// Positions of sampled training rows, ascending, and the weights of their gradients and hessians;
+// without weights: 1.
 struct Sample {
   std::size_t size = 0;
   bool weighted = false;
@@ -27,18 +27,18 @@ struct Sample {
 void sample_uniform(std::size_t n_rows, double rate, std::uint32_t seed, Sample& out, Team& team);
 
 // Row i with probability p_i = min(1, s_i / mu), s_i^2 = sum over the outputs of g^2 + lambda h^2,
-// where mu makes the expected size about rate * n_rows, and with the weight 1 / p_i: sums over the
-// sample have the mean of sums over all rows, and among all such samples of this size these have
-// the least variance (Ibragimov and Gusev 2019, "Minimal Variance Sampling", theorem 2).
+// and with the weight 1 / p_i, where mu makes the expected size about rate * n_rows. Sums over the
+// sample are unbiased, with the least variance among all such samples of this size (Ibragimov and
+// Gusev 2019, "Minimal Variance Sampling", theorem 2).
 void sample_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
                         std::uint32_t seed, Sample& out, Team& team);
 
 // Gradient-based one-side sampling (Ke et al. 2017, "LightGBM", algorithm 2): the top_rate * n_rows
 // rows of the largest gradients, by the norm over the outputs of g, and of all others each with
-// probability other_rate / (1 - top_rate), with its inverse for a weight. Of more than 131,072
-// rows, a sample says how large the last large one is. Among rows whose norms are within 0.2 % of
-// that, chance says which of them count as large: the shares are right and sums over the sample
-// have the mean of sums over all rows, whatever the ties.
+// probability other_rate / (1 - top_rate), with its inverse for a weight. With more than 131,072
+// rows, the threshold of large norms is estimated from a sample. Among rows whose norms are within
+// 0.2 % of it, chance decides which count as large: the shares are right and sums over the sample
+// are unbiased, whatever the ties.
 void sample_one_side(const Gradients& gradients, double top_rate, double other_rate,
                      std::uint32_t seed, Sample& out, Team& team);
 
@@ -47,10 +47,10 @@ struct DrawSeed {
   std::uint64_t seed, draw;
 };
 
-// Draws with replacement, in proportion to weights from 0 on: how often a row was drawn is its
-// weight in the sample, and rows that never were are not in it (Efron 1979, "Bootstrap methods"). A
-// row that has less than 2^-62 of all weight is never drawn. Throws std::invalid_argument for
-// weights that are negative or not finite, or sum up to nothing.
+// Bootstrap sample: draws with replacement, in proportion to nonnegative weights; the count of a
+// row is its weight in the sample, and rows that were never drawn are left out (Efron 1979,
+// "Bootstrap methods"). A row with less than 2^-62 of the total weight is never drawn. Throws
+// std::invalid_argument for weights that are negative or not finite, or all 0.
 void bootstrap_by_weight(std::span<const double> weight, std::size_t n_draws, const DrawSeed& seed,
                          Sample& out, Team& team);
 

@@ -1,17 +1,16 @@
-// The sums of a category's levels in a node -> the best split of the node by a set of levels.
-// About 20 ns a level, most of it for sorting.
+// Sums of a categorical feature's levels in a node -> the best split by a set of levels. About 20
+// ns a level, mostly for sorting. Single-threaded.
 //
-// Few levels are each tried against all others. Of more, the best set would be one of 2^(n-1); but
-// when levels are sorted by G / H, the best of all sets is a prefix of that order (Fisher 1958 for
-// squares; the score of a side is convex in G and H, which is all that his proof needs). What is
-// best for the rows of the node is mostly chance where levels are rare, so four parameters bound
-// it: levels of less hessian than `min_cat_weight` are pooled into one; `cat_smooth` is added to H,
-// so that those of few rows do not come first or last; `cat_l2` is added to lambda in the gain of
-// such a split, in its children and in the node alike; and no more than `max_cat_threshold` levels
-// are set apart.
+// With few levels, each is tried against all others (one-vs-rest). With more, the best of the
+// 2^(n-1) sets is a prefix of the levels sorted by G / H (Fisher 1958 for squares; his proof needs
+// only that the score of a side is convex in G and H). Rare levels overfit, so four parameters
+// regularise: levels of less hessian than `min_cat_weight` are pooled into one; `cat_smooth` is
+// added to H, so that levels of few rows are not sorted first or last; `cat_l2` is added to lambda
+// in the gain of such a split, for both children and the node; and a set has at most
+// `max_cat_threshold` levels.
 //
-// Missing rows are a level of their own. Levels that the node has not seen go with them or, where
-// no row is missing, to the heavier side.
+// Missing values are a level of their own. Levels unseen in the node go with them or, if no value
+// is missing, to the child of larger hessian.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -95,8 +94,7 @@ void try_each(const GainParams& p, const std::int64_t* totals, SplitScratch& scr
   }
 }
 
-// Makes one of all levels that are too rare for their sums to mean much: the last. They stay
-// together, on the side that suits them best.
+// Pools all rare levels into one, the last. Pooled levels stay on one side.
 void pool_rare(const GainParams& p, LevelSums& levels) {
   const auto channels = static_cast<std::size_t>(p.channels);
   const double least = p.min_cat_h * p.outputs;  // the mean over outputs counts
@@ -127,7 +125,7 @@ inline void put_level(CodeSet& set, std::size_t at, const LevelSums& levels) {
   for (int w = 0; w < 4; ++w) set.words[w] |= levels.pool.words[w];
 }
 
-// Shell sort of the levels' numbers by key, of equals by code: short, and good for a few hundred.
+// Shell sort of the levels by key, ties by code: short code, and fast for a few hundred.
 void sort_levels(LevelSums& levels) {
   const double* keys = levels.keys;
   std::uint16_t* order = levels.order;
@@ -160,7 +158,7 @@ void try_prefixes(const GainParams& params, const std::int64_t* totals, SplitScr
                   FeatureSplit& best) {
   GainParams p = params;
   p.reg_lambda += p.cat_l2;
-  // Scores are compared with those of other features: what counts is the gain over the node.
+  // Scores must be comparable between features, so only the gain over the node's score counts.
   const double shift = score_of_node(params, totals) - score_of_node(p, totals);
   const auto channels = static_cast<std::size_t>(p.channels);
   const auto most = static_cast<std::size_t>(p.max_cat_threshold);
@@ -183,7 +181,7 @@ void try_prefixes(const GainParams& params, const std::int64_t* totals, SplitScr
   }
 }
 
-// Levels that the node has not seen go where missing rows go, and so does every other code.
+// Levels unseen in the node, and all other codes, go where missing values go.
 void complete_set(const GainParams& p, const std::int64_t* totals, std::uint32_t missing,
                   SplitScratch& scratch, FeatureSplit& best) {
   const CodeSet& seen = scratch.levels.seen;
@@ -215,7 +213,7 @@ FeatureSplit best_of_levels(const GainParams& p, std::uint32_t missing, const st
   return best;
 }
 
-// Appends a level unless none of its rows counts.
+// Appends a level unless its rows have zero weight.
 inline void add_level(std::uint32_t code, const std::int64_t* sums, int channels,
                       LevelSums& levels) {
   if (!any_nonzero(sums, channels)) return;

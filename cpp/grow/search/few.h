@@ -1,13 +1,14 @@
-// The few rows of a node -> its best split over some features, without a histogram or a sort.
+// The rows of a small node (up to 128) -> its best split over some features, without a histogram or
+// a sort. Single-threaded.
 //
-// How many of the rows have a code up to that of row i is counted with one comparison of bytes for
-// all i at once. The count is the row's place among the running sums over the codes:
+// For each row i, vectorised byte comparisons count the rows with codes up to that of row i. The
+// count is the row's index among the prefix sums over the codes:
 //
 //   codes    7  2  9  2        row values   a  b  c  d
 //   counts   3  2  4  2        places       -  b+d  a  c     running sums   0  b+d  a+b+d  (all)
 //
-// Places where no code ends repeat the sums before them, so that of equals the first is a code's.
-// The sums of all features stand in one row and are scored together. About 2 ns a row and feature.
+// Entries without a code repeat the sums before them, so the first of equal entries belongs to a
+// code. The sums of all features are contiguous and scored together. About 2 ns a row and feature.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -25,12 +26,12 @@ namespace arboost::ARBOOST_ISA {
 namespace {
 
 #if defined(__AVX512BW__)
-constexpr std::size_t few_rows = 128;  // above it costs more than a walk over the codes that occur
+constexpr std::size_t few_rows = 128;  // above, a pass over the occurring codes is cheaper
 #else
 constexpr std::size_t few_rows = 64;
 #endif
 
-// Room for whole registers; what is behind the codes of the rows may be anything.
+// Padded to whole registers; the padding is arbitrary.
 struct FewCodes {
   alignas(64) std::uint8_t codes[few_rows];
   alignas(64) std::uint8_t counts[few_rows];
@@ -218,7 +219,7 @@ void name_codes(const FewSearch& search, FewCodes& few) {
   const auto feature = static_cast<std::size_t>(search.best.feature);
   read_codes(search.rows, feature, few);
   count_codes(search.rows.n, few);
-  // Behind the rows: nothing that counts on either side.
+  // Padding: splits with zero sums on one side.
   constexpr std::size_t lanes = 16;
   for (std::size_t i = search.rows.n; i % lanes != 0; ++i) few.codes[i] = few.counts[i] = 0;
   const auto last = static_cast<std::uint8_t>(search.best_count);
@@ -241,7 +242,7 @@ void name_codes(const FewSearch& search, FewCodes& few) {
   split.next = next[0];
 }
 
-// Two rows have one split, on any feature that tells them apart: the first one takes it.
+// Two rows have one split, on any feature in which they differ: the first such feature wins.
 void find_split_of_two(FewSearch& search, FeatureList features) {
   const FewRows& rows = search.rows;
   const Codes& codes = *rows.codes;

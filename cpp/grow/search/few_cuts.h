@@ -1,5 +1,5 @@
-// The rows of a small node -> the best of one random cut of each of some features (grow/cuts.cpp
-// says what a cut is). About 1 ns a row and feature.
+// The rows of a small node -> the best of one random threshold for each of some features
+// (grow/cuts.cpp). About 1 ns a row and feature. Single-threaded.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -31,8 +31,8 @@ inline std::size_t code_stride(std::size_t n) {
   return (n + code_lanes - 1) / code_lanes * code_lanes;
 }
 
-// Codes of the rows, feature by feature, each in whole registers: behind the last one comes the
-// first. The features of a row lie together, and are read together while the rows are few.
+// Codes of the rows, feature by feature, padded to whole registers with the first row's code. The
+// features of a row are contiguous, and are read together while the rows are few.
 void gather_codes(const FewRows& rows, FeatureList features, std::uint8_t* ARBOOST_RESTRICT codes) {
   const Codes& from = *rows.codes;
   const std::size_t stride = code_stride(rows.n);
@@ -127,7 +127,7 @@ void sum_codes(const FewRows& rows, std::size_t channels, std::uint32_t first, s
   }
 }
 
-// Where a feature is cut; a bin that is still `unnamed` is to be drawn again between low and high.
+// Threshold of a feature; an `unnamed` bin is to be drawn again between low and high.
 constexpr std::uint32_t unnamed = ~std::uint32_t{0};
 struct Cut {
   std::uint32_t feature, bin;
@@ -135,8 +135,8 @@ struct Cut {
   std::uint32_t low, high;
 };
 
-// The cut of a feature whose rows have codes of that range. Where all values are alike they are on
-// the left of it, and missing rows on the right.
+// The random threshold of a feature, from the range of its rows' codes. If all values are equal,
+// they go left and missing values right.
 inline Cut draw_in_range(const CutDraws& draws, std::uint32_t feature, std::uint32_t n_bins,
                          const CodeRange& range) {
   if (range.low == range.high) return {feature, n_bins - 1, true, false, range.low, range.high};
@@ -147,10 +147,9 @@ inline Cut draw_in_range(const CutDraws& draws, std::uint32_t feature, std::uint
   return {feature, bin, range.missing, false, range.low, range.high};
 }
 
-// The same as below for a handful of rows of one channel, none of them missing. All loops are of
-// one known length: rows behind the last one have the first one's codes and count nothing. Whether
-// a row is on the left is asked of its value, so that only the best cut needs the bin that it is
-// in.
+// The same as below for a handful of rows of one channel without missing values. All loops have one
+// constant length: padded rows have the first row's codes and zero weight. Rows are compared by
+// value, so that only the best threshold needs its bin.
 template <std::size_t lanes>
 std::size_t draw_handful(const FewRows& rows, const CutDraws& draws, FeatureList features,
                          std::int64_t* ARBOOST_RESTRICT sums, Cut* cuts) {
@@ -242,7 +241,7 @@ std::size_t draw_cuts(const FewRows& rows, const CutDraws& draws, FeatureList fe
   return n;
 }
 
-// As find_best, which is made for more of them.
+// As find_best, for few candidates.
 std::size_t find_best_cut(const GainParams& params, const Pass& pass, double floor,
                           SplitScratch& scratch) {
   if (!is_plain(params) || params.channels > 1) return find_best(params, pass, floor, scratch);

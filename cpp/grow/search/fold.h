@@ -1,6 +1,5 @@
-// Slots of stored columns that several features share -> slots of each; and the search among splits
-// of many features at once, which features with few codes are worth: a call for each would cost
-// more than its scores.
+// Histogram slots of a shared column -> slots of each of its features; and the search among splits
+// of many features with few codes in one call. Linear in slots; single-threaded.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -12,8 +11,8 @@
 namespace arboost::ARBOOST_ISA {
 namespace {
 
-// One digit after the other is summed out: its sums are those of all slots that agree in it, and
-// what is left for the next digits are the sums over it, in as many slots less.
+// Marginal sums, one digit after the other: the sums of a digit are over all slots with that digit;
+// the remaining digits continue with the slots summed over it.
 //
 //   slots   00 10 20 01 11 21        digits of radix 3 and 2, the first one first
 //   digit 0    00+01 10+11 20+21     rest   00+10+20  01+11+21  = digit 1
@@ -35,7 +34,7 @@ void fold_digits(const std::int64_t* slots, const std::uint32_t* radices, std::s
         for (std::size_t j = 0; j < radix; ++j) digits[j] += from[j];
         rest[r] = sum;
       } else {
-        // What is read lies at or behind what is written: r * wide >= r * channels.
+        // Reads never trail writes: r * wide >= r * channels.
         for (std::size_t j = 0; j < wide; ++j) digits[j] += from[j];
         for (std::size_t c = 0; c < channels; ++c) {
           std::int64_t sum = 0;

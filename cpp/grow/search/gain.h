@@ -1,21 +1,21 @@
-// What a split is worth. With the sums G, H of one side's gradients and hessians, that side scores
+// The gain of a split. With the sums G, H of one side's gradients and hessians, the score of a side
+// is
 //
 //   score(G, H) = S(G)^2 / (H + lambda),   S(G) = sign(G) max(|G| - alpha, 0)
 //
 // and the gain of a split is score(left) + score(right) - score(node) (Chen and Guestrin 2016,
 // equation 7, without its factor 1/2; alpha is the L1 term on leaf weights).
 //
-// That is the quadratic criterion: with g = -w y and h = w it is the squared error, and with an
-// output for each class the Gini impurity. Others, without any penalties, are
+// This is the quadratic criterion: with g = -w y and h = w the squared error, and with one output a
+// class the Gini impurity. The other criteria, without penalties, are
 //
 //   entropy, poisson    score(G, H) = Y log(Y / H),   Y = -G
-//   absolute_error      minus the error around the median (grow/rows/absolute.h), which sums do not
-//   tell
+//   absolute_error      minus the error around the median, from rows (grow/rows/absolute.h)
 //
-// For counts y >= 0, the half deviance of a side is a sum over its rows less its score. With an
-// output for each class, Y / H is the share of a class, and minus the sum of all scores is the
-// entropy times the weight; with one output, of -1 and 1 for two classes, their sums are (H - G) /
-// 2 and (H + G) / 2. (Breiman, Friedman, Olshen and Stone 1984 for all but the deviance.)
+// For counts y >= 0, the half deviance of a side is a sum over its rows minus its score. With one
+// output a class, Y / H is the share of the class, and the entropy times the weight is minus the
+// sum of all scores; with one output of -1 and 1 for two classes, the classes' sums are (H - G) / 2
+// and (H + G) / 2. (Breiman, Friedman, Olshen and Stone 1984 for all but the deviance.)
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ namespace arboost {
 
 enum class Criterion : std::uint8_t { quadratic, entropy, poisson, absolute_error };
 
-// In units of the integers that gradients and hessians are counted in: sums enter as they are, and
-// all scales are powers of two, so nothing is rounded by the change of units.
+// Parameters in the integer units of gradients and hessians: integer sums enter without conversion,
+// and all scales are powers of two, so the change of units is exact.
 struct GainParams {
   double reg_lambda = 0, reg_alpha = 0, max_delta_step = 0;
   std::int32_t min_h = 1;      // smallest sum of hessians in a child, at least 1
@@ -39,7 +39,7 @@ struct GainParams {
   double lower = 0, upper = 0;
   Criterion criterion = Criterion::quadratic;
   bool two_classes = false;  // entropy of one output
-  double h_per_g = 1;        // units of gradients that one unit of hessians is worth
+  double h_per_g = 1;        // hessian unit / gradient unit
   // Categories (grow/search/category.h).
   double cat_smooth = 0, cat_l2 = 0, min_cat_h = 0;
   std::int32_t max_cat_to_onehot = 4, max_cat_threshold = 64;
@@ -48,8 +48,8 @@ struct GainParams {
 // In an unnamed namespace: each instruction set's variant keeps a copy of its own.
 namespace {
 
-// What one side of a split takes off the objective, twice: with the step w that max_delta_step
-// allows, -(2 G w + (H + lambda) w^2 + 2 alpha |w|), which without that limit is the score above.
+// Twice the decrease of the objective by one side of a split: -(2 G w + (H + lambda) w^2 + 2 alpha
+// |w|) with the step w clipped to max_delta_step; without clipping, the score above.
 template <bool plain>
 inline double side_score(const GainParams& p, double g, double h) {
   if constexpr (plain) {
@@ -76,13 +76,13 @@ inline double bounded_step(const GainParams& p, double g, double h) {
   return step > p.upper ? p.upper : step;
 }
 
-// What a side takes off the objective, twice, with a given step.
+// Twice the decrease of the objective by one side with a given step.
 inline double score_of_step(const GainParams& p, double g, double h, double step) {
   const double size = step < 0 ? -step : step;
   return -(2 * g * step + (h + p.reg_lambda) * step * step + 2 * p.reg_alpha * size);
 }
 
-// score(left) + score(right); of the plain kind with one division instead of two.
+// score(left) + score(right); the plain form needs one division instead of two.
 template <bool plain, class Real>
 inline Real split_score(const GainParams& p, Real left_g, Real left_h, Real right_g, Real right_h) {
   if constexpr (plain) {
@@ -94,7 +94,7 @@ inline Real split_score(const GainParams& p, Real left_g, Real left_h, Real righ
   }
 }
 
-// Without an L1 term and limits of steps, scores take the shorter form.
+// True without an L1 term and step limit, where scores have the plain form.
 inline bool is_plain(const GainParams& p) {
   return p.reg_alpha == 0 && p.max_delta_step == 0 && !p.bounded &&
          p.criterion == Criterion::quadratic;

@@ -1,4 +1,5 @@
-// Where a feature is cut at random.
+// Random thresholds of extremely randomised trees: hash of node and feature -> threshold, uniform
+// in value. O(log bins) a draw.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +8,12 @@
 
 namespace arboost {
 
-// What one node's cuts are drawn from, where codes take a byte.
+// Source of one node's random thresholds, for one-byte codes.
 struct CutDraws {
   static constexpr std::uint32_t length = 256;
 
-  std::uint64_t key;  // of the node
-  const double* const*
-      values;  // by feature: what its bins stand for, and then infinities: [length]
+  std::uint64_t key;            // of the node
+  const double* const* values;  // by feature: values of its bins, padded with infinity to [length]
 };
 
 // In an unnamed namespace: each instruction set's variant keeps a copy of its own.
@@ -30,15 +30,15 @@ inline double draw_between(std::uint64_t key, double low, double high) {
   return (1 - share) * low + share * high;
 }
 
-// The last bin on the left of a cut between the values of bins low and high. values(bin) ascends,
-// and is infinite behind the last bin; `length` is a power of two that is not below the number of
+// The last bin left of a random threshold between the values of bins low and high. values(bin)
+// ascends, and is infinite after the last bin; `length` is a power of two, at least the number of
 // bins.
 template <class Values>
 inline std::uint32_t draw_cut(std::uint64_t key, const Values& values, std::uint32_t length,
                               std::uint32_t low, std::uint32_t high) {
   const double at = draw_between(key, values(low), values(high));
-  // The last one that is not above the cut. Always as many steps, and no branch: several searches
-  // go on at once.
+  // The last bin not above the threshold. A fixed number of steps without branches, so that several
+  // searches overlap.
   std::uint32_t bin = 0;
   for (std::uint32_t half = length / 2; half > 0; half /= 2)
     bin += values(bin + half) <= at ? half : 0;

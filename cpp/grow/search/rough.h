@@ -1,7 +1,7 @@
-// Sums of the left sides of splits -> the best of them, by floats where these are enough.
+// Left sums of candidate splits -> the best candidate, by float scores where these suffice.
 //
 // Scores are computed as floats, and only those that may be the highest as doubles: the same split
-// as by doubles alone, at half the price.
+// as with doubles alone, at half the cost. Single-threaded.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -54,9 +54,8 @@ inline std::uint32_t lanes_from(const std::int32_t* rough, std::int32_t least) {
 #endif
 }
 
-// Among the entries of one group whose rough scores are not below the least, the first of the
-// highest score above `floor`; or the group's end. Many entries are nearly equal where the rows
-// are.
+// Among the entries of one group with rough scores of at least `least`, the first with the highest
+// score above `floor`; or the group's end. Equal rows give many nearly equal entries.
 std::size_t first_best_of_lanes(const GainParams& params, const Pass& pass, std::size_t group,
                                 std::int32_t least, double floor, SplitScratch& scratch) {
   const GainParams p = params;
@@ -80,10 +79,10 @@ std::size_t first_best_of_lanes(const GainParams& params, const Pass& pass, std:
   return group + index;
 }
 
-// What score_one_output<true> and first_best find together, at half the price: scores are computed
-// as floats, and only those that may be the highest as doubles. A float score is a quotient of sums
-// of positive terms, so its relative error is a few units of 6e-8; `slack` is ten times that.
-// Floats >= 0 are ordered like the integers of the same bits, whose maximum vectorises everywhere.
+// The result of score_one_output<true> and first_best, at half the cost: float scores first, then
+// doubles for those that may be the highest. A float score is a quotient of sums of positive terms,
+// so its relative error is a few units of 6e-8; `slack` is ten times that. Floats >= 0 have the
+// order of the integers of the same bits, whose maximum vectorises everywhere.
 std::size_t first_best_plain(const GainParams& params, const Pass& pass, double floor,
                              SplitScratch& scratch) {
   constexpr double slack = 4e-6;
@@ -93,7 +92,7 @@ std::size_t first_best_plain(const GainParams& params, const Pass& pass, double 
   std::int32_t* ARBOOST_RESTRICT rough = scratch.rough.data();
   const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
   const std::int64_t total = pass.totals[0];
-  // Whole groups of lanes: behind the last entry come splits with nothing on the right.
+  // Pad to whole groups of lanes with splits that send nothing right.
   for (std::size_t j = 0; j < lanes; ++j) prefix[pass.n + j] = total;
   const std::size_t n = (pass.n + lanes - 1) & ~(lanes - 1);
   std::int32_t highest = -1;

@@ -1,8 +1,8 @@
-// The rows of a node in the order of one feature's values -> the best split between any two values.
-// About 2 ns a row.
+// The rows of a node, sorted by one feature -> the best split between any two values (exact
+// search). About 2 ns a row. Single-threaded.
 //
-// Blocks of rows go through all steps while they are in the cache: running sums at the ends of
-// values, thinning where only some splits are to be tried, scores.
+// Blocks of rows pass all steps while in the cache: prefix sums at the last row of each value,
+// thinning of the candidates, scores.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -15,15 +15,15 @@
 namespace arboost::ARBOOST_ISA {
 namespace {
 
-// Rows ahead of the current one whose sums are asked for: their order is not that of the table.
+// Prefetch distance in rows: sorted rows are scattered in the table.
 constexpr std::size_t sums_ahead = 32;
 
 inline std::uint32_t rank_of(Element e) {
   return static_cast<std::uint32_t>(e >> 32);
 }
 
-// What a scan carries from block to block: running sums [channels] of the rows so far, and for
-// thinning the hessian up to the last split that was kept and up to the last value that was seen.
+// State of a scan between blocks: prefix sums [channels], and for thinning the hessian up to the
+// last kept split and up to the last value.
 struct Scan {
   std::int64_t* running;
   std::int64_t kept_h = 0, seen_h = 0;
@@ -85,9 +85,9 @@ void copy_entry(std::size_t from, std::size_t to, std::size_t channels, SplitScr
 }
 
 // Keeps only entries that are more than `apart` of the hessian apart, and those on both sides of a
-// value of twice that or more: the rule of Summary::cuts (bin/edges/sketch.h). The last entry of
-// the node stays. Returns how many are kept; behind them comes the last entry of the block if it
-// was not.
+// value of at least twice that: the rule of Summary::cuts (bin/edges/sketch.h). The node's last
+// entry is kept. Returns the number of kept entries; the block's last entry follows them if it was
+// not kept.
 template <bool single>
 std::size_t thin(const GainParams& p, std::int64_t apart, std::size_t m, bool is_last, Scan& scan,
                  SplitScratch& scratch) {

@@ -1,4 +1,4 @@
-// What a search for splits reads of a node, what it needs, and what it finds.
+// Split search: its input (rows of a node), scratch memory and result.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,9 @@ struct FeatureSplit {
   std::uint32_t bin = 0;
   bool missing_left = false;
   bool missing_seen = false;  // some of the node's rows are missing here
-  std::uint32_t next = 0;     // small nodes: the lowest code on the right, of missing ones at most
+  std::uint32_t next = 0;     // small nodes: the lowest code on the right, missing included
   bool by_set = false;
-  CodeSet left;  // by_set: decides on every code, whether the node has seen it or not
+  CodeSet left;  // by_set: covers all codes, also those unseen in the node
 };
 
 constexpr std::size_t most_level_codes = 256;  // of a category: at most 255 levels, and missing
@@ -47,7 +47,7 @@ struct LevelSums {
   Buffer<std::int64_t> pooled;            // [channels]
 };
 
-// Scratch of one thread for the split search, for features of up to `max_bins` value bins.
+// Scratch memory of one thread, for features of up to `max_bins` value bins.
 struct SplitScratch {
   SplitScratch(std::size_t max_bins, std::size_t channels)
       : stride(max_bins + 32),  // room for the padding of vectorised loops
@@ -98,8 +98,8 @@ constexpr std::size_t sorted_block = 1024;
 // The rows of a small node, of a table without sparse columns.
 struct FewRows {
   const Codes* codes;
-  // By feature: what its code is where its stored column has code 0, 1, ... 255; null where that is
-  // the same, or for all of them null.
+  // By feature: map from the 256 codes of its stored column to its own codes; null for an own
+  // column, or altogether if all columns are own.
   const std::uint8_t* const* tables;
   const Element* elements;     // [n]
   const std::int64_t* values;  // [n][channels]
@@ -122,8 +122,8 @@ struct NodeSplit {            // the best of a node among several features
   std::int64_t* left_sums;  // [channels]
 };
 
-constexpr std::size_t padded_rows = 32;       // that loops over random cuts may read too far,
-constexpr std::size_t cut_group = 8;          // and features that are cut together
+constexpr std::size_t padded_rows = 32;  // that loops over random thresholds may read past the end
+constexpr std::size_t cut_group = 8;     // features whose random thresholds are drawn together
 constexpr std::size_t few_candidates = 1024;  // scored together; SplitScratch must have room
 
 }  // namespace arboost

@@ -1,5 +1,5 @@
-// The rows of a small node -> the best split of one feature, without a histogram: a walk over all
-// bins would cost more than the rows. About 2 ns a row.
+// The rows of a small node -> the best split of one feature, without a histogram: a pass over all
+// bins would cost more than the rows. About 2 ns a row. Single-threaded.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -38,9 +38,8 @@ inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
 
 constexpr std::size_t near_rows = 1024;
 
-// The codes of a feature, by row of the table. Those of a node's neighbours in the tree are still
-// in the cache while its rows are few and all their features lie together; of many rows, one column
-// is nearer than all.
+// The codes of a feature, by row of the table. Few rows are read from the row-major codes, still
+// cached from related nodes; many rows from the column, which is denser.
 template <class Code>
 struct CodesOf {
   CodesOf(const Codes& codes, std::size_t store, std::size_t n) {
@@ -62,10 +61,10 @@ struct SharedCodesOf {
   const std::uint8_t* table;
 };
 
-// The codes that occur among the rows, in order, into scratch.bins, and the running sums over them
-// into scratch.prefix; the last code's own sums into scratch.missing. Returns how many occur.
+// Writes the occurring codes, ascending, to scratch.bins, their prefix sums to scratch.prefix, and
+// the last code's own sums to scratch.missing. Returns the number of occurring codes.
 //
-// One-byte codes: a byte for each code marks what occurs, so there is nothing to sort.
+// One-byte codes: a byte map marks the occurring codes, so no sort is needed.
 template <std::size_t fixed_channels, class CodeOf>  // 0: known only at run time
 std::size_t collect(const CodeOf& code_of, const FewRows& rows, std::size_t any_channels,
                     SplitScratch& scratch) {
@@ -154,8 +153,8 @@ FeatureSplit find_split_listed(const GainParams& p, std::size_t n_codes, std::si
   const bool use_missing = has_missing && any_nonzero(missing, p.channels);
   FeatureSplit best =
       best_of_prefix(p, n_codes, totals, use_missing ? missing : nullptr, floor, scratch);
-  // As a histogram has it, codes without a sum do not occur. The last running sum, that of all
-  // values, is no more in its place: the search writes behind what it reads.
+  // As in a histogram, codes with zero sums do not occur. The last prefix sum, over all values, has
+  // been overwritten: the search writes past its entries.
   const auto is_empty = [&](std::size_t i) {
     for (int c = 0; c < p.channels; ++c) {
       const std::int64_t* sums =

@@ -1,4 +1,4 @@
-// A node's sums -> the best split of one feature. About 1 ns a bin.
+// Histogram of one feature in a node -> its best split. About 1 ns a bin. Single-threaded.
 //
 // For each bin b the rows with codes <= b go left, and the scores of both sides
 // (grow/search/gain.h) are added; with several outputs, over all of them. Missing values are tried
@@ -52,8 +52,8 @@ void score_bounded(const GainParams& params, const Pass& pass, SplitScratch& scr
     const double score = score_of_step(p, left_g, left_h, left_step) +
                          score_of_step(p, right_g, right_h, right_step);
     const bool ordered = direction * (right_step - left_step) >= 0;
-    // Missing rows alone on the left are the same split as alone on the right, but for the order
-    // that the constraint asks of values: only the latter is tried, whatever bins are empty.
+    // Missing rows alone on the left or alone on the right are the same split, apart from the
+    // constrained order: only the latter is tried.
     const bool has_values = (prefix[b] != 0) | (pass.extra == nullptr);
     const bool allowed = (left_h >= p.min_h) & (right_h >= p.min_h) & ordered & has_values;
     scores[b] = allowed ? score : forbidden;
@@ -87,7 +87,7 @@ inline double log_score(const GainParams& p, double g, double h) {
   return part((weight - g) / 2) + part((weight + g) / 2);
 }
 
-// A mean of 0 has an infinite deviance as soon as another count is met: it is no prediction.
+// A mean of 0 has infinite deviance for any positive count, so it is not allowed.
 inline bool allows(const GainParams& p, std::int64_t left, std::int64_t right) {
   return p.criterion != Criterion::poisson || (sum_g(left) < 0 && sum_g(right) < 0);
 }
@@ -206,8 +206,8 @@ bool any_nonzero(const std::int64_t* values, int n) {
   return false;
 }
 
-// Running sums of every channels-th number. Four at a time: one addition waits for the group
-// before, the others do not.
+// Prefix sums of every channels-th number, four at a time: only one addition depends on the
+// previous group.
 void prefix_sums(const std::int64_t* values, std::size_t n, std::size_t channels,
                  std::int64_t* ARBOOST_RESTRICT sums) {
   std::int64_t before = 0;

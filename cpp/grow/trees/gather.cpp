@@ -1,3 +1,4 @@
+// Linear in nodes; parallel over trees.
 #include "grow/trees/gather.h"
 
 #include <algorithm>

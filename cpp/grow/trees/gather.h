@@ -1,4 +1,4 @@
-// Trees of several growers -> one forest, with values to compare with instead of bins.
+// Trees of several growers -> the arrays of one forest, with thresholds in place of bins.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct TreeRef {
   std::size_t tree;
 };
 
-// By node, one tree after the other; leaves have 0 for what only splits have.
+// Arrays by node, one tree after the other; entries that only splits have are 0 for leaves.
 struct GatheredNodes {
   std::int32_t* feature;
-  double* threshold;  // left is what is not above it; infinite after the last bin
+  double* threshold;  // values up to it go left; infinite after the last bin
   std::int32_t* left;
   std::uint8_t* default_left;
   double* value;  // [node][width]
@@ -27,7 +27,7 @@ struct GatheredNodes {
   std::int32_t* set;  // which one, or -1
 };
 
-// Where the nodes of each tree begin, and their number.
+// The first node of each tree, and the number of nodes.
 std::vector<std::int64_t> tree_starts(std::span<const TreeRef> trees);
 
 // Fills the arrays, which have room for all nodes; returns the sets of levels in the order of their

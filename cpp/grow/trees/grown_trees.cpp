@@ -1,3 +1,5 @@
+// Walks over codes, and edits of grown trees. Walks are parallel over rows, with one kernel call a
+// chunk.
 #include "grow/trees/grown_trees.h"
 
 #include <algorithm>
@@ -40,10 +42,10 @@ void GrownTrees::validate(const Codes& codes) const {
       require(set[at] == (by_set ? n_sets++ : -1), "sets that do not fit the splits of categories");
     }
   }
-  require(sets.size() == static_cast<std::size_t>(n_sets), "sets that belong to no split");
+  require(sets.size() == static_cast<std::size_t>(n_sets), "level sets that belong to no split");
 }
 
-// What grows by doubling is copied as often as it is long, and fresh memory is slow.
+// Reserves once: growth by doubling would copy all nodes, and fresh memory is slow.
 void GrownTrees::make_room(std::size_t n) {
   const std::size_t used = feature.size(), needed = used + n;
   if (needed <= feature.capacity() || expected <= n_trees() + 1) return;
@@ -78,8 +80,7 @@ void GrownTrees::drop_last() {
 
 namespace {
 
-// Nodes on sparse features, with the codes of some rows of the table: those of all rows are never
-// there at once.
+// Nodes on sparse features, with the codes of a range of rows expanded at a time.
 class SparseNodes {
  public:
   SparseNodes(const Codes& codes, const std::vector<WalkNode>& nodes)
@@ -88,7 +89,7 @@ class SparseNodes {
   void add(std::size_t node, std::uint32_t feature) { of_.push_back({node, feature}); }
   bool empty() const { return of_.empty(); }
 
-  // The leaves of rows [begin, end), in pieces that lie near each other in the table.
+  // The leaves of rows [begin, end), in pieces of nearby table rows.
   void walk(WalkArgs args, std::size_t begin, std::size_t end, std::uint32_t* leaves) const {
     std::vector<WalkNode> nodes = nodes_;
     args.nodes = nodes.data();
@@ -144,7 +145,7 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
     const auto f = static_cast<std::uint32_t>(feature[start + i]);
     const auto child = static_cast<std::uint32_t>(left[start + i]);
     deepest = std::max(deepest, depth[i]);
-    if (child == 0) {  // a leaf: every code is on its left, and that is the leaf itself
+    if (child == 0) {  // a leaf: every code goes left, to the leaf itself
       nodes[i] = {nodes[i].column, no_code, no_code, static_cast<std::uint32_t>(i), no_set};
       continue;
     }
@@ -210,8 +211,8 @@ void GrownTrees::set_values(std::size_t tree, std::span<const double> new_values
     }
     return leaves;
   };
-  // From the root down: what a split lower down moves stays between that subtree's own values, so
-  // it cannot undo the order that was made above.
+  // From the root down: changes below a split stay within that subtree's range of values, so they
+  // preserve the order established above.
   for (std::size_t i = 0; i < n; ++i) {
     const auto child = static_cast<std::size_t>(left[start + i]);
     const int direction = monotone[static_cast<std::size_t>(feature[start + i])];

@@ -1,4 +1,4 @@
-// Trees as they are grown: flat arrays of splits by code, and walks over codes.
+// Grown trees: flat arrays with splits by code, and walks over binned tables.
 #pragma once
 
 #include <cstdint>
@@ -53,17 +53,18 @@ struct GrownTrees {
   void add(std::size_t tree, const Codes& codes, const TreeRows& rows, double factor,
            ScoreRows scores, Team& team) const;
 
-  // Other values for a tree, [node][width]. Under monotone constraints they are moved so that the
-  // tree keeps to them: at each split on a constrained feature, the leaves of both sides stay on
-  // their side of the middle between those that come nearest to each other or pass.
+  // Replaces a tree's values, [node][width]. Under monotone constraints, values are clipped so that
+  // the tree satisfies them: where leaves on the two sides of a constrained split violate the
+  // order, both sides are clipped at the midpoint between the extreme violating values.
   void set_values(std::size_t tree, std::span<const double> values,
                   std::span<const std::int8_t> monotone);
 
-  // Makes room for one more tree of n nodes; once there are some, for all that are expected.
+  // Reserves memory for one more tree of n nodes, or for all expected trees once the mean size is
+  // known.
   void make_room(std::size_t n);
   std::size_t expected = 0;  // trees
 
-  // Forgets the last of the trees.
+  // Removes the last tree.
   void drop_last();
 
   // Throws std::invalid_argument unless every walk over codes of this kind ends in a leaf.

@@ -1,8 +1,8 @@
 // Cost: n log n for n nodes, and the depth of each node that becomes a leaf.
 //
-// A branch that loses its weakest part is worth more for each split that is left: alphas only grow.
-// So the queue holds each node once, with an alpha that may be too small; a node that comes out of
-// it with a larger one by now goes back.
+// Pruning the weakest part of a branch raises the mean decrease of its remaining splits: alphas
+// only grow. So the priority queue holds each node once, with an alpha that may be outdated; a
+// popped node with a larger current alpha is pushed again.
 #include "grow/trees/prune.h"
 
 #include <cstddef>
@@ -79,7 +79,7 @@ class Pruning {
       if (child <= i || child + 1 >= size) throw std::invalid_argument("a child outside its tree");
       for (const std::int64_t c : {child, child + 1}) {
         std::int32_t& parent = branches_[static_cast<std::size_t>(c)].parent;
-        if (parent != nobody) throw std::invalid_argument("a node with two parents");
+        if (parent != nobody) throw std::invalid_argument("a node has two parents");
         parent = static_cast<std::int32_t>(i);
       }
     }
@@ -117,7 +117,7 @@ class Pruning {
     Branch& leaf = branches_[static_cast<std::size_t>(node)];
     leaf.n_splits = 0;
     leaf.decrease = 0;
-    // Sums are made anew instead of being reduced: nothing is left of what was rounded before.
+    // Sums are recomputed instead of reduced, so that rounding errors do not accumulate.
     for (std::int32_t up = leaf.parent; up != nobody;
          up = branches_[static_cast<std::size_t>(up)].parent)
       add_up(static_cast<std::size_t>(up));

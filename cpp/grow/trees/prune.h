@@ -1,4 +1,4 @@
-// What the splits of a tree gain -> the order in which its weakest branches go.
+// Impurity decreases of a tree's splits -> the order of cost-complexity pruning.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace arboost {
 
 // Minimal cost-complexity pruning (Breiman, Friedman, Olshen and Stone 1984, chapter 3): the branch
 // below node t is worth alpha(t) = (sum of the decreases of its splits) / (number of its splits).
-// Again and again the node with the smallest alpha becomes a leaf, of equal ones the first when
-// left branches are read before right ones; in the end the root does.
+// Repeatedly, the node with the smallest alpha becomes a leaf, among equal ones the first in
+// preorder, until only the root is left.
 struct PruneOrder {
   std::vector<std::int32_t> node;  // that becomes a leaf, step by step
   std::vector<double> alpha;       // of that node, at that step
