@@ -1,3 +1,4 @@
+// Scores of classes -> distribution over rows. Two passes over the rows, parallel over chunks.
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -12,7 +13,7 @@
 namespace arboost {
 namespace {
 
-// Says what is wrong with rows that gave NaN or infinity.
+// Throws with the cause of a NaN or infinite sum.
 [[noreturn]] void refuse(const LossRows& rows) {
   const std::size_t n_classes = rows.outputs == 1 ? 2 : rows.outputs;
   for (std::size_t i = 0; i < rows.n_rows; ++i) {

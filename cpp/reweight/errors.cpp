@@ -1,3 +1,5 @@
+// Errors of a regressor -> losses -> distribution over rows (AdaBoost.R2). A few passes over the
+// rows, parallel over chunks.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,12 +20,12 @@ namespace {
 
 constexpr double largest_double = std::numeric_limits<double>::max();
 
-// A factor in [e^-300, e^300] and a sum from 2^-400 on: no row, however it is weighed, takes the
-// sum of up to 2^32 rows to where a double ends.
+// With factors in [e^-300, e^300] and a sum of at least 2^-400, the sum over up to 2^32 rows
+// neither overflows nor underflows.
 constexpr double largest_log_factor = 300;
 constexpr double smallest_sum = 0x1p-400;
 
-// Says what is wrong with rows of which one was not allowed, or that weigh nothing.
+// Throws with the first invalid number, or the cause of a zero sum of weights.
 [[noreturn]] void refuse(const double* numbers, const char* what, double largest,
                          std::span<const double> distribution) {
   for (std::size_t i = 0; i < distribution.size(); ++i)
@@ -34,8 +36,8 @@ constexpr double smallest_sum = 0x1p-400;
   refuse_weights(distribution.data(), distribution.size());
 }
 
-// out = |y - prediction|; the largest of rows that weigh something, or NaN where any row has a
-// number that is not allowed.
+// out = |y - prediction|. Returns the largest error of rows of nonzero weight, or NaN if any number
+// is invalid.
 double write_errors(const PredictedRows& rows, double* out, Team& team) {
   double largest = 0;
   bool all_allowed = true;
@@ -57,7 +59,7 @@ double write_errors(const PredictedRows& rows, double* out, Team& team) {
   return all_allowed ? largest : std::numeric_limits<double>::quiet_NaN();
 }
 
-// Errors as shares of the largest -> losses, in place.
+// Errors relative to the largest -> losses, in place.
 void apply(R2Loss loss, double* shares, std::size_t n) {
   switch (loss) {
     case R2Loss::linear:
@@ -101,7 +103,7 @@ void r2_reweight(const double* losses, double log_factor, std::span<double> dist
                                 ", but it must be from -300 to 300: use a smaller learning_rate");
   const std::size_t n_rows = distribution.size();
   const std::size_t n_chunks = (n_rows + rows_per_chunk - 1) / rows_per_chunk;
-  // Checked before anything is written: the distribution is not lost to a bad number.
+  // Validate first: an invalid number must not destroy the distribution.
   std::vector<std::uint8_t> is_allowed(n_chunks);
   std::vector<LossValue> sums(n_chunks);
   team.for_chunks(0, n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {

@@ -1,5 +1,5 @@
-// The inner loops of reweighting: a table of functions, which isa/ fills for each instruction set.
-// All variants give the same bits.
+// Kernels of reweighting: a table of functions that isa/ fills for each instruction set. All
+// variants give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 namespace arboost {
 
 struct ReweightKernels {
-  // The weight of rows [begin, end) whose class the scores miss, as a loss, and that of all; and
-  // margins[0 ...] of the rows, unless null. NaN where a score is not finite, y is no class
-  // or a weight is below 0.
+  // The weight of the misclassified rows among [begin, end), as a loss, and of all rows; writes
+  // margins[0 ...] unless null. NaN if a score is not finite, y is not a class or a weight is
+  // negative.
   LossValue (*vote)(const LossRows& rows, std::size_t begin, std::size_t end, double* margins);
 
-  // out[i] = weight[i] e^(highest - margins[i]) of n rows, where that of the lowest margin among
-  // rows that weigh something is e^0. No weight: 1. `out` may be the weights.
+  // out[i] = weight[i] e^(lowest - margins[i]) for n rows, with the lowest margin of rows of
+  // nonzero weight. Null weights are 1. `out` may alias the weights.
   Weighed (*weigh)(const double* margins, const double* weight, std::size_t n, double* out);
 };
 
