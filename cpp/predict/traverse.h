@@ -1,4 +1,4 @@
-// Trees and a table -> scores.
+// Trees and a table -> scores or leaves. Parallel over blocks of rows.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace arboost {
 
-// A split by a set takes what a row has in its column for the code of a level; values that are no
-// integers from 0 to 254 are missing.
+// A split by a set reads the row's value as a level code; values other than the integers 0 to 254
+// are missing.
 //
-// scores[row][output] += what the trees of the range say, tree by tree in their order: the result
-// depends neither on the team nor on how the rows are cut into blocks.
-// Throws std::invalid_argument where a tree leads outside its nodes, the table or the scores.
+// scores[row][output] += the values of the trees in the range, in the order of the trees: the
+// result depends neither on the team nor on the blocks. Throws std::invalid_argument where a tree
+// leads outside its nodes, the table or the scores.
 void traverse(const Columns& table, const Forest& forest, TreeRange trees, std::size_t n_outputs,
               Team& team, double* scores);
 

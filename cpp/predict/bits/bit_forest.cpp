@@ -1,4 +1,4 @@
-// Making the groups. Cost: about 100 ns a node.
+// Forest -> groups of trees with shared tests. About 100 ns a node; single-threaded.
 #include "predict/bits/bit_forest.h"
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 namespace arboost {
 namespace {
 
-// Tests of a group, and what else its walk needs, should fit the second level of the cache.
+// Tests of a group, with the other data of its walk, should fit the L2 cache.
 constexpr std::size_t most_tests = 12288;
 constexpr std::size_t most_thresholds = 65533;   // of a feature: with missing ones they are numbers
 constexpr std::size_t most_codes = 255;          // of a column, but the lowest
 constexpr std::size_t rows_to_expect = 1 << 16;  // when tables of lookups are made
-// A full tree with so many splits for each real one is still cheaper than an uneven one.
+// A full tree with up to so many splits for each real one is still cheaper than an uneven one.
 constexpr std::size_t most_padding = 4;
 
-// A tree, as far as its walk depends on it.
+// Shape of a tree, which selects its walk.
 struct Form {
   std::size_t first, size;  // in the forest's nodes
   std::size_t n_leaves;
@@ -70,7 +70,7 @@ class Maker {
     return static_cast<std::size_t>(forest_.feature[node]);
   }
 
-  // Gives every split the number of its threshold, in the order of its feature's.
+  // Ranks the threshold of every split among those of its feature.
   bool number_thresholds() {
     std::vector<std::vector<double>> thresholds(n_columns_);
     std::vector<bool> of_levels(n_columns_), of_numbers(n_columns_);
@@ -106,8 +106,8 @@ class Maker {
     return true;
   }
 
-  // Tests of numbers by their values, side of missing ones and rank: an index of all that there
-  // could be, those of one column side by side.
+  // Index of a numerical test among all possible ones, by feature, side of missing values and rank;
+  // those of one column are contiguous.
   std::size_t column_of(std::size_t node) const {
     const bool missing_left = with_missing_ && forest_.default_left[node] != 0;
     return 2 * std::size_t{values_of_[feature(node)]} + (missing_left ? 1 : 0);

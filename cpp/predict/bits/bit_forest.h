@@ -1,5 +1,6 @@
-// A forest of small trees -> groups of trees that are walked by bits (predict/bits/bit_trees.h),
-// and their walk over a table. About 0.3 ns a tree and row, and 2 ns to number a value.
+// A forest of small trees -> groups of trees for bit-parallel evaluation
+// (predict/bits/bit_trees.h), and their evaluation on a table. About 0.3 ns a tree and row, and 2
+// ns to rank a value. Parallel over blocks of rows.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +18,13 @@
 namespace arboost {
 
 struct BitForest {
-  // The values of a feature as numbers: how many of its thresholds are below; or codes of levels.
+  // Ranks of a feature's values, the number of thresholds below each; or level codes.
   struct Values {
     std::size_t feature;
     bool of_levels;
     Lookup<std::uint16_t> lookup;
   };
-  // A column of a group: which values it has, and the code for each of their numbers.
+  // A column of a group: its feature, and the code of each rank.
   struct Column {
     std::size_t values;
     std::vector<std::uint8_t> codes;
@@ -40,18 +41,18 @@ struct BitForest {
   Buffer<std::uint8_t> packed;            // values of the leaves; none where they are wide
 };
 
-// Nothing where a tree has more than 256 leaves, or a feature more thresholds than 16 bits number.
-// The forest must have been checked, as packing it for `traverse` does. Splits that differ in the
-// side of missing values are one test for rows without such; they are told apart `with_missing`.
+// Empty if a tree has more than 256 leaves, or the thresholds of a feature exceed 16 bits. The
+// forest must have been checked, as pack_trees does. Splits that differ only in the side of missing
+// values share one test, unless `with_missing`.
 std::optional<BitForest> bit_forest(const Forest& forest, std::size_t n_columns, bool with_missing);
 
-// Both, of which the second is asked for when a row has missing numbers.
+// Both forms; the second is needed if a row has missing values.
 struct BitForests {
   const BitForest& present;
   FunctionRef<const BitForest&()> with_missing;
 };
 
-// Adds to the scores of all rows what the trees say, in their order.
+// scores[row][output] += the trees' values, in the order of the trees.
 void traverse_bits(const Columns& table, const BitForests& bits, const Forest& forest,
                    std::size_t n_outputs, Team& team, double* scores);
 

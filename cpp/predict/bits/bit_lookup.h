@@ -1,4 +1,4 @@
-// Leaves and sums of 512 rows, for CPUs that look up 64 bytes in a register: see
+// Leaves and sums of 512 rows, for CPUs with look-ups of 64 bytes in a register: see
 // predict/bits/bit_walk.h.
 //
 // Included by isa/variant.h inside the variant for AVX-512; the functions below also need VBMI
@@ -87,7 +87,7 @@ ARBOOST_LOOKUP_TARGET ARBOOST_INLINE void value_planes(__m512i leaves, const std
   }
 }
 
-// Sums of 64 rows stay in registers while the trees come.
+// Sums of 64 rows stay in registers over all trees.
 ARBOOST_LOOKUP_TARGET void add_lookup(const BitTree* trees, std::size_t n_trees,
                                       const std::uint8_t* packed, const std::uint8_t* leaves,
                                       double* sums) {

@@ -1,4 +1,4 @@
-// As many bits as a register has, and what is done with them.
+// Vectors of bits, as wide as a register, and their operations.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once

@@ -1,4 +1,4 @@
-// Tables -> codes of blocks of rows -> scores or leaves.
+// Table -> codes of blocks of rows -> scores or leaves. Parallel over blocks.
 #include <algorithm>
 #include <cmath>
 
@@ -25,7 +25,7 @@ struct Scratch {
   Buffer<std::uint8_t> leaves;  // [tree][place]
 };
 
-// That of all threads, each of which takes it when it comes.
+// Memory of all threads, allocated at first use.
 class Memory {
  public:
   Memory(std::size_t n_values, const Team& team)
@@ -41,8 +41,7 @@ class Memory {
   std::vector<std::unique_ptr<Scratch>> members_;
 };
 
-// Numbers of the values of some rows; those of rows beyond them are 0. Returns whether a number is
-// missing.
+// Ranks of the values of some rows, padded with 0. Returns true if a numerical value is missing.
 bool number_values(const Columns& table, const BitForest& bits, std::size_t begin, std::size_t end,
                    std::uint16_t* numbers) {
   double values[block_rows];

@@ -1,8 +1,9 @@
-// Trees as they are walked by bits, 512 rows at a time, and the kernels of such a walk.
+// Bit-parallel evaluation of trees, 512 rows at a time: data structures and kernels.
 //
-// A split is a test of a row, and many splits share one: x > threshold, missing values on one side.
-// The answers of all rows of a block to a test are 512 bits. A tree is a formula over the bits of
-// its tests; it yields the numbers of the leaves as planes: bit j of all rows' numbers, for each j.
+// A split is a test of a row, x > threshold with a side for missing values, and many splits share
+// one test. The results of a test for a block of rows are 512 bits. A tree is a Boolean formula
+// over its tests; it yields the leaf numbers as bit planes: plane j has bit j of all rows' leaf
+// numbers.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ struct BitSet {
   CodeSet right;  // codes that go right
 };
 
-// How the leaf of a row is found.
+// Program of a tree: tests -> leaf numbers.
 //
 //   even     a full tree, whose missing splits are the test that nobody passes: the tests level by
 //            level, 2^depth - 1 of them. The number of a leaf is the path to it, its first step the
@@ -40,7 +41,7 @@ struct BitSet {
 //            numbers from left to right; then come, for each plane, the right children whose rows
 //            flip the bit, and no_node.
 //
-// Tests are given by where their words begin.
+// Tests are given by the offset of their words.
 struct BitTree {
   std::uint32_t program;  // where in the group's it begins
   std::uint32_t n_splits;
@@ -53,7 +54,7 @@ struct BitTree {
 };
 constexpr std::uint32_t no_node = ~std::uint32_t{0};
 
-// Trees whose tests are made together: those of one output side by side, and else in their order.
+// Trees whose tests are evaluated together: grouped by output, otherwise in their order.
 struct BitGroup {
   std::vector<BitColumn> columns;
   std::vector<BitSet> sets;
@@ -62,12 +63,10 @@ struct BitGroup {
   std::vector<BitTree> trees;
 };
 
-// Words that `tests` needs beside the tests, for sets of one code and of each four; and `leaves`,
-// for less.
+// Scratch words of `tests`, for sets of one code and of four codes; `leaves` needs fewer.
 constexpr std::size_t bit_scratch_words = (256 + 64 * 16) * bit_words;
 
-// Each variant has an order of its own for the rows of a block: where it is said, an index is a
-// place, which belongs to a row.
+// Each variant has its own order of the rows of a block: `place` is an index in that order.
 struct BitKernels {
   // tests[t * bit_words + ...] from codes[column * bit_rows + row].
   void (*tests)(const BitGroup& group, const std::uint8_t* codes, std::uint64_t* scratch,
@@ -78,7 +77,7 @@ struct BitKernels {
                  const std::uint64_t* tests, std::uint64_t* scratch, std::uint8_t* leaves);
   std::size_t (*leaf_row)(std::size_t place);
 
-  // Values of n leaves as they are looked up; bytes that they take.
+  // Bytes of the packed values of n leaves, and the packing.
   std::size_t (*value_bytes)(std::size_t n);
   void (*pack_values)(const double* values, std::size_t n, std::uint8_t* out);
 

@@ -1,8 +1,8 @@
 // Codes -> tests -> leaves -> sums of 512 rows: see predict/bits/bit_trees.h.
 //
-// All thresholds of a column cost two operations each on 512 bits: with the codes as planes of
-// bits, code > k on the low j + 1 bits is b | (code > k) or b & (code > k) on the low j. Cost:
-// about one instruction a tree and row.
+// All thresholds of a column cost two operations each on 512 bits: with the codes as bit planes,
+// code > k on the low j + 1 bits is b | (code > k) or b & (code > k) on the low j. Cost: about one
+// instruction a tree and row.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -82,8 +82,8 @@ void single_codes(std::uint32_t n, std::uint64_t* codes) {
   for (std::size_t w = 0; w < bit_words; ++w) codes[w] = ~codes[w];
 }
 
-// The rows of all sets of four codes in a row: sets of codes are then made of few parts, and
-// without a branch.
+// Rows in each of the 16 subsets of four consecutive codes: a set of codes is then the union of few
+// parts, without branches.
 void fours_of_codes(const std::uint64_t* codes, std::uint32_t n, std::uint64_t* fours) {
   constexpr std::uint32_t lowest[16] = {0, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0};
   for (std::uint32_t first = 0; first <= n; first += 4, fours += 16 * bit_words)
@@ -98,7 +98,7 @@ void fours_of_codes(const std::uint64_t* codes, std::uint32_t n, std::uint64_t* 
     }
 }
 
-// Which rows have one of the codes.
+// Rows whose code is in a set.
 void set_test(const std::uint64_t* fours, std::uint32_t n, const CodeSet& right,
               std::uint64_t* out) {
   for (std::size_t s = 0; s < bit_words; s += register_words) {
@@ -245,7 +245,7 @@ void bit_leaves(const BitGroup& group, const BitTree* trees, std::size_t n_trees
   }
 }
 
-// 64 times: 8 rows of 8 planes, turned.
+// 64 transpositions of 8 x 8 bits.
 void plain_bytes(const Planes planes, std::uint8_t* out) {
   std::uint64_t square[bit_rows / 8] = {};
   for (std::size_t j = 0; j < most_planes; ++j) {

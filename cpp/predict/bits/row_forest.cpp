@@ -1,3 +1,4 @@
+// Preparation of the forest, linear in nodes and single-threaded; and the prediction of one row.
 #include "predict/bits/row_forest.h"
 
 #include <cmath>
@@ -9,7 +10,7 @@ namespace {
 
 constexpr std::size_t most_tests = 16384;  // whose answers still fit the stack and the cache
 
-// Ones and zeros: the answers of a column to its tests are some of them in a row.
+// Ones followed by zeros: a window of it has the results of a column's tests.
 struct Unary {
   static constexpr std::size_t most = 256;
   constexpr Unary() : bytes() {
@@ -19,7 +20,7 @@ struct Unary {
 };
 constexpr Unary unary;
 
-// Copies in pieces of one size: no call, and no branch that depends on the row.
+// Copies in pieces of constant size: no call, and no branch that depends on the row.
 inline void copy_answers(const std::uint8_t* from, std::size_t n, std::uint8_t* to) {
   constexpr std::size_t piece = 32;
   if (n < piece) {
@@ -43,8 +44,8 @@ double add_full(const std::uint16_t* tests, const std::uint8_t* answers, const d
   return sum;
 }
 
-// Uneven trees: their number of nodes, and for each node its test and left child. A leaf has the
-// test that nobody passes, and leads to itself.
+// Uneven trees: the number of nodes, and for each node its test and left child. A leaf has the test
+// that is always false, and is its own child.
 double add_uneven(const std::uint16_t* program, const std::uint8_t* answers, const double* values,
                   std::size_t n_trees, double sum) {
   for (std::size_t t = 0; t < n_trees; ++t) {
@@ -106,7 +107,7 @@ std::optional<RowForest> RowForest::make(const BitForest& bits, const Forest& fo
   return rows;
 }
 
-// Columns of all groups, those that read the same values one after the other.
+// Columns of all groups, grouped by feature.
 void RowForest::add_columns(const BitForest& bits) {
   for (std::size_t v = 0; v < bits.values.size(); ++v) {
     const auto begin = static_cast<std::uint32_t>(columns_.size());
@@ -140,7 +141,7 @@ void RowForest::add_tree(const BitForest& bits, const BitGroup& group, const Bit
     runs_.push_back({depth, tree.output, 0, program_.size(), values_.size()});
   ++runs_.back().n_trees;
   const std::uint32_t* program = group.program.data() + tree.program;
-  // The test that nobody passes is the first of every group; here one is enough.
+  // The always-false test is the first of every group; here one suffices.
   const auto test_of = [&](std::uint32_t word) {
     return static_cast<std::uint16_t>(word == 0 ? 0 : first_test + word / bit_words);
   };

@@ -1,8 +1,8 @@
-// A forest of small trees -> scores of single rows, on the calling thread and without memory from
-// the heap.
+// A forest of small trees -> scores of single rows, on the calling thread and without heap
+// allocation.
 //
-// First the row answers all tests of the forest (predict/bits/bit_trees.h), a byte each: those of a
-// column are ones up to the number of its value, and zeros. Then a step from node to node is two
+// First all tests of the forest (predict/bits/bit_trees.h) are evaluated, a byte each: the bytes of
+// a column are ones up to the rank of its value, then zeros. Then a step from node to node is two
 // loads from small arrays. Cost: about 2 ns a tree, and 5 ns a column.
 #pragma once
 
@@ -18,10 +18,10 @@ namespace arboost {
 
 class RowForest {
  public:
-  // Nothing where tests are too many, or leaves wide. `bits` must live as long.
+  // Empty if the forest has too many tests, or vector leaves. `bits` must outlive the result.
   static std::optional<RowForest> make(const BitForest& bits, const Forest& forest);
 
-  // scores[output] += what the trees say, in their order, of a row with the values x[i] of
+  // scores[output] += the trees' values, in the order of the trees, for a row with values x[i] of
   // bits.values[i].
   void add(const double* x, double* scores) const;
   const std::vector<BitForest::Values>& values() const { return *bit_values_; }

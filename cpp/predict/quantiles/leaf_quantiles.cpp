@@ -1,15 +1,15 @@
-// Each leaf is an ascending list of ranks. A rank is guessed, first from the quantiles of the
-// single lists, and each list says how many of its entries are not above it; the sum tells on which
-// side of the guess the quantile is, and each list goes on with its entries on that side:
+// Multi-list selection. Each leaf is an ascending list of ranks. For a guessed rank, first from the
+// quantiles of the single lists, each list counts its entries up to the guess; the total share
+// decides the side of the quantile, and each list keeps its entries on that side:
 //
 //   guess      .......|              list 1   2 3|8 9        shares of 2 3, 1 and 4 4 5 together:
 //                                    list 2   1|7            enough, so 8 9, 7 and 6 8 are out
 //                                    list 3   4 4 5|6 8
 //
-// Lists without entries are done with. Cost: some steps for each list and quantile, not for each
-// row of the leaf: 5 to 30 us a row with a hundred trees. Where lists are short, as in trees
-// without a limit, all entries are sorted instead, once for all quantiles. Shares are whole
-// numbers, so both ways agree. Rows run in parallel.
+// Empty lists are closed. Cost: some steps for each list and quantile, not for each row of the
+// leaf: 5 to 30 us a row with a hundred trees. Short lists, as in full-grown trees, are merged and
+// sorted instead, once for all quantiles. Shares are integers, so both methods agree. Parallel over
+// rows.
 #include "predict/quantiles/leaf_quantiles.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
 }
 
-// Quantiles of rows, with memory for the lists of one: each thread has its own.
+// Quantiles of rows, with scratch memory for one row; one object a thread.
 template <bool weighted>
 class Quantiles {
  public:
@@ -61,13 +61,13 @@ class Quantiles {
     std::size_t low, high;  // the entries that are still in question
     double unit;            // share of an entry, where all are equal
 
-    // Entries with at most this rank. With branches: the processor then looks ahead for what is not
-    // in the cache, which is worth more than what wrong guesses cost.
+    // Number of entries up to this rank. With branches: speculative loads of uncached entries
+    // outweigh the mispredictions.
     std::size_t upto_rank(std::int32_t most) const {
       return static_cast<std::size_t>(std::upper_bound(rank + low, rank + high, most) - rank);
     }
 
-    // The one at which the list alone has about this share; any would do as a guess.
+    // The entry at about this quantile of the list alone; any entry would do as a guess.
     std::size_t entry(double quantile) const {
       const double place = quantile * static_cast<double>(high);
       return std::min(static_cast<std::size_t>(place), high - 1);
@@ -100,8 +100,8 @@ class Quantiles {
     }
   }
 
-  // Each share is rounded to a unit, so that a quantile is reached up to a unit for each tree:
-  // three times a third is 1.
+  // Shares are rounded to units, so a quantile counts as reached within one unit a tree: three
+  // times a third is 1.
   std::int64_t goal(double quantile) const {
     const auto n = static_cast<std::int64_t>(lists_.size());
     const std::int64_t all = n * share_units;
@@ -129,7 +129,7 @@ class Quantiles {
   std::int32_t find_sorted(double quantile) const {
     const auto first = std::lower_bound(cumulated_.begin(), cumulated_.end(), goal(quantile));
     const auto place = static_cast<std::size_t>(first - cumulated_.begin());
-    // Shares that do not add up to 1, as damaged ones may, must not lead outside.
+    // Shares of a damaged file may not add up to 1; they must not lead outside.
     return static_cast<std::int32_t>(order_[std::min(place, order_.size() - 1)] >> 32);
   }
 
@@ -140,7 +140,7 @@ class Quantiles {
     done_ = 0;
     low_ = lowest_;
     high_ = highest_;
-    // The quantile is among those of the single lists, and these are near each other.
+    // The quantile lies between those of the single lists, which are near each other.
     own_.clear();
     for (const List& list : lists_) own_.push_back(list.rank[list.entry(quantile)]);
     for (auto begin = own_.begin(), end = own_.end(); begin != end && low_ < high_;) {
@@ -156,7 +156,7 @@ class Quantiles {
     return low_;
   }
 
-  // Leaves what is on the same side of the guess, from low_ to before high_, as the quantile.
+  // Keeps the ranks on the quantile's side of the guess, in [low_, high_).
   void narrow(std::int32_t guess) {
     std::int64_t sum = done_;
     for (std::size_t i = 0; i < open_.size(); ++i) {
@@ -212,7 +212,7 @@ void quantiles_of_leaves(const LeafDistributions& from, const std::int32_t* leaf
       const std::int32_t* own = leaf + row * n_trees;
       for (std::size_t t = 0; t < n_trees; ++t)
         require(own[t] >= 0 && own[t] < from.tree_start[t + 1] - from.tree_start[t],
-                "a leaf outside its tree");
+                "a leaf index is outside its tree");
       of_row.of([own](std::size_t t) { return static_cast<std::size_t>(own[t]); },
                 out + row * quantiles.size());
     }
@@ -236,14 +236,14 @@ void quantiles_of_table(const Columns& table, const Forest& forest, const LeafDi
 
 void check(std::span<const double> quantiles) {
   for (const double quantile : quantiles)
-    require(quantile >= 0 && quantile <= 1, "a quantile that is not between 0 and 1");
+    require(quantile >= 0 && quantile <= 1, "a quantile is not between 0 and 1");
 }
 
 }  // namespace
 
 void validate(const LeafDistributions& from) {
   require(!from.tree_start.empty() && from.tree_start[0] == 0, "trees that do not start at 0");
-  require(n_trees_of(from) <= most_trees, "more trees than 262144");
+  require(n_trees_of(from) <= most_trees, "the forest has more than 262144 trees");
   require(std::is_sorted(from.tree_start.begin(), from.tree_start.end()) &&
               static_cast<std::size_t>(from.tree_start.back()) + 1 == from.start.size(),
           "trees outside the nodes");
@@ -256,7 +256,7 @@ void validate(const LeafDistributions& from) {
   for (const std::int32_t rank : from.rank) inside &= rank >= 0 && rank < n_values;
   require(inside, "a rank without value");
   for (const std::int64_t share : from.upto) inside &= share >= 0 && share <= share_units;
-  require(inside, "a share that is not between 0 and 1");
+  require(inside, "a share is not between 0 and 1");
 }
 
 void leaf_quantiles(const LeafDistributions& distributions, const std::int32_t* leaf,
@@ -274,7 +274,7 @@ void traverse_quantiles(const Columns& table, const Forest& forest,
   check(quantiles);
   require(std::equal(forest.tree_start.begin(), forest.tree_start.end(),
                      distributions.tree_start.begin(), distributions.tree_start.end()),
-          "distributions of another forest");
+          "the leaf distributions belong to another forest");
   const auto run =
       distributions.upto.empty() ? quantiles_of_table<false> : quantiles_of_table<true>;
   run(table, forest, distributions, quantiles, team, out);

@@ -1,8 +1,9 @@
-// What training rows are in the leaves that a row reaches -> quantiles of their values.
+// Quantile regression forests: training rows in the leaves that a row reaches -> quantiles of their
+// targets.
 //
-// A tree gives each training row in the leaf its share of 1: equal ones, or such as weights say.
-// Trees count alike. The quantile q is the smallest value at which the shares of all trees, up to
-// and with this value, reach q of their total (Meinshausen 2006).
+// Each tree distributes a total share of 1 over the training rows of the leaf, equally or by
+// weight, and all trees count equally. The quantile q is the smallest value at which the cumulative
+// share over all trees reaches q of the total (Meinshausen 2006).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@
 
 namespace arboost {
 
-// Shares of a tree are whole numbers of units, so that sums of them depend on no order.
+// Units of a tree's total share: shares are integers, so sums do not depend on the order.
 constexpr std::int64_t share_units = std::int64_t{1} << 44;
 
 // Views of the arrays of arboost.leaf_values.LeafDistributions. The rows in node i of the forest
@@ -28,7 +29,7 @@ struct LeafDistributions {
   std::span<const double> values;            // by rank
 };
 
-// Throws std::invalid_argument where an entry leads outside the arrays, or a share is none.
+// Throws std::invalid_argument if an entry leads outside the arrays, or a share is invalid.
 void validate(const LeafDistributions& distributions);
 
 // out[row][i] = quantile number i; NaN for rows whose leaves are all empty. leaf[row][tree] is a
@@ -36,7 +37,7 @@ void validate(const LeafDistributions& distributions);
 void leaf_quantiles(const LeafDistributions& distributions, const std::int32_t* leaf,
                     std::size_t n_rows, std::span<const double> quantiles, Team& team, double* out);
 
-// The same of the rows of a table; memory is needed for the leaves of a few rows at a time.
+// The same for the rows of a table, with memory for the leaves of a few rows at a time.
 void traverse_quantiles(const Columns& table, const Forest& forest,
                         const LeafDistributions& distributions, std::span<const double> quantiles,
                         Team& team, double* out);

@@ -1,12 +1,12 @@
-// Medians of trees are found through the ranks of their leaves (ranked.h), unless rows are so few
-// that ranking costs more.
+// Medians over trees use the ranks of the leaves (ranked.h), unless rows are so few that ranking
+// costs more.
 //
-// Other medians are found by partitions around pivots, of which only the side that holds it goes
-// on. Cost: about 10 ns a value, five times that where rows are sorted. Rows run in parallel.
+// Other medians use quickselect with weights. Cost: about 10 ns a value, five times that if a row
+// must be sorted. Parallel over rows.
 //
-// Weights that are added in another order than the sorted one give a sum that differs by rounding.
-// So sums decide only where they are clearly apart from half of the total; where they are not, the
-// row is sorted and its weights are cumulated, which is slower but the definition itself.
+// Sums of weights in another order than the sorted one differ by rounding. So sums decide only if
+// they are clearly apart from half of the total; otherwise the row is sorted and its weights are
+// cumulated, the slower definition.
 #include "predict/quantiles/median.h"
 
 #include <algorithm>  // max, min, sort
@@ -26,14 +26,14 @@ namespace {
 
 constexpr std::size_t rows_per_chunk = 512;  // about a fifth of a millisecond for a hundred values
 
-// Values for each node from which on ranks pay.
+// Least number of values a node for which ranks pay.
 constexpr std::size_t values_per_node = 4;
 
 double middle(double a, double b, double c) {
   return std::max(std::min(a, b), std::min(std::max(a, b), c));
 }
 
-// Medians of rows under the same weights, with memory for one row: each thread has its own.
+// Medians of rows under the same weights, with scratch memory for one row; one object a thread.
 class Medians {
  public:
   explicit Medians(std::span<const double> weights)
@@ -81,8 +81,8 @@ class Medians {
     return parts;
   }
 
-  // Finds the median, unless a sum is too close to half of the total, or pivots are bad again and
-  // again. Every comparison is false where sums are infinite or all weights are 0.
+  // Finds the median, unless a sum is too close to half of the total, or pivots are repeatedly bad.
+  // Every comparison is false if sums are infinite or all weights are 0.
   bool select(std::size_t n, double total, double& median) {
     // A sum of n numbers is wrong by at most n half units of its last place, and two of them and
     // the total are compared; four units for each number are enough.
@@ -140,7 +140,7 @@ void check(std::span<const double> weights) {
   if (weights.empty()) throw std::invalid_argument("a median of no values");
   for (const double weight : weights)
     if (!std::isfinite(weight) || weight < 0)
-      throw std::invalid_argument("a weight that is negative or not finite");
+      throw std::invalid_argument("a weight is negative or not finite");
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Values and weights -> weighted median of each row; trees, weights and a table -> the same.
+// Values and weights -> weighted median of each row; trees, weights and a table -> weighted median
+// of the trees' values.
 //
 // The weighted median of a row is its smallest value at which the weights, cumulated in the order
-// of the values (of equal ones the first comes first), reach half of their total. Values that are
-// not numbers are left out; a row without any has the median NaN.
+// of the values (of equal ones the first comes first), reach half of their total. NaN values are
+// left out; a row of NaN alone has the median NaN.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +27,8 @@ struct ValueRows {
 void weighted_median(const ValueRows& values, std::span<const double> weights, Team& team,
                      double* out);
 
-// scores[row] += the median of what the first trees say, as many as there are weights. Memory is
-// needed for the values of a few rows at a time. Throws as `weighted_median` and `traverse` do.
+// scores[row] += the weighted median of the first trees' values, one tree a weight, with memory for
+// the values of a few rows at a time. Throws as `weighted_median` and `traverse` do.
 void traverse_median(const Columns& table, const Forest& forest, std::span<const double> weights,
                      Team& team, double* scores);
 

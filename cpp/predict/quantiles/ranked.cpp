@@ -1,12 +1,12 @@
-// All leaves are sorted once by their values, so that a row is a small integer for each tree, which
-// knows its weight. A network of exchanges sorts the integers of several rows side by side:
+// All leaves are ranked once by their values, so that a row is one small integer a tree. A sorting
+// network sorts the integers of several rows at once:
 //
 //   keys[tree][lane]   lane 0 1 2 3 ...      an exchange puts the smaller ones of two lines into
 //            tree 0         7 3 9 9          the upper one: one instruction for all lanes, and none
 //            tree 1         2 8 4 1          depends on what is compared
 //
-// Then the weights are cumulated in this order, as the definition of the median says. Cost: 1 to 2
-// ns a value for a hundred trees; leaves are ranked in about 100 ns each.
+// Then the weights are cumulated in this order, as in the definition of the median. Cost: 1 to 2 ns
+// a value for a hundred trees, and about 100 ns to rank a leaf. Parallel over rows.
 #include "predict/quantiles/ranked.h"
 
 #include <algorithm>
@@ -22,11 +22,11 @@
 namespace arboost {
 namespace {
 
-// Rows that are sorted together. GCC unrolls loops over fewer before it can make vectors of them.
+// Rows that are sorted together. GCC unrolls shorter loops before it can vectorise them.
 constexpr std::size_t lanes = 32;
 
-// Leaves in the order of their values; of equal ones those of earlier trees come first. Those that
-// are no numbers are left out of medians: they come last, without weight.
+// Leaves sorted by value, ties by tree. NaN leaves are left out of medians: they come last, with
+// zero weight.
 struct Ranking {
   std::vector<std::int32_t> rank;     // of each node that is a leaf
   std::vector<double> value, weight;  // of each rank
@@ -51,7 +51,7 @@ Ranking rank_leaves(const Forest& forest, std::span<const double> weights) {
     }
   }
   if (leaves.size() > std::numeric_limits<std::int32_t>::max())
-    throw std::invalid_argument("more leaves than ranks");
+    throw std::invalid_argument("the forest has more leaves than ranks");
   std::sort(leaves.begin(), leaves.end(), [](const Leaf& a, const Leaf& b) {
     if (std::isnan(a.value) != std::isnan(b.value)) return std::isnan(b.value);
     return a.value < b.value || (!(b.value < a.value) && a.node < b.node);
@@ -154,7 +154,7 @@ void ranked_median(const Columns& table, const Forest& forest, std::span<const d
                    Team& team, double* scores) {
   if (weights.size() >= forest.tree_start.size()) throw std::invalid_argument("trees out of range");
   const Ranking ranking = rank_leaves(forest, weights);
-  // The least of two 16-bit integers is one instruction on every processor.
+  // The minimum of 16-bit integers is one instruction on every processor.
   const bool narrow = ranking.value.size() <= std::numeric_limits<std::int16_t>::max();
   const auto add = narrow ? add_medians<std::int16_t> : add_medians<std::int32_t>;
   add(table, forest, ranking, weights.size(), team, scores);

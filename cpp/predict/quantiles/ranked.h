@@ -1,4 +1,4 @@
-// Medians of trees for many rows: leaves are ranked once, and rows are sorted by ranks.
+// Weighted medians of trees for many rows: leaves are ranked once, and each row is sorted by ranks.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace arboost {
 
-// As `traverse_median`, whose checks of the weights and of the width it leaves to its caller.
+// As `traverse_median`, but the caller checks the weights and the width.
 void ranked_median(const Columns& table, const Forest& forest, std::span<const double> weights,
                    Team& team, double* scores);
 
