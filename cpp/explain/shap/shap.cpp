@@ -1,4 +1,5 @@
-// A block of rows meets one tree after the other, which is made ready once for the block.
+// Blocks of rows, in parallel; each block prepares one tree after the other and runs the kernel on
+// all of its rows.
 #include "explain/shap/shap.h"
 
 #include <algorithm>
@@ -10,15 +11,15 @@
 namespace arboost {
 namespace {
 
-// Values and results of a block fit the second level of the cache. But making a tree ready costs
-// about what 50 rows do, so blocks of wide tables may be larger.
+// Values and results of a block fit the L2 cache. But preparing a tree costs about as much as 50
+// rows, so blocks of wide tables may be larger.
 constexpr std::size_t block_bytes = 512 * 1024, wide_block_bytes = 32 * 1024 * 1024;
 constexpr std::size_t most_rows = 512, enough_rows = 128;
 constexpr std::size_t large_forest = std::size_t{1} << 20;  // nodes; Ctrl-C is heard after a block
-// Numbers on the way: of large trees, and of a single one of many features on a path.
+// Scratch numbers of large trees, and of a single tree with many features on a path.
 constexpr std::size_t most_scratch = std::size_t{1} << 22, largest_scratch = std::size_t{1} << 29;
 
-// Rows of a block with so many numbers for each; small tables are shared out among the team.
+// Rows of a block with so many numbers a row; small tables are split among the team.
 std::size_t rows_of_block(const ShapForest& forest, std::size_t n_rows, std::size_t numbers,
                           const Team& team) {
   const std::size_t most = forest.trees.left.size() > large_forest ? enough_rows : most_rows;
@@ -59,14 +60,16 @@ class BlockSums {
   }
 
  private:
-  // Trees of one part need the scratch of some rows at a time, which others use after them; of
-  // large trees all rows see a part before the next one is made, or as many as there is room for.
+  // Trees of one part need scratch for some rows at a time, reused by the next rows. For larger
+  // trees, all rows pass a part before the next part is made, or as many rows as scratch has room
+  // for.
   void add_tree(std::size_t output, std::size_t value, std::size_t n_rows) {
     const std::size_t size = program_.scratch_size();
     if (size > largest_scratch)
       throw std::invalid_argument(
-          "a tree has too many splits and features on a path for SHAP values: more than 4 GiB "
-          "would be needed. Explain a model with less deep trees.");
+          "a tree has too many splits and features on a path for SHAP values, which would need "
+          "more "
+          "than 4 GiB. Explain a model with shallower trees.");
     const bool is_whole = program_.n_parts() == 1;
     const std::size_t room = std::max<std::size_t>(1, most_scratch / size) * shap_lanes;
     const std::size_t rows = is_whole ? n_rows : std::min(whole_lanes(n_rows), room);

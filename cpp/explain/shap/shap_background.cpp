@@ -1,6 +1,7 @@
-// Trees of few features on a path go by patterns, which cost what the rows and the background rows
-// cost together; all others, and small tables, by pairs of rows, which cost their product. Which
-// one it is depends on the tree and on the sizes of both tables alone.
+// Trees with few features on a path use patterns, whose cost is the sum of those of the rows and of
+// the background rows; all other trees, and small tables, use pairs of rows, whose cost is the
+// product. The choice depends only on the tree and the sizes of both tables. Parallel over trees,
+// or over blocks of rows.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -103,7 +104,8 @@ class Background {
     ready_.clear();
   }
 
-  // Each block of the background meets all rows, a few at a time: Ctrl-C is heard in between.
+  // Each block of the background is paired with all rows, a few at a time, with Ctrl-C checks in
+  // between.
   void add_pairs(const std::vector<std::size_t>& trees) {
     if (trees.empty()) return;
     const double scale = 1 / static_cast<double>(background_.n_rows);

@@ -1,4 +1,4 @@
-// Rows of a table by column, as doubles: what the kernels of SHAP values read.
+// A block of a table's rows as doubles, column-major: the input of the SHAP kernels.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // Steps of a tree and rows -> their SHAP values, eight rows at a time; see explain/shap/shap_run.h.
 //
-// Cost: for an edge between two splits about 10 operations of vectors a point, for the leaves of a
-// split 5; with pairs of features, 2 more a point for each split and feature above it.
+// Cost: about 10 vector operations a point for an edge between two splits, and 5 for the leaves of
+// a split; with interactions, 2 more a point for each split and feature above it. Single-threaded;
+// callers split the rows.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -185,7 +186,7 @@ class ShapWalk {
       if (step.closes) close(step, step.depth - 1);
   }
 
-  // All that is below a split is known: its feature meets those above it.
+  // All sums below a split are complete: adds its interactions with the features above.
   void close(const ShapStep& step, std::size_t depth) {
     const double* effect = at(effect_, depth);
     Lanes total = fill(0);

@@ -1,5 +1,5 @@
-// Eight doubles, one for each of the rows that walk together, in whatever registers there are; and
-// masks, which say yes or no to each of the eight. Operations are those of single doubles.
+// Vectors of eight doubles, one a row, in the registers of the instruction set; and masks of eight
+// Booleans. Operations round like those of single doubles.
 //
 // Included inside each instruction set's variant.
 #pragma once
@@ -108,7 +108,7 @@ struct Lanes {
   Part v[n_parts];
 };
 
-// With an index that is known when this is compiled, so that all parts stay in registers.
+// With a compile-time index, so that all parts stay in registers.
 template <class Result, class Function, std::size_t... parts>
 ARBOOST_INLINE Result by_part(const Function& function, std::index_sequence<parts...>) {
   return Result{{function(parts)...}};
@@ -155,7 +155,8 @@ ARBOOST_INLINE Lanes choose(const LaneMask& mask, double yes, const Lanes& no) {
 ARBOOST_INLINE LaneMask at_most(const Lanes& x, double limit) {  // no for NaN
   return by_part<LaneMask>([&](std::size_t i) { return mask_of(x.v[i] <= fill_part(limit)); });
 }
-// Copies of whole masks would go in pieces smaller than the registers that read them next.
+// A copy of the whole struct would use smaller stores than the following loads, which stalls store
+// forwarding.
 ARBOOST_INLINE LaneMask copy(const LaneMask& a) {
   return by_part<LaneMask>([&](std::size_t i) { return a.v[i]; });
 }

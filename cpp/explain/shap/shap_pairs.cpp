@@ -1,4 +1,5 @@
-// Cost: some 3 ns a step, with as many ways as leaves that a mixture of both rows can reach.
+// Cost: about 3 ns a step; the number of paths is that of the leaves that a mixture of both rows
+// can reach. One object a thread.
 #include "explain/shap/shap_pairs.h"
 
 namespace arboost {
@@ -12,7 +13,7 @@ bool ShapPairs::goes_left(std::size_t node, const Row& row) const {
   return trees.default_left[node] ? !(x > trees.threshold[node]) : x <= trees.threshold[node];
 }
 
-// From a node to the leaf, on the way of the row wherever there is a choice.
+// Descends from a node to a leaf, following the row wherever the two rows differ.
 std::size_t ShapPairs::descend(std::size_t node, std::size_t first, const Row& row,
                                const Row& background) {
   while (forest_.trees.left[node] != 0) {
@@ -41,7 +42,7 @@ void ShapPairs::add(std::size_t tree, std::size_t k, const Row& row, const Row& 
     const double value = trees.value[leaf * trees.width + k] * weight_;
     double row_sum = n_row_ > 0 ? value / static_cast<double>(n_row_) : 0;
     double background_sum = n_background_ > 0 ? value / static_cast<double>(n_background_) : 0;
-    // Forks whose second way ends here are done.
+    // Forks whose second path ends here are done.
     while (!forks_.empty() && forks_.back().is_second) {
       const Fork fork = forks_.back();
       forks_.pop_back();

@@ -1,10 +1,11 @@
-// A tree, one row and one background row -> what each feature adds to the difference of the two.
+// A tree, one row and one background row -> contribution of each feature to the difference of their
+// scores.
 //
-// The walk goes where either of the two rows goes. At a split that tells them apart, its feature is
-// taken from the row on one way and from the background row on the other; splits of features that
-// have been taken follow that. A leaf at the end of a way with n features from the row and m from
-// the background row counts (n - 1)! m! / (n + m)! for each of the first, and minus
-// n! (m - 1)! / (n + m)! for each of the others. (Lundberg and others 2020, algorithm 3.)
+// The walk follows both rows. At a split that separates them, one path takes the split's feature
+// from the row and the other path from the background row; later splits on a taken feature follow
+// its source. A leaf at the end of a path with n features from the row and m from the background
+// row has the weight (n - 1)! m! / (n + m)! for each of the former, and -n! (m - 1)! / (n + m)! for
+// each of the latter. (Lundberg and others 2020, algorithm 3.)
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@ class ShapPairs {
     }
   };
 
-  // phi[column * stride] += scale times what value k of the tree's leaves says.
+  // phi[column * stride] += scale times the contributions to value k of the tree's leaves.
   void add(std::size_t tree, std::size_t k, const Row& row, const Row& background, double scale,
            double* phi, std::size_t stride);
 

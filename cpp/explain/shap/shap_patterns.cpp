@@ -1,4 +1,5 @@
-// Cost: 2 d 2^d steps a leaf and point for its table, and one for each feature of a leaf and row.
+// Cost: 2 d 2^d steps a leaf and quadrature point for its table, and one step for each feature of a
+// leaf and row.
 #include "explain/shap/shap_patterns.h"
 
 #include <algorithm>
@@ -119,8 +120,8 @@ void ShapPatterns::finish(std::size_t n_rows) {
   counts_ = {};
 }
 
-// At a point t, a background row counts for a row that meets feature j with t + (1 - t) b_j, and
-// with (1 - t) b_j for one that does not; and where j is the feature itself, with 1 - b_j or -b_j.
+// At a point t, feature j contributes the factor t + (1 - t) b_j for a row that satisfies its
+// splits, and (1 - t) b_j for a row that does not; if j is the explained feature, 1 - b_j or -b_j.
 void ShapPatterns::transform(const Leaf& leaf, const Quadrature& rule, double scale) {
   const std::size_t n = leaf.n_features, patterns = std::size_t{1} << n;
   const double* counts = counts_.data() + leaf.first_count;

@@ -1,14 +1,15 @@
-// A tree and a background table -> for each leaf and each pattern of a row, what it adds to phi.
+// A tree and a background table -> contributions to phi, tabulated by leaf and pattern of a row.
 //
-// A leaf has a few different features on its path. The pattern of a row is the set of those whose
-// splits it meets, and only the pattern counts. With n background rows b of patterns B,
+// A leaf has a few distinct features on its path. The pattern of a row is the set of features whose
+// splits it satisfies; contributions depend only on the pattern. With n background rows b of
+// patterns B,
 //
-//   phi_i(A) = v / n Sum over b of (q_i - b_i) Integral of Prod over j != i of (b_j + t (q_j -
-//   b_j))
+//   phi_i(A) = v / n Sum over b of (q_i - b_i) Integral of Prod over j != i of f_j(t),
+//   f_j(t) = b_j + t (q_j - b_j),
 //
-// where q_j = 1 for j in A and b_j = 1 for j in B. The product has one factor for each feature, so
-// the sum over all B is one pass over 2^d counts for each feature and point t. Rows then cost what
-// a look-up does, however many background rows there are.
+// where q_j = 1 for j in A and b_j = 1 for j in B. The product has one factor a feature, so the sum
+// over all B is one pass over 2^d counts for each feature and point t. A row then costs one look-up
+// a leaf, whatever the number of background rows.
 #pragma once
 
 #include <cstddef>
@@ -26,19 +27,20 @@ class ShapPatterns {
  public:
   ShapPatterns(const ShapForest& forest, std::size_t tree);
 
-  // Whether no leaf has too many features; else there is nothing here to be called.
+  // True if no leaf has too many features; otherwise no other function may be called.
   bool fits() const { return fits_; }
   std::size_t n_numbers() const { return n_numbers_; }
-  // Of making the tables, and of a row, in steps of about a nanosecond.
+  // Cost of the tables, and of a row, in steps of about a nanosecond.
   double table_cost() const { return table_cost_; }
   double row_cost() const { return static_cast<double>(2 * nodes_.size() + n_adds_); }
 
-  // Makes the tables from the rows of the background, blocks of it in any order, then `finish`.
+  // Builds the tables from blocks of the background, in any order, then `finish`.
   void start();
   void count(const ShapBlock& background, std::size_t n_rows);
   void finish(std::size_t n_rows);
 
-  // phi[(output * columns + column) * stride + row] += what the tree says, for rows of a block.
+  // phi[(output * columns + column) * stride + row] += the tree's contributions, for rows of a
+  // block.
   void add(const ShapBlock& rows, std::size_t n_rows, double* phi) const;
 
  private:

@@ -1,4 +1,4 @@
-// Cost: some 100 ns a split.
+// Trees -> steps and their numbers. About 100 ns a split; one object a thread.
 #include "explain/shap/shap_program.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
 }
 
-// Kernels are made for few points, for six, and for any number of them.
+// Rounds up to a number of points with a specialised kernel, if there is one.
 std::size_t with_kernel(std::size_t points) {
   return points == 5 ? 6 : points;
 }
@@ -52,7 +52,8 @@ ShapForest::ShapForest(const Forest& forest, std::span<const double> covers, std
         columns.push_back({feature, by_set});
       }
       column[node] = column_of[feature];
-      require(columns[column[node]].of_codes == by_set, "a feature split by sets and thresholds");
+      require(columns[column[node]].of_codes == by_set,
+              "a feature is split both by level sets and by thresholds");
       if (!by_set) continue;
       const auto number = static_cast<std::size_t>(forest.level_set[node]);
       require(number < sets.size(), "an unknown set of levels");
@@ -172,7 +173,7 @@ void ShapProgram::add_partners(ShapStep& step) {
   }
 }
 
-// Into parts whose numbers fit the cache beside the rows.
+// Divides the steps into parts whose numbers fit the cache together with the rows.
 void ShapProgram::divide() {
   parts_.clear();
   std::size_t taken = 0;

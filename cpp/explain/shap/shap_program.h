@@ -1,4 +1,4 @@
-// Trees -> steps and numbers that the kernels of SHAP values take (explain/shap/shap_run.h).
+// Trees -> steps and numbers for the SHAP kernels (explain/shap/shap_run.h).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace arboost {
 
-// A forest that has been checked, with what its trees share.
+// A checked forest, with the data that its trees share.
 struct ShapForest {
   // Throws std::invalid_argument where a tree leads outside its nodes, the columns or the outputs.
   ShapForest(const Forest& forest, std::span<const double> covers, std::size_t features,
@@ -23,8 +23,7 @@ struct ShapForest {
     bool of_codes;  // for splits by sets
   };
 
-  // The share of a node's training rows that goes to its left child; one half where there were
-  // none.
+  // The share of a node's training rows in its left child; one half for a cover of 0.
   double left_share(std::size_t left) const;
   std::size_t n_trees() const { return trees.output.size(); }
   std::size_t first_node(std::size_t tree) const {
@@ -49,7 +48,7 @@ struct ShapForest {
   std::vector<CodeSet> sets;          // with a bit for the missing code, as the forest has them
 };
 
-// What no level has, in columns of codes.
+// Code of missing values and unknown levels in columns of categorical features.
 constexpr std::uint32_t shap_missing_code = 255;
 
 // One tree at a time, in parts of some steps; memory is kept from tree to tree.
@@ -59,8 +58,8 @@ class ShapProgram {
 
   void set_tree(std::size_t tree);
   std::size_t n_parts() const { return parts_.size(); }
-  // Makes the numbers of a part, with value k of the leaves. Rows, results and scratch are the
-  // caller's to fill in.
+  // Computes the numbers of a part for value k of the leaves. The caller fills in rows, results and
+  // scratch.
   ShapRun part(std::size_t number, std::size_t k);
   // Of rows that walk together.
   std::size_t scratch_size() const { return shap_scratch(depth_, points_, with_pairs_); }
@@ -76,7 +75,7 @@ class ShapProgram {
     int children;          // that have been looked at
     bool adds;             // some of its sums are there already
   };
-  // What the numbers of a step are made of.
+  // Data from which the numbers of a step are computed.
   struct Origin {
     Edge edge;         // to the node
     double above;      // share of the rows that meet all splits above by the node's feature

@@ -1,4 +1,4 @@
-// Newton's method on the Legendre polynomials; n^2 steps.
+// Newton's method on the Legendre polynomials. O(n^2) for n points.
 #include "explain/shap/shap_quadrature.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Gauss and Legendre's points and weights on [0, 1]: n of them integrate polynomials of a degree
-// below 2 n without an error.
+// Gauss-Legendre quadrature on [0, 1]: n points integrate polynomials of degree below 2 n exactly.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +10,13 @@ struct Quadrature {
   std::vector<double> points, weights;
 };
 
-// The same bits on every machine: nothing but + - * / is used.
+// The same bits on every machine: only + - * / are used.
 Quadrature gauss_legendre(std::size_t n);
 
-// Points that integrate a product of n_factors linear functions with values from 0 to 1. Up to
-// about a hundred factors they do so without an error. Products of more are like bells whose width
-// falls with the square root of n_factors; what points a third of that apart miss is below 1e-15.
+// Number of points for a product of n_factors linear functions with values in [0, 1]. Up to about a
+// hundred factors, the integral is exact. Products of more factors are bell-shaped with a width
+// that falls with the square root of n_factors; with points a third of that width apart, the error
+// is below 1e-15.
 std::size_t points_for(std::size_t n_factors);
 
 }  // namespace arboost
