@@ -1,4 +1,4 @@
-// Sections of a model file (src/arboost/compact.py tells what they hold) -> arrays of trees.
+// Sections of a model file (documented in src/arboost/compact.py) -> arrays of trees.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace arboost {
 
-// Doubles in one of four forms; which one is that whose parts are there.
+// Doubles in one of four encodings, recognised by the parts that are present.
 struct DoublesSection {
   enum class Form : std::uint8_t { as_they_are, whole, table, scaled } form;
   std::span<const std::uint8_t> packed;  // of all forms but the first
@@ -46,9 +46,9 @@ struct ForestVectors {
   std::vector<double> threshold, value, gain, cover;
 };
 
-// Throws std::invalid_argument where sections do not fit together; the trees that come out are yet
-// to be checked (save/check.h). No count costs memory before it has met the bytes behind it, so
-// that it is at most some hundred times that of the sections. Cost: 30 ns a node.
+// Throws std::invalid_argument if sections are inconsistent; the resulting trees are still to be
+// validated (save/check.h). Counts are compared with the bytes behind them before any allocation,
+// so memory is at most some hundred times that of the sections. Cost: 30 ns a node.
 ForestVectors read_forest(const ForestSections& sections);
 
 }  // namespace arboost
