@@ -1,4 +1,4 @@
-// Picks the variant for this CPU, once.
+// CPU features -> the variant of the kernels, chosen once, at the first call. Thread-safe.
 #include "isa/dispatch.h"
 
 #include <cstdlib>
@@ -66,8 +66,8 @@ bool cpu_has_avx512() {
 
 namespace {
 
-// ARBOOST_ISA=baseline, avx2 or avx512 (without what came later) in the environment holds the
-// library back; tests use it to show that all variants give the same bytes.
+// The environment variable ARBOOST_ISA=baseline, avx2 or avx512 (without VBMI and GFNI) limits the
+// choice; tests use it to show that all variants give the same bytes.
 const Variant& choose() {
 #if defined(ARBOOST_X86_64)
   const char* wish = std::getenv("ARBOOST_ISA");

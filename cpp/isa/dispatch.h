@@ -1,7 +1,7 @@
-// The kernels of all stages, compiled for one instruction set, and the choice among such variants.
+// Kernels of all stages for one instruction set (a variant), and the choice of a variant.
 //
 // Each stage declares a table of its kernels (loss/loss_kernels.h, grow/kernels/grow_kernels.h,
-// ...) and reaches it by a function that isa/dispatch.cpp defines: stages know nothing of variants.
+// ...) and an accessor, which isa/dispatch.cpp defines: stages do not depend on variants.
 #pragma once
 
 #include "explain/shap/shap_run.h"

@@ -1,4 +1,4 @@
-// The kernels compiled for CPUs with AVX-2. Empty on other processors.
+// Kernels compiled for CPUs with AVX2. Empty on other processors.
 #if defined(ARBOOST_X86_64)
 #define ARBOOST_ISA avx2
 #include "isa/variant.h"

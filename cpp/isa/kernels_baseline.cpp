@@ -1,3 +1,3 @@
-// The kernels in portable C++: the lowest x86-64, ARM64 and everything else.
+// Kernels in portable C++: baseline x86-64, ARM64 and all other processors.
 #define ARBOOST_ISA baseline
 #include "isa/variant.h"

@@ -1,5 +1,6 @@
-// Included once for each instruction set, with ARBOOST_ISA naming it: everything below lives in a
-// namespace of that name, so that no variant's code can be picked up by another by the linker.
+// Tables of all kernels for one instruction set. Included once for each, with its name in
+// ARBOOST_ISA: all kernels are in a namespace of that name, so that the linker cannot merge code of
+// different variants.
 #pragma once
 
 #include "explain/shap/shap_kernel.h"
