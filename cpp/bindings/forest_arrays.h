@@ -1,4 +1,4 @@
-// The trees of a model as the core takes them.
+// arboost.model.Forest -> views of its arrays for the core. No copy.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace arboost::bindings {
 
-// The arrays of an arboost.model.Forest, and the views of them that the core takes.
+// Arrays of an arboost.model.Forest, and their views.
 struct ForestArrays {
   explicit ForestArrays(nb::handle forest)
       : tree_start(nb::cast<Vector<std::int64_t>>(forest.attr("tree_start"), false)),

@@ -1,4 +1,4 @@
-// A forest that is kept packed.
+// A packed forest that keeps its arrays alive.
 #pragma once
 
 #include <cstddef>

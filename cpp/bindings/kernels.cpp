@@ -1,4 +1,4 @@
-// Bindings of single kernels, for tests and benchmarks: on arrays that the caller has prepared.
+// Bindings of single kernels on prepared arrays, for tests and benchmarks.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -90,7 +90,7 @@ void bind_kernels(nb::module_& m) {
            nb::arg("out").noconvert(), "Adds the rows of the elements to the histogram `out`.");
   m.def("partition_kernel", &partition, nb::arg("codes"), nb::arg("feature"), nb::arg("bin"),
         nb::arg("missing_left"), nb::arg("elements"), nb::arg("out").noconvert(),
-        "Elements that go left to the front of `out`, the others to its back; how many go left.");
+        "Partitions elements into `out`, left ones to the front; returns their number.");
   m.def("find_split_kernel", &find_split, nb::arg("hist"), nb::arg("has_missing"), nb::arg("total"),
         nb::arg("reg_lambda"), nb::arg("min_h"),
         "(score, bin, missing_left) of the best split of one feature; score -1 for none.");

@@ -1,4 +1,4 @@
-// Binding of the random bits: what Python draws comes from the same hash as what the core draws.
+// Binding of the random bits: Python and the core draw from the same hash.
 #include "base/random.h"
 
 #include <nanobind/stl/string.h>
