@@ -4,12 +4,17 @@
 
 PYTHON ?= python3
 ARGS ?=
+# Warnings of the compiler stop a build of a checkout; WERROR=OFF is for compilers yet to come.
+WERROR ?= ON
 
 VENV := .venv
 PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
 DONE := $(VENV)/done
+BUILD := build/package
+SETTINGS := --config-settings=build-dir=$(BUILD) \
+            --config-settings=cmake.define.ARBOOST_WERROR=$(WERROR)
 CPP_FILES := $(sort $(shell find cpp -name '*.cpp' -o -name '*.h'))
 PYTHON_DIRS := src tests bench examples tools docs
 CHECKED_TEXT := $(PYTHON_DIRS) cpp .github .ci Makefile CMakeLists.txt pyproject.toml \
@@ -49,6 +54,7 @@ types: src/arboost/_core.pyi $(DONE)/dev
 
 layers: $(DONE)/package $(DONE)/dev
 	$(BIN)/lint-imports --no-logo
+	$(PY) tools/check_includes.py
 
 spelling: $(DONE)/dev
 	$(BIN)/codespell $(CHECKED_TEXT)
@@ -56,10 +62,14 @@ spelling: $(DONE)/dev
 docstrings: $(DONE)/package
 	$(PY) tools/write_docstrings.py --check
 
-warnings: $(DONE)/build
+# The package itself is built with warnings as errors; here are the compilers that have not built it.
+warnings: $(DONE)/package
+	$(PY) tools/check_kernels.py $(BUILD)
 	@failed=0; export PATH="$(CURDIR)/$(BIN):$$PATH"; \
+	used=$$(realpath "$$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' $(BUILD)/CMakeCache.txt)"); \
 	for compiler in g++ clang++; do \
-	  command -v $$compiler >/dev/null || { echo "$$compiler is not here: skipped"; continue; }; \
+	  path=$$(command -v $$compiler) || { echo "$$compiler is not here: skipped"; continue; }; \
+	  [ "$$(realpath "$$path")" != "$$used" ] || continue; \
 	  echo "== $$compiler -Werror"; \
 	  cmake -S . -B build/warnings-$$compiler -G Ninja -DCMAKE_CXX_COMPILER=$$compiler \
 	    -DCMAKE_BUILD_TYPE=Release -DARBOOST_WERROR=ON -DPython_EXECUTABLE="$(CURDIR)/$(PY)" \
@@ -94,7 +104,7 @@ docs: $(DONE)/package $(DONE)/docs  ## write the reference of the public names t
 
 wheel: $(DONE)/build  ## build the wheel and the source archive into dist, and check them
 	@rm -rf dist
-	@$(PIP) wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	@$(PIP) wheel --quiet --no-build-isolation --no-deps $(SETTINGS) --wheel-dir dist .
 	@$(PY) -c "from scikit_build_core.build import build_sdist; build_sdist('dist')"
 	@$(PY) tools/check_dist.py dist
 
@@ -125,7 +135,7 @@ $(DONE)/build: pyproject.toml $(DONE)/venv
 # Python sources are used where they are; the core is built again when its sources change.
 $(DONE)/package: $(DONE)/build CMakeLists.txt $(CPP_FILES)
 	@echo "== arboost with its C++ core"
-	@$(PIP) install --quiet --no-build-isolation --no-deps --editable .
+	@$(PIP) install --quiet --no-build-isolation --no-deps $(SETTINGS) --editable .
 	@touch $@
 
 # The type checker looks for the core's stub beside the sources.

@@ -7,7 +7,13 @@ from pathlib import Path
 
 LARGEST_WHEEL = 3_000_000  # bytes
 IN_WHEEL = ("arboost/__init__.py", "arboost/py.typed", "arboost/_core.pyi")
-IN_SOURCE = ("CMakeLists.txt", "LICENSE", "README.md", "cpp/types.h", "src/arboost/__init__.py")
+IN_SOURCE = (
+    "CMakeLists.txt",
+    "LICENSE",
+    "README.md",
+    "cpp/base/types.h",
+    "src/arboost/__init__.py",
+)
 
 
 def wheel_faults(path: Path) -> list[str]:

@@ -27,6 +27,9 @@ def main(build: Path) -> int:
     if shutil.which("nm") is None:
         print("nm is not here: kernels not checked")
         return 0
+    if not any(build.rglob("kernels_baseline*.o")):
+        print(f"{build} holds no object files of the kernels: nothing could be checked")
+        return 1
     found = {path: shared_functions(path) for path in build.rglob("kernels_avx*.o")}
     for path, names in found.items():
         for name in names:

@@ -1,5 +1,5 @@
-// Cost: about 5 ns a cell and round: the hessians are read in the order of each feature's values,
-// which is known, so nothing is sorted. Parallel over features, then over rows.
+// Cost: about 5 ns a cell and round. The rows are already sorted by each feature, so no sort is
+// needed. Parallel over features, then over rows.
 #include "bin/propose.h"
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 #include <stdexcept>
 #include <string>
 
-#include "bin/sketch.h"
+#include "bin/edges/sketch.h"
 
 namespace arboost {
 namespace {
 
 constexpr std::size_t piece_rows = 65536;
 
-// Rows ahead of the current one whose hessians are asked for: their order is not that of the table.
+// Prefetch distance in rows: rows sorted by value are scattered in the table.
 constexpr std::size_t ahead = 32;
 
 // Entries of a feature's summary before it is cut: enough that the cuts are hardly more than those

@@ -1,6 +1,6 @@
-// Ranks and hessians -> the bins of a round, when candidates for splits are proposed anew each
-// round (Chen and Guestrin 2016, section 3.3, the global variant): a table of codes that is written
-// again in place, and the rank that each of its bins ends with.
+// Ranks and hessians -> the bins of a round, for split candidates that are proposed anew each round
+// (Chen and Guestrin 2016, section 3.3, the global variant). The binned table is rewritten in
+// place, with the largest rank of each bin.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "base/parallel.h"
 #include "bin/rank.h"
-#include "parallel.h"
-#include "types.h"
+#include "table/codes.h"
 
 namespace arboost {
 
@@ -26,7 +26,7 @@ class Proposal {
   const Codes& codes() const { return codes_; }
   bool is_ready() const { return started_; }
 
-  // Bins for the given hessians: one for each row of the ranks, 0 for rows that do not count.
+  // Proposes bins for the given hessians: one for each row of the ranks, 0 for rows of zero weight.
   void update(std::span<const std::uint32_t> hessians, Team& team);
 
   // The largest rank in a bin; bins behind the last one in use end where that does.

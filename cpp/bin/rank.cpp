@@ -1,13 +1,13 @@
-// Columns -> ranks. Cost: a radix sort of every column, about 20 ns a cell; memory beside the
-// ranks: 16 or 32 bytes for each row and thread. Parallel over features.
+// Columns -> ranks. Cost: a radix sort of every column, about 20 ns a cell; temporary memory: 16 or
+// 32 bytes for each row and thread. Parallel over features.
 #include "bin/rank.h"
 
 #include <cmath>
 #include <stdexcept>
 #include <type_traits>
 
-#include "bin/keys.h"
-#include "bin/quantiles.h"  // edge_between
+#include "bin/edges/keys.h"
+#include "bin/edges/quantiles.h"  // edge_between
 
 namespace arboost {
 namespace {
@@ -43,8 +43,8 @@ class Ranker {
   }
 
  private:
-  // Items of the values that are there; the rows of the others fill the places from the back, and
-  // are then turned round.
+  // Items of the values that are not missing; rows with missing values fill the places from the
+  // back, and are then reversed.
   void read(const Column& column, const Rows& rows) {
     double block[block_rows];
     std::size_t n_missing = 0;

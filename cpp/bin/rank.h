@@ -1,18 +1,19 @@
-// Columns -> ranks: every distinct value of a feature is a bin of its own, and the rows of each
-// feature are known in the order of their values.
+// Columns -> ranks: every distinct value of a feature is a bin of its own, and the rows are sorted
+// by each feature.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "parallel.h"
-#include "table.h"
-#include "types.h"
+#include "base/buffer.h"
+#include "base/parallel.h"
+#include "table/codes.h"
+#include "table/columns.h"
 
 namespace arboost {
 
 // Codes of four bytes, n_bins[f] = number of distinct values of feature f, edges between
-// neighbouring values, and beside them:
+// neighbouring values, and:
 //
 //   value       -3   -3    0    2    2   ?      missing values last
 //   place        7    1    4    0    6   3      row, with the highest bit set where a value begins

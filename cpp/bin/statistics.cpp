@@ -1,3 +1,4 @@
+// Single-threaded: the order of the rows is part of the result.
 #include "bin/statistics.h"
 
 #include <algorithm>
@@ -5,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "random.h"
+#include "base/random.h"
 
 namespace arboost {
 namespace {
@@ -18,8 +19,8 @@ constexpr std::size_t n_steps = 32;       // numbers that those of small levels 
 constexpr std::size_t step_rows = 65536;  // ... and rows that they are quantiles of
 constexpr int power_steps = 24;
 
-// The numbers 0 to n - 1 in a random order, without a list of them: a bijection of as many bits as
-// n - 1 has, again until the result is below n, on average less than twice.
+// Random permutation of 0 to n - 1 without a table: a bijection on the bits of n - 1, repeated
+// until the result is below n, less than twice on average.
 class Shuffle {
  public:
   explicit Shuffle(std::size_t n)
@@ -42,7 +43,7 @@ class Shuffle {
  private:
   static constexpr std::size_t n_rounds = 4;
 
-  // Odd factors and shifts to the right can be undone, so no two inputs meet.
+  // Products with odd factors and xor-shifts are invertible, so the function is a bijection.
   std::uint64_t mixed(std::uint64_t x) const {
     const std::uint64_t mask = (std::uint64_t{1} << bits_) - 1;
     for (std::size_t r = 0; r < n_rounds; ++r) {
@@ -94,7 +95,7 @@ Totals total(const LevelRows& rows) {
   return sums;
 }
 
-// Some numbers, ascending, and for any number the nearest of them.
+// Rounding to the nearest of some ascending numbers.
 class Steps {
  public:
   // Quantiles of a sample.
@@ -200,7 +201,7 @@ std::vector<double> class_scores(const LevelRows& rows, std::size_t n_classes) {
     for (double& score : of) score = (score - mean) * scale;
     return true;
   };
-  // Nearly any scores will do to start from.
+  // Nearly any start vector converges.
   for (std::size_t k = 0; k < n_classes; ++k)
     scores[k] = static_cast<double>(counter_hash(0, Purpose::level_order, 1, k) >> 11) * 0x1p-53;
   if (!(all > 0) || !standardise(scores)) return scores;

@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "../bin/encode.h"
-#include "../bin/plan.h"
-#include "../bin/quantiles.h"
-#include "../bin/sparse.h"
-#include "../bin/take.h"
-#include "../table.h"
-#include "common.h"
+#include "bin/codes/encode.h"
+#include "bin/codes/plan.h"
+#include "bin/codes/sparse_codes.h"
+#include "bin/codes/take.h"
+#include "bin/edges/quantiles.h"
+#include "bindings/common.h"
+#include "table/columns.h"
 
 namespace arboost::bindings {
 namespace {
@@ -45,7 +45,7 @@ std::vector<Owned<double>> bound_quantiles(const Columns& table, const std::opti
     std::span<const double> w;
     if (weights) w = {weights->data(), weights->size()};
     if (weights && w.size() != used.size())
-      throw std::invalid_argument("Quantiles need one weight for each row that is used.");
+      throw std::invalid_argument("Quantiles need one weight for each used row.");
     Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
     edges = quantiles(table, used, w, max_bins, team);
   }
@@ -104,7 +104,7 @@ std::vector<std::vector<std::vector<std::uint32_t>>> shared_columns(const Codes&
   return columns;
 }
 
-// Codes of features, whatever they are stored in.
+// Codes of all features, decoded from stored columns.
 nb::ndarray<nb::numpy, std::uint16_t, nb::ndim<2>> feature_codes(const Codes& codes) {
   auto* all = new std::vector<std::uint16_t>(codes.n_rows * codes.n_features);
   nb::capsule owner(all,
@@ -166,7 +166,7 @@ nb::list arrays_of(nb::handle self) {
 void bind_bin(nb::module_& m) {
   using namespace nb::literals;
 
-  constexpr auto own = nb::rv_policy::automatic;  // arrays that know what keeps them alive
+  constexpr auto own = nb::rv_policy::automatic;  // arrays that hold their owner
   nb::class_<Codes>(m, "Codes", "A binned table.")
       .def_prop_ro("n_rows", [](const Codes& codes) { return codes.n_rows; })
       .def_prop_ro("n_features", [](const Codes& codes) { return codes.n_features; })
@@ -175,7 +175,7 @@ void bind_bin(nb::module_& m) {
                    "Features of each digit of each stored column that several of them share.")
       .def_prop_ro(
           "sparse_features", [](const Codes& codes) { return codes.sparse.features; },
-          "Features of which only some rows are stored.")
+          "Features that are stored sparsely.")
       .def_prop_ro("arrays", &arrays_of, "Views of all codes as they are stored.")
       .def_prop_ro("width", [](const Codes& codes) { return codes.width; })
       .def_prop_ro(
@@ -192,7 +192,7 @@ void bind_bin(nb::module_& m) {
       .def_prop_ro(
           "by_column", [](nb::handle self) { return view_of(self, false); }, own)
       .def("take", &bound_take, "rows"_a.noconvert(), "n_threads"_a,
-           "Some rows as a table of their own; not of ranks.")
+           "Copy of some rows as a table; not for ranks.")
       .def(
           "to_numpy",
           [](nb::handle self) -> nb::object {
@@ -206,13 +206,13 @@ void bind_bin(nb::module_& m) {
 
   m.def("quantiles", &bound_quantiles, "columns"_a, "rows"_a.noconvert().none(),
         "weights"_a.noconvert().none(), "max_bins"_a, "n_threads"_a,
-        "Edges of every column, ascending; weights belong to the rows that are used.");
+        "Edges of every column, ascending; weights are those of the used rows.");
   m.def("encode", &bound_encode, "columns"_a, "rows"_a.noconvert().none(), "edges"_a, "n_threads"_a,
         "categorical"_a = std::vector<bool>(), "plan"_a.none() = nb::none(),
         "Codes of every value: the number of edges strictly below it. Values of columns that are "
         "categorical are codes of levels already, with the edges 0.5, 1.5, ...");
 
-  nb::class_<StoragePlan>(m, "StoragePlan", "Which features share stored columns.")
+  nb::class_<StoragePlan>(m, "StoragePlan", "Features that share stored columns.")
       .def_prop_ro(
           "digits",
           [](const StoragePlan& plan) {
@@ -227,7 +227,7 @@ void bind_bin(nb::module_& m) {
       .def_prop_ro("sparse", [](const StoragePlan& plan) { return plan.sparse; });
   m.def("plan_storage", &bound_plan, "columns"_a, "rows"_a.noconvert().none(), "edges"_a,
         "n_threads"_a, "categorical"_a, "bundling"_a, "max_conflict_rate"_a,
-        "How the codes of a table are best stored.");
+        "Plan for storing the codes of a table.");
 }
 
 }  // namespace arboost::bindings

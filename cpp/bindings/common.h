@@ -1,4 +1,4 @@
-// What every binding needs: array types, and a team that Ctrl-C can stop.
+// Shared by all bindings: array types, and the poll that stops a team on Ctrl-C.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,7 +10,7 @@
 #include <utility>  // move
 #include <vector>
 
-#include "parallel.h"
+#include "base/parallel.h"
 
 namespace arboost::bindings {
 
@@ -21,7 +21,7 @@ using Array = nb::ndarray<const T, Shape, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Vector = Array<T, nb::ndim<1>>;
 
-// Arrays that take over the memory of vectors.
+// Arrays that own the memory of vectors.
 template <class T, int dimensions = 1>
 using Owned = nb::ndarray<nb::numpy, T, nb::ndim<dimensions>>;
 
@@ -37,7 +37,8 @@ Owned<T> to_numpy(std::vector<T> values) {
   return to_numpy<1>(std::move(values), {size});
 }
 
-// Called now and then by the thread that came from Python, while it does not hold the GIL.
+// Poll of a team: acquires the GIL and raises on Ctrl-C. Called by the Python thread, which has
+// released the GIL.
 inline Team::Poll python_poll() {
   return [] {
     nb::gil_scoped_acquire gil;
@@ -45,8 +46,8 @@ inline Team::Poll python_poll() {
   };
 }
 
-// Threads worth using for so many table cells: starting one costs as much as thousands of cells.
-// With 0 threads given, all that this process may use; to find out takes as long as a small table.
+// Number of threads for so many table cells: waking a thread costs as much as thousands of cells.
+// n_threads = 0 means all CPUs of this process; counting them takes as long as a small table.
 inline int threads_for(std::size_t cells, int n_threads) {
   constexpr std::size_t cells_per_thread = 65536;
   const std::size_t useful = 1 + cells / cells_per_thread;

@@ -1,4 +1,4 @@
-// Explanations of a model's scores.
+// Bindings of SHAP values.
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 #include <stdexcept>  // invalid_argument
 
 #include "bindings/common.h"
-#include "bindings/forest.h"
-#include "explain/shap.h"
-#include "table.h"
+#include "bindings/forest_arrays.h"
+#include "explain/shap/shap.h"
+#include "table/columns.h"
 
 namespace arboost::bindings {
 namespace {
@@ -48,7 +48,7 @@ struct KeptShapForest {
                int n_threads) const {
     require_table(columns, out.shape(0));
     require_table(background, background.n_rows);
-    if (background.n_rows == 0) throw std::invalid_argument("a background without rows");
+    if (background.n_rows == 0) throw std::invalid_argument("the background has no rows");
     if (out.shape(1) != checked.n_features || out.shape(2) != checked.n_outputs)
       throw std::invalid_argument("out is not features by outputs for each row");
     nb::gil_scoped_release release;
@@ -81,7 +81,7 @@ struct KeptShapForest {
 }  // namespace
 
 void bind_explain(nb::module_& m) {
-  nb::class_<KeptShapForest>(m, "ShapForest", "The trees of a forest, ready to be explained.")
+  nb::class_<KeptShapForest>(m, "ShapForest", "A forest, prepared for SHAP values.")
       .def(nb::init<nb::handle, std::size_t, std::size_t>(), nb::arg("forest"),
            nb::arg("n_features"), nb::arg("n_outputs"))
       .def("expected", &KeptShapForest::expected,

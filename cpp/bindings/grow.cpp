@@ -4,7 +4,7 @@
 
 #include "bindings/tree_grower.h"
 #include "grow/means.h"
-#include "grow/sample.h"
+#include "grow/sample/sample.h"
 
 namespace arboost::bindings {
 namespace {
@@ -22,7 +22,7 @@ void grow(TreeGrower& self, const Gradients& gradients, std::size_t output,
   self.check_gradients(gradients, output);
   if (sample != nullptr)
     require(sample->size > 0 && sample->positions[sample->size - 1] < self.n_training(),
-            "this sample is of other rows");
+            "the sample does not match the training rows");
   nb::gil_scoped_release release;
   Team team = self.team(self.n_training() * self.codes.n_features, n_threads);
   self.has_leaves = false;
@@ -41,7 +41,7 @@ void add_leaves(TreeGrower& self, Scores scores, std::size_t output, int n_threa
 void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Codes& codes,
               const std::optional<RowIds>& rows, Scores scores, std::size_t output, int n_threads) {
   require(tree < self.trees.n_trees() && codes.n_features == self.codes.n_features,
-          "no such tree, or codes of another table");
+          "the tree does not exist, or the codes belong to another table");
   const auto ids = checked_rows(rows, codes);
   const TreeRows tree_rows{ids.empty() ? codes.n_rows : ids.size(), nullptr,
                            ids.empty() ? nullptr : ids.data()};
@@ -115,7 +115,7 @@ void bind_params(nb::module_& m) {
       .value("values", Candidates::values)
       .value("per_round", Candidates::per_round)
       .value("per_node", Candidates::per_node);
-  nb::class_<TreeParams>(m, "TreeParams", "How a tree is grown; as in params.py.")
+  nb::class_<TreeParams>(m, "TreeParams", "Parameters of tree growth; as in params.py.")
       .def(nb::init<>())
       .def_prop_rw(
           "max_depth", [](const TreeParams& p) { return p.max_depth; },
@@ -164,7 +164,7 @@ void bind_params(nb::module_& m) {
 
 void bind_grow(nb::module_& m) {
   bind_params(m);
-  nb::class_<Workspace>(m, "Workspace", "Memory that growers can share when they take turns.")
+  nb::class_<Workspace>(m, "Workspace", "Memory shared by growers that take turns.")
       .def(nb::init<>());
   nb::class_<TreeGrower>(m, "Grower", "Grows trees on one binned table, and keeps them.")
       .def(nb::init<const Ranks&, std::size_t, const TreeParams&, const std::optional<RowIds>&,
@@ -204,15 +204,15 @@ void bind_grow(nb::module_& m) {
       .def("add_tree", &add_tree, nb::arg("tree"), nb::arg("factor"), nb::arg("codes"),
            nb::arg("rows").none(), nb::arg("scores").noconvert(), nb::arg("output"),
            nb::arg("n_threads"), "Adds a tree's values, times a factor, to the scores of any rows.")
-      .def(
-          "leaf_of_row", &leaf_of_row,
-          "The leaf of the last tree that each training row ended in; 2^32 - 1 outside its sample.")
+      .def("leaf_of_row", &leaf_of_row,
+           "The leaf of each training row in the last tree; 2^32 - 1 outside its sample.")
       .def("leaf_sums", &leaf_sums, nb::arg("gradients"), nb::arg("output"), nb::arg("n_threads"),
            "Sums (n_nodes, width, 2) of gradients and hessians over the last tree's rows.")
-      .def("set_values", &set_values, nb::arg("values"), "Other values for the last tree's nodes.")
+      .def("set_values", &set_values, nb::arg("values"),
+           "Replaces the values of the last tree's nodes.")
       .def("set_means", &set_centres<set_means>, nb::arg("y"), nb::arg("weight").none(),
            nb::arg("sample").none(),
-           "Gives the last tree's nodes the means of y (n_training, width) over its rows.")
+           "Sets the last tree's values to the means of y (n_training, width) in each node.")
       .def("set_medians", &set_centres<set_medians>, nb::arg("y"), nb::arg("weight").none(),
            nb::arg("sample").none(), "The same with weighted medians.")
       .def_prop_ro(
@@ -223,10 +223,10 @@ void bind_grow(nb::module_& m) {
            "Copies of the last tree's value (n_nodes, width), cover and left (n_nodes,).")
       .def(
           "expect", [](TreeGrower& self, std::size_t n_trees) { self.trees.expected = n_trees; },
-          nb::arg("n_trees"), "Says how many trees there will be; only memory depends on it.")
-      .def("drop_last", &drop_last, "Forgets the last tree.")
+          nb::arg("n_trees"), "Reserves memory for the expected number of trees.")
+      .def("drop_last", &drop_last, "Removes the last tree.")
       .def("trees", &trees, "All trees grown so far, as flat arrays.")
-      .def("restore", &restore, nb::arg("arrays"), "Takes trees back that `trees` gave.");
+      .def("restore", &restore, nb::arg("arrays"), "Restores trees from the arrays of `trees`.");
   bind_gathering(m);
 }
 

@@ -1,4 +1,4 @@
-// A forest that is kept packed.
+// A packed forest that keeps its arrays alive.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "bindings/common.h"
-#include "bindings/forest.h"
+#include "bindings/forest_arrays.h"
 #include "predict/packed_forest.h"
 
 namespace arboost::bindings {

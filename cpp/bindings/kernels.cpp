@@ -1,6 +1,4 @@
-// Bindings of single kernels, for tests and benchmarks: on arrays that the caller has prepared.
-#include "kernels.h"
-
+// Bindings of single kernels on prepared arrays, for tests and benchmarks.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -10,7 +8,8 @@
 #include <tuple>
 
 #include "bindings/common.h"
-#include "grow/histograms.h"
+#include "grow/kernels/grow_kernels.h"
+#include "grow/rows/histograms.h"
 
 namespace arboost::bindings {
 namespace {
@@ -40,8 +39,8 @@ class HistogramKernel {
       throw std::invalid_argument("the arrays do not fit the table");
     const RowSums sums{wide ? wide->data() : nullptr, 1, false};
     nb::gil_scoped_release release;
-    kernels().accumulate(codes_, layout_.slots(), sums, elements.data(), elements.shape(0), false,
-                         out.data());
+    grow_kernels().accumulate(codes_, layout_.slots(), sums, elements.data(), elements.shape(0),
+                              false, out.data());
   }
 
  private:
@@ -59,8 +58,8 @@ std::size_t partition(const Codes& codes, std::size_t feature, std::uint32_t bin
     throw std::invalid_argument("the arrays do not fit the table");
   const SplitRule rule = rule_of(codes, feature, {bin, missing_left, nullptr});
   nb::gil_scoped_release release;
-  return kernels().partition(codes.column_bytes(codes.where[feature].store), codes.width, rule,
-                             elements.data(), n, out.data(), out.data() + n);
+  return grow_kernels().partition(codes.column_bytes(codes.where[feature].store), codes.width, rule,
+                                  elements.data(), n, out.data(), out.data() + n);
 }
 
 std::tuple<double, std::uint32_t, bool> find_split(const Vector<std::int64_t>& hist,
@@ -76,7 +75,7 @@ std::tuple<double, std::uint32_t, bool> find_split(const Vector<std::int64_t>& h
                           .channels = 1};
   SplitScratch scratch(n_bins, 1);
   const FeatureSplit split =
-      kernels().find_split(params, hist.data(), n_bins, has_missing, &total, -1, scratch);
+      grow_kernels().find_split(params, hist.data(), n_bins, has_missing, &total, -1, scratch);
   return {split.found ? split.score : -1, split.bin, split.missing_left};
 }
 
@@ -91,7 +90,7 @@ void bind_kernels(nb::module_& m) {
            nb::arg("out").noconvert(), "Adds the rows of the elements to the histogram `out`.");
   m.def("partition_kernel", &partition, nb::arg("codes"), nb::arg("feature"), nb::arg("bin"),
         nb::arg("missing_left"), nb::arg("elements"), nb::arg("out").noconvert(),
-        "Elements that go left to the front of `out`, the others to its back; how many go left.");
+        "Partitions elements into `out`, left ones to the front; returns their number.");
   m.def("find_split_kernel", &find_split, nb::arg("hist"), nb::arg("has_missing"), nb::arg("total"),
         nb::arg("reg_lambda"), nb::arg("min_h"),
         "(score, bin, missing_left) of the best split of one feature; score -1 for none.");

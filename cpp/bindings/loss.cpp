@@ -1,4 +1,4 @@
-// Bindings of the losses: Gradients, their makers, mean losses, leaves from order statistics.
+// Bindings of the losses: gradients, mean losses, leaf values by quantiles.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -54,12 +54,12 @@ LossRows rows_of(const Vector<double>& y, const Weights& weight, const Scores& s
   return {y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, scores.shape(1)};
 }
 
-// A team for work that costs about so much for each score.
+// A team for work of so many cells a score.
 Team team_for(const LossRows& rows, std::size_t cells, int n_threads) {
   return Team(threads_for(cells * rows.n_rows * rows.outputs, n_threads), python_poll());
 }
 
-// The same, and no scores for scores of 0.
+// The same; without scores, they are 0.
 LossRows rows_of(const Vector<double>& y, const Weights& weight,
                  const std::optional<Scores>& scores, const Gradients& out) {
   if (scores) {
@@ -170,7 +170,7 @@ void bind_loss(nb::module_& m) {
         nb::arg("parameters") = std::vector<double>(), nb::arg("least_squares") = false,
         nb::arg("largest_weight") = nb::none(),
         "Fills `out` with the gradients of a loss at the scores; squared_error and one_hot take "
-        "None for scores of 0. Whoever knows a bound on the weights saves a pass over them.");
+        "None for scores of 0. A given bound of the weights saves a pass over them.");
   m.def("set_gradients", &set_gradients, nb::arg("g"), nb::arg("h"), nb::arg("out"),
         nb::arg("n_threads"), "Fills `out` from arrays of gradients and hessians.");
   m.def("loss_value", &loss_value, nb::arg("loss"), nb::arg("y"), nb::arg("weight").none(),

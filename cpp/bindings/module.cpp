@@ -1,8 +1,8 @@
 // The module arboost._core: one function for each stage.
 #include <nanobind/nanobind.h>
 
-#include "kernels.h"
-#include "parallel.h"
+#include "base/parallel.h"
+#include "isa/dispatch.h"
 
 namespace arboost::bindings {
 
@@ -29,13 +29,13 @@ void bind_partial_dependence(nb::module_& m);
 }  // namespace arboost::bindings
 
 NB_MODULE(_core, m) {
-  nanobind::set_leak_warnings(false);  // what caches keep until the process ends is no leak
+  nanobind::set_leak_warnings(false);  // objects in caches until the process ends are no leaks
   m.doc() = "The core of arboost: arrays in, arrays out. Use the package arboost instead.";
   m.def("available_threads", &arboost::available_threads,
-        "CPUs that this process may use, container limits counted in.");
+        "Number of CPUs that this process may use, container limits included.");
   m.def(
-      "instruction_set", [] { return arboost::kernels().name; },
-      "Which variant of the kernels runs on this CPU: baseline, avx2 or avx512.");
+      "instruction_set", [] { return arboost::variant().name; },
+      "Variant of the kernels on this CPU: baseline, avx2 or avx512.");
   arboost::bindings::bind_text(m);
   arboost::bindings::bind_table(m);
   arboost::bindings::bind_bin(m);

@@ -1,4 +1,4 @@
-// Bindings of partial dependence: what trees say on a grid of one or two features.
+// Bindings of partial dependence on a grid of one or two features.
 #include "explain/partial_dependence.h"
 
 #include <nanobind/stl/vector.h>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bindings/common.h"
-#include "bindings/forest.h"
+#include "bindings/forest_arrays.h"
 
 namespace arboost::bindings {
 namespace {
@@ -74,7 +74,7 @@ class KeptGrid {
 }  // namespace
 
 void bind_partial_dependence(nb::module_& m) {
-  nb::class_<KeptGrid>(m, "GridForest", "Trees, ready to be asked on a grid.")
+  nb::class_<KeptGrid>(m, "GridForest", "A forest, prepared for one grid.")
       .def(nb::init<nb::handle, std::size_t, std::size_t, const std::vector<std::size_t>&,
                     const std::vector<Vector<double>>&>(),
            nb::arg("forest"), nb::arg("n_columns"), nb::arg("n_outputs"), nb::arg("features"),

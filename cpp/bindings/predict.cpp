@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "bindings/common.h"
-#include "bindings/forest.h"
+#include "bindings/forest_arrays.h"
 #include "bindings/kept_forest.h"
-#include "predict/leaf_quantiles.h"
-#include "predict/median.h"
+#include "predict/quantiles/leaf_quantiles.h"
+#include "predict/quantiles/median.h"
 #include "predict/traverse.h"
 
 namespace arboost::bindings {
@@ -113,20 +113,20 @@ void traverse_quantiles(const Columns& columns, nb::handle forest, nb::handle di
 }  // namespace
 
 void bind_predict(nb::module_& m) {
-  nb::class_<KeptForest>(m, "PackedForest", "The trees of a forest, ready to be walked.")
+  nb::class_<KeptForest>(m, "PackedForest", "A forest, prepared for prediction.")
       .def(nb::init<nb::handle, std::size_t, std::size_t>(), nb::arg("forest"),
            nb::arg("n_columns"), nb::arg("n_outputs"))
       .def("traverse", &KeptForest::traverse, nb::arg("columns"), nb::arg("out").noconvert(),
-           nb::arg("n_threads"), "Adds to out[row][output] what all trees say of the row.")
+           nb::arg("n_threads"), "Adds the values of all trees to out[row][output].")
       .def("leaves", &KeptForest::leaves, nb::arg("columns"), nb::arg("out").noconvert(),
            nb::arg("n_threads"),
            "Writes to out[row][tree] the leaf of the row, as a node of its tree.");
   m.def("traverse", &traverse, nb::arg("columns"), nb::arg("forest"), nb::arg("out").noconvert(),
         nb::arg("tree_begin"), nb::arg("tree_end"), nb::arg("n_threads"),
-        "Adds to out[row][output] what the trees of the range say of the row.");
+        "Adds the values of a range of trees to out[row][output].");
   m.def("traverse_median", &traverse_median, nb::arg("columns"), nb::arg("forest"),
         nb::arg("weights"), nb::arg("out").noconvert(), nb::arg("tree_end"), nb::arg("n_threads"),
-        "Adds to out[row][0] the weighted median of what the first trees say of the row.");
+        "Adds the weighted median of the first trees' values to out[row][0].");
   m.def("weighted_median", &weighted_median, nb::arg("values"), nb::arg("weights"),
         nb::arg("n_threads"),
         "Weighted median of each row: its smallest value at which the weights, cumulated in the "

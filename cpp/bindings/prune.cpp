@@ -1,5 +1,5 @@
 // Bindings of pruning.
-#include "grow/prune.h"
+#include "grow/trees/prune.h"
 
 #include <nanobind/stl/tuple.h>
 

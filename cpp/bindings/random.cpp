@@ -1,5 +1,5 @@
-// Binding of the random bits: what Python draws comes from the same hash as what the core draws.
-#include "random.h"
+// Binding of the random bits: Python and the core draw from the same hash.
+#include "base/random.h"
 
 #include <nanobind/stl/string.h>
 

@@ -1,4 +1,4 @@
-// Bindings of the distributions over rows.
+// Bindings of AdaBoost's distributions over rows.
 #include "reweight/reweight.h"
 
 #include <nanobind/stl/optional.h>
@@ -39,7 +39,7 @@ LossRows rows_of(const Vector<double>& y, const std::optional<Vector<double>>& w
                  const Scores& scores) {
   const std::size_t n_rows = y.shape(0);
   require_rows(n_rows);
-  if (scores.shape(1) == 0) throw std::invalid_argument("the scores have no column");
+  if (scores.shape(1) == 0) throw std::invalid_argument("the scores have no columns");
   if (weight) check_length(weight->shape(0), n_rows, "weight");
   check_length(scores.shape(0), n_rows, "scores");
   return {y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, scores.shape(1)};
@@ -105,16 +105,16 @@ void bind_reweight(nb::module_& m) {
   m.def("class_distribution", &distribution, nb::arg("y"), nb::arg("weight").none(),
         nb::arg("scores"), nb::arg("out").noconvert(), nb::arg("n_threads"),
         "Fills `out` with weight * exp(-margin), scaled to mean 1. Returns the log of the "
-        "exponential loss, and the weighted share of rows whose class the scores miss. Scores are "
+        "exponential loss, and the weighted error. Scores are "
         "one column, above 0 for class 1, or one for each class.");
   m.def("weighted_error", &error_of, nb::arg("y"), nb::arg("distribution"), nb::arg("votes"),
         nb::arg("n_threads"),
-        "The share of the distribution on rows whose class the votes miss: one column, above 0 "
+        "Weighted error of the votes under the distribution. Votes are one column, above 0 "
         "for class 1, or one for each class.");
   m.def("r2_losses", &losses_of, nb::arg("y"), nb::arg("prediction"), nb::arg("distribution"),
         nb::arg("kind"), nb::arg("out").noconvert(), nb::arg("n_threads"),
         "Fills `out` with the losses of AdaBoost.R2: of d = |y - prediction| / the largest of the "
-        "rows that weigh something, d (linear), d^2 (square) or 1 - exp(-d) (exponential). "
+        "rows of nonzero weight, d (linear), d^2 (square) or 1 - exp(-d) (exponential). "
         "Returns their mean under the distribution, whatever its sum.");
   m.def("r2_reweight", &reweight, nb::arg("losses"), nb::arg("log_beta_times_rate"),
         nb::arg("distribution").noconvert(), nb::arg("n_threads"),

@@ -1,7 +1,7 @@
-// Bindings of answers for single rows, straight from what Python passes, and of links.
+// Bindings of predictions for single rows, directly from Python objects, and of links.
 //
-// One row costs about as much as its trees: nothing is imported, converted or started, and arrays
-// are read and written through the buffer protocol.
+// One row costs about as much as its trees: no import, conversion or thread; arrays are read and
+// written through the buffer protocol.
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 using RawScores = Array<double, nb::ndim<2>>;
 
-// An array that Python lent, given back at the end.
+// A Python buffer, released at the end.
 class Borrowed {
  public:
   Borrowed(PyObject* object, int flags) : is_there_(PyObject_GetBuffer(object, &view, flags) == 0) {
@@ -48,7 +48,7 @@ double value_at(const std::byte* row, std::ptrdiff_t stride, std::size_t column)
   return static_cast<double>(value);
 }
 
-// A few numbers, which take memory from the heap only where they are many.
+// A few numbers, on the heap only if there are many.
 class Numbers {
  public:
   explicit Numbers(std::size_t n) : many_(n > most_few ? n : 0), size_(n) {}
@@ -63,7 +63,7 @@ class Numbers {
   std::size_t size_;
 };
 
-// Numbers of Python as a row; integers that no double holds exactly are left to others.
+// Reads Python numbers as a row; false for integers that are not exact doubles.
 bool read_sequence(PyObject* row, Numbers& values) {
   const bool is_list = PyList_CheckExact(row);
   if (!is_list && !PyTuple_CheckExact(row)) return false;
@@ -87,8 +87,8 @@ bool read_sequence(PyObject* row, Numbers& values) {
   return true;
 }
 
-// Answers for tables of one row, of a model whose columns are plain numbers and whose scores are
-// sums or means. What is not such a table is left to others: None, or -1.
+// Predictions for tables of one row, of a model with numerical columns whose scores are sums or
+// means. For any other table the result is None, or -1.
 class RowModel {
  public:
   RowModel(nb::object forest, const Vector<double>& base, const std::string& link, double mean_of,
@@ -114,13 +114,14 @@ class RowModel {
     Numbers scores(base_.size());
     return walk(X.ptr(), scores) ? made(scores_shape_, scores) : nb::none();
   }
-  // What the link makes of them, shape (1, width).
+  // Predictions through the link, shape (1, width).
   nb::object answers(nb::handle X) const { return answered(X, answers_shape_); }
   // The same, but of one number (1,).
   nb::object values(nb::handle X) const {
     return answered(X, width_ == 1 ? number_shape_ : answers_shape_);
   }
-  // The first output of the largest score; of one score for two classes, whether it is above 0.
+  // Index of the largest score, the first among equal ones; for one score of two classes, score >
+  // 0.
   Py_ssize_t likeliest(nb::handle X) const {
     Numbers scores(base_.size());
     if (!walk(X.ptr(), scores)) return -1;
@@ -136,7 +137,7 @@ class RowModel {
       add([&](std::size_t column) { return values[column]; }, scores);
       return true;
     }
-    // Subclasses may mean something else by their numbers, such as masked ones.
+    // Subclasses may redefine their values, as masked arrays do.
     if (Py_TYPE(X) != reinterpret_cast<PyTypeObject*>(array_type_.ptr())) return false;
     const Borrowed table(X, PyBUF_STRIDED_RO | PyBUF_FORMAT);
     if (!table || table.view.ndim != 2 || table.view.shape[0] != 1 ||
@@ -212,7 +213,7 @@ void link_scores(const std::string& name, const RawScores& raw, const Scores& ou
 }  // namespace
 
 void bind_rows(nb::module_& m) {
-  nb::class_<RowModel>(m, "RowModel", "Answers of a model for tables of one row.")
+  nb::class_<RowModel>(m, "RowModel", "Predictions of a model for tables of one row.")
       .def(nb::init<nb::object, const Vector<double>&, const std::string&, double, double>(),
            nb::arg("forest"), nb::arg("base"), nb::arg("link"), nb::arg("mean_of"),
            nb::arg("missing"),
@@ -222,14 +223,14 @@ void bind_rows(nb::module_& m) {
            "Raw scores, shape (1, n_outputs); None unless X is one row of plain numbers.")
       .def("answers", &RowModel::answers, nb::arg("X").none(),
            nb::sig("def answers(self, X: object) -> NDArray[numpy.float64] | None"),
-           "What the link makes of them, shape (1, width).")
+           "Predictions through the link, shape (1, width).")
       .def("values", &RowModel::values, nb::arg("X").none(),
            nb::sig("def values(self, X: object) -> NDArray[numpy.float64] | None"),
-           "The same, but of shape (1,) where it is one number.")
+           "The same, with the shape (1,) for a single column.")
       .def("likeliest", &RowModel::likeliest, nb::arg("X").none(),
-           "Number of the likeliest class; -1 unless X is one row of plain numbers.");
+           "Index of the most probable class; -1 unless X is one row of plain numbers.");
   m.def("link", &link_scores, nb::arg("name"), nb::arg("raw"), nb::arg("out").noconvert(),
-        "Writes to out[row] what the link makes of the raw scores.");
+        "Writes predictions, the link of the raw scores, to out[row].");
 }
 
 }  // namespace arboost::bindings

@@ -1,5 +1,5 @@
-// Bindings of the rows that a tree is grown on.
-#include "grow/sample.h"
+// Bindings of row sampling.
+#include "grow/sample/sample.h"
 
 #include <nanobind/stl/optional.h>
 
@@ -8,14 +8,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/random.h"
 #include "bindings/common.h"
-#include "random.h"
 
 namespace arboost::bindings {
 namespace {
 
 void require_rows(std::size_t n_rows) {
-  if (n_rows == 0) throw std::invalid_argument("no rows to draw from");
+  if (n_rows == 0) throw std::invalid_argument("there are no rows to draw from");
 }
 
 // The random bits of one draw.
@@ -47,7 +47,7 @@ void draw_one_side(Sample& self, const Gradients& gradients, double top_rate, do
   sample_one_side(gradients, top_rate, other_rate, draw_seed(seed, draw), self, team);
 }
 
-// Positions and numbers of draws are kept in 32 bits.
+// Positions and counts have 32 bits.
 void require_small(std::size_t n, const char* what) {
   if (n > std::numeric_limits<std::uint32_t>::max())
     throw std::invalid_argument(std::to_string(n) + what + ": at most 4,294,967,295 are possible");
@@ -82,20 +82,20 @@ void draw_with_replacement(Sample& self, std::size_t n_rows, std::size_t n_draws
 }  // namespace
 
 void bind_sample(nb::module_& m) {
-  nb::class_<Sample>(m, "Sample", "The rows that a tree is grown on.")
+  nb::class_<Sample>(m, "Sample", "Sampled rows of a tree.")
       .def(nb::init<>())
       .def("draw", &draw_rows, nb::arg("n_rows"), nb::arg("rate"), nb::arg("seed"), nb::arg("draw"),
            nb::arg("n_threads"), "Draws each row with the same probability.")
       .def("draw_by_gradient", &draw_by_gradient, nb::arg("gradients"), nb::arg("rate"),
            nb::arg("reg_lambda"), nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
-           "Draws rows in proportion to the norm of their gradient, and weighs them.")
+           "Draws rows in proportion to the norm of their gradient, with inverse weights.")
       .def("draw_one_side", &draw_one_side, nb::arg("gradients"), nb::arg("top_rate"),
            nb::arg("other_rate"), nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
-           "Takes rows of large gradients, and some of the others, which it weighs.")
+           "Takes rows of large gradients, and some of the others with inverse weights.")
       .def("draw_by_weight", &draw_by_weight, nb::arg("weight"), nb::arg("seed"), nb::arg("draw"),
            nb::arg("n_threads"), nb::arg("n_draws").none() = nb::none(),
            "Draws with replacement, as often as there are rows where nothing else is said, in "
-           "proportion to their weights; how often a row was drawn is its weight in the sample.")
+           "proportion to their weights; the count of a row is its weight in the sample.")
       .def("draw_with_replacement", &draw_with_replacement, nb::arg("n_rows"), nb::arg("n_draws"),
            nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
            "Draws rows with replacement, each with the same probability; how often a row was "

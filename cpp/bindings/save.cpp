@@ -1,4 +1,4 @@
-// Bindings of saving: numbers in few bits, what follows from the leaves of a tree, and checks.
+// Bindings of saving: bit packing, numbers derived from leaves, and validation.
 #include <cmath>  // isfinite
 #include <span>
 #include <stdexcept>
@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "bindings/common.h"
-#include "bindings/forest.h"
+#include "bindings/forest_arrays.h"
 #include "save/bits.h"
 #include "save/check.h"
 #include "save/derive.h"
-#include "save/forest.h"
+#include "save/read_forest.h"
 #include "save/scaled.h"
 
 namespace arboost::bindings {
@@ -53,7 +53,7 @@ std::span<const std::uint8_t> bytes_of(const Vector<bool>& truths) {
   return {reinterpret_cast<const std::uint8_t*>(truths.data()), truths.size()};
 }
 
-// The sections of a model file, by name. They may be anything, and must live as long as the views.
+// Sections of a model file, by name. Untrusted, and must outlive the views.
 class NamedSections {
  public:
   explicit NamedSections(const nb::dict& sections) : sections_(sections) {}
@@ -120,7 +120,7 @@ ForestSections forest_sections(const NamedSections& named, std::size_t width) {
   if (named.has("shrinkage")) {
     const auto shrinkage = named.get<double>("shrinkage");
     if (shrinkage.size() != 2 || !std::isfinite(shrinkage[0]) || !std::isfinite(shrinkage[1]))
-      throw std::invalid_argument("a shrinkage that is not two finite numbers");
+      throw std::invalid_argument("shrinkage must be two finite numbers");
     found.shrinkage = {
         .reg_lambda = shrinkage[0], .gain_factor = shrinkage[1], .whole_sums = false};
   }
@@ -165,17 +165,17 @@ void check_forest(nb::handle forest, const Vector<bool>& categorical, std::size_
 
 void bind_save(nb::module_& m) {
   m.def("pack_bits", &pack_bits, nb::arg("numbers"),
-        "Bytes that hold the numbers in as few bits as the largest of each 64 needs.");
+        "Bit-packed numbers, in blocks of 64 with the width of the largest.");
   m.def("unpack_bits", &unpack_bits, nb::arg("packed"), nb::arg("count"),
         "The numbers that `pack_bits` was given, of which there must be `count`.");
   m.def("pack_scaled", &pack_scaled, nb::arg("numbers"),
-        "Bytes that hold doubles as integers of a unit, which is one for each 64.");
+        "Bit-packed doubles, as integers times a power of two for each block of 64.");
   m.def("unpack_scaled", &unpack_scaled, nb::arg("packed"), nb::arg("count"),
         "The numbers that `pack_scaled` was given, of which there must be `count`.");
   m.def("derive_splits", &derive_splits, nb::arg("tree_start"), nb::arg("left"),
         nb::arg("cover").noconvert(), nb::arg("value").noconvert(), nb::arg("gain").noconvert(),
         nb::arg("reg_lambda") = 0.0, nb::arg("gain_factor") = 1.0, nb::arg("whole_sums") = true,
-        "Writes cover, values and gain of the splits as they follow from those of the leaves.");
+        "Writes cover, values and gain of the splits, derived from those of the leaves.");
   m.def("read_forest", &read_forest, nb::arg("sections"), nb::arg("width"),
         "Arrays of trees by name, from sections of a model file; truth values are bytes.");
   m.def("check_forest", &check_forest, nb::arg("forest"), nb::arg("categorical"),

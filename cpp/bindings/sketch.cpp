@@ -1,5 +1,5 @@
 // Bindings of ranks, sketches and proposals.
-#include "bin/sketch.h"
+#include "bin/edges/sketch.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -113,7 +113,7 @@ void update(Proposal& self, const Vector<std::uint32_t>& hessians, int n_threads
 
 void bind_sketch(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<Ranks, Codes>(m, "Ranks", "Codes of which each is the rank of a distinct value.")
+  nb::class_<Ranks, Codes>(m, "Ranks", "Codes that are ranks of distinct values.")
       .def_prop_ro("order", &order_of, "Rows by value, missing ones last: (n_features, n_rows).")
       .def_prop_ro("edges", &edges_of, "Of each feature the edges between neighbouring values.");
   m.def("rank", &bound_rank, "columns"_a, "rows"_a.noconvert().none(), "n_threads"_a,
@@ -131,7 +131,7 @@ void bind_sketch(nb::module_& m) {
           },
           "values"_a.noconvert(), "weights"_a.noconvert().none() = nb::none(),
           "Adds values, each of weight 1 or of integer weights of at least 0; NaN is left out.")
-      .def("merge", &Summary::merge, "other"_a, "Adds all that another sketch has seen.")
+      .def("merge", &Summary::merge, "other"_a, "Merges another sketch into this one.")
       .def("prune", &Summary::prune, "size"_a,
            "Keeps at most so many values; the bound of the error grows by total / (size - 1).")
       .def_prop_ro("total", &Summary::total, "Weight of all values.")
@@ -146,10 +146,10 @@ void bind_sketch(nb::module_& m) {
           "eps of the total together.")
       .def("entries", &entries, "Values that are kept with their rmin, rmax and weight.");
 
-  nb::class_<Proposal>(m, "Proposal", "Bins that are proposed anew for the hessians of each round.")
+  nb::class_<Proposal>(m, "Proposal", "Bins proposed for the hessians of each round.")
       .def(nb::init<const Ranks&, double>(), "ranks"_a, "eps"_a, nb::keep_alive<1, 2>())
       .def("update", &update, "hessians"_a.noconvert(), "n_threads"_a,
-           "Bins for these hessians; 0 for rows that do not count.")
+           "Proposes bins for these hessians; 0 for rows of zero weight.")
       .def_prop_ro("codes", &Proposal::codes, nb::rv_policy::reference_internal)
       .def("last_rank", &Proposal::last_rank, "feature"_a, "bin"_a, "The largest rank in a bin.");
 }

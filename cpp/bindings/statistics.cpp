@@ -1,4 +1,4 @@
-// Bindings of target statistics: levels of rows and their target to numbers.
+// Bindings of target encoding.
 #include "bin/statistics.h"
 
 #include <nanobind/stl/optional.h>
@@ -14,7 +14,7 @@ namespace {
 
 using Weights = std::optional<Vector<double>>;
 
-// Codes below 0 stand for no level: as unsigned numbers they are beyond all others.
+// Negative codes mean no level: as unsigned numbers they are above all others.
 LevelRows checked_rows(const Vector<std::int32_t>& codes, std::size_t n_levels,
                        const Vector<double>& target, const Weights& weight) {
   const std::size_t n = codes.shape(0);

@@ -1,6 +1,4 @@
-// Bindings of tables: Columns, and how arrays, sparse matrices and Arrow streams become them.
-#include "../table.h"
-
+// Bindings of tables: arrays, sparse matrices and Arrow streams -> Columns.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -18,10 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include "../arrow.h"
-#include "../sparse.h"
-#include "../times.h"
-#include "common.h"
+#include "bindings/common.h"
+#include "table/arrow.h"
+#include "table/columns.h"
+#include "table/csr.h"
+#include "table/times.h"
 
 namespace arboost::bindings {
 namespace {
@@ -160,7 +159,8 @@ void add_csr(Columns& table, const Vector<Offset>& starts, const Vector<Offset>&
              const Values& values, std::size_t n_columns, double fill) {
   if (values.ndim() != 1 || values.shape(0) != indices.size())
     throw std::invalid_argument("A sparse table needs as many indices as values.");
-  if (starts.size() == 0) throw std::invalid_argument("A sparse table lacks its rows.");
+  if (starts.size() == 0)
+    throw std::invalid_argument("The row offsets of the sparse table are empty.");
   check_length(table, starts.size() - 1, "A sparse table");
   const Column column = make_column(values, values.shape(0), 0);
   Columns more;
@@ -188,7 +188,8 @@ using Ticks = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::device::cpu>;
 
 bool add_times(Columns& table, const Ticks& ticks, std::int64_t seconds, std::int64_t per_second) {
   check_length(table, ticks.shape(0), "A column");
-  if (seconds < 1 || per_second < 1) throw std::invalid_argument("A tick must take some time.");
+  if (seconds < 1 || per_second < 1)
+    throw std::invalid_argument("The length of a tick must be positive.");
   auto values = std::make_shared<std::vector<double>>(table.n_rows);
   Clock clock({seconds, per_second});
   for (std::size_t i = 0; i < table.n_rows; ++i) (*values)[i] = clock.seconds(ticks(i));
@@ -217,7 +218,7 @@ Owned<double> read(const Columns& table, std::size_t i) {
   return to_numpy(std::move(values));
 }
 
-// The rows that a sparse column has values of, the values, and that of all other rows.
+// Rows and values that a sparse column stores, and the value of all other rows.
 std::optional<std::tuple<Owned<RowId>, Owned<double>, double>> stored(const Columns& table,
                                                                       std::size_t i) {
   const Column& column = table.columns.at(i);
@@ -270,9 +271,9 @@ ArrowAnswer from_arrow(const nb::capsule& capsule) {
 
 void bind_table(nb::module_& m) {
   using namespace nb::literals;
-  constexpr auto own = nb::rv_policy::automatic;  // arrays that know what keeps them alive
+  constexpr auto own = nb::rv_policy::automatic;  // arrays that hold their owner
 
-  nb::class_<ArrowColumn>(m, "ArrowColumn", "What a column of an Arrow stream is.")
+  nb::class_<ArrowColumn>(m, "ArrowColumn", "Type and values of a column of an Arrow stream.")
       .def_ro("name", &ArrowColumn::name)
       .def_ro("format", &ArrowColumn::format)
       .def_ro("text", &ArrowColumn::text)
@@ -286,7 +287,7 @@ void bind_table(nb::module_& m) {
       .def_prop_ro("is_dictionary",
                    [](const ArrowColumn& column) { return column.index != Type::null; });
 
-  nb::class_<Columns>(m, "Columns", "Typed columns of a table: views wherever they can be.")
+  nb::class_<Columns>(m, "Columns", "Typed columns of a table, zero-copy where possible.")
       .def(
           "__init__", [](Columns* self, std::size_t n_rows) { new (self) Columns{n_rows, {}, {}}; },
           "n_rows"_a)

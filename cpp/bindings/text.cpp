@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "../levels.h"
-#include "common.h"
+#include "bindings/common.h"
+#include "table/string_levels.h"
 
 namespace arboost::bindings {
 namespace {
 
-// None, NaN, and what dataframe libraries have instead: pandas' NA and NaT.
+// True for None, NaN, and pandas' NA and NaT.
 bool is_missing(PyObject* value) {
   if (value == Py_None) return true;
   if (PyFloat_Check(value)) {
@@ -29,7 +29,7 @@ bool is_missing(PyObject* value) {
   return name.ends_with("NAType") || name.ends_with("NaTType");
 }
 
-// Adds a str or bytes and returns its number; -1 for what is neither.
+// Adds a str or bytes and returns its number; -1 for any other object.
 std::int32_t add_string(PyObject* value, StringSet& strings) {
   if (PyBytes_Check(value))
     return strings.add(
@@ -99,7 +99,7 @@ std::vector<std::string_view> strings_of(const Vector<std::uint8_t>& bytes,
 void bind_text(nb::module_& m) {
   using namespace nb::literals;
 
-  nb::class_<Text>(m, "Text", "A column of strings: distinct ones, and which of them a row has.")
+  nb::class_<Text>(m, "Text", "A column of strings: distinct strings, and the index of each row.")
       .def_static("of_objects", &of_objects, "values"_a,
                   "(text, index of the first value that is neither a string nor missing, or the "
                   "number of values).")

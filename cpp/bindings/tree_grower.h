@@ -1,4 +1,4 @@
-// The grower as Python sees it.
+// Python's grower: a Grower with its trees and checks of arguments.
 #pragma once
 
 #include <nanobind/stl/optional.h>
@@ -23,7 +23,7 @@ inline void require(bool holds, const char* what) {
 inline std::span<const RowId> checked_rows(const std::optional<RowIds>& rows, const Codes& codes) {
   if (!rows) return {};
   const std::span<const RowId> ids(rows->data(), rows->shape(0));
-  require(!ids.empty(), "no row to train on");
+  require(!ids.empty(), "there are no rows to train on");
   for (std::size_t i = 0; i < ids.size(); ++i)
     require(ids[i] < codes.n_rows && (i == 0 || ids[i - 1] < ids[i]),
             "rows must ascend and lie inside the table");
@@ -73,7 +73,7 @@ struct TreeGrower {
   bool has_leaves = false;  // the grower has grown the last tree, and none since
 };
 
-// Its trees, as arrays, and back (bindings/trees.cpp).
+// Trees as arrays, and back (bindings/trees.cpp).
 nb::dict trees(const TreeGrower& self);
 void restore(TreeGrower& self, const nb::dict& arrays);
 nb::dict last_tree(const TreeGrower& self);

@@ -1,10 +1,10 @@
-// Bindings of a grower's trees: as arrays, and those of several growers as a forest.
+// Bindings of grown trees: as arrays, and gathered from several growers into a forest.
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 
 #include "bindings/tree_grower.h"
-#include "grow/gather.h"
+#include "grow/trees/gather.h"
 
 namespace arboost::bindings {
 namespace {
@@ -30,7 +30,7 @@ nb::object to_numpy_sets(const std::vector<CodeSet>& sets) {
   return nb::cast(to_numpy<2>(std::move(words), {sets.size(), 4}));
 }
 
-// An array that is still to be filled.
+// An uninitialised array.
 template <class T, int dimensions = 1>
 T* new_array(nb::dict& result, const char* name, std::initializer_list<std::size_t> shape) {
   std::size_t size = 1;
@@ -46,13 +46,13 @@ std::vector<TreeRef> trees_of(const std::vector<const TreeGrower*>& growers,
                               const Vector<std::int64_t>& order) {
   std::vector<TreeRef> all, ordered;
   for (const TreeGrower* grower : growers) {
-    require(grower->trees.width == growers.front()->trees.width, "growers of other widths");
+    require(grower->trees.width == growers.front()->trees.width, "the growers differ in width");
     for (std::size_t t = 0; t < grower->trees.n_trees(); ++t) all.push_back({&grower->trees, t});
   }
   require(order.shape(0) == all.size(), "an order of another number of trees");
   for (std::size_t t = 0; t < all.size(); ++t) {
     const auto place = static_cast<std::size_t>(order.data()[t]);
-    require(place < all.size(), "an order of unknown trees");
+    require(place < all.size(), "the order names an unknown tree");
     ordered.push_back(all[place]);
   }
   return ordered;
@@ -61,9 +61,10 @@ std::vector<TreeRef> trees_of(const std::vector<const TreeGrower*>& growers,
 nb::dict gather_forest(const std::vector<const TreeGrower*>& growers,
                        const Vector<std::int64_t>& order, const std::vector<Vector<double>>& edges,
                        int n_threads) {
-  require(!growers.empty(), "no growers");
+  require(!growers.empty(), "there are no growers");
   const std::vector<TreeRef> refs = trees_of(growers, order);
-  require(edges.size() == growers.front()->codes.n_features, "edges of other features");
+  require(edges.size() == growers.front()->codes.n_features,
+          "the edges and the growers differ in their number of features");
   std::vector<std::span<const double>> spans;
   for (const auto& of_feature : edges) spans.emplace_back(of_feature.data(), of_feature.shape(0));
   std::vector<std::int64_t> starts = tree_starts(refs);
@@ -107,7 +108,7 @@ void restore(TreeGrower& self, const nb::dict& arrays) {
     array.assign(given.data(), given.data() + given.shape(0));
   });
   const auto words = nb::cast<Array<std::uint64_t, nb::ndim<2>>>(arrays["sets"]);
-  require(words.shape(1) == 4, "sets of levels are of four words each");
+  require(words.shape(1) == 4, "level sets must have four words each");
   trees.sets.resize(words.shape(0));
   for (std::size_t i = 0; i < words.size(); ++i) trees.sets[i / 4].words[i % 4] = words.data()[i];
   trees.validate(self.codes);

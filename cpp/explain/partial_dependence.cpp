@@ -1,3 +1,5 @@
+// Rows -> walks of both sides of splits on the grid -> sums by region of the grid. Parallel over
+// blocks of rows.
 #include "explain/partial_dependence.h"
 
 #include <algorithm>
@@ -12,13 +14,13 @@ namespace arboost {
 namespace {
 
 constexpr std::size_t lanes = 8;  // rows that walk together: their loads overlap
-// Of a block: values fit the first level of the cache, sums the second.
+// Of a block: values fit the L1 cache, sums the L2 cache.
 constexpr std::size_t values_bytes = 32 * 1024, sums_bytes = 256 * 1024;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Sums over trees for one row and output, but for leaves that the whole grid leads to. What depends
-// on one feature of the grid is kept apart, so that only leaves below splits on both touch every
-// point:
+// Sums over trees for one row and output, except leaves of the whole grid. Contributions that
+// depend on one feature of the grid are kept apart, so that only leaves below splits on both
+// features update every point:
 //
 //   points of the first axis | points of the second | all points
 class Sums {
@@ -44,7 +46,7 @@ class Sums {
     }
   }
 
-  // Writes the sum of each point, what is the same everywhere included, to out[point * stride].
+  // Writes the sum of each point, with the constant part `everywhere`, to out[point * stride].
   void total(double everywhere, const double* sums, double* out, std::size_t stride) const {
     const double *second = sums + n_first_, *both = second + n_second_;
     for (std::size_t i = 0; i < n_first_; ++i) {
@@ -65,7 +67,7 @@ class Sums {
   std::size_t n_first_, n_second_;
 };
 
-// Adds the leaf's values, times a factor, to the sums of the outputs that it speaks of.
+// Adds the leaf's values, times a factor, to the sums of its outputs.
 inline void add_leaf(const GridForest& grid_forest, const Sums& sums, std::size_t tree,
                      std::size_t leaf, double factor, double* everywhere, double* out) {
   const Forest& forest = grid_forest.forest;
@@ -119,7 +121,7 @@ class Block {
     std::uint32_t row, node;
   };
 
-  // Returns whether a value is missing.
+  // Returns true if a value is missing.
   bool read(std::size_t begin, std::size_t end) {
     double* values = values_.data();
     for (const GridForest::Column& column : grid_forest_.columns) {

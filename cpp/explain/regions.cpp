@@ -1,3 +1,4 @@
+// Linear in nodes and in points of the splits on the grid; single-threaded.
 #include "explain/regions.h"
 
 #include <algorithm>
@@ -55,7 +56,7 @@ class Maker {
       for (std::size_t i = 0; i < last - first; ++i) make_node(first, i, last - first);
       made_.depth.push_back(*std::max_element(depth_.begin(), depth_.end()));
     }
-    // Only now is the number of used columns known, and with it the place of the added one.
+    // The index of the leaves' column is known only after all used columns.
     for (GridForest::Node& node : made_.nodes)
       if ((node.column & GridForest::column_bits) == unused)
         node.column ^= unused ^ static_cast<std::uint32_t>(made_.columns.size());
@@ -195,12 +196,14 @@ class Maker {
 
 GridForest::GridForest(const Forest& trees, Grid axes, std::size_t n_columns, std::size_t n_outputs)
     : forest(trees), grid(axes) {
-  require(grid.size() == 1 || grid.size() == 2, "a grid of neither one nor two features");
+  require(grid.size() == 1 || grid.size() == 2, "the grid must have one or two features");
   for (const Axis& axis : grid) {
-    require(axis.feature < n_columns, "a grid of an unknown column");
-    require(!axis.values.empty() && axis.values.size() < column_bits, "a grid without points");
+    require(axis.feature < n_columns, "a feature of the grid is unknown");
+    require(!axis.values.empty() && axis.values.size() < column_bits,
+            "an axis of the grid has no points, or too many");
   }
-  require(grid.size() == 1 || grid[0].feature != grid[1].feature, "a grid of one feature twice");
+  require(grid.size() == 1 || grid[0].feature != grid[1].feature,
+          "the two features of the grid are the same");
   require(forest.width == 1 || forest.width == n_outputs, "leaves that do not fit the outputs");
   Maker(*this, n_columns, n_outputs).make();
 }

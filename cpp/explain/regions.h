@@ -1,14 +1,15 @@
-// A forest and a grid of one or two features -> nodes to be walked, and which part of the grid
-// leads to each.
+// A forest and a grid of one or two features -> nodes for walks, with the region of the grid that
+// reaches each node.
 //
-// Splits on the features of the grid send a part of it to either side. Where a node is reached at
-// all, it is by the same part for every row, so parts (regions) belong to nodes and not to rows:
+// Splits on the features of the grid divide it between their sides. The part of the grid that
+// reaches a node, its region, is the same for every row that reaches it, so regions belong to
+// nodes:
 //
 //   x0 <= 3 ?          grid of x0: 1 2 3 4 5      left child: 1 2 3    right child: 4 5
 //     x1 <= 7 ?        another feature: both children have the region of their parent
 //
-// A region is a product of a part of the first axis and one of the second. Parts are runs of
-// neighbouring points: one for numbers in order, more for sets of levels.
+// A region is the product of a part of the first axis and a part of the second. A part is a list of
+// runs of neighbouring points: one run for sorted numbers, more for sets of levels.
 //
 // Cost: 10 ns a node, and one comparison for each split on the grid and each point of its axis.
 #pragma once
@@ -18,12 +19,12 @@
 #include <span>
 #include <vector>
 
-#include "grow/rule.h"         // CodeSet
-#include "predict/traverse.h"  // Forest
+#include "tree/forest.h"
+#include "tree/rule.h"  // CodeSet
 
 namespace arboost {
 
-// Values of a feature: NaN is missing, and those of a category are codes of levels.
+// Grid values of a feature: NaN is missing; categorical values are level codes.
 struct Axis {
   std::size_t feature;
   std::span<const double> values;
@@ -45,10 +46,10 @@ struct Region {
 
 class GridForest {
  public:
-  // A leaf leads to itself, and so does a split that the grid is divided at: it looks at the last
-  // column of a row, which is -infinity and never above a threshold. Splits that send the whole
-  // grid one way look there, too, and lead to that side. The threshold of a leaf is its value where
-  // leaves have one number, and free else.
+  // A leaf is its own child, and so is a split that divides the grid: it tests the last column of a
+  // row, which is -infinity and never above a threshold. Splits that send the whole grid to one
+  // side test it, too, and lead to that side. The threshold of a leaf holds its value if leaves
+  // have one number.
   struct Node {
     double threshold;
     std::uint32_t next;    // left child; the right one follows it

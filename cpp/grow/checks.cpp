@@ -1,4 +1,4 @@
-// What a criterion allows: parameters, once; and targets, one pass over the rows of each tree.
+// Checks of a criterion: of parameters, once; of targets, one pass over the rows of each tree.
 #include <algorithm>  // any_of
 #include <cmath>      // ldexp
 #include <cstdlib>    // abs
@@ -12,8 +12,8 @@ void Grower::check_criterion() const {
   const TreeParams& p = params_;
   if (p.random_cuts && p.candidates == Candidates::per_node)
     throw std::invalid_argument(
-        "random cuts lie anywhere between the values of a node: sketches for each node are of no "
-        "use to them");
+        "random thresholds are drawn between the values of a node: sketches for each node have no "
+        "effect on them");
   if (p.criterion == Criterion::quadratic) return;
   const bool has_levels = std::any_of(codes_.is_category.begin(), codes_.is_category.end(),
                                       [](std::uint8_t is) { return is != 0; });
@@ -29,15 +29,16 @@ void Grower::check_criterion() const {
   if (p.criterion != Criterion::absolute_error) return;
   if (has_levels)
     throw std::invalid_argument(
-        "the criterion \"absolute_error\" splits numbers alone, but the table has categories: "
+        "the criterion \"absolute_error\" splits numerical features only, but the table has "
+        "categories: "
         "encode them as numbers, or use squared_error");
   if (p.candidates == Candidates::per_node)
     throw std::invalid_argument(
-        "the criterion \"absolute_error\" tries all values of a node: sketches for each node are "
-        "of no use to it");
+        "the criterion \"absolute_error\" tries all values of a node: sketches for each node have "
+        "no effect on it");
 }
 
-// Shares and counts are not below 0.
+// Class shares and counts must be nonnegative.
 void Grower::check_targets() const {
   if (params_.criterion != Criterion::entropy && params_.criterion != Criterion::poisson) return;
   const TreePairs& pairs = rows_.pairs();

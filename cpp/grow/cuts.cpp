@@ -1,18 +1,18 @@
-// One random cut of a feature instead of its best split, as extremely randomised trees have it
-// (Geurts, Ernst and Wehenkel 2006): uniform in value between the lowest and the highest value of
-// the node's rows. About 2 ns a row, or 1 ns a bin.
+// Extremely randomised trees (Geurts, Ernst and Wehenkel 2006): rows of a node -> one random
+// threshold a feature, uniform between the lowest and the highest value of the node's rows. About 2
+// ns a row, or 1 ns a bin. Features are searched in parallel.
 //
-// Codes know nothing of values inside their bins: a bin stands for the middle between its edges,
-// and the first and the last one are as wide as their neighbours. A category is cut by a random set
-// of those levels that occur; missing rows are one of them. Missing rows of a number are tried on
-// both sides of the cut.
+// Codes do not resolve values inside a bin: the midpoint between its edges represents a bin, and
+// the first and the last bin are taken as wide as their neighbours. A categorical feature is split
+// by a random set of the levels that occur, missing included. Missing values of a numerical feature
+// are tried on both sides.
 #include <algorithm>
 #include <bit>  // bit_ceil
 #include <limits>
 
+#include "base/random.h"
 #include "grow/grower.h"
 #include "grow/visit.h"
-#include "random.h"
 
 namespace arboost {
 namespace {
@@ -24,7 +24,7 @@ double finite(double x) {
   return std::clamp(x, -largest, largest);
 }
 
-// The value that a bin of a feature with these edges, one at the least, stands for.
+// The value that represents a bin of a feature with these edges, at least one.
 double value_of(const std::vector<double>& edges, std::uint32_t bin) {
   const std::size_t last = edges.size();
   if (bin > last) return std::numeric_limits<double>::infinity();
@@ -34,7 +34,7 @@ double value_of(const std::vector<double>& edges, std::uint32_t bin) {
   return edges[bin - 1] / 2 + edges[bin] / 2;
 }
 
-// Some of the codes, but neither none nor all of them: each with a bit of its own.
+// A random proper, nonempty subset of the codes, with one random bit a code.
 CodeSet draw_levels(const CodeSet& seen, std::uint64_t key) {
   for (std::uint64_t turn = 0;; ++turn) {
     CodeSet set;
@@ -48,7 +48,7 @@ CodeSet draw_levels(const CodeSet& seen, std::uint64_t key) {
   }
 }
 
-// The codes of rows, and the range of those that are neither missing nor of rows that do not count.
+// Codes of rows, and the range of the codes that are not missing, over rows of nonzero weight.
 template <class CodeOf, class Range>
 void gather_codes(CodeOf code_of, const Element* elements, const std::int64_t* values,
                   std::size_t n, std::uint32_t n_bins, Element* codes, Range& range) {
@@ -69,7 +69,7 @@ void gather_codes(CodeOf code_of, const Element* elements, const std::int64_t* v
 
 }  // namespace
 
-// The values that bins stand for, for kernels.
+// Values that represent the bins, for the kernels.
 void Grower::set_cut_values() {
   if (codes_.width > 1) return;
   const auto is_cut = [this](std::size_t f) {
@@ -91,11 +91,11 @@ bool Grower::cuts_rows(const GrowNode& node, std::uint32_t feature) const {
          codes_.where[feature].storage == Storage::own && !codes_.has_levels(feature);
 }
 
-// The best of the candidates of a cut, as Kernels::find_candidate finds it, or n.
+// The best of the candidates of a cut, as GrowKernels::find_candidate finds it, or n.
 std::size_t Grower::best_of_cut(const GainParams& p, const GrowNode& node, std::size_t n,
                                 double floor, SplitScratch& split) const {
   if (n > 1 || channels_ > 1 || !is_plain(p))
-    return kernels().find_candidate(p, n, node.sums.data(), floor, split);
+    return grow_kernels().find_candidate(p, n, node.sums.data(), floor, split);
   const std::int64_t left = split.prefix[0], right = node.sums[0] - left;
   if (sum_h(left) < p.min_h || sum_h(right) < p.min_h) return n;
   const double score =
@@ -115,8 +115,8 @@ bool Grower::varies(const GrowNode& node, std::uint32_t feature, Scratch& own) c
   return found;
 }
 
-// The codes of the node's rows, and those of them that count: the range of the values' codes, and
-// whether any is missing; of a category, which of its levels occur.
+// Range of the codes over the node's rows of nonzero weight, and whether any value is missing; for
+// a categorical feature, the levels that occur.
 Grower::CutRange Grower::cut_range(const GrowNode& node, std::uint32_t feature, const Scratch& own,
                                    Scratch& scratch) const {
   const std::uint32_t n_bins = codes_.n_bins[feature];
@@ -129,7 +129,7 @@ Grower::CutRange Grower::cut_range(const GrowNode& node, std::uint32_t feature, 
       gather_codes(code_of, rows_.elements(node), own.values.data(), node.n_rows(), n_bins,
                    scratch.ordered.data(), range);
     };
-    // Few rows lie anywhere in the table, but their features side by side.
+    // Few rows are scattered in the table, but the features of a row are contiguous.
     const bool by_row = node.n_rows() <= rows_by_row;
     const auto gather_as = [&](auto zero) {
       using Code = decltype(zero);
@@ -153,8 +153,8 @@ Grower::CutRange Grower::cut_range(const GrowNode& node, std::uint32_t feature, 
   return range;
 }
 
-// Into scratch.split.prefix: the sums of the left side with missing rows of a number on the right,
-// and with them on the left. After cut_range.
+// Writes to scratch.split.prefix the left sums with missing values on the right and, for a
+// numerical feature, on the left. After cut_range.
 void Grower::sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
                      const Scratch& own, Scratch& scratch) const {
   SplitScratch& split = scratch.split;
@@ -165,7 +165,7 @@ void Grower::sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureS
     const Element* codes = scratch.ordered.data();
     std::int64_t left = 0, missing = 0;
     const std::uint32_t bin = cut.bin;
-    for (std::size_t i = 0; i < node.n_rows(); ++i)  // without a branch that codes take at random
+    for (std::size_t i = 0; i < node.n_rows(); ++i)  // branch-free: codes are unpredictable
       left += values[i] & -static_cast<std::int64_t>(codes[i] <= bin);
     for (std::size_t i = 0; cut.missing_seen && i < node.n_rows(); ++i)
       missing += codes[i] == n_bins ? values[i] : 0;
@@ -219,7 +219,7 @@ FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::ui
     best.missing_left = found == 1;
     return best;
   }
-  // Levels that the node has not seen go where missing rows go, as in grow/levels.h.
+  // Levels unseen in the node go where missing values go, as in grow/search/category.h.
   std::int64_t left_h = 0, h = 0;
   for (std::size_t k = 0; k < width_; ++k) {
     left_h += sum_h(split.left[k]);
@@ -231,8 +231,8 @@ FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::ui
   return best;
 }
 
-// All drawn features may be constant in the node. Then further ones are drawn, up to the first that
-// is not, as scikit-learn does: its split, whatever it is worth, is the node's.
+// All drawn features may be constant in the node. Then further features are drawn up to the first
+// that is not, as in scikit-learn; its split is the node's, whatever its gain.
 void Grower::search_further(const GrowNode& node, std::span<const std::uint32_t> drawn,
                             Scratch& own, Found& found) {
   for (const std::uint32_t f : drawn)

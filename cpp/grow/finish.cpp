@@ -1,8 +1,8 @@
-// Rows in leaves -> leaf of each row, leaf values, flat arrays.
+// Partitioned rows -> leaf of each row, leaf values, flat arrays of the tree. A few passes over the
+// rows, in parallel.
 //
-// Leaf values come from the fixed-point gradients themselves (30 bits each, 64-bit sums), not from
-// the coarser integers that chose the splits: as good as doubles, and independent of the order of
-// rows.
+// Leaf values come from the fixed-point gradients (30 bits each, 64-bit sums), not from the coarser
+// integers of the split search: as precise as doubles, and independent of the row order.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,15 +22,15 @@ struct Stretch {
   std::uint32_t leaf;
 };
 
-// Calls use(stretch) for the rows of a leaf, which lie with the leaf or, where a thread had gone
-// ahead and split it in vain, with the last of those splits.
+// Calls use(stretch) for the rows of a leaf. They lie in the leaf's range or, if a speculative
+// expansion of the leaf was discarded, in the ranges of its last descendants.
 template <class Use>
 void each_stretch(const GrowNode* leaf, std::uint32_t id, Use use) {
   std::vector<const GrowNode*> below{leaf};
   while (!below.empty()) {
     const GrowNode* node = below.back();
     below.pop_back();
-    if (node->expanded) {  // but not of those whose subtree one thread has grown
+    if (node->expanded) {  // except nodes whose subtree one thread has grown
       below.insert(below.end(), {node->left, node->right});
       continue;
     }
@@ -78,7 +78,7 @@ std::vector<double> Grower::sums(const Gradients& gradients, std::size_t output,
   return real;
 }
 
-// Notes the leaf of each row: the rows of a leaf lie together, their places in the table do not.
+// Writes the leaf of each row: a leaf's rows are contiguous elements, but scattered in the table.
 void Grower::assign_leaves(Team& team) {
   const auto assign = [&](const Stretch& stretch) {
     const Element* e = rows_.elements(*stretch.node) + (stretch.begin - stretch.node->begin);
@@ -105,8 +105,8 @@ void Grower::assign_leaves(Team& team) {
   });
 }
 
-// Sums [node][output][g, h] over rows in the order of the table. Every chunk of rows has sums of
-// its own for all nodes, so it should have many more rows than that; unless it is alone.
+// Sums [node][output][g, h] over rows in table order. Every chunk of rows has its own sums for all
+// nodes, so a chunk should have many more rows than nodes, unless it is the only one.
 class Grower::NodeSums {
  public:
   NodeSums(std::size_t n_nodes, std::size_t width, bool in_one)
@@ -122,8 +122,8 @@ class Grower::NodeSums {
     for (std::size_t j = 0; j < sums_.size(); ++j) sums_[j] += own[j];
   }
 
-  // The sums of inner nodes as well: children come after their parents, so from the back every
-  // node's sums are complete when it is reached.
+  // Adds the sums of inner nodes: children come after their parents, so in reverse order every
+  // node's sums are complete when reached.
   std::vector<std::int64_t> with_inner(const std::vector<std::int32_t>& left_of) {
     const std::size_t per_node = 2 * width_;
     for (std::size_t id = left_of.size(); id-- > 0;) {
@@ -139,7 +139,7 @@ class Grower::NodeSums {
   template <class LeafOf>
   void add_to(std::vector<std::int64_t>& own, const TreePairs& pairs, std::size_t begin,
               std::size_t end, LeafOf leaf) const {
-    if (width_ == 1 && pairs.row_stride == 1) {  // most fits: no steps to multiply
+    if (width_ == 1 && pairs.row_stride == 1) {  // the common case: no strides
       const FixedPair* pair = pairs.pairs;
       for (std::size_t i = begin; i < end; ++i) {
         std::int64_t* sum = own.data() + std::size_t{2} * leaf(i);
@@ -178,7 +178,7 @@ std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) 
   return sums.with_inner(left_);
 }
 
-// The same for rows that were not there when the tree grew; notes their leaves as well.
+// The same for rows outside the tree's sample; also writes their leaves.
 std::vector<std::int64_t> Grower::walked_sums(const TreePairs& pairs, const GrownTrees& forest,
                                               Team& team) {
   NodeSums sums(left_.size(), width_, false);
@@ -195,7 +195,7 @@ std::vector<std::int64_t> Grower::walked_sums(const TreePairs& pairs, const Grow
   return sums.with_inner(left_);
 }
 
-// Bins that were proposed for a round mean nothing after it: trees keep the ranks they end with.
+// Proposed bins are valid for one round only: trees store the largest rank of a bin instead.
 std::int32_t Grower::table_bin(std::size_t feature, std::uint32_t bin) const {
   return static_cast<std::int32_t>(proposal_ ? proposal_->last_rank(feature, bin) : bin);
 }
@@ -229,7 +229,7 @@ void Grower::append_splits(GrownTrees& forest) const {
 }
 
 // The step of a leaf is -S(G) / (H + lambda) within all limits (Chen and Guestrin 2016, equation 5,
-// with S as in grow/gain.h).
+// with S as in grow/search/gain.h).
 void Grower::set_values(const std::vector<std::int64_t>& sums, double rate,
                         GrownTrees& forest) const {
   const double g_unit = std::ldexp(1.0, -rows_.pairs().g_exponent);
@@ -262,7 +262,8 @@ void Grower::add_last(const GrownTrees& forest, std::size_t output, std::size_t 
                       double* scores, Team& team) const {
   const TreeRows rows = rows_.rows();
   const std::size_t last = forest.n_trees() - 1;
-  // Rows outside the sample have yet to find their leaves. In a small tree all find them together.
+  // Rows outside the sample still need a walk to their leaves. In a small tree, all rows walk
+  // together.
   constexpr std::size_t small_tree = 512;
   if (rows.positions != nullptr && left_.size() < small_tree)
     return forest.add(last, table_, training_rows(), 1.0, {scores + output, outputs}, team);

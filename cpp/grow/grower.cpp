@@ -1,4 +1,4 @@
-// The growth loop; grow/finish.cpp turns what it leaves into a tree.
+// The growth loop; grow/finish.cpp turns its nodes into a tree.
 #include "grow/grower.h"
 
 #include <algorithm>
@@ -7,14 +7,14 @@
 #include <limits>
 #include <stdexcept>
 
-#include "random.h"
+#include "base/random.h"
 
 namespace arboost {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The real value of one unit of score. Entropy is told in bits, as scikit-learn does.
+// The real value of one unit of score. Entropy is in bits, as in scikit-learn.
 double score_unit(Criterion criterion, double g_unit, double h_unit) {
   switch (criterion) {
     case Criterion::quadratic:
@@ -35,14 +35,16 @@ Grower::Grower(const Codes& codes, std::span<const RowId> table_rows, const Tree
                std::size_t width, Workspace& workspace)
     : Grower(codes, nullptr, table_rows, params, width, workspace) {
   if (params.candidates != Candidates::bins || codes.width > 2)
-    throw std::invalid_argument("codes of bins need candidates between bins, and ranks others");
+    throw std::invalid_argument(
+        "binned codes need the candidates \"bins\", and ranks other candidates");
 }
 
 Grower::Grower(const Ranks& ranks, std::span<const RowId> table_rows, const TreeParams& params,
                std::size_t width, Workspace& workspace)
     : Grower(ranks, &ranks, table_rows, params, width, workspace) {
   if (params.candidates == Candidates::bins)
-    throw std::invalid_argument("codes of bins need candidates between bins, and ranks others");
+    throw std::invalid_argument(
+        "binned codes need the candidates \"bins\", and ranks other candidates");
   if (!proposal_) sorted_ = std::make_unique<SortedColumns>(ranks, rows_.n_training());
 }
 
@@ -70,12 +72,12 @@ Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> ta
   set_tables();
   if (params.random_cuts) set_cut_values();
   if (params.allow_zero_gain) purity_ = std::make_unique<Purity>(codes_.n_rows, table_rows);
-  // Below this a walk over all bins of a histogram costs more than the rows themselves.
+  // Below this, a pass over all bins of a histogram costs more than a pass over the rows.
   small_rows_ = static_cast<std::size_t>(static_cast<double>(histograms_.slots().n_slots) /
                                          histograms_.updates_per_row() / 4);
   if (codes_.width == 2) small_rows_ = std::min<std::size_t>(small_rows_, 512);  // rows are sorted
   if (params_.random_cuts) {
-    // Two loops over the rows of features that are drawn, against a histogram of all features.
+    // Two loops over the rows for each drawn feature, against a histogram of all features.
     const double share = params_.colsample_bylevel * params_.colsample_bynode - 0.1;
     const auto rows = static_cast<double>(codes_.n_rows);
     const auto all = static_cast<double>(small_rows_);
@@ -142,7 +144,7 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
   histograms_.release_all();  // of a tree that was interrupted
   n_nodes_ = 0;
   tree_.clear();
-  // Subtrees are cut to the number of leaves when the nodes take their places.
+  // With subtrees, order_nodes applies the limit of leaves.
   queue_.reset(subtree_rows_ > 0 ? TreeParams::unlimited : params_.max_leaves - 1);
   start_root(team);
 }
@@ -211,8 +213,8 @@ void Grower::start_root(Team& team) {
   queue_.add_to_frontier(&root);
 }
 
-// Every thread of the team runs this until the tree is done. A thread that fails, or is told to
-// stop while it waits, stops the others.
+// Worker loop of every thread until the tree is done. A thread that throws, or is interrupted while
+// it waits, stops the others.
 void Grower::work(int member, Team& team) {
   try {
     while (GrowNode* node = next_node(member, team)) {
@@ -292,8 +294,8 @@ void Grower::make_children(GrowNode& node, std::size_t n_left) {
   if (gain_.bounded) bound_children(node);
 }
 
-// Below a split on a constrained feature, all steps of one side stay on their side of the middle
-// between the two children's: then no leaf on the left can pass one on the right.
+// Below a split on a constrained feature, the midpoint of the two children's steps bounds all steps
+// of either side, so that no leaf on the left can violate the order with one on the right.
 void Grower::bound_children(GrowNode& node) const {
   for (GrowNode* child : {node.left, node.right}) {
     child->lower = node.lower;

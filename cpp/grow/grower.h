@@ -1,10 +1,10 @@
 // Codes and gradients -> a tree, and the leaf of each row.
 //
-// Node by node: take the best open node, split its rows, build the smaller child's histogram, get
-// the larger child's by subtraction, search both for their best splits, and put them back in the
-// queue. On ranks there are no histograms (grow/sorted.h), or they are those of bins that are
-// proposed for a round (bin/propose.h). Threads do this for several nodes at once, and share out
-// the rows of large ones. Sums are exact integers and nodes are committed in one order, so the tree
+// Node by node: take the best open node, partition its rows, build the smaller child's histogram,
+// subtract it from the parent's for the larger child, search both for their best splits, and push
+// them to the queue. Ranks have no histograms (grow/rows/sorted_columns.h), or those of bins
+// proposed for a round (bin/propose.h). Threads expand several nodes concurrently, and split the
+// rows of large nodes. Sums are exact integers and nodes are committed in one order, so the tree
 // does not depend on the threads.
 #pragma once
 
@@ -16,54 +16,55 @@
 #include <span>
 #include <vector>
 
+#include "base/buffer.h"
+#include "base/parallel.h"
 #include "bin/propose.h"
 #include "bin/rank.h"
-#include "grow/absolute.h"
-#include "grow/columns.h"
-#include "grow/feature_sums.h"
-#include "grow/histograms.h"
-#include "grow/purity.h"
 #include "grow/queue.h"
-#include "grow/rows.h"
-#include "grow/sorted.h"
+#include "grow/rows/absolute.h"
+#include "grow/rows/feature_sums.h"
+#include "grow/rows/histograms.h"
+#include "grow/rows/purity.h"
+#include "grow/rows/row_partition.h"
+#include "grow/rows/sorted_columns.h"
+#include "grow/sample/column_sampler.h"
 #include "grow/subtree.h"
-#include "grow/tree.h"
+#include "grow/trees/grown_trees.h"
+#include "grow/trees/tree_params.h"
 #include "loss/apply.h"
-#include "parallel.h"
-#include "types.h"
+#include "table/codes.h"
 
 namespace arboost {
 
-// What one tree is asked for.
+// Request for one tree.
 struct TreeRequest {
   std::uint64_t seed, number;  // random choices are hashes of the fit's seed and the tree's number
-  std::uint64_t turn;          // of equally good splits, features from this one on come first
+  std::uint64_t turn;          // among equal splits, features from this one on come first
   double rate;                 // values are multiplied by it
   const Sample* sample;        // rows it is grown on; null: all training rows
-  bool leaves_from_all_rows;   // values come from all training rows even so
+  bool leaves_from_all_rows;   // leaf values come from all training rows
 };
 
 class Grower {
  public:
   // `width` outputs share each tree: 1, or all of them for vector leaves. `table_rows` are the
-  // training rows among those of the codes, ascending; empty for all of them.
-  // Growers may share a workspace as long as each finishes a tree, and the use of its leaves,
-  // before another starts one.
+  // training rows among those of the codes, ascending; empty for all of them. Growers may share a
+  // workspace if each finishes a tree, and the use of its leaves, before another starts one.
   Grower(const Codes& codes, std::span<const RowId> table_rows, const TreeParams& params,
          std::size_t width, Workspace& workspace);
-  // On ranks, with other candidates for splits than bins. Trees have ranks for bins.
+  // On ranks, with split candidates other than bins. The bins of trees are ranks then.
   Grower(const Ranks& ranks, std::span<const RowId> table_rows, const TreeParams& params,
          std::size_t width, Workspace& workspace);
 
-  // Candidates for each round: bins for the hessians of all training rows. Before the first tree of
-  // a round; other candidates need nothing.
+  // With candidates per round: proposes bins for the hessians of all training rows. Call before the
+  // first tree of a round; without effect for other candidates.
   void propose(const Gradients& gradients, Team& team);
 
   // Appends one tree for `output` (0 for vector leaves) to the forest.
   void grow(const Gradients& gradients, std::size_t output, const TreeRequest& request,
             GrownTrees& forest, Team& team);
 
-  // Of the last tree: the leaf that each of its rows ended in, by number; the rows; and the sums
+  // Of the last tree: the leaf of each of its rows, by number; the rows; and the sums
   // [node][output][g, h] of gradients over them.
   std::uint32_t leaf_of(std::size_t i) const { return space_.leaf_of_row[rows_.rows().row(i)]; }
   const TreeRows& rows() const { return rows_.rows(); }
@@ -198,7 +199,7 @@ class Grower {
                       std::span<const std::uint32_t> features, NodeSplit& best);
   void split_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer);
 
-  // Where all nodes are in the tree.
+  // Order of all nodes in the tree.
   struct SplitOf {
     std::int32_t feature;
     std::uint32_t bin;
@@ -223,31 +224,31 @@ class Grower {
                                         Team& team);
   void set_values(const std::vector<std::int64_t>& sums, double rate, GrownTrees& forest) const;
 
-  const Codes& table_;                  // what trees speak of
+  const Codes& table_;                  // table that splits refer to
   std::unique_ptr<Proposal> proposal_;  // candidates for each round, else null
-  Buffer<std::uint32_t> hessians_;      // what they are proposed for, by row of the table
-  const Codes& codes_;                  // what trees are grown on: of the proposal, or the table
+  Buffer<std::uint32_t> hessians_;      // of the proposal, by row of the table
+  const Codes& codes_;                  // codes to grow on: of the proposal, or the table
   TreeParams params_;
   Workspace& space_;
   std::size_t width_, channels_, small_rows_;
-  // Of features that share columns: codes of theirs by stored code, and where each one's begin.
+  // For features of shared columns: maps from stored codes to their own codes, and the map of each.
   std::vector<std::uint8_t> decoded_;
   std::vector<const std::uint8_t*> tables_;
-  std::size_t subtree_rows_ = 0;  // nodes of at most so many grow their subtrees at once
+  std::size_t subtree_rows_ = 0;  // up to so many rows, one thread grows the subtree
   RowPartition rows_;
-  std::unique_ptr<Purity> purity_;          // null: nodes are split for their gain alone
-  bool values_tell_purity_ = false;         // as well, and they are nearer
-  std::unique_ptr<AbsoluteRows> absolute_;  // null: sums tell what a split is worth
+  std::unique_ptr<Purity> purity_;          // null: purity is not tested
+  bool values_tell_purity_ = false;         // exact values suffice to test purity
+  std::unique_ptr<AbsoluteRows> absolute_;  // null: scores come from sums
   std::unique_ptr<SortedColumns> sorted_;   // all values, or candidates for each node, else null
   Histograms histograms_;
   ColumnSampler columns_;
   GainParams gain_{};
   double score_unit_ = 1;  // real value of one unit of score
-  // Random cuts: the tree's key, and what the bins of each feature stand for.
+  // Random thresholds: the tree's key, and the values that represent each feature's bins.
   std::uint64_t cut_key_ = 0;
   std::vector<double> bin_values_;
   std::vector<const double*> cut_values_;
-  double min_gain_ = 0;                            // that a split must exceed or reach, in units
+  double min_gain_ = 0;                            // lower bound of a split's gain, in units
   std::vector<std::unique_ptr<Scratch>> scratch_;  // [member]
 
   // Of the tree that is growing; guarded by mutex_ while threads work on it.

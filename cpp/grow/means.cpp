@@ -1,3 +1,5 @@
+// Sums of doubles in row order; medians by sorting. Single-threaded, so that the result depends on
+// nothing else.
 #include "grow/means.h"
 
 #include <algorithm>
@@ -71,7 +73,7 @@ void set_means(const Grower& grower, std::span<const double> y, std::span<const 
     total[leaf] += w;
     for (std::size_t k = 0; k < width; ++k) value[leaf * width + k] += w * tree.y(i, k);
   }
-  // Children come after their parents: from the back, sums are complete when they are reached.
+  // Children come after their parents: in reverse order, sums are complete when reached.
   for (std::size_t node = n; node-- > 0;) {
     if (tree.left[node] == 0) continue;
     const auto child = static_cast<std::size_t>(tree.left[node]);
@@ -88,8 +90,8 @@ void set_medians(const Grower& grower, std::span<const double> y, std::span<cons
                  const Sample* sample, GrownTrees& trees) {
   const LastTree tree(grower, y, weight, sample, trees);
   const std::size_t n = tree.n_nodes;
-  // Rows in an order in which those of every node lie together: [begin, end) of it. A node's rows
-  // are counted from the back, and placed from the front, the left child's before the right's.
+  // An order of the rows in which those of every node are contiguous, [begin, end). Counts are
+  // summed from the last node to the root, ranges assigned from the root down, left child first.
   std::vector<std::size_t> size(n, 0), begin(n, 0);
   for (std::size_t i = 0; i < tree.n_rows; ++i) ++size[tree.leaf(i)];
   for (std::size_t node = n; node-- > 0;) {

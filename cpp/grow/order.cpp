@@ -1,5 +1,5 @@
-// Nodes as they were grown -> their places in the tree: those of small nodes' subtrees take part
-// here in the same order as if they had waited in the queue.
+// Grown nodes -> their final order in the tree. Nodes of subtrees get the same order as if they had
+// passed the queue. O(n log n) in nodes; single-threaded.
 #include <algorithm>
 #include <utility>  // pair
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t ahead = 16;  // places: nodes of subtrees lie in another order
 
-// Nodes that wait to be split: the one of most gain first, of equals the oldest.
+// Priority queue of nodes: largest gain first, ties by age.
 class ByGain {
  public:
   void add(double gain, std::size_t id) {
@@ -49,7 +49,7 @@ Grower::SplitOf Grower::split_of(const Placed& placed) const {
           below->set < 0 ? nullptr : &trees.sets[static_cast<std::size_t>(below->set)]};
 }
 
-// The children of a node take the next two places.
+// Appends the children of a node.
 void Grower::place_children(std::size_t id) {
   const Placed at = placed_[id];
   left_[id] = static_cast<std::int32_t>(placed_.size());

@@ -1,6 +1,6 @@
-// The order of growth. Threads may expand nodes in any order, and ahead of the tree; what becomes
-// of the tree is decided by committing expansions in one order, so it is the same for any number of
-// threads.
+// Order of growth. Threads expand nodes in any order, also speculatively; committing expansions in
+// one order decides the tree, so it is the same for any number of threads. O(log n) a node; the
+// caller holds a lock.
 //
 //   ready      evaluated, and not yet taken by a thread; its parent may still be ahead of the tree
 //   frontier   in the tree, and worth splitting
@@ -12,38 +12,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels.h"
+#include "grow/trees/grow_node.h"
 
 namespace arboost {
 
-// A node while the tree grows: which rows it holds, its sums, and its best split.
-struct GrowNode {
-  std::size_t begin = 0, end = 0;  // its elements
-  int buffer = 0;                  // which of the two element arrays holds them
-  std::int64_t depth = 0;
-  std::uint64_t path = 1;          // a hash of the turns from the root to here
-  std::int32_t id = -1;            // place in the finished tree, given when its parent is committed
-  std::vector<std::int64_t> sums;  // [channels]
-  std::vector<std::int64_t> left_sums;  // [channels], of the rows that its best split sends left
-  std::int64_t* histogram = nullptr;    // kept while the node may still be expanded
-  std::vector<std::uint32_t> groups;    // of interacting features that hold its whole path
-  double lower = -1, upper = 1;         // what monotone constraints leave its step, in units
-  double gain = -1;                     // of its best split, in units; below 0: it is a leaf
-  std::int32_t feature = -1;
-  FeatureSplit split;
-  bool taken = false;      // by a thread, or dropped
-  bool expanded = false;   // its children exist
-  bool committed = false;  // ... and are part of the tree
-  int subtree_of = -1;     // member that has grown all below it, from this node of its own on
-  std::size_t subtree = 0;
-  GrowNode* left = nullptr;
-  GrowNode* right = nullptr;
-
-  std::size_t n_rows() const { return end - begin; }
-};
-
-// True when a is to be split after b: by gain, or level by level. (Heaps keep in front what comes
-// after nothing else.)
+// True if a is split after b: by gain, or level by level. (The comparison of std heaps, whose front
+// is the largest element.)
 inline bool splits_later(bool best_first, const GrowNode* a, const GrowNode* b, bool if_equal) {
   if (best_first && a->gain != b->gain) return a->gain < b->gain;
   if (!best_first && a->depth != b->depth) return a->depth > b->depth;
@@ -87,8 +61,8 @@ class GrowQueue {
 
   bool finished() const { return splits_left_ == 0 || frontier_.empty(); }
 
-  // The next node to expand, or null when there is none now. The first of the frontier is sure to
-  // be split; others are taken on speculation, and never more of them than there are splits left.
+  // The next node to expand, or null. The first of the frontier is certain to be split; others are
+  // expanded speculatively, at most as many as there are splits left.
   GrowNode* take() {
     GrowNode* node = frontier_.empty() || frontier_.front()->taken ? nullptr : frontier_.front();
     while (node == nullptr && ahead_ < splits_left_ && !ready_.empty()) {
@@ -101,7 +75,8 @@ class GrowQueue {
     return node;
   }
 
-  // Commits what can be: on_commit(node) gives ids to the children and adds them to the frontier.
+  // Commits all expanded nodes that are due: on_commit(node) assigns ids to the children and adds
+  // them to the frontier.
   template <class OnCommit>
   void commit(OnCommit on_commit) {
     while (!finished() && frontier_.front()->expanded) {
@@ -112,8 +87,8 @@ class GrowQueue {
     }
   }
 
-  // Takes out nodes that can no longer be split, and hands those that no thread has taken to
-  // on_drop(node). Many at a time, so that the cost of finding them is shared.
+  // Removes nodes that can no longer be split, and passes those that no thread has taken to
+  // on_drop(node). In batches, to amortise the selection.
   template <class OnDrop>
   void drop(OnDrop on_drop) {
     constexpr std::size_t batch = 16;

@@ -1,22 +1,22 @@
-// A node's rows -> its best split, by one of three ways: from a histogram, straight from few rows
-// with their codes, or from rows in the order of each feature's values.
+// Rows of a node -> its best split, from one of three sources: a histogram, the codes of few rows,
+// or rows sorted by each feature. Parallel over features for large nodes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "grow/grower.h"
+#include "loss/loss_kernels.h"
 
 namespace arboost {
 namespace {
 
-// A gain below this part of the node's own score is rounding of doubles, not information.
+// A gain below this share of the node's own score is a rounding error.
 constexpr double least_relative_gain = 1e-10;
 
-// Histogram slots, or sorted rows, that one thread searches for splits before it is worth asking
-// others.
+// Histogram slots, or sorted rows, for which a second thread pays.
 constexpr std::size_t slots_per_search = 65536;
 
-// Bins of features whose splits are scored together with those of others.
+// Most bins of a feature whose splits are scored together with those of others.
 constexpr std::uint32_t most_scored_together = 16;
 
 }  // namespace
@@ -28,8 +28,8 @@ GainParams Grower::gain_of(const GrowNode& node) const {
   return p;
 }
 
-// Finds the children's best splits. Only the smaller child's rows are read: the larger child's sums
-// are the parent's less the smaller one's, in the parent's own memory.
+// Finds the children's best splits. Only the smaller child's rows are read: the larger child's
+// histogram is the parent's minus the smaller child's, computed in place.
 void Grower::evaluate_children(GrowNode& node, int member, Team& team) {
   if (sorted_ != nullptr) return evaluate_sorted(node, member, team);
   const bool left_smaller = node.left->n_rows() <= node.right->n_rows();
@@ -43,12 +43,12 @@ void Grower::evaluate_children(GrowNode& node, int member, Team& team) {
     if (parent == nullptr) {
       larger.histogram = histograms_.build(codes_, rows_, larger, member, team);
     } else if (is_small(smaller) || smaller.subtree_of >= 0) {
-      kernels().accumulate(codes_, histograms_.slots(), rows_.sums(), rows_.elements(smaller),
-                           smaller.n_rows(), true, parent);
+      grow_kernels().accumulate(codes_, histograms_.slots(), rows_.sums(), rows_.elements(smaller),
+                                smaller.n_rows(), true, parent);
       larger.histogram = parent;
     } else {
       smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);
-      kernels().subtract(parent, smaller.histogram, histograms_.size());
+      grow_kernels().subtract(parent, smaller.histogram, histograms_.size());
       larger.histogram = parent;
     }
   }
@@ -61,7 +61,7 @@ void Grower::evaluate_children(GrowNode& node, int member, Team& team) {
     if (child->gain < 0 || histograms_.scarce()) forget_histogram(*child);
 }
 
-// Leaves have no use for the order of their rows.
+// Leaves need no sorted rows.
 void Grower::evaluate_sorted(GrowNode& node, int member, Team& team) {
   const bool search_left = may_split(*node.left), search_right = may_split(*node.right);
   if (search_left || search_right) sorted_->split(node, rows_, member, team);
@@ -79,10 +79,10 @@ double Grower::node_score(const GrowNode& node) const {
 double Grower::node_score(const std::int64_t* sums) const {
   if (gain_.criterion != Criterion::quadratic) {
     double score = 0;
-    for (std::size_t k = 0; k < width_; ++k) {  // as Kernels::find_split has it
+    for (std::size_t k = 0; k < width_; ++k) {  // as in GrowKernels::find_split
       const double g = sum_g(sums[k]), weight = sum_h(sums[k]) * gain_.h_per_g;
       const auto part = [weight](double sum) {
-        return sum > 0 ? sum * kernels().logarithm(sum / weight) : 0.0;
+        return sum > 0 ? sum * loss_kernels().logarithm(sum / weight) : 0.0;
       };
       score += gain_.two_classes ? part((weight - g) / 2) + part((weight + g) / 2) : part(-g);
     }
@@ -97,8 +97,8 @@ double Grower::node_score(const std::int64_t* sums) const {
   return score;
 }
 
-// What a split of a node must score more than. A bounded node's own score can be negative: its
-// bounds may force a step that costs.
+// Lower bound of a split's score. A bounded node's own score can be negative: its bounds may force
+// a step that raises the objective.
 double Grower::floor_of(const std::int64_t* sums, double score) const {
   double size = std::abs(score);
   if (gain_.criterion == Criterion::entropy || gain_.criterion == Criterion::poisson)
@@ -147,7 +147,7 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
   node.feature = best->feature;
   node.split = best->split;
   node.left_sums = best->left_sums;
-  if (node.split.by_set) return;  // it has a side for everything
+  if (node.split.by_set) return;  // a set covers all codes
   const auto feature = static_cast<std::size_t>(node.feature);
   if (!params_.random_cuts)
     node.split.bin = middle_bin(feature, node.split.bin, next_code(node, own));
@@ -155,7 +155,7 @@ void Grower::evaluate(GrowNode& node, int member, Team& team) {
     node.split.missing_left = is_heavier(node.left_sums.data(), node.sums.data());
 }
 
-// Without a missing value in the node to learn a direction from, they follow the heavier child.
+// Without missing values in the node, missing values go to the child of larger hessian.
 bool Grower::is_heavier(const std::int64_t* left_sums, const std::int64_t* sums) const {
   std::int64_t left_h = 0, h = 0;
   for (std::size_t k = 0; k < width_; ++k) {
@@ -165,9 +165,9 @@ bool Grower::is_heavier(const std::int64_t* left_sums, const std::int64_t* sums)
   return 2 * left_h >= h;
 }
 
-// All bins from the last one on the left to the first one on the right, exclusive, split the node's
-// rows alike; the search has found the lowest. Rows to come are served best by the edge nearest to
-// the middle of the gap; and where only missing rows are on the right, by the end of all values.
+// All bins from the last on the left to the first on the right, exclusive, give the same partition
+// of the node's rows; the search returns the lowest. The edge nearest to the middle of the gap
+// generalises best; with only missing values on the right, the last bin does.
 std::uint32_t Grower::middle_bin(std::size_t feature, std::uint32_t bin, std::uint32_t next) const {
   const std::uint32_t n_bins = codes_.n_bins[feature];
   if (next >= n_bins) return n_bins - 1;
@@ -176,14 +176,14 @@ std::uint32_t Grower::middle_bin(std::size_t feature, std::uint32_t bin, std::ui
   const double middle = edges[low] / 2 + edges[high] / 2;
   while (high - low > 1) {
     const std::uint32_t between = low + (high - low) / 2;
-    const bool is_low = edges[between] <= middle;  // as hard to foresee as the data: no branch
+    const bool is_low = edges[between] <= middle;  // branch-free: unpredictable
     low = is_low ? between : low;
     high = is_low ? high : between;
   }
   return middle - edges[low] <= edges[high] - middle ? low : high;
 }
 
-// The lowest code above the split's among the node's rows; of the missing ones at the most.
+// The lowest code above the split's bin among the node's rows; the missing code if there is none.
 std::uint32_t Grower::next_code(const GrowNode& node, Scratch& own) const {
   const auto feature = static_cast<std::size_t>(node.feature);
   const std::uint32_t bin = node.split.bin, n_bins = codes_.n_bins[feature];
@@ -202,8 +202,8 @@ std::uint32_t Grower::next_code(const GrowNode& node, Scratch& own) const {
   return n_bins;
 }
 
-// What the search reads: the rows of a small node; of others the histogram, which features that
-// share stored columns see each in its own way.
+// Opens the input of the search: the rows of a small node, else the histogram, converted for
+// features of shared columns.
 void Grower::open_sums(const GrowNode& node, Scratch& own) {
   if (sorted_ != nullptr) return;
   if (node.histogram != nullptr) {
@@ -245,21 +245,21 @@ void Grower::search(const GrowNode& node, std::span<const std::uint32_t> feature
   score_candidates(p, node, scratch, best);
 }
 
-// Features of few values, of which there may be thousands.
+// True for features of few values, of which there may be thousands.
 bool Grower::is_scored_with_others(std::uint32_t feature) const {
   return !params_.random_cuts && !absolute_ && codes_.where[feature].storage != Storage::own &&
          codes_.has_missing[feature] == 0 && codes_.n_bins[feature] <= most_scored_together &&
          !codes_.has_levels(feature) && !gain_.bounded;
 }
 
-// In the order of the features, so that of equals the first one wins here as elsewhere.
+// In the order of the features, so that the first of equal splits wins, as elsewhere.
 void Grower::score_candidates(const GainParams& p, const GrowNode& node, Scratch& scratch,
                               Found& best) const {
   const std::size_t n = scratch.candidates.size();
   if (n == 0) return;
   SplitScratch& split = scratch.split;
   const std::size_t found =
-      kernels().find_candidate(p, n, node.sums.data(), best.split.score, split);
+      grow_kernels().find_candidate(p, n, node.sums.data(), best.split.score, split);
   if (found < n) {
     const std::uint32_t feature = scratch.candidates[found];
     std::size_t first = found;
@@ -278,7 +278,7 @@ void Grower::score_candidates(const GainParams& p, const GrowNode& node, Scratch
 
 FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                                 const Scratch& own, double floor, Scratch& scratch) const {
-  const Kernels& k = kernels();
+  const GrowKernels& k = grow_kernels();
   const std::int64_t* totals = node.sums.data();
   SplitScratch& split = scratch.split;
   const bool by_set = codes_.has_levels(feature);
@@ -303,7 +303,7 @@ FeatureSplit Grower::find_split(const GainParams& p, const GrowNode& node, std::
       p, sums, codes_.n_bins[feature], codes_.has_missing[feature] != 0, totals, floor, split);
 }
 
-// Hessian between the splits that are tried in a node; -1 when all are.
+// Hessian between the split candidates of a node; -1: all values are candidates.
 std::int64_t Grower::apart(const GrowNode& node) const {
   if (params_.candidates != Candidates::per_node) return -1;
   std::int64_t h = 0;

@@ -1,5 +1,5 @@
-// A small node -> its whole subtree, in place and without a pause. The same searches, draws and
-// rules as for other nodes, so the same splits.
+// A small node -> its whole subtree, depth first, on one thread. The same searches, draws and rules
+// as for other nodes, so the same splits.
 #include "grow/subtree.h"
 
 #include <algorithm>
@@ -7,14 +7,14 @@
 #include <cstring>
 #include <span>
 
+#include "base/random.h"
 #include "grow/grower.h"
-#include "random.h"
 
 namespace arboost {
 namespace {
 
-// True where all rows ask for the same step g / h: no split of them can gain anything, because
-// H^2 / (H + lambda) of two sides is never above that of both together.
+// True if all rows have the same ratio g / h: no split has a gain then, because the scores H^2 / (H
+// + lambda) of two sides never sum to more than that of the node.
 bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
   for (std::size_t i = 1; i < n; ++i)
     for (std::size_t k = 0; k < outputs; ++k) {
@@ -26,8 +26,8 @@ bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::
   return true;
 }
 
-// True where some row asks for another step than the first one, by more than the rounding of both
-// to integers explains.
+// True if the ratio g / h of some row differs from the first row's by more than the rounding of
+// both.
 bool differ(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
   for (std::size_t i = 1; i < n; ++i)
     for (std::size_t k = 0; k < outputs; ++k) {
@@ -38,7 +38,7 @@ bool differ(const std::int64_t* values, std::size_t n, std::size_t outputs, std:
   return false;
 }
 
-// Left in place, right into `spare` and from there behind the left.
+// Stable partition: left in place, right via `spare` behind the left.
 template <class GoesLeft>
 std::size_t partition_in_place(Element* elements, std::size_t n, Element* ARBOOST_RESTRICT spare,
                                GoesLeft goes_left) {
@@ -70,8 +70,7 @@ std::size_t partition_by(const SplitRule& rule, CodeOf code_of, Element* element
 template <class Code>
 std::size_t partition_rows(const Codes& codes, std::size_t feature, const std::uint8_t* table,
                            const SplitRule& rule, std::span<Element> elements, Element* spare) {
-  // The codes of a few rows are still in the cache, those of many are nearer to each other by
-  // column.
+  // Row-major codes of few rows are still in the cache; for many rows, columns are denser.
   constexpr std::size_t few = 512;
   const std::size_t n = elements.size(), store = codes.where[feature].store;
   const Code* first = n <= few ? codes.row<Code>(0) + store : codes.column<Code>(store);
@@ -107,8 +106,8 @@ FewRows Grower::few_rows(const Element* elements, std::size_t n, const std::int6
           totals};
 }
 
-// Subtrees suit tables that are stored whole, and trees that nothing but their nodes themselves
-// constrain; and they pay off unless most of them would be cut off again.
+// Subtrees need tables without sparse columns, and trees without constraints between nodes; they
+// pay unless the limit of leaves would remove most of them.
 std::size_t Grower::subtree_rows(int n_threads) const {
   if (sorted_ != nullptr || absolute_ || codes_.sparse.size() > 0 || gain_.bounded ||
       !params_.interactions.empty())
@@ -116,8 +115,8 @@ std::size_t Grower::subtree_rows(int n_threads) const {
   constexpr std::size_t rows_per_leaf = 8;
   if (params_.max_leaves < static_cast<std::int64_t>(rows_.rows().n / rows_per_leaf)) return 0;
   if (params_.subtree_rows != TreeParams::automatic) return params_.subtree_rows;
-  // A histogram has all features of the tree, a subtree reads those of each node: where these are
-  // few and every slot has several sums, no node is worth a histogram.
+  // A histogram covers all features of the tree, a subtree reads only those drawn for each node:
+  // with few drawn features and several sums a slot, no histogram pays.
   const double share = std::max(params_.colsample_bylevel * params_.colsample_bynode,
                                 1.0 / static_cast<double>(codes_.n_features));
   const bool reads_little = channels_ > 1 || params_.random_cuts;
@@ -126,8 +125,7 @@ std::size_t Grower::subtree_rows(int n_threads) const {
   return std::max(small_rows_, static_cast<std::size_t>(std::min(worth, 4096.0)));
 }
 
-// False, and nothing is done, where some row counts nothing: of such rows the general search alone
-// knows which codes occur.
+// False, without effect, if some row has zero weight: only the general search handles such rows.
 bool Grower::grow_subtree(GrowNode& root, int member) {
   static_assert(few_candidates <= most_candidates);
   Scratch& own = *scratch_[static_cast<std::size_t>(member)];
@@ -151,7 +149,7 @@ bool Grower::grow_subtree(GrowNode& root, int member) {
   return true;
 }
 
-// Lets a node wait for its search, if it may be split at all.
+// Pushes a node to the open nodes, if it may be split.
 void Grower::open_in_subtree(Subtrees& trees, std::size_t number, std::int64_t depth,
                              std::uint64_t path, const std::int64_t* sums) {
   const SubtreeNode& node = trees.nodes[number];
@@ -162,7 +160,7 @@ void Grower::open_in_subtree(Subtrees& trees, std::size_t number, std::int64_t d
   std::copy(sums, sums + channels_, trees.open_sums.data() + at * channels_);
 }
 
-// True where rows have nothing to tell apart: trees that split for gain alone ask for less.
+// True if the node is pure. Trees that split only for gain use a weaker test.
 bool Grower::is_pure(const Element* elements, std::size_t n, const std::int64_t* values) const {
   if (values_tell_purity_ || (!purity_ && is_plain(gain_)))
     return agree(values, n, width_, channels_);
@@ -189,7 +187,7 @@ bool Grower::search_in_subtree(Scratch& own, const Subtrees::Open& at, int buffe
   if (params_.random_cuts)
     is_done = cut_in_subtree(rows, features, at.path, own, best);
   else
-    kernels().find_split_few(gain_, rows, {features.data(), features.size()}, own.split, best);
+    grow_kernels().find_split_few(gain_, rows, {features.data(), features.size()}, own.split, best);
   if (best.feature < 0 && !is_done) search_as_node(own, at, buffer, features, best);
   if (best.feature < 0) return false;
   FeatureSplit& split = best.split;
@@ -209,7 +207,7 @@ bool Grower::search_in_subtree(Scratch& own, const Subtrees::Open& at, int buffe
   return true;
 }
 
-// False where a search that knows everything has to go on.
+// False if the general search must continue.
 bool Grower::cut_in_subtree(const FewRows& rows, std::span<const std::uint32_t> features,
                             std::uint64_t path, Scratch& own, NodeSplit& best) {
   const auto is_category = [this](std::uint32_t f) { return codes_.has_levels(f); };
@@ -218,12 +216,12 @@ bool Grower::cut_in_subtree(const FewRows& rows, std::span<const std::uint32_t> 
   const std::size_t room = cut_group * (rows.n + padded_rows);
   if (own.split.codes.size() < room) own.split.codes.resize(room);
   const CutDraws draws{mix_bits(cut_key_ + path), cut_values_.data()};
-  const std::size_t n_varying = kernels().find_cut_few(
+  const std::size_t n_varying = grow_kernels().find_cut_few(
       gain_, rows, draws, {features.data(), features.size()}, own.split, best);
   return n_varying > 0 || !params_.allow_zero_gain;
 }
 
-// Random cuts, and features that are drawn in place of constant ones.
+// Random thresholds, with features drawn in place of constant ones.
 void Grower::search_as_node(Scratch& own, const Subtrees::Open& at, int buffer,
                             std::span<const std::uint32_t> features, NodeSplit& best) {
   const SubtreeNode& node = own.subtrees.nodes[at.node];

@@ -1,26 +1,26 @@
-// Subtrees of small nodes, which one thread grows at once: their rows are in its cache, and nothing
-// has to wait in a queue. Where they stand in the tree is decided afterwards (grow/order.cpp).
+// Subtrees of small nodes, each grown at once by one thread: its rows stay in the cache, and no
+// node passes the queue. grow/order.cpp assigns the nodes their order afterwards.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "kernels.h"
+#include "grow/kernels/grow_kernels.h"
 
 namespace arboost {
 
-// A node of such a subtree.
+// A node of a subtree.
 struct SubtreeNode {
   double gain = -1;          // of its split, in units; below 0: it is a leaf
   std::uint32_t begin, end;  // its elements, in the buffer of the node that the subtree began with
-  std::uint32_t left = 0;    // how far its left child is behind it; the right one follows that
+  std::uint32_t left = 0;    // offset of its left child; the right one follows
   std::uint32_t bin = 0;
   std::int32_t feature = 0;
   std::int32_t set = -1;  // which of the member's sets, or -1
   bool missing_left = false;
 };
 
-// What one member has grown of a tree, and where it works.
+// Subtrees that one member has grown in a tree, with its scratch memory.
 struct Subtrees {
   std::vector<SubtreeNode> nodes;
   std::vector<CodeSet> sets;

@@ -1,5 +1,5 @@
-// The rows of a node, or the sums of its codes, one after the other: for searches that need no
-// kernel of their own.
+// Iteration over a node's rows, or the sums of its codes, for searches without a kernel of their
+// own.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace arboost {
 
-// Calls use(code, sums) with the sums [channels] of rows or of codes that count, each code once or
-// several times, until it returns false.
+// Calls use(code, sums) with nonzero sums [channels] of rows or of codes, each code once or several
+// times, until it returns false.
 template <class Use>
 void Grower::each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& own,
                       Scratch& scratch, Use use) const {

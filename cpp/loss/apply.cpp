@@ -10,14 +10,14 @@
 #include <string>
 #include <utility>  // move
 
-#include "kernels.h"
+#include "loss/loss_kernels.h"
 
 namespace arboost {
 namespace {
 
 constexpr std::size_t rows_per_chunk = 8192;
 
-// The exponent that takes `bound` to at most 2^30, so that every value keeps 30 bits below it.
+// The exponent that scales `bound` to at most 2^30: values keep 30 bits.
 int exponent_for(double bound) {
   if (bound <= 0) return 0;
   int e;
@@ -31,7 +31,7 @@ LossSums run(const LossArgs& args, Team& team) {
   team.for_chunks(0, args.rows.n_rows, rows_per_chunk,
                   [&](std::size_t begin, std::size_t end, int) {
                     LossSums sums(args.rows.outputs);
-                    kernels().gradients(args, begin, end, sums);
+                    loss_kernels().gradients(args, begin, end, sums);
                     std::lock_guard lock(mutex);
                     total.merge(sums);
                   });
@@ -42,7 +42,7 @@ struct Bounds {
   double g, h;
 };
 
-// What |g| and h cannot exceed, where that is known without a pass over the rows.
+// Upper bounds of |g| and h, where they follow from the loss without a pass over the rows.
 std::optional<Bounds> known_bounds(const LossSpec& spec, const LossRows& rows, double weight) {
   switch (spec.loss) {
     case Loss::absolute_error:
@@ -147,10 +147,10 @@ void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weigh
 
 double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team) {
   const LossArgs args = make_args(spec, rows);
-  // A sum for each chunk, added up in their order: doubles, unlike integers, depend on it.
+  // One sum a chunk, added in the order of the chunks: sums of doubles depend on the order.
   std::vector<LossValue> chunks((rows.n_rows + rows_per_chunk - 1) / rows_per_chunk);
   team.for_chunks(0, rows.n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
-    chunks[begin / rows_per_chunk] = kernels().loss_value(args, begin, end);
+    chunks[begin / rows_per_chunk] = loss_kernels().loss_value(args, begin, end);
   });
   LossValue total;
   for (const LossValue& chunk : chunks) {

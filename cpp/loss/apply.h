@@ -1,18 +1,20 @@
-// Gradients of a round: fixed-point pairs of every row and output, with their scale. Mean losses.
+// Scores -> gradients of a round, as fixed-point pairs of every row and output with their scale;
+// scores -> mean losses. Parallel over rows.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "base/buffer.h"
+#include "base/parallel.h"
+#include "base/types.h"
 #include "loss/losses.h"
-#include "parallel.h"
-#include "types.h"
 
 namespace arboost {
 
 struct Gradients {
-  // by_row: the outputs of one row lie together, for trees with vector leaves; otherwise the rows
-  // of one output do, for one tree an output.
+  // by_row: outputs of one row are contiguous, for trees with vector leaves; otherwise rows of one
+  // output are, for one tree an output.
   Gradients(std::size_t n_rows_, std::size_t outputs_, bool by_row_);
 
   std::size_t n_rows, outputs;
@@ -25,9 +27,9 @@ struct Gradients {
   std::size_t output_stride() const { return by_row ? 1 : n_rows; }
 };
 
-// Fills `out` from the scores; of squared_error and one_hot they may be null, for 0.
-// `largest_weight` bounds the weights: without a pass over the rows it tells how large the
-// gradients of many losses can get. Throws std::invalid_argument when a gradient is not finite.
+// Fills `out` from the scores; for squared_error and one_hot, null means scores of 0.
+// `largest_weight` is an upper bound of the weights, which bounds the gradients of many losses
+// without a pass over the rows. Throws std::invalid_argument when a gradient is not finite.
 void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weight, Gradients& out,
                 Team& team);
 

@@ -1,5 +1,4 @@
-// exp, log and rounding from + - * / alone: the same bits on every machine, and loops over them
-// vectorise.
+// exp, log and rounding from + - * / alone: the same bits on every machine, in vectorised loops.
 //
 // Included by loss/pointwise.h inside each instruction set's variant.
 #pragma once
@@ -7,8 +6,6 @@
 #include <cstdint>
 #include <cstring>  // memcpy as bit cast
 #include <limits>
-
-#include "kernels.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {
@@ -35,7 +32,7 @@ inline std::int32_t round_to_int(double x) {
 constexpr double log2_high = 6.93147180369123816490e-01;
 constexpr double log2_low = 1.90821492927058770002e-10;
 
-// Beyond this, e^x is not far from what a double can hold.
+// Beyond this exponent, e^x comes close to overflow.
 constexpr double largest_exponent = 708.0;
 
 // e^x to the last bit or two; e^-708 and e^708 beyond those. x = n log 2 + r with
@@ -63,7 +60,7 @@ inline double exp_of(double x) {
   return e * with_bits(static_cast<std::uint64_t>(power));
 }
 
-// The same for losses that grow like e^x: infinite where a double ends, so that it is noticed.
+// The same for losses that grow like e^x: infinite on overflow, so that the overflow is detected.
 inline double growing_exp(double x) {
   return x > largest_exponent ? std::numeric_limits<double>::infinity() : exp_of(x);
 }
@@ -71,7 +68,7 @@ inline double growing_exp(double x) {
 // log x to the last bit or two for finite x > 0; some finite number for 0; NaN for infinity and
 // NaN. x = 2^k m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh((m - 1) / (m + 1)) by its series.
 inline double log_of(double x) {
-  const bool tiny = x < 2.2250738585072014e-308;  // has no exponent of its own
+  const bool tiny = x < 2.2250738585072014e-308;  // subnormal
   const double scaled = tiny ? x * 18014398509481984.0 : x;
   const std::uint64_t bits = static_cast<std::uint64_t>(bits_of(scaled));
   const std::uint64_t from_sqrt_half = 0x3ff0000000000000 - 0x3fe6a09e667f3bcd;
@@ -96,7 +93,7 @@ inline double log_of(double x) {
   return k * log2_high + (k * log2_low + log_m) + (x - x);
 }
 
-// log(1 + x) for 0 <= x <= 1: what 1 + x rounds away is put back to first order.
+// log(1 + x) for 0 <= x <= 1, with a first-order correction of the rounding of 1 + x.
 inline double log1p_of(double x) {
   const double sum = 1.0 + x;
   return log_of(sum) + (x - (sum - 1.0)) / sum;

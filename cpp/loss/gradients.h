@@ -1,15 +1,14 @@
 // Scores -> gradients and hessians -> fixed-point pairs, in one vectorised pass. About 1 ns a row.
 //
-// Included by kernels_table.h inside each instruction set's variant.
+// Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
-#include "kernels.h"
 #include "loss/pointwise.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {
 
-// Finds bounds, or writes pairs, for rows whose gradients pair_at(i) gives.
+// Computes bounds or writes pairs of the rows' gradients pair_at(i).
 template <class PairAt>
 void reduce(const LossArgs& args, std::size_t begin, std::size_t end, std::size_t output,
             PairAt pair_at, LossSums& sums) {
@@ -40,7 +39,7 @@ void reduce(const LossArgs& args, std::size_t begin, std::size_t end, std::size_
   sums.h[output] += sum_h;
 }
 
-// Friedman's trees: the weight takes the place of the hessian.
+// Friedman's least-squares trees: the weight replaces the hessian.
 template <class LossOfRow>
 struct LeastSquares {
   LossOfRow loss;
@@ -92,7 +91,7 @@ void gradients_at_zero(const LossArgs& args, std::size_t begin, std::size_t end,
       at_zero(args, begin, end, k, SquaredError{}, sums);
 }
 
-// Gradients as arrays [n_rows][outputs]; scores are not looked at.
+// Given gradients, as arrays [n_rows][outputs]; scores are ignored.
 void given(const LossArgs& args, std::size_t begin, std::size_t end, LossSums& sums) {
   const std::size_t outputs = args.rows.outputs;
   for (std::size_t k = 0; k < outputs; ++k)

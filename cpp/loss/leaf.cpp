@@ -1,4 +1,5 @@
-// Residuals grouped by leaf, by counting; then quantiles.
+// Counting sort of the residuals by leaf, then a selection in each leaf. Linear in rows; parallel
+// over rows, then over leaves.
 #include "loss/leaf.h"
 
 #include <algorithm>
@@ -81,8 +82,8 @@ struct Grouped {
   Buffer<Item> items;
 };
 
-// A counting sort. Each block of rows counts its leaves, and then writes where the counts of the
-// nodes and blocks before it say.
+// A counting sort: each block of rows counts its leaves; prefix sums over nodes and blocks give the
+// positions to write to.
 template <class Item>
 Grouped<Item> group_by_leaf(const Items<Item>& source, std::size_t n_rows,
                             const std::uint32_t* leaf, std::size_t n_nodes, Team& team) {

@@ -1,4 +1,4 @@
-// The losses by name, and what one call of a loss kernel takes and gives.
+// The losses, and the arguments and results of their kernels.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "types.h"
+#include "base/types.h"
 
 namespace arboost {
 
@@ -27,12 +27,12 @@ enum class Loss {
   given,           // gradients and hessians come as arrays
 };
 
-// A loss with its numbers: quantile has an alpha for each output, huber its delta, tweedie its
+// A loss with its parameters: quantile has an alpha for each output, huber its delta, tweedie its
 // power, the others none.
 struct LossSpec {
   Loss loss;
   std::vector<double> parameters = {};
-  bool least_squares = false;  // the weight takes the place of the hessian: Friedman's trees
+  bool least_squares = false;  // the weight replaces the hessian: Friedman's trees
 };
 
 // Targets, weights and scores of training rows.
@@ -57,12 +57,12 @@ struct LossArgs {
   std::size_t output_stride;  // ... and from one output to the next
 };
 
-// What one call found in its rows. Exact, so the total does not depend on how rows were grouped.
+// Sums over the rows of one call. Exact, so the total does not depend on the grouping of rows.
 struct LossSums {
   explicit LossSums(std::size_t outputs) : abs_g(outputs, 0), h(outputs, 0) {}
 
-  // Bit patterns of the largest |gradient| and hessian: for numbers >= 0 they are ordered like the
-  // numbers, and an infinity or NaN comes out on top instead of being lost in a comparison.
+  // Bit patterns of the largest |gradient| and hessian: bit patterns of numbers >= 0 have the order
+  // of the numbers, and infinities and NaN come last instead of getting lost in comparisons.
   std::int64_t max_g_bits = 0, max_h_bits = 0;
   std::vector<std::int64_t> abs_g, h;  // per output: sums of the fixed-point |g| and h
 

@@ -1,4 +1,4 @@
-// The losses of one score, each written once: value, gradient and hessian of a row.
+// Pointwise losses: value, gradient and hessian of one row and output.
 //
 // Included by loss/gradients.h and loss/value.h inside each instruction set's variant. Values are
 // those of weight 1; gradients carry the weight.
@@ -19,7 +19,7 @@ struct SquaredError {
   double value(double y, double score) const { return 0.5 * ((score - y) * (score - y)); }
 };
 
-// The hessian is 0 almost everywhere: the weight stands in for it, and leaves are refitted.
+// The hessian is 0 almost everywhere: the weight replaces it, and leaves are refitted.
 struct AbsoluteError {
   GradientPair at(double y, double score, double w) const {
     const double sign = score > y ? 1.0 : (score < y ? -1.0 : 0.0);

@@ -1,9 +1,9 @@
 // Weighted quantiles by selection: O(n), in place.
 //
-// The quantile at alpha is a minimiser of the sum of the pinball losses: the smallest value up to
-// which a share alpha of the weight lies. Where exactly that share lies there, everything up to the
-// next value is a minimiser too, and the answer is the middle: the median of 1 and 2 is 1.5.
-// Weights are integers, so nothing depends on the order of the items.
+// The quantile at alpha minimises the sum of the pinball losses: the smallest value at which the
+// cumulative weight reaches the share alpha. If it reaches exactly alpha, every point up to the
+// next value is a minimiser, and the result is the midpoint: the median of 1 and 2 is 1.5. Weights
+// are integers, so the result does not depend on the order of the items.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include <utility>  // pair, swap
 #include <vector>
 
-#include "parallel.h"
+#include "base/parallel.h"
 
 namespace arboost {
 
@@ -50,20 +50,20 @@ std::int64_t weight_between(const Item* first, const Item* last) {
                          [](std::int64_t sum, const Item& item) { return sum + weight_of(item); });
 }
 
-// Where the answer lies: the first value at which the weight so far reaches `weight`, in which
-// case the next value counts as well when it was reached just so, give or take the tolerance.
+// Target of the selection: the first value at which the cumulative weight reaches `weight`. If it
+// reaches `weight` exactly, within the tolerance, the next value is needed as well.
 struct QuantileGoal {
   double weight, tolerance;
 
   QuantileGoal(double alpha, std::int64_t total)
       : weight(alpha * static_cast<double>(total)),
-        // Far more than alpha * total is off by rounding, far less than one of 2^32 rows.
+        // Far above the rounding error of alpha * total, far below the weight of one of 2^32 rows.
         tolerance(std::ldexp(static_cast<double>(total), -40)) {}
   bool reached_by(std::int64_t sum) const { return static_cast<double>(sum) >= weight - tolerance; }
   bool passed_by(std::int64_t sum) const { return static_cast<double>(sum) > weight + tolerance; }
 };
 
-// The answer among n > 0 items, when items that weigh `below` lie below all of them.
+// The quantile among n > 0 items, with items of total weight `below` below all of them.
 template <class Item>
 double select(Item* items, std::size_t n, std::int64_t below, const QuantileGoal& goal) {
   std::size_t first = 0, last = n;  // the answer is in [first, last)
@@ -91,7 +91,7 @@ double select(Item* items, std::size_t n, std::int64_t below, const QuantileGoal
   return value == next ? value : 0.5 * value + 0.5 * next;
 }
 
-// Two values that very likely have the answer between them, from a sample of the items.
+// Two values that very likely enclose the quantile, from a sample of the items.
 template <class Item>
 std::pair<double, double> enclose(const Item* items, std::size_t n, double alpha) {
   constexpr std::size_t size = 2048;
@@ -108,8 +108,8 @@ std::pair<double, double> enclose(const Item* items, std::size_t n, double alpha
           at + margin >= size ? infinity : value_of(sample[at + margin])};
 }
 
-// The quantile at alpha of n > 0 items, which are put in another order. `self` is the caller's
-// place in the team.
+// The quantile at alpha of n > 0 items, which are reordered. `self` is the calling member of the
+// team.
 template <class Item>
 double quantile_of(Item* items, std::size_t n, double alpha, Team& team, int self) {
   constexpr std::size_t worth_a_sample = 32768;
@@ -154,7 +154,7 @@ double quantile_of(Item* items, std::size_t n, double alpha, Team& team, int sel
     all.n_inside += blocks[b].n_inside;
   }
   const QuantileGoal goal(alpha, all.total);
-  // Both the answer and the value after it must be inside, unless nothing lies above.
+  // Both the quantile and the next value must be inside, unless no item is above.
   const bool enclosed = !goal.reached_by(all.below) && (goal.passed_by(all.below + all.inside) ||
                                                         all.below + all.inside == all.total);
   return enclosed ? select(items, all.n_inside, all.below, goal) : of_all();

@@ -1,11 +1,10 @@
 // Scores -> weighted sum of the losses, in one vectorised pass.
 //
-// Included by kernels_table.h inside each instruction set's variant. The order of the additions
-// does not depend on how wide the vectors are: the losses of a block of rows are written down and
-// then added in eight lanes.
+// Included by isa/variant.h inside each instruction set's variant. The order of the additions does
+// not depend on the vector width: the losses of a block of rows are stored, then added in eight
+// lanes.
 #pragma once
 
-#include "kernels.h"
 #include "loss/pointwise.h"
 
 namespace arboost::ARBOOST_ISA {

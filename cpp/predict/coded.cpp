@@ -1,3 +1,4 @@
+// Forest -> nodes with threshold ranks; table -> ranks -> scores.
 #include "predict/coded.h"
 
 #include <algorithm>
@@ -10,28 +11,29 @@ namespace {
 
 constexpr std::size_t lanes = 8;  // rows that walk together: their loads overlap
 
-// Numbers are doubled, so that the lowest bit of a node's is free: it tells that missing values go
-// left, and does not matter to comparisons with even numbers. A missing value is above all others.
+// Ranks are doubled, so that the lowest bit of a node's rank is free for the side of missing
+// values, without effect on comparisons with even ranks. The rank of a missing value is above all
+// others.
 constexpr std::uint16_t missing = 0xFFFF;
 constexpr std::size_t most_thresholds = missing / 2 - 1;
 constexpr std::size_t most_columns = 0x8000;
 
 constexpr std::size_t line = 64 / sizeof(std::uint64_t);  // nodes in a line of the cache
 
-// Rows of a block: with a tree of some ten thousand nodes they fit the second level of the cache.
+// Bytes of a block: with a tree of some ten thousand nodes it fits the L2 cache.
 constexpr std::size_t block_bytes = 2048 * 1024;
 constexpr std::size_t most_rows = 32768;
 
-// Numbering a value costs about as much as so many steps.
+// Ranking a value costs about as much as so many steps.
 constexpr double steps_per_value = 8;
 
-// What a row has in the column is added where the node has 0xFFFF - number: a carry into `next`
-// makes the left child the right one, exactly where the row's number is the larger.
+// The row's rank is added to the node's 0xFFFF - rank: a carry into `next` selects the right child,
+// exactly if the row's rank is larger.
 //
 //   next (32 bits) | 0xFFFF - number (16) | column (16)
 //
-// A leaf leads to itself: it looks at the last column of a row, which is 0. The number of columns
-// there is a power of two, so that no other column has all bits of the last one.
+// A leaf is its own child: it tests the last column of a row, which is 0. The number of columns is
+// a power of two, so that no other column has all bits of the last one.
 std::uint64_t packed_node(std::uint64_t next, std::uint64_t column, std::uint64_t number) {
   return next << 32 | (0xFFFF - number) << 16 | column;
 }
@@ -45,7 +47,7 @@ struct HashOfBits {
 
 // Distinct thresholds of a feature.
 struct Thresholds {
-  std::unordered_map<double, std::uint32_t, HashOfBits> number;  // in the order of their coming
+  std::unordered_map<double, std::uint32_t, HashOfBits> number;  // in the order of first occurrence
   std::vector<std::uint16_t> rank;  // of each, in the order of their values
   std::size_t column = 0;
 
@@ -80,7 +82,7 @@ class Coder {
   }
 
  private:
-  // Tables of lookups are made for so many rows.
+  // Expected number of rows, for the size of the look-up tables.
   static constexpr std::size_t rows_to_expect = 1 << 16;
 
   Thresholds& thresholds_of(std::size_t node) {
@@ -100,7 +102,7 @@ class Coder {
     return n_used_ < most_columns;
   }
 
-  // Compares steps that a row takes through all trees with its values.
+  // True if the steps of a row through all trees outweigh the ranking of its values.
   bool pays() const {
     double steps = 0;
     for (std::size_t t = 0; t < forest_.output.size(); ++t) {
@@ -134,8 +136,8 @@ class Coder {
                        number);
   }
 
-  // Puts the children of a node behind it, and the child with more nodes below it before the other:
-  // a walk then mostly goes on in the cache line where it is.
+  // Places the children of a node next to it, the child with the larger subtree first: a walk then
+  // mostly stays in its cache line.
   void place_nodes(std::size_t first, std::size_t size) {
     const std::int32_t* left = forest_.left.data() + first;
     below_.assign(size, 1);
@@ -166,7 +168,7 @@ class Coder {
   CodedForest coded_;
 };
 
-// Rows as numbers, row by row, with the leaves' column, all 0, at the end of each.
+// Rows as ranks, row-major, each ending with the leaves' column of zeros.
 class Block {
  public:
   Block(const Columns& table, const CodedForest& coded, std::size_t n_rows)
@@ -179,8 +181,8 @@ class Block {
   std::size_t stride() const { return stride_; }
   const std::uint16_t* row(std::size_t i) const { return numbers_.data() + i * stride_; }
 
-  // Returns whether a value is missing. Few rows at a time, so that a table that is stored by rows
-  // is in the cache when its next column is read.
+  // Returns true if a value is missing. Reads few rows at a time, so that a row-major table stays
+  // in the cache from one column to the next.
   bool read(std::size_t begin, std::size_t end) {
     bool any = false;
     for (std::size_t at = begin; at < end; at += block_rows) {
@@ -214,7 +216,7 @@ class Block {
   std::uint32_t buckets_[block_rows];
 };
 
-// Leaves of `n` rows in one tree. With a stride that the compiler knows lanes stay in registers.
+// Leaves of `n` rows in one tree. With a constant stride, lanes stay in registers.
 template <std::size_t n, bool with_missing, std::size_t known_stride>
 inline void walk(const std::uint64_t* nodes, const std::uint16_t* rows, std::size_t any_stride,
                  std::uint64_t* out) {
@@ -278,7 +280,7 @@ std::optional<CodedForest> code_forest(const Forest& forest, std::size_t n_colum
 
 void traverse_coded(const Columns& table, const CodedForest& coded, const Forest& forest,
                     std::size_t n_outputs, Team& team, double* scores) {
-  // Small tables are shared out as well.
+  // Small tables are split among the members as well.
   const auto members = static_cast<std::size_t>(team.size());
   const std::size_t share = (table.n_rows / (2 * members) + lanes) / lanes * lanes;
   const std::size_t rows = std::min(Block::capacity(coded.stride), share);

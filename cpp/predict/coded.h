@@ -1,12 +1,12 @@
-// A forest whose thresholds are numbered -> scores of a table whose values are.
+// Deep forests: thresholds and table values as ranks -> scores.
 //
-// Deep forests do not fit the cache, so rows come in blocks of thousands, and each block meets one
-// tree after the other. What is walked is small:
+// Deep forests do not fit the cache, so blocks of thousands of rows pass one tree after the other.
+// Nodes and rows are compact:
 //
 //   node   8 bytes: left child, column, number of the threshold and where missing values go
 //   row    2 bytes for each column: how many thresholds of its feature are below the value
 //
-// Cost: about 1 ns a step of a row from node to node, and 5 ns to number a value.
+// Cost: about 1 ns a step of a row, and 5 ns to rank a value. Parallel over blocks of rows.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 #include <optional>
 #include <vector>
 
-#include "bin/lookup.h"
-#include "parallel.h"
-#include "predict/traverse.h"  // Forest
-#include "table.h"
+#include "base/parallel.h"
+#include "bin/edges/lookup.h"
+#include "table/columns.h"
+#include "tree/forest.h"
 
 namespace arboost {
 
@@ -40,12 +40,11 @@ struct CodedForest {
   std::vector<Column> columns;
 };
 
-// Nothing where splits are by sets, thresholds or columns too many for 16 bits, or walks so short
-// that numbering the values of a row would cost more than it saves. The forest must have been
-// checked, as packing it for `traverse` does.
+// Empty if splits are by sets, thresholds or columns exceed 16 bits, or walks are so short that
+// ranking the values of a row would not pay. The forest must have been checked, as pack_trees does.
 std::optional<CodedForest> code_forest(const Forest& forest, std::size_t n_columns);
 
-// Adds to the scores of all rows what the trees say, in their order.
+// scores[row][output] += the trees' values, in the order of the trees.
 void traverse_coded(const Columns& table, const CodedForest& coded, const Forest& forest,
                     std::size_t n_outputs, Team& team, double* scores);
 

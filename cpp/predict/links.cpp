@@ -5,37 +5,37 @@
 #include <cmath>
 #include <stdexcept>  // invalid_argument
 
-#include "kernels.h"
+#include "loss/loss_kernels.h"
 
 namespace arboost {
 namespace {
 
 constexpr std::size_t rows_at_once = 256;
 
-// The logarithm of the largest double, rounded down; the kernel ends a little before it.
+// The logarithm of the largest double, rounded down; the kernel's range is slightly smaller.
 constexpr double largest_exponent = 709.782712893384, kernel_exponent = 708.0;
 
-// Numbers become their e^x, also where that is hardly a double any more.
+// Replaces numbers x by e^x, also close to overflow.
 void exponentials(double* numbers, std::size_t n) {
   bool far = false;
   for (std::size_t i = 0; i < n; ++i) far |= std::abs(numbers[i]) > kernel_exponent;
-  if (!far) return kernels().exponentials(numbers, n);
+  if (!far) return loss_kernels().exponentials(numbers, n);
   double half[rows_at_once];
   for (std::size_t i = 0; i < n; ++i) half[i] = std::clamp(numbers[i] / 2, -600.0, 600.0);
-  kernels().exponentials(half, n);
+  loss_kernels().exponentials(half, n);
   for (std::size_t i = 0; i < n; ++i) half[i] *= half[i];
   for (std::size_t i = 0; i < n; ++i)
     if (std::abs(numbers[i]) <= kernel_exponent)
-      kernels().exponentials(numbers + i, 1);
+      loss_kernels().exponentials(numbers + i, 1);
     else
       numbers[i] = half[i];
 }
 
-// e^x only of what is not positive: it cannot overflow, and 1 - p never cancels.
+// Uses e^x for x <= 0 only: no overflow, and no cancellation in 1 - p.
 void logistic(const double* raw, double factor, std::size_t n, double* out) {
   double small[rows_at_once];
   for (std::size_t i = 0; i < n; ++i) {
-    // Probabilities are 0 and 1 long before; the double of a larger score might not be finite.
+    // Probabilities saturate at 0 and 1 long before; twice a larger score might be infinite.
     const double bounded =
         factor == 1 ? raw[i] : std::clamp(raw[i], -largest_exponent, largest_exponent);
     small[i] = -std::abs(factor * bounded);
@@ -108,7 +108,7 @@ Link link_of(std::string_view name) {
   if (name == "softmax") return Link::softmax;
   if (name == "share_of_two") return Link::share_of_two;
   if (name == "shares") return Link::shares;
-  throw std::invalid_argument("an unknown link");
+  throw std::invalid_argument("the link is unknown");
 }
 
 std::size_t answer_width(Link link, std::size_t n_outputs) {

@@ -1,4 +1,4 @@
-// Raw scores -> answers: what a link makes of the sum of the trees. The same bits on every machine.
+// Links: raw scores -> predictions on the scale of the target. The same bits on every machine.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@ enum class Link { identity, exp, logistic, logistic_of_double, softmax, share_of
 // Throws std::invalid_argument for other names.
 Link link_of(std::string_view name);
 
-// Numbers of an answer. Throws std::invalid_argument where the link takes another number of scores.
+// Number of output columns. Throws std::invalid_argument if the link does not accept this number of
+// scores.
 std::size_t answer_width(Link link, std::size_t n_outputs);
 
 // answers[row][...] from raw[row][output].

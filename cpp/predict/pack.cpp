@@ -1,4 +1,4 @@
-// Cost: 5 to 10 ns a node.
+// Trees -> packed nodes, with all checks. 5 to 10 ns a node; single-threaded.
 #include "predict/pack.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class Packer {
     require(first <= last && last <= forest_.left.size(), "trees outside the nodes");
     packed_.nodes.resize(last - first);
     for (std::size_t t = range.begin; t < range.end; ++t) pack_tree(t, first);
-    // Only now is the number of used columns known, and with it the place of the added one.
+    // The index of the leaves' column is known only after all used columns.
     for (Node& node : packed_.nodes)
       if (node.column == unused) node.column = static_cast<std::uint32_t>(packed_.columns.size());
     return std::move(packed_);

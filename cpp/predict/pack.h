@@ -1,21 +1,21 @@
-// Trees -> nodes as they are walked over values, and the walks. They need nothing but the values,
-// so they serve single rows, and whatever no other form of a forest can hold.
+// Trees -> packed nodes of 16 bytes, and walks over values. No preparation of the rows is needed,
+// so this form serves single rows, and forests that no other form supports.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "grow/rule.h"  // CodeSet
-#include "parallel.h"
+#include "base/parallel.h"
 #include "predict/traverse.h"
-#include "table.h"
+#include "table/columns.h"
+#include "tree/rule.h"  // CodeSet
 
 namespace arboost {
 
-// A node as it is walked. A leaf leads to itself: it looks at a column that the block adds to the
-// table and that is -infinity everywhere, which is never above a threshold. So the leaf's threshold
-// is free to hold its value, and rows that have arrived can go on stepping beside the others.
+// A packed node. A leaf is its own child: it tests an extra column of -infinity, never above a
+// threshold. So the leaf's threshold can hold its value, and rows in a leaf can keep stepping with
+// the others.
 struct Node {
   double threshold;
   std::uint32_t next;    // left child; the right one follows it
@@ -25,7 +25,7 @@ constexpr std::uint32_t missing_right = 1u << 31;  // missing values go right
 constexpr std::uint32_t by_set = 1u << 30;         // the bits of the threshold are a set's number
 constexpr std::uint32_t column_bits = by_set - 1;
 
-// In the columns that splits by sets look at, what is no level has this code.
+// Code of missing values and unknown levels in columns of categorical features.
 constexpr std::uint32_t missing_code = 255;
 
 struct Tree {
@@ -56,12 +56,12 @@ void walk_values(const Columns& table, const Packed& packed, const Forest& fores
 void walk_leaves(const Columns& table, const Packed& packed, std::size_t n_trees, Team& team,
                  FunctionRef<void(const LeafBlock&, int member)> consume);
 
-// The same for one row: `row` has its values as the packed columns say, codes of levels included,
-// and one place more, for the leaves' column. No memory is taken and no thread is asked.
+// The same for one row: `row` has the values of the packed columns, level codes included, and one
+// extra entry for the leaves' column. No allocation, no other thread.
 void walk_row(const Packed& packed, const Forest& forest, std::size_t n_outputs, double* row,
               double* scores);
 
-// What a column of codes has for a value.
+// Level code of a value.
 inline double code_or_missing(double x) {
   const bool known = x >= 0 && x < missing_code && x == static_cast<double>(static_cast<int>(x));
   return known ? x : missing_code;

@@ -1,3 +1,4 @@
+// Choice and lazy preparation of a forest's forms. Thread-safe without locks.
 #include "predict/packed_forest.h"
 
 #include <atomic>
@@ -7,15 +8,16 @@
 #include <stdexcept>  // invalid_argument
 #include <vector>
 
-#include "predict/bit_forest.h"
+#include "predict/bits/bit_forest.h"
+#include "predict/bits/row_forest.h"
 #include "predict/coded.h"
 #include "predict/pack.h"
-#include "predict/row_forest.h"
 
 namespace arboost {
 namespace {
 
-// Blocks of bits cost the same for all numbers of rows; below this, values are walked faster.
+// A block of bits costs the same for any number of rows; below this number, walks over values are
+// faster.
 constexpr std::size_t fewest_bit_rows = 96;
 constexpr std::size_t fewest_coded_rows = 8;
 constexpr std::size_t most_row_values = 256;  // that need no memory from the heap
@@ -24,14 +26,14 @@ void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
 }
 
-// Something that is made when it is first worth it. Threads that come at the same time may both
-// make it, so that none waits for another; what the first has made is kept.
+// Lazily made object. Concurrent threads may both make it, so that none waits for another; the
+// first result is kept.
 template <class Thing>
 class Kept {
  public:
   ~Kept() { delete kept_.load(); }
 
-  // Null where it is not made yet, and would not be worth it.
+  // Null if the object does not exist yet and would not pay.
   template <class Make>
   const std::optional<Thing>* get(bool is_worth_it, Make make) const {
     const std::optional<Thing>* known = kept_.load();
@@ -57,8 +59,8 @@ struct PackedForest::Parts {
       is_deep |= views.tree_start[t + 1] - views.tree_start[t] >= 2 * std::int64_t{most_bit_leaves};
   }
 
-  // Numbering thresholds takes several times as long as packing: it waits for a table that is worth
-  // it.
+  // Ranking thresholds takes several times as long as packing: it waits for a table that is large
+  // enough.
   bool is_worth_numbering(std::size_t n_rows) const {
     constexpr std::size_t nodes_per_walk = 4;
     return n_rows * packed.trees.size() * nodes_per_walk >= packed.nodes.size();
@@ -70,12 +72,12 @@ struct PackedForest::Parts {
                                         [&] { return bit_forest(forest, n_columns, false); });
     return made != nullptr && made->has_value() ? &**made : nullptr;
   }
-  // Only where the other can be made.
+  // Only if the form without missing values exists.
   const BitForest& bits_with_missing() const {
     return **missing_bits.get(true, [&] { return bit_forest(forest, n_columns, true); });
   }
 
-  // For single rows forests are always made ready: the first call is the only slow one.
+  // The form for single rows is always made: only the first call is slow.
   const RowForest* rows() const {
     if (is_deep) return nullptr;
     const auto* made = present_rows.get(true, [&]() -> std::optional<RowForest> {

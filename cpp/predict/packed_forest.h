@@ -1,20 +1,20 @@
-// All trees of a forest, made ready once to be walked often, in the form that suits the trees and
-// the number of rows:
+// A forest, prepared once for many predictions, in the form that suits the trees and the number of
+// rows:
 //
 //   up to 256 leaves a tree   formulas over bits, 512 rows at a time (bit_forest.h)
 //   the same, a single row    bytes of answers to all tests (row_forest.h)
 //   deeper trees              nodes of 8 bytes, over numbers of thresholds (coded.h)
 //   few rows, and the rest    nodes of 16 bytes, over values (pack.h)
 //
-// All give the same scores.
+// All forms give the same scores.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
-#include "parallel.h"
-#include "predict/traverse.h"  // Forest, LeafBlock
-#include "table.h"
+#include "base/parallel.h"
+#include "table/columns.h"
+#include "tree/forest.h"
 
 namespace arboost {
 
@@ -33,8 +33,8 @@ class PackedForest {
   void traverse_leaves(const Columns& table, std::size_t n_trees, Team& team,
                        FunctionRef<void(const LeafBlock&, int member)> consume) const;
 
-  // scores[output] += what the trees say of one row, whose value of a column `value_of` returns. On
-  // the calling thread, and without memory from the heap unless the trees look at many columns.
+  // scores[output] += the trees' values for one row; `value_of` returns its value in a column. On
+  // the calling thread, and without heap allocation unless the trees use many columns.
   void traverse_row(FunctionRef<double(std::size_t column)> value_of, double* scores) const;
 
  private:

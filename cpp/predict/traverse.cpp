@@ -1,5 +1,5 @@
-// Rows are read in blocks that stay in the cache, as doubles; each block meets all trees, several
-// rows at a time. Cost: 1 to 2 ns a step of a row from node to node. Blocks run in parallel.
+// Table -> blocks of doubles that stay in the cache -> scores; each block passes all trees, several
+// rows at a time. Cost: 1 to 2 ns a step of a row. Parallel over blocks.
 #include "predict/traverse.h"
 
 #include <algorithm>
@@ -15,14 +15,14 @@ namespace arboost {
 namespace {
 
 constexpr std::size_t lanes = 8;  // rows that walk together: their loads overlap
-// Rows of a block fit the first level of the cache; where trees do not, thousands of rows have to
-// meet a tree to be worth its coming.
+// Rows of a block fit the L1 cache; if the trees do not fit, thousands of rows must share the cost
+// of loading a tree.
 constexpr std::size_t block_bytes = 32 * 1024, large_block_bytes = 4096 * 1024;
 constexpr std::size_t large_forest = 16384;       // nodes
 constexpr std::size_t leaves_bytes = 128 * 1024;  // in all trees, of the rows of a block
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Rows as doubles, row by row, with the leaves' column at the end of each.
+// Rows as doubles, row-major, each ending with the leaves' column.
 class Block {
  public:
   Block(const Columns& table, const std::vector<Packed::Column>& columns, std::size_t rows)
@@ -40,7 +40,7 @@ class Block {
   std::size_t stride() const { return stride_; }
   const double* row(std::size_t i) const { return values_.data() + i * stride_; }
 
-  // Returns whether a value is missing.
+  // Returns true if a value is missing.
   bool read(std::size_t begin, std::size_t end) {
     for (std::size_t at = begin; at < end; at += block_rows)
       read_rows(at, std::min(end, at + block_rows), values_.data() + (at - begin) * stride_);
@@ -69,7 +69,7 @@ class Block {
   std::vector<double> values_;
 };
 
-// Where a row goes from a node.
+// The next node of a row.
 template <bool with_missing, bool with_sets>
 inline std::uint32_t step(const Node node, const CodeSet* sets, const double* row) {
   const double x = row[node.column & column_bits];
@@ -122,7 +122,7 @@ inline void walk_trees(const Packed& packed, const Tree* trees, const double* ro
   }
 }
 
-// What becomes of the leaves of `n` rows in the tree number t: they add to the scores of the block,
+// Sink of the leaves of `n` rows in tree t that adds their values to the scores of the block.
 struct AddValues {
   const Packed& packed;
   const double* value;  // of the forest's leaves
@@ -144,7 +144,7 @@ struct AddValues {
   }
 };
 
-// or are kept.
+// Sink that stores the leaves.
 struct KeepLeaves {
   std::uint32_t* leaf;
   std::size_t stride;
@@ -204,8 +204,9 @@ void run_rows(const Packed& packed, Block& block, std::size_t begin, std::size_t
   run(packed, block, end - begin, taker);
 }
 
-// Blocks that take about a fifth of a millisecond: long beside a hand-over, short beside Ctrl-C.
-// Reading eight values costs about what one tree does.
+// Blocks of about a fifth of a millisecond: long compared with thread synchronisation, short
+// compared with the interval of Ctrl-C checks. Reading eight values costs about as much as one
+// tree.
 std::size_t blocks_per_chunk(const Packed& packed, std::size_t rows) {
   constexpr std::size_t visits = 16384;
   const std::size_t n = visits / (1 + packed.trees.size() + packed.columns.size() / 8);
@@ -216,7 +217,7 @@ std::size_t blocks_per_chunk(const Packed& packed, std::size_t rows) {
 
 void walk_values(const Columns& table, const Packed& packed, const Forest& forest,
                  std::size_t n_outputs, Team& team, double* scores) {
-  // Small tables are shared out as well.
+  // Small tables are split among the members as well.
   const auto members = static_cast<std::size_t>(team.size());
   const std::size_t share = (table.n_rows / (2 * members) + lanes) / lanes * lanes;
   const std::size_t rows = std::min(Block::capacity(packed), share);

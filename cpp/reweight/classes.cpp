@@ -1,17 +1,19 @@
+// Scores of classes -> distribution over rows. Two passes over the rows, parallel over chunks.
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "kernels.h"
+#include "loss/loss_kernels.h"
 #include "reweight/reweight.h"
+#include "reweight/reweight_kernels.h"
 #include "reweight/scale.h"
 
 namespace arboost {
 namespace {
 
-// Says what is wrong with rows that gave NaN or infinity.
+// Throws with the cause of a NaN or infinite sum.
 [[noreturn]] void refuse(const LossRows& rows) {
   const std::size_t n_classes = rows.outputs == 1 ? 2 : rows.outputs;
   for (std::size_t i = 0; i < rows.n_rows; ++i) {
@@ -30,7 +32,7 @@ namespace {
 }  // namespace
 
 ScoresOfClasses class_distribution(const LossRows& rows, double* out, Team& team) {
-  const Kernels& k = kernels();
+  const ReweightKernels& k = reweight_kernels();
   const std::size_t n_chunks = (rows.n_rows + rows_per_chunk - 1) / rows_per_chunk;
   std::vector<LossValue> votes(n_chunks);
   std::vector<Weighed> chunks(n_chunks);
@@ -44,13 +46,14 @@ ScoresOfClasses class_distribution(const LossRows& rows, double* out, Team& team
   const Weighed all = total(chunks);
   if (!std::isfinite(vote.loss) || !is_scale(vote.weight) || !is_scale(all.sum)) refuse(rows);
   scale_to(static_cast<double>(rows.n_rows), chunks, all, out, rows.n_rows, team);
-  return {all.highest + (k.logarithm(all.sum) - k.logarithm(vote.weight)), vote.loss / vote.weight};
+  return {all.highest + (loss_kernels().logarithm(all.sum) - loss_kernels().logarithm(vote.weight)),
+          vote.loss / vote.weight};
 }
 
 double weighted_error(const LossRows& rows, Team& team) {
   std::vector<LossValue> votes((rows.n_rows + rows_per_chunk - 1) / rows_per_chunk);
   team.for_chunks(0, rows.n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
-    votes[begin / rows_per_chunk] = kernels().vote(rows, begin, end, nullptr);
+    votes[begin / rows_per_chunk] = reweight_kernels().vote(rows, begin, end, nullptr);
   });
   const LossValue vote = total(votes);
   if (!std::isfinite(vote.loss) || !is_scale(vote.weight)) refuse(rows);

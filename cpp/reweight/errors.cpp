@@ -1,3 +1,5 @@
+// Errors of a regressor -> losses -> distribution over rows (AdaBoost.R2). A few passes over the
+// rows, parallel over chunks.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,8 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels.h"
+#include "base/buffer.h"
+#include "loss/loss_kernels.h"
 #include "reweight/reweight.h"
+#include "reweight/reweight_kernels.h"
 #include "reweight/scale.h"
 
 namespace arboost {
@@ -16,12 +20,12 @@ namespace {
 
 constexpr double largest_double = std::numeric_limits<double>::max();
 
-// A factor in [e^-300, e^300] and a sum from 2^-400 on: no row, however it is weighed, takes the
-// sum of up to 2^32 rows to where a double ends.
+// With factors in [e^-300, e^300] and a sum of at least 2^-400, the sum over up to 2^32 rows
+// neither overflows nor underflows.
 constexpr double largest_log_factor = 300;
 constexpr double smallest_sum = 0x1p-400;
 
-// Says what is wrong with rows of which one was not allowed, or that weigh nothing.
+// Throws with the first invalid number, or the cause of a zero sum of weights.
 [[noreturn]] void refuse(const double* numbers, const char* what, double largest,
                          std::span<const double> distribution) {
   for (std::size_t i = 0; i < distribution.size(); ++i)
@@ -32,8 +36,8 @@ constexpr double smallest_sum = 0x1p-400;
   refuse_weights(distribution.data(), distribution.size());
 }
 
-// out = |y - prediction|; the largest of rows that weigh something, or NaN where any row has a
-// number that is not allowed.
+// out = |y - prediction|. Returns the largest error of rows of nonzero weight, or NaN if any number
+// is invalid.
 double write_errors(const PredictedRows& rows, double* out, Team& team) {
   double largest = 0;
   bool all_allowed = true;
@@ -55,7 +59,7 @@ double write_errors(const PredictedRows& rows, double* out, Team& team) {
   return all_allowed ? largest : std::numeric_limits<double>::quiet_NaN();
 }
 
-// Errors as shares of the largest -> losses, in place.
+// Errors relative to the largest -> losses, in place.
 void apply(R2Loss loss, double* shares, std::size_t n) {
   switch (loss) {
     case R2Loss::linear:
@@ -65,7 +69,7 @@ void apply(R2Loss loss, double* shares, std::size_t n) {
       return;
     case R2Loss::exponential:
       for (std::size_t i = 0; i < n; ++i) shares[i] = -shares[i];
-      kernels().exponentials(shares, n);
+      loss_kernels().exponentials(shares, n);
       for (std::size_t i = 0; i < n; ++i) shares[i] = 1.0 - shares[i];
   }
 }
@@ -85,7 +89,7 @@ double r2_losses(const PredictedRows& rows, R2Loss loss, double* out, Team& team
     }
     apply(loss, out + begin, end - begin);
     chunks[begin / rows_per_chunk] =
-        kernels().weighted_sum(out + begin, distribution + begin, end - begin);
+        loss_kernels().weighted_sum(out + begin, distribution + begin, end - begin);
   });
   const LossValue all = total(chunks);
   if (!is_scale(all.weight)) refuse_weights(distribution, rows.n_rows());
@@ -99,7 +103,7 @@ void r2_reweight(const double* losses, double log_factor, std::span<double> dist
                                 ", but it must be from -300 to 300: use a smaller learning_rate");
   const std::size_t n_rows = distribution.size();
   const std::size_t n_chunks = (n_rows + rows_per_chunk - 1) / rows_per_chunk;
-  // Checked before anything is written: the distribution is not lost to a bad number.
+  // Validate first: an invalid number must not destroy the distribution.
   std::vector<std::uint8_t> is_allowed(n_chunks);
   std::vector<LossValue> sums(n_chunks);
   team.for_chunks(0, n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
@@ -108,7 +112,7 @@ void r2_reweight(const double* losses, double log_factor, std::span<double> dist
       allowed &= losses[i] >= 0 && losses[i] <= 1 && distribution[i] >= 0;
     is_allowed[begin / rows_per_chunk] = allowed;
     sums[begin / rows_per_chunk] =
-        kernels().weighted_sum(losses + begin, distribution.data() + begin, end - begin);
+        loss_kernels().weighted_sum(losses + begin, distribution.data() + begin, end - begin);
   });
   const double sum = total(sums).weight;
   if (!(sum >= smallest_sum && std::isfinite(sum)) ||
@@ -119,7 +123,8 @@ void r2_reweight(const double* losses, double log_factor, std::span<double> dist
     Buffer<double> margins(end - begin);
     for (std::size_t i = begin; i < end; ++i) margins[i - begin] = -log_factor * (1.0 - losses[i]);
     double* own = distribution.data() + begin;
-    chunks[begin / rows_per_chunk] = kernels().weigh(margins.data(), own, end - begin, own);
+    chunks[begin / rows_per_chunk] =
+        reweight_kernels().weigh(margins.data(), own, end - begin, own);
   });
   scale_to(1.0, chunks, total(chunks), distribution.data(), n_rows, team);
 }

@@ -1,26 +1,26 @@
-// How much each row counts next, from how well it has been predicted so far: AdaBoost's
-// distributions.
+// AdaBoost's distributions over the rows: margins or losses of the current ensemble -> row weights
+// of the next learner.
 //
-// A distribution is a double for each row. It comes from margins in one pass, chunk by chunk: each
-// takes its own lowest margin for the unit, so that nothing overflows, and a second pass brings the
-// chunks to one scale. The same bits for any number of threads.
+// A distribution has one double a row. A first pass computes e^-margin chunk by chunk, relative to
+// the chunk's lowest margin, so that nothing overflows; a second pass scales the chunks to one
+// unit. The same bits for any number of threads.
 #pragma once
 
 #include <cstddef>
 #include <span>
 
+#include "base/parallel.h"
 #include "loss/losses.h"
-#include "parallel.h"
 
 namespace arboost {
 
-// Rows that were weighed by their margins, in units of the heaviest exponential among them.
+// Result of weighting some rows by e^-margin, in units of the largest exponential among them.
 struct Weighed {
-  double highest;  // the largest -margin of rows that weigh something; -infinity: none does
-  double sum;      // of what the rows weigh now
+  double highest;  // the largest -margin of rows of nonzero weight; -infinity: no such row
+  double sum;      // of the new weights
 };
 
-// Exponential loss of some scores, and the weighted share of rows that they send to a wrong class.
+// Exponential loss of some scores, and their weighted error.
 struct ScoresOfClasses {
   double log_loss, error;
 };
@@ -28,14 +28,15 @@ struct ScoresOfClasses {
 // out = s e^-m with mean 1, where s are the weights and m = (2 y - 1) F for one output, F_y for one
 // output a class (Freund and Schapire 1997, "A decision-theoretic generalization of on-line
 // learning", section 4; Zhu et al. 2009, "Multi-class AdaBoost"). A row's class is 1 where F > 0,
-// or that of the first highest score. Throws std::invalid_argument where scores or weights are not
-// finite, y is no class, or no row weighs anything.
+// or that of the first highest score. Throws std::invalid_argument if a score or weight is not
+// finite, y is not a class, or all weights are 0.
 ScoresOfClasses class_distribution(const LossRows& rows, double* out, Team& team);
 
-// The share of the distribution, rows.weight, on rows whose class the votes, rows.scores, miss.
+// Weighted error: the share of the distribution, rows.weight, on rows that the votes, rows.scores,
+// misclassify.
 double weighted_error(const LossRows& rows, Team& team);
 
-// Targets and what one learner says of them, under a distribution of any sum.
+// Targets and predictions of one learner, under a distribution of any sum.
 struct PredictedRows {
   const double* y;
   const double* prediction;
@@ -52,9 +53,9 @@ enum class R2Loss {
   exponential,  // 1 - e^-d
 };
 
-// out = the losses; returns their mean under the distribution. Rows of which it has nothing do not
-// count for the largest error, and have a d of at most 1. Where all errors are 0, so are the
-// losses. Throws std::invalid_argument for errors or distributions that are not finite.
+// out = the losses; returns their mean under the distribution. Rows of zero weight are ignored for
+// the largest error, and have d clipped to 1. Where all errors are 0, so are the losses. Throws
+// std::invalid_argument for errors or distributions that are not finite.
 double r2_losses(const PredictedRows& rows, R2Loss loss, double* out, Team& team);
 
 // distribution *= e^(log_factor (1 - loss)), then scaled to sum 1: with log_factor = rate * log

@@ -1,3 +1,4 @@
+// Chunks of rows -> one sum and one scale. Linear in rows, parallel over chunks.
 #include "reweight/scale.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels.h"
+#include "loss/loss_kernels.h"
 
 namespace arboost {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 // e^(a - b) as all machines compute it.
 double exp_of_difference(double a, double b) {
   double e = a - b;
-  kernels().exponentials(&e, 1);
+  loss_kernels().exponentials(&e, 1);
   return e;
 }
 
@@ -38,7 +39,7 @@ Weighed total(const std::vector<Weighed>& chunks) {
 }
 
 bool is_scale(double sum) {
-  // From the smallest number on whose inverse, times as many rows as there can be, is finite.
+  // The smallest sum whose inverse, times 2^32 rows, is finite.
   return sum >= 0x1p-980 && std::isfinite(sum);
 }
 

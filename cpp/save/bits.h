@@ -1,10 +1,10 @@
-// Integers <-> as few bits as they need.
+// Bit packing: integers <-> bytes.
 //
 //   widths    one byte for each block of 64 numbers: the bits of its largest
 //   numbers   block after block, each from a byte on, `width` bits a number, lowest bits first
 //
-// The same numbers give the same bytes, and so many bytes never hold more than 64 times as many
-// numbers: whoever reads them need not fear for its memory. Cost: 1 to 2 ns a number.
+// The same numbers give the same bytes, and n bytes hold at most 64 n numbers, which bounds the
+// memory of a reader. Cost: 1 to 2 ns a number; single-threaded.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace arboost {
 
-// The numbers one after the other; the bytes must live as long.
+// Reader of the numbers, one after the other; the bytes must outlive it.
 class BitsReader {
  public:
   static constexpr std::size_t block_size = 64;
@@ -23,7 +23,7 @@ class BitsReader {
   // Throws std::invalid_argument unless the bytes hold exactly `count` numbers.
   BitsReader(std::span<const std::uint8_t> packed, std::size_t count);
 
-  // Nobody may ask for more than `count` of them.
+  // To be called at most `count` times.
   std::uint64_t next() {
     if (at_ == block_size) read_block();
     return block_[at_++];

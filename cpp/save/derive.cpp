@@ -1,5 +1,6 @@
-// Only operations that round the same way on all machines, in a fixed order; and nothing that is
-// not finite, because what is no number has many patterns of bits.
+// Leaves -> derived numbers of the splits. Only operations that round the same way on all machines,
+// in a fixed order, on finite numbers only, because NaN has many bit patterns. Linear in nodes;
+// single-threaded.
 #include "save/derive.h"
 
 #include <cmath>
@@ -14,7 +15,7 @@ double finite(double x) {
   return std::abs(x) <= std::numeric_limits<double>::max() ? x : 0.0;
 }
 
-// Sums of whole numbers come back as such, though their mean was rounded.
+// Restores integer sums from rounded means.
 double whole_sum(double cover, double mean) {
   const double sum = cover * mean, whole = std::nearbyint(sum);
   return finite(std::abs(sum - whole) < 1e-6 ? whole : sum);
@@ -24,7 +25,7 @@ double score(double sum, double cover) {
   return sum * sum / cover;
 }
 
-// As the engine does it (grow/gain.h): the gain is then derived to the last bit.
+// The same formula as in growth (grow/search/gain.h), so that gains are derived to the last bit.
 double both_scores(double left, double left_cover, double right, double right_cover) {
   return (left * left * right_cover + right * right * left_cover) / (left_cover * right_cover);
 }

@@ -1,4 +1,5 @@
-// Numbers of leaves and splits <-> numbers of nodes; leaves -> what their splits probably are.
+// Cover, values and gains of splits, derived from those of the leaves: a model file stores only the
+// differences.
 #pragma once
 
 #include <bit>  // bit_cast
@@ -9,9 +10,9 @@
 
 namespace arboost {
 
-// What leaves are shrunk by, and what gains are multiplied with: boosters take steps of
-// rate * -G / (H + reg_lambda) and gains of G, so that 1 / rate^2 makes those of the steps theirs.
-// Sums of means are often whole, and are rounded to that then; sums of steps are not.
+// Shrinkage of the leaves, and factor of the gains: boosters take steps of rate * -G / (H +
+// reg_lambda) and gains of G, so 1 / rate^2 converts gains of steps to theirs. Sums of means are
+// often integers, and are rounded to them; sums of steps are not.
 struct Shrinkage {
   double reg_lambda = 0, gain_factor = 1;
   bool whole_sums = true;
@@ -24,12 +25,11 @@ struct NodeNumbers {
   double* gain;   // [n_nodes]
 };
 
-// Takes cover and values of the leaves and writes cover, values and gain of the splits: sums, means
-// and the gain of the mean squared error, or of shrunk steps. A file of trees holds only how far
-// they are from it. So what this writes can never change: files would be read wrongly.
+// Writes cover, values and gain of the splits from cover and values of the leaves: sums, means and
+// the gain of the mean squared error, or of shrunk steps. A model file stores only the differences
+// from these numbers, so this function must never change: old files would be read wrongly.
 //
-// Trees are as in predict/traverse.h. Throws std::invalid_argument where they lead out of the
-// nodes.
+// Trees are as in tree/forest.h. Throws std::invalid_argument if a child is outside its tree.
 void derive_splits(std::span<const std::int64_t> tree_start, std::span<const std::int32_t> left,
                    const NodeNumbers& numbers, const Shrinkage& shrinkage);
 
@@ -37,8 +37,8 @@ void derive_splits(std::span<const std::int64_t> tree_start, std::span<const std
 void derive_tree(std::span<const std::int32_t> left, const NodeNumbers& numbers,
                  const Shrinkage& shrinkage, std::vector<double>& sums);
 
-// The double so many places away in the order of all doubles; 0, -1, 1, -2, ... are 0, 1, 2, 3, ...
-// What comes out may be anything.
+// The double `places` (zigzag-coded: 0, 1, 2, 3, ... are 0, -1, 1, -2, ...) away in the order of
+// all doubles. The result may be any double.
 inline double moved(double x, std::uint64_t places) {
   constexpr std::uint64_t sign = std::uint64_t{1} << 63;
   const auto bits = std::bit_cast<std::uint64_t>(x);

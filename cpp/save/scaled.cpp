@@ -1,3 +1,4 @@
+// Doubles -> integers with one power of two a block, bit-packed. 2 ns a number; single-threaded.
 #include "save/scaled.h"
 
 #include <algorithm>
@@ -74,7 +75,7 @@ std::size_t blocks_of(std::size_t count) {
 std::span<const std::uint8_t> exponents_of(std::span<const std::uint8_t> packed,
                                            std::size_t count) {
   if (blocks_of(count) > packed.size() / 2)
-    throw std::invalid_argument("fewer bytes than blocks of numbers");
+    throw std::invalid_argument("scaled numbers have fewer bytes than blocks");
   return packed.first(2 * blocks_of(count));
 }
 
@@ -114,7 +115,7 @@ void ScaledReader::start_block() {
   const int exponent = exponent_at(exponents_, (at_ - 1) / block_size);
   as_they_are_ = exponent == as_they_are;
   if (as_they_are_) return;
-  // In two steps, because the unit of the smallest numbers is no normal double.
+  // In two steps, because the unit of the smallest numbers is a subnormal double.
   const int first = std::max(exponent, 1 - bias);
   unit_ = std::ldexp(1.0, first);
   rest_ = std::ldexp(1.0, exponent - first);

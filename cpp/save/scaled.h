@@ -1,11 +1,10 @@
-// Doubles <-> integers and powers of two, in as few bits as they need.
+// Bit packing of doubles as integers times powers of two.
 //
-// Sums of hessians are whole numbers of some unit, a power of two, so most of their digits are
-// zeros. Blocks of 64 numbers have a unit each:
+// Sums of hessians are integer multiples of a power of two, so most of their mantissa bits are
+// zero. Each block of 64 numbers has its own power of two:
 //
-//   exponents   two bytes for each block: x = k 2^exponent; `as_they_are` where a block has a
-//   number
-//               that is not finite, is -0, or is too far from the others
+//   exponents   two bytes for each block: x = k 2^exponent; `as_they_are` for a block with a
+//               number that is not finite, is -0, or is too far from the others
 //   numbers     as save/bits.h packs them: k, or the 64 bits of x, where `as_they_are`;
 //               0, -1, 1, -2, ... are 0, 1, 2, 3, ...
 //
@@ -22,13 +21,13 @@
 
 namespace arboost {
 
-// The numbers one after the other; the bytes must live as long.
+// Reader of the numbers, one after the other; the bytes must outlive it.
 class ScaledReader {
  public:
   // Throws std::invalid_argument unless the bytes hold exactly `count` numbers.
   ScaledReader(std::span<const std::uint8_t> packed, std::size_t count);
 
-  // Nobody may ask for more than `count` of them.
+  // To be called at most `count` times.
   double next() {
     if (at_++ % BitsReader::block_size == 0) start_block();
     return unscaled(integers_.next());

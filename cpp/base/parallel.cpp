@@ -1,0 +1,311 @@
+// Process-wide pool of sleeping threads -> teams. A parallel loop costs a few microseconds.
+#include "base/parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#if defined(__linux__)
+#include <sched.h>  // affinity mask
+#endif
+#if !defined(_WIN32)
+#include <pthread.h>  // fork handler
+#endif
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>  // pause
+#endif
+
+namespace arboost {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto poll_interval = std::chrono::milliseconds(50);
+constexpr auto spin_time = std::chrono::microseconds(20);
+
+void pause_cpu() {
+#if defined(__x86_64__) || defined(_M_X64)
+  _mm_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+// Threads that outlive the teams. A team borrows workers and returns them. The pool starts a new
+// thread whenever none is idle, so teams of several Python threads never wait for each other. A
+// returned worker may still be leaving its old team.
+class Pool {
+ public:
+  void lend(std::function<void()> task) {
+    std::unique_lock lock(mutex_);
+    if (lent_ == threads_) {
+      std::thread([this, first = std::move(task)]() mutable { serve(std::move(first)); }).detach();
+      ++threads_;
+    } else {
+      tasks_.push_back(std::move(task));
+      wake_.notify_one();
+    }
+    ++lent_;
+  }
+
+  void give_back(int workers) {
+    std::lock_guard lock(mutex_);
+    lent_ -= workers;
+  }
+
+ private:
+  void serve(std::function<void()> task) {
+    for (;;) {
+      task();
+      task = nullptr;  // release what the task holds before sleeping
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return !tasks_.empty(); });
+      task = std::move(tasks_.front());
+      tasks_.erase(tasks_.begin());
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::function<void()>> tasks_;
+  int threads_ = 0, lent_ = 0;
+};
+
+// Never destroyed: its threads may still sleep when the process ends. A forked child has none of
+// the parent's threads, so it starts with a pool of its own and never touches the old one's locks.
+std::atomic<Pool*> the_pool{nullptr};
+
+Pool& pool() {
+  Pool* current = the_pool.load();
+  if (current == nullptr) {
+    auto* fresh = new Pool;
+    if (the_pool.compare_exchange_strong(current, fresh)) return *fresh;
+    delete fresh;
+  }
+  return *current;
+}
+
+#if !defined(_WIN32)
+const int fork_handler = pthread_atfork(nullptr, nullptr, [] { the_pool.store(nullptr); });
+#endif
+
+double read_number(const char* path) {
+  std::ifstream file(path);
+  double value = -1;
+  return file >> value ? value : -1;
+}
+
+// CPUs granted by the container's quota, or a large number where there is none.
+double quota_cpus() {
+  std::ifstream v2("/sys/fs/cgroup/cpu.max");
+  std::string quota;
+  double period = 0;
+  if (v2 >> quota >> period && quota != "max" && period > 0) return std::stod(quota) / period;
+  const double v1_quota = read_number("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+  const double v1_period = read_number("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  return v1_quota > 0 && v1_period > 0 ? v1_quota / v1_period : 1e9;
+}
+
+}  // namespace
+
+int available_threads() {
+  int cpus = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+#if defined(__linux__)
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof(mask), &mask) == 0) cpus = CPU_COUNT(&mask);
+#endif
+  return std::max(1, std::min(cpus, static_cast<int>(std::ceil(std::min(quota_cpus(), 1e6)))));
+}
+
+struct Team::Loop {
+  const Body* body;
+  std::size_t n, grain;
+  std::atomic<std::size_t> next{0};  // first item that no member has taken
+  int helpers = 0;                   // members inside run(); guarded by State::mutex
+  std::exception_ptr error{};        // first failure; guarded by State::mutex
+
+  bool open() const { return next.load(std::memory_order_relaxed) < n; }
+  void cancel() { next.store(n); }
+};
+
+struct Team::State {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::atomic<unsigned> epoch{0};  // incremented by every change that a member may wait for
+  std::atomic<int> sleepers{0};
+  std::vector<Loop*> loops;  // guarded by mutex
+  bool closed = false;       // guarded by mutex
+
+  void notify() {
+    epoch.fetch_add(1);
+    if (sleepers.load() > 0) {
+      {
+        std::lock_guard lock(mutex);
+      }
+      changed.notify_all();
+    }
+  }
+
+  // Waits until the epoch differs from `seen`: spins shortly, then sleeps for at most `limit`.
+  void wait(unsigned seen, Clock::duration limit) {
+    const auto start = Clock::now();
+    while (epoch.load() == seen) {
+      for (int i = 0; i < 32; ++i) pause_cpu();
+      if (Clock::now() - start < spin_time) continue;
+      sleepers.fetch_add(1);
+      {
+        std::unique_lock lock(mutex);
+        changed.wait_for(lock, limit, [&] { return epoch.load() != seen; });
+      }
+      sleepers.fetch_sub(1);
+      return;
+    }
+  }
+
+  // Takes chunks of one loop until none is left. Returns false when no loop was open.
+  bool help(int member) {
+    Loop* loop = nullptr;
+    {
+      std::lock_guard lock(mutex);
+      // The newest loop first: its owner is the one that others wait for.
+      for (auto it = loops.rbegin(); it != loops.rend() && loop == nullptr; ++it)
+        if ((*it)->open()) loop = *it;
+      if (loop == nullptr) return false;
+      ++loop->helpers;
+    }
+    run_chunks(*loop, member);
+    bool last;
+    {
+      std::lock_guard lock(mutex);
+      last = --loop->helpers == 0;
+    }
+    if (last) notify();
+    return true;
+  }
+
+  void run_chunks(Loop& loop, int member) {
+    try {
+      for (;;) {
+        const std::size_t begin = loop.next.fetch_add(loop.grain);
+        if (begin >= loop.n) return;
+        (*loop.body)(begin, std::min(begin + loop.grain, loop.n), member);
+      }
+    } catch (...) {
+      fail(loop);
+    }
+  }
+
+  void fail(Loop& loop) {
+    loop.cancel();
+    std::lock_guard lock(mutex);
+    if (!loop.error) loop.error = std::current_exception();
+  }
+
+  void serve(int member) {
+    for (;;) {
+      const unsigned seen = epoch.load();
+      {
+        std::lock_guard lock(mutex);
+        if (closed) return;
+      }
+      if (!help(member)) wait(seen, std::chrono::hours(1));
+    }
+  }
+};
+
+Team::Team(int n_threads, Poll poll)
+    : size_(std::max(1, n_threads)),
+      poll_(std::move(poll)),
+      next_poll_(Clock::now() + poll_interval) {
+  if (size_ == 1) return;
+  state_ = std::make_shared<State>();
+  for (int member = 1; member < size_; ++member) {
+    try {
+      pool().lend([state = state_, member] { state->serve(member); });
+      ++borrowed_;
+    } catch (const std::system_error&) {
+      break;  // the system has no more threads: a smaller team gives the same result
+    }
+  }
+}
+
+Team::~Team() {
+  if (!state_) return;
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->closed = true;
+  }
+  state_->notify();
+  pool().give_back(borrowed_);
+}
+
+void Team::notify() {
+  if (state_) state_->notify();
+}
+
+void Team::poll_if_due(int self) {
+  if (self != 0 || !poll_) return;
+  const auto now = Clock::now();
+  if (now < next_poll_) return;
+  next_poll_ = now + poll_interval;
+  poll_();
+}
+
+void Team::for_chunks(int self, std::size_t n, std::size_t grain, Body body) {
+  grain = std::max<std::size_t>(1, grain);
+  if (n <= grain) {
+    if (n > 0) body(0, n, self);
+    return;
+  }
+  if (size_ == 1) {
+    for (std::size_t begin = 0; begin < n; begin += grain) {
+      body(begin, std::min(begin + grain, n), self);
+      poll_if_due(self);
+    }
+    return;
+  }
+  Loop loop{&body, n, grain};
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->loops.push_back(&loop);
+  }
+  state_->notify();
+  try {
+    while (loop.open()) {
+      const std::size_t begin = loop.next.fetch_add(grain);
+      if (begin < n) body(begin, std::min(begin + grain, n), self);
+      poll_if_due(self);
+    }
+  } catch (...) {
+    state_->fail(loop);
+  }
+  for (;;) {
+    const unsigned seen = state_->epoch.load();
+    {
+      std::lock_guard lock(state_->mutex);
+      if (loop.helpers == 0) {
+        std::erase(state_->loops, &loop);
+        break;
+      }
+    }
+    state_->wait(seen, poll_interval);
+  }
+  if (loop.error) std::rethrow_exception(loop.error);
+}
+
+void Team::help_until(int self, Ready ready) {
+  // Reading the clock costs too much for tasks of a microsecond; long tasks run loops, which poll
+  // by themselves.
+  if (self == 0 && ++waits_ % 32 == 0) poll_if_due(self);
+  for (;;) {
+    const unsigned seen = state_ ? state_->epoch.load() : 0;
+    if (ready()) return;
+    poll_if_due(self);
+    if (state_ && !state_->help(self)) state_->wait(seen, poll_interval);
+  }
+}
+
+}  // namespace arboost

@@ -1,0 +1,39 @@
+// Types and compiler macros that all stages share.
+#pragma once
+
+#include <cstdint>
+
+// No other pointer of the function aliases the qualified one, so that loops vectorise.
+#if defined(_MSC_VER)
+#define ARBOOST_RESTRICT __restrict
+#else
+#define ARBOOST_RESTRICT __restrict__
+#endif
+
+// Forced inlining, for functions on vector registers.
+#if defined(_MSC_VER) && !defined(__clang__)
+#define ARBOOST_INLINE __forceinline
+#else
+#define ARBOOST_INLINE inline __attribute__((always_inline))
+#endif
+
+namespace arboost {
+
+using RowId = std::uint32_t;  // index of a training row; a fit holds at most 2^32 - 1 rows
+
+// Prefetches a cache line. (Static: each file has a copy of its own.)
+static inline void prefetch([[maybe_unused]] const void* address) {
+#if !defined(_MSC_VER)
+  __builtin_prefetch(address);
+#endif
+}
+
+// One row's gradient and hessian as fixed-point integers: value = integer * 2^-exponent, with one
+// exponent for all gradients and one for all hessians of a round (ARCHITECTURE.md, "Integer
+// gradients").
+struct FixedPair {
+  std::int32_t g;
+  std::int32_t h;
+};
+
+}  // namespace arboost

@@ -1,0 +1,114 @@
+// Linear in features and codes; single-threaded.
+#include "bin/codes/layout.h"
+
+#include <algorithm>
+#include <map>
+
+namespace arboost {
+namespace {
+
+// Digit of a feature's code.
+std::uint32_t digit_of(const Place& place, std::uint32_t code) {
+  if (!place.exclusive) return code;
+  return code == place.usual ? 0 : place.first + place.rank_of(code);
+}
+
+}  // namespace
+
+std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, Codes& codes) {
+  codes.where.assign(codes.n_features, {});
+  codes.digits.clear();
+  std::deque<StoreSource> sources;
+  for (const std::uint32_t f : plan.sparse) codes.where[f].storage = Storage::sparse;
+  std::vector<std::vector<std::uint32_t>> columns = plan.columns();
+  std::erase_if(columns, [&](const auto& column) {
+    return column.size() == 1 && !plan.digits[column[0]].exclusive();
+  });
+  for (const auto& column : columns)
+    for (const std::uint32_t d : column)
+      for (const Share& share : plan.digits[d].shares)
+        codes.where[share.feature].storage = Storage::shared;
+  std::uint32_t store = 0;
+  for (Place& place : codes.where)
+    if (place.storage == Storage::own) place.store = store++;
+  for (const auto& column : columns) {
+    StoreSource& source = sources.emplace_back();
+    source.store = store;
+    std::uint32_t stride = 1;
+    for (const std::uint32_t d : column) {
+      const DigitPlan& digit = plan.digits[d];
+      source.digits.push_back({stride, digit.radix(), digit.exclusive(), {}});
+      std::uint32_t first = 1;
+      for (const Share& share : digit.shares) {
+        Place& place = codes.where[share.feature];
+        place = {Storage::shared,
+                 digit.exclusive(),
+                 store,
+                 static_cast<std::uint32_t>(codes.digits.size()),
+                 first,
+                 share.usual,
+                 share.n_codes - 1};
+        first += share.n_codes - 1;
+        const bool is_thin = arboost::is_thin(table, share.feature, codes.is_category);
+        ShareSource& own = source.digits.back().shares.emplace_back();
+        own.feature = share.feature;
+        own.is_thin = is_thin;
+        own.usual = share.usual;
+        for (std::uint32_t code = 0; code < 256; ++code)
+          own.digit_of[code] = static_cast<std::uint8_t>(digit_of(place, code));
+      }
+      codes.digits.push_back({store, stride, digit.radix()});
+      stride *= digit.radix();
+    }
+    ++store;
+  }
+  codes.n_stores = store;
+  return sources;
+}
+
+bool check_layout(const std::deque<StoreSource>& sources, const Codes& codes, StoragePlan& plan) {
+  const auto allowed =
+      static_cast<std::size_t>(plan.max_conflict_rate * static_cast<double>(codes.n_rows));
+  std::map<std::uint32_t, bool> moves_out;  // by feature that does not fit: out of its digit
+  for (const StoreSource& source : sources)
+    for (const DigitSource& digit : source.digits) {
+      std::vector<std::pair<std::size_t, std::uint32_t>> clashes;
+      std::size_t total = 0;
+      for (const ShareSource& share : digit.shares) {
+        const std::size_t n = share.clashes.load();
+        if (n > 0) clashes.emplace_back(n, share.feature);
+        total += n;
+        const Place& place = codes.where[share.feature];
+        if (codes.n_codes(share.feature) > place.n_others + 1) moves_out[share.feature] = false;
+      }
+      std::sort(clashes.begin(), clashes.end(), std::greater<>());
+      for (std::size_t i = 0; total > allowed; ++i) {
+        total -= clashes[i].first;
+        moves_out[clashes[i].second] = true;
+      }
+    }
+  if (moves_out.empty()) return true;
+  std::vector<DigitPlan> alone;
+  for (DigitPlan& digit : plan.digits) {
+    for (Share& share : digit.shares) {
+      const auto wrong = moves_out.find(share.feature);
+      if (wrong == moves_out.end()) continue;
+      share.n_codes = codes.n_codes(share.feature);
+      if (wrong->second) alone.push_back({{share}});
+    }
+    std::erase_if(digit.shares, [&](const Share& share) {
+      const auto wrong = moves_out.find(share.feature);
+      return wrong != moves_out.end() && wrong->second;
+    });
+    while (!digit.shares.empty() &&
+           digit.radix() > 256) {  // no room for a missing value that the sample had not shown
+      alone.push_back({{digit.shares.back()}});
+      digit.shares.pop_back();
+    }
+  }
+  std::erase_if(plan.digits, [](const DigitPlan& digit) { return digit.shares.empty(); });
+  plan.digits.insert(plan.digits.end(), alone.begin(), alone.end());
+  return false;
+}
+
+}  // namespace arboost

@@ -1,0 +1,262 @@
+// Columns and edges -> storage plan. Cost: encoding about 30,000 rows of the columns with few
+// codes, and the stored values of sparse columns. Parallel over columns.
+#include "bin/codes/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/random.h"
+#include "bin/codes/bundle.h"
+#include "bin/edges/lookup.h"
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t sample_size = 30'000;
+
+// Columns with more codes leave no room in a byte for others.
+constexpr std::size_t most_shared_codes = 128;
+
+// Least share of rows with the usual code for a column to be bundled.
+constexpr double least_usual = 0.5;
+
+// Share of rows away from the usual code in a bundle below which sparse storage is cheaper: a row
+// costs one byte and one addition in a stored column, and three to six bytes and an addition for
+// each sparsely stored code.
+constexpr double least_filled = 0.25;
+
+// Rows of the table whose saved additions pay for folding one slot: every node of a tree folds the
+// slots of a shared column into its digits, but adds only its own rows.
+constexpr std::size_t rows_per_folded_slot = 128;
+
+// Least number of rows for which bundling pays.
+constexpr std::size_t least_bundled_rows = 512;
+
+constexpr std::uint32_t nowhere = ~std::uint32_t{0};
+
+// Rows sampled for the plan.
+struct Sample {
+  std::vector<RowId> rows;             // of the table
+  std::vector<std::uint32_t> numbers;  // of table rows, `nowhere` for those outside; or empty
+};
+
+Sample choose_rows(const Rows& rows, std::size_t n_table_rows, bool any_thin) {
+  Sample sample;
+  const double share = static_cast<double>(sample_size) / static_cast<double>(rows.size());
+  const auto threshold = static_cast<std::uint64_t>(std::min(share, 0.5) * 0x1p64);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows.size() <= sample_size || counter_hash(0, Purpose::bundle_rows, 0, i) < threshold)
+      sample.rows.push_back(rows[i]);
+  if (!any_thin) return sample;
+  sample.numbers.assign(n_table_rows, nowhere);
+  for (std::size_t i = 0; i < sample.rows.size(); ++i)
+    sample.numbers[sample.rows[i]] = static_cast<std::uint32_t>(i);
+  return sample;
+}
+
+// Statistics of a column in the sample.
+struct Seen {
+  std::uint32_t usual = 0, n_codes = 0;
+  bool often_usual = false;
+  std::vector<std::uint32_t> others;  // numbers of rows without the usual code, where that is often
+};
+
+class Observer {
+ public:
+  Observer(const Columns& table, const Edges& edges, const Sample& sample)
+      : table_(table), edges_(edges), sample_(sample) {}
+
+  // Columns of the same rows are read together: neighbours share cache lines in a row-major table.
+  void observe(std::span<const std::uint32_t> features, std::vector<Seen>& seen) const {
+    std::vector<std::vector<std::uint8_t>> codes(features.size());
+    std::vector<Lookup<std::uint8_t>> lookups;
+    for (std::size_t k = 0; k < features.size(); ++k) {
+      codes[k].resize(sample_.rows.size());
+      lookups.emplace_back(edges_[features[k]], sample_.rows.size());
+    }
+    double values[block_rows];
+    std::uint32_t buckets[block_rows];
+    for (std::size_t begin = 0; begin < sample_.rows.size(); begin += block_rows) {
+      const std::size_t n = std::min(block_rows, sample_.rows.size() - begin);
+      for (std::size_t k = 0; k < features.size(); ++k) {
+        read_rows(table_.columns[features[k]], std::span(sample_.rows).subspan(begin, n), values);
+        lookups[k].codes(values, n, buckets, codes[k].data() + begin);
+      }
+    }
+    for (std::size_t k = 0; k < features.size(); ++k)
+      seen[features[k]] = of_codes(features[k], codes[k]);
+  }
+
+  Seen observe_thin(std::uint32_t feature) const {
+    const Column& column = table_.columns[feature];
+    const Lookup<std::uint8_t> lookup(edges_[feature], column.sparse->size);
+    double values[block_rows];
+    std::uint32_t buckets[block_rows];
+    std::uint8_t codes[block_rows], usual;
+    const double fill = fill_of(column);
+    bool any_missing = lookup.codes(&fill, 1, buckets, &usual);
+    Seen seen{usual, 0, true, {}};
+    for (std::size_t begin = 0; begin < column.sparse->size; begin += block_rows) {
+      const std::size_t n = std::min(block_rows, column.sparse->size - begin);
+      read_stored(column, begin, begin + n, values);
+      any_missing |= lookup.codes(values, n, buckets, codes);
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::uint32_t number = sample_.numbers[column.sparse->rows[begin + i]];
+        if (number != nowhere && codes[i] != usual) seen.others.push_back(number);
+      }
+    }
+    seen.n_codes = n_bins(feature) + (any_missing ? 1 : 0);
+    return seen;
+  }
+
+ private:
+  std::uint32_t n_bins(std::uint32_t feature) const {
+    return static_cast<std::uint32_t>(edges_[feature].size() + 1);
+  }
+
+  Seen of_codes(std::uint32_t feature, const std::vector<std::uint8_t>& codes) const {
+    std::uint32_t counts[256] = {};
+    for (const std::uint8_t code : codes) ++counts[code];
+    const auto usual = static_cast<std::uint32_t>(std::max_element(counts, counts + 256) - counts);
+    const std::uint32_t missing = n_bins(feature);
+    Seen seen{usual, missing + (counts[missing] > 0 ? 1 : 0), false, {}};
+    seen.often_usual = counts[usual] >= least_usual * static_cast<double>(codes.size());
+    if (!seen.often_usual) return seen;
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      if (codes[i] != usual) seen.others.push_back(static_cast<std::uint32_t>(i));
+    return seen;
+  }
+
+  const Columns& table_;
+  const Edges& edges_;
+  const Sample& sample_;
+};
+
+// Bundles of some features, all sparse or all dense; a feature without partners is a bundle of one.
+std::vector<DigitPlan> find_digits(const std::vector<std::uint32_t>& features,
+                                   std::vector<Seen>& seen, std::size_t n_rows, double rate) {
+  std::vector<DigitPlan> digits;
+  std::vector<BundleColumn> columns;
+  for (const std::uint32_t f : features) {
+    if (seen[f].often_usual && seen[f].n_codes > 1)
+      columns.push_back({f, seen[f].n_codes - 1, std::move(seen[f].others)});
+    else
+      digits.push_back({{{f, seen[f].usual, seen[f].n_codes}}});
+  }
+  const BundleLimits limits{
+      .n_rows = n_rows,
+      .most_others = 255,
+      .most_conflicts = static_cast<std::size_t>(rate * static_cast<double>(n_rows))};
+  for (const auto& bundle_columns : bundle(columns, limits)) {
+    digits.emplace_back();
+    for (const std::uint32_t c : bundle_columns) {
+      const std::uint32_t f = columns[c].feature;
+      digits.back().shares.push_back({f, seen[f].usual, seen[f].n_codes});
+      seen[f].others = std::move(columns[c].rows);
+    }
+  }
+  return digits;
+}
+
+double filled(const DigitPlan& digit, const std::vector<Seen>& seen, std::size_t n_rows) {
+  std::size_t n = 0;
+  for (const Share& share : digit.shares) n += seen[share.feature].others.size();
+  return static_cast<double>(n) / static_cast<double>(n_rows);
+}
+
+}  // namespace
+
+bool is_thin(const Columns& table, std::size_t f, const std::vector<std::uint8_t>& categorical) {
+  const Column& column = table.columns[f];
+  return column.sparse && column.sparse->size <= table.n_rows / 4 &&
+         (categorical.empty() || categorical[f] == 0);
+}
+
+StoragePlan plain_plan(const Columns& table, const std::vector<std::uint8_t>& categorical) {
+  StoragePlan plan;
+  for (std::size_t f = 0; f < table.columns.size(); ++f)
+    if (is_thin(table, f, categorical)) plan.sparse.push_back(static_cast<std::uint32_t>(f));
+  return plan;
+}
+
+StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& edges,
+                         const PlanOptions& options, Team& team) {
+  const bool one_byte = std::all_of(edges.begin(), edges.end(),
+                                    [](const auto& column) { return column.size() < 255; });
+  if (!options.bundling || !one_byte || rows.size() < least_bundled_rows)
+    return plain_plan(table, options.categorical);
+  std::vector<std::uint32_t> thin, full;
+  StoragePlan plan;
+  plan.n_rows = rows.size();
+  plan.max_conflict_rate = options.max_conflict_rate;
+  for (std::uint32_t f = 0; f < table.columns.size(); ++f) {
+    const bool few = edges[f].size() + 2 <= most_shared_codes;
+    if (!is_thin(table, f, options.categorical)) {
+      if (few) full.push_back(f);
+    } else {
+      (few ? thin : plan.sparse).push_back(f);
+    }
+  }
+  const Sample sample = choose_rows(rows, table.n_rows, !thin.empty());
+  const Observer observer(table, edges, sample);
+  std::vector<Seen> seen(table.columns.size());
+  team.for_chunks(0, full.size(), 16, [&](std::size_t begin, std::size_t end, int) {
+    observer.observe(std::span(full).subspan(begin, end - begin), seen);
+  });
+  team.for_chunks(0, thin.size(), 64, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = begin; i < end; ++i) seen[thin[i]] = observer.observe_thin(thin[i]);
+  });
+  const std::size_t n = sample.rows.size();
+  plan.digits = find_digits(full, seen, n, options.max_conflict_rate);
+  for (auto& digit : find_digits(thin, seen, n, options.max_conflict_rate)) {
+    if (filled(digit, seen, n) >= least_filled)
+      plan.digits.push_back(std::move(digit));
+    else
+      for (const Share& share : digit.shares) plan.sparse.push_back(share.feature);
+  }
+  std::sort(plan.sparse.begin(), plan.sparse.end());
+  return plan;
+}
+
+// Best-fit packing, largest digits first.
+std::vector<std::vector<std::uint32_t>> StoragePlan::columns() const {
+  std::vector<std::uint32_t> order(digits.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return digits[a].radix() > digits[b].radix();
+  });
+  std::vector<std::vector<std::uint32_t>> columns;
+  std::vector<std::vector<std::uint32_t>> with_room(257);  // columns, by how often a code fits in
+  for (const std::uint32_t d : order) {
+    const std::uint32_t radix = digits[d].radix();
+    std::uint32_t room = radix;
+    while (room <= 256 && with_room[room].empty()) ++room;
+    std::uint32_t column = 0;
+    if (room <= 256) {
+      column = with_room[room].back();
+      with_room[room].pop_back();
+    } else {
+      room = 256;
+      column = static_cast<std::uint32_t>(columns.size());
+      columns.emplace_back();
+    }
+    columns[column].push_back(d);
+    with_room[room / radix].push_back(column);
+  }
+  const auto pays = [this](const std::vector<std::uint32_t>& column) {
+    std::size_t slots = 1;
+    for (const std::uint32_t d : column) slots *= digits[d].radix();
+    return n_rows * (column.size() - 1) >= rows_per_folded_slot * slots;
+  };
+  for (std::size_t c = 0, n = columns.size(); c < n; ++c) {
+    if (columns[c].size() == 1 || pays(columns[c])) continue;
+    while (columns[c].size() > 1) {
+      columns.push_back({columns[c].back()});
+      columns[c].pop_back();
+    }
+  }
+  return columns;
+}
+
+}  // namespace arboost

@@ -1,0 +1,151 @@
+// Row-major copy, then a transposition in blocks. Linear in cells, parallel over rows.
+#include "bin/codes/take.h"
+
+#include <algorithm>
+#include <bit>  // endian
+#include <cstring>
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t chunk_rows = 4096;
+
+// Row strides are multiples of 8 bytes, and the rows may be far apart in the table.
+void copy_by_row(const Codes& from, const TreeRows& rows, std::size_t begin, std::size_t end,
+                 Codes& out) {
+  constexpr std::size_t ahead = 16;
+  const std::size_t stride = from.row_stride;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (i + ahead < end) prefetch(from.by_row.data() + rows.row(i + ahead) * stride);
+    const std::uint8_t* source = from.by_row.data() + rows.row(i) * stride;
+    std::uint8_t* target = out.by_row.data() + i * stride;
+    for (std::size_t at = 0; at < stride; at += 8) std::memcpy(target + at, source + at, 8);
+  }
+}
+
+// A matrix of 8 x 8 bytes in eight words: first single bytes change places with their neighbours
+// across the diagonal, then pairs, then groups of four.
+void transpose_bytes(std::uint64_t (&rows)[8]) {
+  constexpr std::uint64_t masks[3] = {0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0x00000000ffffffff};
+  for (int stage = 0; stage < 3; ++stage) {
+    const int distance = 1 << stage, bits = 8 << stage;
+    for (int a = 0; a < 8; ++a) {
+      if (a & distance) continue;
+      const std::uint64_t swap = ((rows[a] >> bits) ^ rows[a + distance]) & masks[stage];
+      rows[a] ^= swap << bits;
+      rows[a + distance] ^= swap;
+    }
+  }
+}
+
+// Rows -> columns in blocks of both, so that the lines that are written stay in the cache.
+template <class Code>
+void transpose(Codes& table, std::size_t begin, std::size_t end) {
+  for (std::size_t s = 0; s < table.n_stores; ++s) {
+    Code* column = table.column<Code>(s);
+    for (std::size_t i = begin; i < end; ++i) column[i] = table.row<Code>(i)[s];
+  }
+}
+
+void copy_by_column(Codes& table, std::size_t begin, std::size_t end) {
+  constexpr std::size_t block = 64;
+  for (std::size_t first = begin; first < end; first += block) {
+    const std::size_t last = std::min(first + block, end);
+    if (table.width == 2) {
+      transpose<std::uint16_t>(table, first, last);
+    } else if (last - first < block || std::endian::native != std::endian::little) {
+      transpose<std::uint8_t>(table, first, last);
+    } else {
+      for (std::size_t s = 0; s < table.n_stores; s += 8) {
+        const std::size_t n = std::min<std::size_t>(8, table.n_stores - s);
+        for (std::size_t i = first; i < last; i += 8) {
+          std::uint64_t words[8];
+          for (std::size_t j = 0; j < 8; ++j)
+            std::memcpy(&words[j], table.row<std::uint8_t>(i + j) + s, 8);
+          transpose_bytes(words);
+          for (std::size_t j = 0; j < n; ++j)
+            std::memcpy(table.column<std::uint8_t>(s + j) + i, &words[j], 8);
+        }
+      }
+    }
+  }
+}
+
+// Lists of the rows, one after the other; and from them the columns, whose rows then ascend, too.
+template <class Slot>
+void take_sparse(const Codes& from, const TreeRows& rows, Codes& out) {
+  const SparseCodes& old = from.sparse;
+  SparseCodes& sparse = out.sparse;
+  const std::size_t n_columns = old.size(), width = static_cast<std::size_t>(from.width);
+  sparse.features = old.features;
+  sparse.first_slot = old.first_slot;
+  sparse.slot_width = old.slot_width;
+  sparse.row_start = Buffer<std::uint64_t>(rows.n + 1);
+  sparse.row_start[0] = 0;
+  for (std::size_t i = 0; i < rows.n; ++i)
+    sparse.row_start[i + 1] = sparse.row_start[i] + old.row_start[rows.row(i) + std::size_t{1}] -
+                              old.row_start[rows.row(i)];
+  const std::size_t n_stored = sparse.row_start[rows.n];
+  sparse.slots = Buffer<std::uint8_t>(n_stored * sizeof(Slot));
+  auto* slots = reinterpret_cast<Slot*>(sparse.slots.data());
+  std::vector<std::uint32_t> column_of(old.n_slots());
+  for (std::size_t c = 0; c < n_columns; ++c)
+    std::fill(column_of.begin() + old.first_slot[c], column_of.begin() + old.first_slot[c + 1],
+              static_cast<std::uint32_t>(c));
+  std::vector<std::uint64_t> sizes(n_columns, 0);
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    const Slot* list = old.row_slots<Slot>() + old.row_start[rows.row(i)];
+    for (std::size_t k = sparse.row_start[i]; k < sparse.row_start[i + 1]; ++k) {
+      slots[k] = *list++;
+      ++sizes[column_of[slots[k]]];
+    }
+  }
+  for (const std::uint64_t size : sizes) sparse.start.push_back(sparse.start.back() + size);
+  sparse.rows = Buffer<RowId>(n_stored);
+  sparse.codes = Buffer<std::uint8_t>(n_stored * width);
+  std::vector<std::uint64_t> next = sparse.start;
+  for (std::size_t i = 0; i < rows.n; ++i)
+    for (std::size_t k = sparse.row_start[i]; k < sparse.row_start[i + 1]; ++k) {
+      const std::uint32_t column = column_of[slots[k]];
+      const Place& place = from.where[sparse.features[column]];
+      const std::uint32_t code = place.code_of(slots[k] - sparse.first_slot[column]);
+      const std::size_t to = next[column]++;
+      sparse.rows[to] = static_cast<RowId>(i);
+      if (width == 1)
+        sparse.codes[to] = static_cast<std::uint8_t>(code);
+      else
+        reinterpret_cast<std::uint16_t*>(sparse.codes.data())[to] =
+            static_cast<std::uint16_t>(code);
+    }
+}
+
+}  // namespace
+
+Codes take_rows(const Codes& from, const TreeRows& rows, Team& team) {
+  Codes out;
+  out.n_rows = rows.n;
+  out.n_features = from.n_features;
+  out.n_stores = from.n_stores;
+  out.width = from.width;
+  out.row_stride = from.row_stride;
+  out.n_bins = from.n_bins;
+  out.has_missing = from.has_missing;
+  out.edges = from.edges;
+  out.where = from.where;
+  out.digits = from.digits;
+  out.is_category = from.is_category;
+  out.first_slot = from.first_slot;
+  out.by_row = Buffer<std::uint8_t>(rows.n * from.row_stride);
+  out.by_column =
+      Buffer<std::uint8_t>(rows.n * from.n_stores * static_cast<std::size_t>(from.width));
+  team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+    copy_by_row(from, rows, begin, end, out);
+    copy_by_column(out, begin, end);
+  });
+  if (from.sparse.size() > 0)
+    from.sparse.slot_width == 2 ? take_sparse<std::uint16_t>(from, rows, out)
+                                : take_sparse<std::uint32_t>(from, rows, out);
+  return out;
+}
+
+}  // namespace arboost

@@ -1,0 +1,287 @@
+// Columns -> edges. Cost: a sort of at most 200,000 sampled values a column, and one scan of
+// columns with few distinct values in the sample. Parallel over groups of columns, then over rows;
+// the edges depend on neither.
+#include "bin/edges/quantiles.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <deque>  // atomics do not move
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+
+#include "base/buffer.h"
+#include "base/random.h"
+#include "bin/edges/keys.h"
+#include "bin/edges/lookup.h"
+#include "bin/edges/thin.h"
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t sample_size = 200'000;
+
+// Rows sampled for quantiles, as positions among the rows of the fit.
+struct Sample {
+  bool complete;                      // all rows
+  std::vector<RowId> rows;            // rows of the table; empty when complete
+  std::vector<std::uint32_t> places;  // their positions; empty when complete
+  std::size_t size;
+};
+
+Sample choose_rows(const Rows& rows, Team& team) {
+  const std::size_t n = rows.size();
+  if (n <= sample_size) return {true, {}, {}, n};
+  const auto threshold = static_cast<std::uint64_t>(static_cast<double>(sample_size) /
+                                                    static_cast<double>(n) * 0x1p64);
+  constexpr std::size_t grain = 1 << 16;
+  std::vector<std::vector<std::uint32_t>> parts((n + grain - 1) / grain);
+  team.for_chunks(0, n, grain, [&](std::size_t begin, std::size_t end, int) {
+    auto& part = parts[begin / grain];
+    for (std::size_t i = begin; i < end; ++i)
+      if (counter_hash(0, Purpose::quantile_rows, 0, i) < threshold)
+        part.push_back(static_cast<std::uint32_t>(i));
+  });
+  Sample sample{false, {}, {}, 0};
+  for (const auto& part : parts) {
+    sample.places.insert(sample.places.end(), part.begin(), part.end());
+    for (const std::uint32_t place : part) sample.rows.push_back(rows[place]);
+  }
+  sample.size = sample.rows.size();
+  return sample;
+}
+
+// Type of the items to sort: 32-bit keys where float32 holds every value exactly, and positions
+// only where weights are looked up.
+template <class Visitor>
+void with_item(Type type, bool weighted, Visitor&& visitor) {
+  if (fits_float32(type)) {
+    if (weighted) return visitor.template operator()<Placed<std::uint32_t>>();
+    return visitor.template operator()<Plain<std::uint32_t>>();
+  }
+  if (weighted) return visitor.template operator()<Placed<std::uint64_t>>();
+  return visitor.template operator()<Plain<std::uint64_t>>();
+}
+using LargestItem = Placed<std::uint64_t>;
+
+// Memory of one thread, kept from one group of columns to the next.
+struct Scratch {
+  Buffer<LargestItem> items, spare;  // `items`: one stretch for each column of the group
+  std::vector<double> values, sums;  // distinct values of a column, running sums of their weights
+  ThinSampler::Scratch thin;
+};
+
+// Weights as integers with a common power of two: sums do not depend on the row order, which sparse
+// columns do not have.
+std::vector<std::int64_t> whole_weights(std::span<const double> weights) {
+  double total = 0;
+  for (const double w : weights) total += w;
+  const int exponent = weights.empty() ? 0 : 60 - std::ilogb(total);
+  std::vector<std::int64_t> whole;
+  for (const double w : weights) whole.push_back(std::llround(std::ldexp(w, exponent)));
+  return whole;
+}
+
+// Sampled values of some columns -> distinct values with weights.
+class Sampler {
+ public:
+  Sampler(const Columns& table, const Rows& rows, std::span<const std::int64_t> weights,
+          const Sample& sample)
+      : table_(table), rows_(rows), weights_(weights), sample_(sample) {}
+
+  // Calls done(c, distinct values, running sums of weights) for some columns. They are read
+  // together, because neighbours share cache lines in a row-major table.
+  template <class Done>
+  void run(std::span<const std::size_t> columns, Scratch& scratch, const Done& done) const {
+    const std::size_t n = sample_.size;
+    if (scratch.items.size() < columns.size() * n) {
+      scratch.items = Buffer<LargestItem>(columns.size() * n);
+      scratch.spare = Buffer<LargestItem>(n);
+    }
+    std::vector<std::size_t> found(columns.size());  // values that are not missing
+    for (std::size_t first = 0; first < n; first += block_rows) {
+      const std::size_t last = std::min(first + block_rows, n);
+      for (std::size_t k = 0; k < columns.size(); ++k)
+        found[k] +=
+            read(table_.columns[columns[k]], first, last, scratch.items.data() + k * n, found[k]);
+    }
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      with_item(table_.columns[columns[k]].type, !weights_.empty(), [&]<class Item>() {
+        auto* items = reinterpret_cast<Item*>(scratch.items.data() + k * n);
+        auto* spare = reinterpret_cast<Item*>(scratch.spare.data());
+        sort_by_key<Item>({items, found[k]}, {spare, n});
+        collect<Item>({items, found[k]}, scratch);
+      });
+      done(columns[k], scratch.values, scratch.sums);
+    }
+  }
+
+  const Sample& sample() const { return sample_; }
+
+ private:
+  // Appends the values of sample rows [first, last) to the `size` items that are there already and
+  // returns how many were not missing.
+  std::size_t read(const Column& column, std::size_t first, std::size_t last, LargestItem* memory,
+                   std::size_t size) const {
+    double block[block_rows];
+    if (sample_.complete) {
+      rows_.read(column, first, last, block);
+    } else {
+      read_rows(column, std::span(sample_.rows).subspan(first, last - first), block);
+    }
+    const std::size_t before = size;
+    with_item(column.type, !weights_.empty(), [&]<class Item>() {
+      using Number = std::conditional_t<sizeof(typename Item::Key) == 4, float, double>;
+      auto* items = reinterpret_cast<Item*>(memory);
+      for (std::size_t i = 0; i < last - first; ++i) {
+        Item item;
+        item.key = key_of(static_cast<Number>(block[i]));
+        if constexpr (requires { item.position; })
+          item.position =
+              static_cast<std::uint32_t>(sample_.complete ? first + i : sample_.places[first + i]);
+        items[size] = item;
+        size += std::isnan(block[i]) ? 0u : 1u;
+      }
+    });
+    return size - before;
+  }
+
+  // Sorted items -> distinct values with running sums of their weights.
+  template <class Item>
+  void collect(std::span<const Item> items, Scratch& scratch) const {
+    scratch.values.resize(items.size());
+    scratch.sums.resize(items.size());
+    std::size_t n = 0;
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if constexpr (requires { items[i].position; }) {
+        sum += weights_[items[i].position];
+      } else {
+        ++sum;
+      }
+      // Written for every item, kept for the last one of each value: no branch to mispredict.
+      scratch.values[n] = value_of(items[i].key);
+      scratch.sums[n] = static_cast<double>(sum);
+      n += i + 1 == items.size() || items[i].key != items[i + 1].key ? 1u : 0u;
+    }
+    scratch.values.resize(n);
+    scratch.sums.resize(n);
+  }
+
+  const Columns& table_;
+  const Rows& rows_;
+  std::span<const std::int64_t> weights_;
+  const Sample& sample_;
+};
+
+// A column with few distinct values in the sample; rows outside the sample may hold others.
+struct Candidate {
+  Candidate(std::size_t index, const std::vector<double>& values, const std::vector<double>& edges,
+            std::size_t n_rows)
+      : column(index), known(values), lookup(edges, n_rows) {
+    known.resize(values.size() + 2, std::numeric_limits<double>::quiet_NaN());  // code of missing
+  }
+  std::size_t column;
+  std::vector<double> known;  // by code
+  Lookup<std::uint16_t> lookup;
+  std::atomic<bool> too_many = false;
+};
+
+// Scans all rows of the candidates. Those whose values fit have their edges replaced by exact ones.
+void complete(const Columns& table, const Rows& rows, std::deque<Candidate>& candidates,
+              std::size_t max_bins, Team& team, std::vector<std::vector<double>>& edges) {
+  std::vector<std::vector<KeySet>> seen(static_cast<std::size_t>(team.size()),
+                                        std::vector<KeySet>(candidates.size()));
+  const auto scan = [&](Candidate& candidate, std::size_t begin, std::size_t end, KeySet& others) {
+    double block[block_rows];
+    std::uint32_t buckets[block_rows];
+    std::uint16_t codes[block_rows];
+    rows.read(table.columns[candidate.column], begin, end, block);
+    candidate.lookup.codes(block, end - begin, buckets, codes);
+    for (std::size_t i = 0; i < end - begin; ++i)
+      if (candidate.known[codes[i]] != block[i] && !std::isnan(block[i]))
+        others.insert(key_of(block[i]));
+    if (others.size() > max_bins) candidate.too_many.store(true, std::memory_order_relaxed);
+  };
+  team.for_chunks(0, rows.size(), 64 * block_rows, [&](std::size_t begin, std::size_t end, int m) {
+    for (; begin < end; begin += block_rows)
+      for (std::size_t k = 0; k < candidates.size(); ++k)
+        if (!candidates[k].too_many.load(std::memory_order_relaxed))
+          scan(candidates[k], begin, std::min(begin + block_rows, end),
+               seen[static_cast<std::size_t>(m)][k]);
+  });
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
+    Candidate& candidate = candidates[k];
+    std::vector<double>& values = candidate.known;
+    values.resize(values.size() - 2);
+    for (const auto& member : seen)
+      for (const std::uint64_t key : member[k].keys()) values.push_back(value_of(key));
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    if (!candidate.too_many.load() && values.size() <= max_bins)
+      edges[candidate.column] = cut(values, {}, max_bins);
+  }
+}
+
+// Edges of dense columns.
+void cut_full(const Columns& table, const Rows& rows, std::span<const std::size_t> columns,
+              const Sampler& sampler, std::size_t max_bins, std::vector<Scratch>& scratch,
+              Team& team, std::vector<std::vector<double>>& edges) {
+  const Sample& sample = sampler.sample();
+  std::vector<std::vector<double>> few(columns.size());  // distinct values where they may be all
+  std::vector<std::uint8_t> is_few(columns.size());
+  // Small tables are not worth a second thread; groups bound the memory for the sample.
+  const std::size_t n = columns.size();
+  std::size_t group = std::clamp<std::size_t>(n / (2 * scratch.size()), 1, 8);
+  if (sample.size * n < 20'000) group = std::clamp<std::size_t>(n, 1, 64);
+  team.for_chunks(0, n, group, [&](std::size_t begin, std::size_t end, int member) {
+    std::size_t k = begin;
+    const auto done = [&](std::size_t c, std::span<const double> values,
+                          std::span<const double> sums) {
+      is_few[k] = values.size() <= max_bins ? 1 : 0;
+      edges[c] = cut(values, sums, max_bins);
+      if (is_few[k] != 0 && !sample.complete) few[k].assign(values.begin(), values.end());
+      ++k;
+    };
+    sampler.run(columns.subspan(begin, end - begin), scratch[static_cast<std::size_t>(member)],
+                done);
+  });
+  if (sample.complete) return;
+  std::deque<Candidate> candidates;
+  for (std::size_t k = 0; k < n; ++k)
+    if (is_few[k] != 0) candidates.emplace_back(columns[k], few[k], edges[columns[k]], rows.size());
+  if (!candidates.empty()) complete(table, rows, candidates, max_bins, team, edges);
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& rows,
+                                           std::span<const double> weights, std::size_t max_bins,
+                                           Team& team) {
+  if (rows.size() > std::numeric_limits<RowId>::max())
+    throw std::invalid_argument("A fit holds at most 2^32 - 1 rows. Pass fewer rows.");
+  const std::size_t n_columns = table.columns.size();
+  std::vector<std::vector<double>> edges(n_columns);
+  std::vector<std::size_t> full, thin;
+  for (std::size_t c = 0; c < n_columns; ++c) (table.columns[c].sparse ? thin : full).push_back(c);
+  const Sample sample = choose_rows(rows, team);
+  const std::vector<std::int64_t> whole = whole_weights(weights);
+  std::vector<Scratch> scratch(static_cast<std::size_t>(team.size()));
+  cut_full(table, rows, full, Sampler(table, rows, whole, sample), max_bins, scratch, team, edges);
+  if (thin.empty()) return edges;
+  const ThinSampler sampler(table, rows, sample.places, whole);
+  team.for_chunks(0, thin.size(), 16, [&](std::size_t begin, std::size_t end, int member) {
+    Scratch& own = scratch[static_cast<std::size_t>(member)];
+    for (const std::size_t c : std::span(thin).subspan(begin, end - begin)) {
+      sampler.run(table.columns[c], own.thin, own.values, own.sums);
+      edges[c] = cut(own.values, own.sums, max_bins);
+      if (!sample.complete && own.values.size() <= max_bins &&
+          sampler.find_values(table.columns[c], max_bins, own.values))
+        edges[c] = cut(own.values, {}, max_bins);
+    }
+  });
+  return edges;
+}
+
+}  // namespace arboost

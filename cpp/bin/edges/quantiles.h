@@ -1,0 +1,30 @@
+// Columns -> edges. Code of x = number of edges strictly below x, so k edges make k + 1 bins.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/parallel.h"
+#include "table/columns.h"
+
+namespace arboost {
+
+// Edges of every column, ascending, at most max_bins - 1 each. While the distinct values of all
+// rows fit into max_bins, each has its own bin; otherwise bins hold about the same weight of the
+// rows, or of about 200,000 of them, chosen by a hash of their position.
+// `weights` has one weight above 0 for each row of `rows`, or is empty: all the same.
+std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& rows,
+                                           std::span<const double> weights, std::size_t max_bins,
+                                           Team& team);
+
+// A point with a <= point < b, in the middle where there is one; a < b.
+double edge_between(double a, double b);
+
+// Edges that split the distinct values, ascending, into at most max_bins bins of about equal
+// weight. Values that are heavier than a fair share have a bin of their own. sums[i] is the weight
+// of the values 0 to i; it is not read while the values fit into max_bins.
+std::vector<double> cut(std::span<const double> values, std::span<const double> sums,
+                        std::size_t max_bins);
+
+}  // namespace arboost

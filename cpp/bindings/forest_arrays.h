@@ -1,0 +1,58 @@
+// arboost.model.Forest -> views of its arrays for the core. No copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>  // invalid_argument
+
+#include "bindings/common.h"
+#include "tree/forest.h"
+
+namespace arboost::bindings {
+
+// Arrays of an arboost.model.Forest, and their views.
+struct ForestArrays {
+  explicit ForestArrays(nb::handle forest)
+      : tree_start(nb::cast<Vector<std::int64_t>>(forest.attr("tree_start"), false)),
+        feature(nb::cast<Vector<std::int32_t>>(forest.attr("feature"), false)),
+        threshold(nb::cast<Vector<double>>(forest.attr("threshold"), false)),
+        left(nb::cast<Vector<std::int32_t>>(forest.attr("left"), false)),
+        default_left(nb::cast<Vector<bool>>(forest.attr("default_left"), false)),
+        level_set(nb::cast<Vector<std::int32_t>>(forest.attr("level_set"), false)),
+        level_sets(nb::cast<Array<std::uint64_t, nb::ndim<2>>>(forest.attr("level_sets"), false)),
+        value(nb::cast<Array<double, nb::ndim<2>>>(forest.attr("value"), false)),
+        output(nb::cast<Vector<std::int32_t>>(forest.attr("output"), false)) {
+    const std::size_t n_nodes = left.size();
+    if (feature.size() != n_nodes || threshold.size() != n_nodes ||
+        default_left.size() != n_nodes || level_set.size() != n_nodes ||
+        value.shape(0) != n_nodes || tree_start.size() != output.size() + 1 ||
+        level_sets.shape(1) != 4)
+      throw std::invalid_argument("the forest's arrays differ in length");
+  }
+
+  Forest views() const {
+    return {.tree_start = {tree_start.data(), tree_start.size()},
+            .feature = {feature.data(), feature.size()},
+            .threshold = {threshold.data(), threshold.size()},
+            .left = {left.data(), left.size()},
+            .default_left = {reinterpret_cast<const std::uint8_t*>(default_left.data()),
+                             default_left.size()},
+            .level_set = {level_set.data(), level_set.size()},
+            .level_sets = {level_sets.data(), level_sets.size()},
+            .value = {value.data(), value.size()},
+            .output = {output.data(), output.size()},
+            .width = value.shape(1)};
+  }
+
+  Vector<std::int64_t> tree_start;
+  Vector<std::int32_t> feature;
+  Vector<double> threshold;
+  Vector<std::int32_t> left;
+  Vector<bool> default_left;
+  Vector<std::int32_t> level_set;
+  Array<std::uint64_t, nb::ndim<2>> level_sets;
+  Array<double, nb::ndim<2>> value;
+  Vector<std::int32_t> output;
+};
+
+}  // namespace arboost::bindings

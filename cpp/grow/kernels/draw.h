@@ -1,0 +1,142 @@
+// Rows -> norms of their gradients; rows -> sampled rows with weights. About 1 ns a row each.
+// Single-threaded; callers split the rows.
+//
+// Included by isa/variant.h inside each instruction set's variant.
+#pragma once
+
+#include <cmath>  // sqrt
+
+#include "base/random.h"  // short_hash
+#include "grow/kernels/grow_kernels.h"
+
+namespace arboost::ARBOOST_ISA {
+namespace {
+
+void gradient_norms(const NormArgs& args, std::size_t begin, std::size_t end, float* norms) {
+  const std::size_t n = end - begin;
+  for (std::size_t i = 0; i < n; ++i) norms[i] = 0;
+  for (std::size_t k = 0; k < args.outputs; ++k) {
+    const FixedPair* ARBOOST_RESTRICT pairs =
+        args.pairs + k * args.output_stride + begin * args.row_stride;
+    const auto add = [&](std::size_t i, const FixedPair& pair) {
+      const float g = static_cast<float>(pair.g) * args.g_unit;
+      const float h = static_cast<float>(pair.h) * args.h_unit;
+      norms[i] += g * g + h * h;
+    };
+    if (args.row_stride == 1)  // said to the compiler, so that it loads whole vectors
+      for (std::size_t i = 0; i < n; ++i) add(i, pairs[i]);
+    else
+      for (std::size_t i = 0; i < n; ++i) add(i, pairs[i * args.row_stride]);
+  }
+  if (args.squared) return;
+  for (std::size_t i = 0; i < n; ++i) norms[i] = std::sqrt(norms[i]);
+}
+
+// Weight of a row that is drawn with probability min(1, norm / mu). Without branches: a norm of 0
+// counts as the smallest float, and so gets the largest weight.
+inline float weight_of(float mu, float largest, float norm) {
+  const float some = norm > 0x1p-126f ? norm : 0x1p-126f;
+  const float weight = mu / some;
+  const float limited = weight < largest ? weight : largest;
+  return limited > 1.0f ? limited : 1.0f;
+}
+
+constexpr std::size_t draw_block = 512;
+
+// Marks of a block of rows -> positions and weights, behind the n that are there. Both are written
+// whether the row is kept or not: no branch.
+inline std::size_t append_kept(const std::uint32_t* kept, const float* block_weights,
+                               std::size_t first, std::size_t size, std::size_t n,
+                               std::uint32_t* positions, float* weights) {
+  const auto start = static_cast<std::uint32_t>(first);
+  for (std::uint32_t j = 0; j < size; ++j) {
+    positions[n] = start + j;
+    if (weights != nullptr) weights[n] = block_weights[j];
+    n += kept[j];
+  }
+  return n;
+}
+
+// The leading 24 bits of a row's hash; signed, because only that converts to float in vectors
+// everywhere.
+inline std::int32_t draw_bits(std::uint32_t row, std::uint32_t seed) {
+  return static_cast<std::int32_t>(short_hash(row, seed) >> 8);
+}
+
+// The rows are marked in blocks, in loops that vectorise, and then collected.
+std::size_t draw(const DrawArgs& args, std::size_t begin, std::size_t end, std::uint32_t* positions,
+                 float* weights) {
+  std::uint32_t kept[draw_block];
+  float norms[draw_block], block_weights[draw_block];
+  const std::uint32_t seed = args.seed, limit = args.limit;
+  const float mu = args.mu, largest = args.largest_weight;
+  std::size_t n = 0;
+  for (std::size_t first = begin; first < end; first += draw_block) {
+    const std::size_t size = end - first < draw_block ? end - first : draw_block;
+    const auto start = static_cast<std::uint32_t>(first);
+    if (args.norms.pairs == nullptr) {
+      for (std::uint32_t j = 0; j < size; ++j)
+        kept[j] = short_hash(start + j, seed) <= limit ? 1 : 0;
+    } else {
+      gradient_norms(args.norms, first, first + size, norms);
+      for (std::uint32_t j = 0; j < size; ++j) {
+        const float weight = weight_of(mu, largest, norms[j]);
+        // u < 1 / weight with u in (0, 1): always for a weight of 1.
+        const float u = (static_cast<float>(draw_bits(start + j, seed)) + 0.5f) * 0x1p-24f;
+        block_weights[j] = weight;
+        kept[j] = u * weight < 1.0f ? 1 : 0;
+      }
+    }
+    n = append_kept(kept, block_weights, first, size, n, positions, weights);
+  }
+  return n;
+}
+
+// One hash decides both whether a row counts as large, with probability q, and whether it is kept,
+// with probability q + (1 - q) p.
+std::size_t draw_top(const TopArgs& args, std::size_t begin, std::size_t end,
+                     std::uint32_t* positions, float* weights) {
+  constexpr std::int32_t always = 1 << 24;
+  std::uint32_t kept[draw_block];
+  float norms[draw_block], block_weights[draw_block];
+  const TopArgs a = args;
+  std::size_t n = 0;
+  for (std::size_t first = begin; first < end; first += draw_block) {
+    const std::size_t size = end - first < draw_block ? end - first : draw_block;
+    const auto start = static_cast<std::uint32_t>(first);
+    gradient_norms(a.norms, first, first + size, norms);
+    for (std::uint32_t j = 0; j < size; ++j) {
+      const std::int32_t bits = draw_bits(start + j, a.seed);
+      const std::int32_t some_large = norms[j] >= a.at ? a.at_large : 0;
+      const std::int32_t some_kept = norms[j] >= a.at ? a.at_kept : a.other_kept;
+      const std::int32_t large = norms[j] >= a.above ? always : some_large;
+      const std::int32_t limit = norms[j] >= a.above ? always : some_kept;
+      block_weights[j] = bits < large ? 1.0f : a.weight;
+      kept[j] = bits < limit ? 1 : 0;
+    }
+    n = append_kept(kept, block_weights, first, size, n, positions, weights);
+  }
+  return n;
+}
+
+void rank_features(std::uint64_t key, const std::uint32_t* features, std::size_t n,
+                   std::uint64_t* ranks) {
+  for (std::size_t j = 0; j < n; ++j) ranks[j] = mix_bits(mix_bits(key + features[j]));
+}
+
+// Counts the smaller numbers of each number, vectorised.
+std::uint64_t nth_of_few(const std::uint64_t* numbers, std::size_t n, std::size_t nth) {
+  constexpr std::size_t lanes = 8;
+  for (std::size_t first = 0; first < n; first += lanes) {
+    std::uint64_t own[lanes], below[lanes] = {};
+    for (std::size_t j = 0; j < lanes; ++j) own[j] = numbers[first + j < n ? first + j : n - 1];
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < lanes; ++j) below[j] += numbers[i] < own[j] ? 1 : 0;
+    for (std::size_t j = 0; j < lanes; ++j)
+      if (below[j] == nth) return own[j];
+  }
+  return numbers[0];  // only where numbers are equal
+}
+
+}  // namespace
+}  // namespace arboost::ARBOOST_ISA

@@ -1,0 +1,58 @@
+// Histograms of nodes: a pool of reused memory, and parallel building.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/parallel.h"
+#include "grow/kernels/grow_kernels.h"
+#include "grow/rows/row_partition.h"
+#include "grow/rows/workspace.h"
+#include "grow/trees/grow_node.h"
+
+namespace arboost {
+
+class Histograms {
+ public:
+  Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit,
+             Workspace& workspace);
+
+  // Restricts histograms to the stored columns of these features, ascending, with sparse columns
+  // only if a feature is sparse; invalidates existing histograms.
+  void use_features(std::span<const std::uint32_t> features);
+
+  const Slots& slots() const { return slots_; }
+  std::size_t max_bins() const { return max_bins_; }  // value bins of the feature that has most
+  // Adding a row costs about as much as so many updates of one slot.
+  double updates_per_row() const { return updates_per_row_; }
+  std::size_t size() const { return slots_.n_slots * channels_; }
+
+  std::int64_t* acquire();
+  void release(std::int64_t* histogram);  // null is fine
+  // True while memory is short and a node should not keep its histogram for its children.
+  bool scarce() const;
+  void release_all();
+
+  // The sums of a node's rows, in a histogram that the caller releases.
+  std::int64_t* build(const Codes& codes, const RowPartition& rows, const GrowNode& node,
+                      int member, Team& team);
+
+ private:
+  std::int64_t* acquire_zeroed();
+
+  const Codes& codes_;
+  std::size_t channels_, memory_limit_, max_bins_ = 1;
+  double updates_per_row_ = 1;
+  std::vector<std::uint32_t> first_slot_, stores_;
+  Slots slots_{};
+  std::size_t all_slots_ = 0;  // with slots for everything
+  std::atomic<std::size_t> in_use_{0};
+  std::mutex mutex_;  // guards what follows
+  Workspace& space_;
+  std::vector<std::int64_t*> free_;
+};
+
+}  // namespace arboost

@@ -1,0 +1,35 @@
+// Purity of nodes: rows -> true if all have the same target value, so that CART's impurity is 0.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "grow/kernels/grow_kernels.h"
+#include "loss/apply.h"
+
+namespace arboost {
+
+// Compares the fixed-point pairs: the integers of the split search are coarser, and may be rounded
+// stochastically. The target value of a row is -g / h, whatever its weight in a sample.
+class Purity {
+ public:
+  // `table_rows`: as RowPartition has them.
+  Purity(std::size_t n_table_rows, std::span<const RowId> table_rows);
+
+  // Of trees for one output, or for all of them; the gradients must stay until the next call.
+  void start_tree(const Gradients& gradients, std::size_t output, std::size_t width);
+
+  // True if the rows have the same target value, within the rounding of their pairs; rows of zero
+  // weight are ignored. Stops at the first difference. Thread-safe.
+  bool is_pure(const Element* elements, std::size_t n) const;
+
+ private:
+  const FixedPair* pairs_of(Element e) const;
+
+  std::vector<std::uint32_t> position_;  // by table row; empty: row r is at position r
+  const FixedPair* pairs_ = nullptr;
+  std::size_t row_stride_ = 1, output_stride_ = 1, width_ = 1;
+};
+
+}  // namespace arboost

@@ -1,0 +1,105 @@
+// The rows of a tree as elements, partitioned among its nodes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/parallel.h"
+#include "grow/kernels/grow_kernels.h"
+#include "grow/rows/workspace.h"
+#include "grow/sample/sample.h"
+#include "grow/trees/grow_node.h"
+#include "loss/apply.h"
+
+namespace arboost {
+
+// Fixed-point pairs of a tree's rows, by number i and output k: pairs[i * row_stride + k *
+// output_stride], with the exact sums that their scale is chosen from.
+struct TreePairs {
+  const FixedPair* pairs;
+  std::size_t row_stride, output_stride;
+  int g_exponent, h_exponent;
+  std::vector<std::int64_t> sum_abs_g, sum_h;  // per output
+
+  const FixedPair& at(std::size_t i, std::size_t k) const {
+    return pairs[i * row_stride + k * output_stride];
+  }
+};
+
+// Two arrays of elements. A node owns one range of one array; its children own the two parts of the
+// same range in the other array:
+//
+//   buffer 0   [ a b c d e f g h ]      node, split into {a c d} and {b e f g h}
+//   buffer 1   [ a c d | h g f e b ]    its children
+class RowPartition {
+ public:
+  // `table_rows`: the training rows among those of the codes, ascending; empty for all of them.
+  // `counted`: rows are counted, too. `wide`: pairs are never narrow.
+  RowPartition(const Codes& codes, std::span<const RowId> table_rows, std::size_t outputs,
+               bool counted, bool wide, Workspace& workspace);
+
+  // Starts a tree on the rows of a sample, or on all training rows for null: scales the gradients
+  // of one output, or of all for vector leaves, to integers whose sums fit a PackedSum, and puts
+  // every row into the root's range of buffer 0. The sample must outlive the tree.
+  void prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
+               std::uint32_t seed, Team& team);
+
+  // Makes all training rows the tree's rows; invalidates its elements.
+  void use_all(const Gradients& gradients, std::size_t output, Team& team);
+
+  std::size_t n_training() const { return n_training_; }
+  const TreeRows& rows() const { return rows_; }     // of the tree
+  const TreePairs& pairs() const { return pairs_; }  // ... and their gradients
+  TreeRows training_rows() const { return {n_training_, nullptr, table_rows()}; }
+  // Other gradients of the tree's rows, times the weights of the sample; invalidates pairs().
+  TreePairs pairs_of_rows(const Gradients& gradients, std::size_t output, Team& team);
+
+  const RowSums& sums() const { return sums_; }
+  double g_scale() const { return g_scale_; }  // real value of one integer unit
+  double h_scale() const { return h_scale_; }
+
+  const Element* elements(const GrowNode& node) const {
+    return space_.elements[node.buffer].data() + node.begin;
+  }
+  // Reads the contributions of n rows to a histogram slot, [n][channels].
+  void read_values(const Element* elements, std::size_t n, std::int64_t* values) const;
+  // True if neither the rounding to fixed point nor that of the values was lossy, as for the
+  // gradients of class indicators.
+  bool values_are_exact() const;
+  // True if some row of the node has a zero hessian in all outputs, and rows are not counted.
+  bool any_empty(const GrowNode& node) const;
+
+  // Sends the node's rows to its children's ranges; returns how many went left.
+  std::size_t split(const GrowNode& node, int member, Team& team);
+
+ private:
+  const RowId* table_rows() const { return table_rows_.empty() ? nullptr : table_rows_.data(); }
+  TreePairs gather(const Gradients& gradients, std::size_t output, Team& team);
+  void prepare_narrow(const TreePairs& pairs, int g_shift, int h_shift, std::uint32_t seed,
+                      Team& team);
+  void prepare_wide(const TreePairs& pairs, Team& team);
+  void set_scale(const TreePairs& pairs, int g_shift, int h_shift);
+
+  class Marks;
+  void make_marks(std::size_t n_members);
+  std::size_t split_by(const std::uint8_t* column, int width, const SplitRule& rule,
+                       const GrowNode& node, int member, Team& team);
+
+  const Codes& codes_;
+  std::vector<RowId> table_rows_;
+  std::size_t n_training_;
+  TreeRows rows_{};
+  TreePairs pairs_{};
+  const float* weights_ = nullptr;  // of the tree's rows, by number; null: all 1
+  RowSums sums_;
+  bool always_wide_;
+  Workspace& space_;
+  double g_scale_ = 1, h_scale_ = 1;
+  int g_shift_ = 0, h_shift_ = 0;  // bits that values have lost
+};
+
+// Least number of rows of a node for which parallel work pays.
+constexpr std::size_t shared_node_rows = 16384;
+
+}  // namespace arboost

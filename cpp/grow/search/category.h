@@ -1,0 +1,274 @@
+// Sums of a categorical feature's levels in a node -> the best split by a set of levels. About 20
+// ns a level, mostly for sorting. Single-threaded.
+//
+// With few levels, each is tried against all others (one-vs-rest). With more, the best of the
+// 2^(n-1) sets is a prefix of the levels sorted by G / H (Fisher 1958 for squares; his proof needs
+// only that the score of a side is convex in G and H). Rare levels overfit, so four parameters
+// regularise: levels of less hessian than `min_cat_weight` are pooled into one; `cat_smooth` is
+// added to H, so that levels of few rows are not sorted first or last; `cat_l2` is added to lambda
+// in the gain of such a split, for both children and the node; and a set has at most
+// `max_cat_threshold` levels.
+//
+// Missing values are a level of their own. Levels unseen in the node go with them or, if no value
+// is missing, to the child of larger hessian.
+//
+// Included by isa/variant.h inside each instruction set's variant.
+#pragma once
+
+#include <cstring>  // memset
+
+#include "grow/search/gain.h"
+#include "grow/search/search_data.h"
+#include "grow/search/split.h"
+#include "tree/rule.h"
+
+namespace arboost::ARBOOST_ISA {
+namespace {
+
+// The scores of both sides of one output, from their packed sums.
+template <bool plain>
+inline double score_both(const GainParams& p, std::int64_t left, std::int64_t right) {
+  const double left_g = sum_g(left), left_h = sum_h(left);
+  const double right_g = sum_g(right), right_h = sum_h(right);
+  if constexpr (!plain)
+    if (p.criterion != Criterion::quadratic)
+      return log_score(p, left_g, left_h) + log_score(p, right_g, right_h);
+  if (!p.bounded) return split_score<plain, double>(p, left_g, left_h, right_g, right_h);
+  return score_of_step(p, left_g, left_h, bounded_step(p, left_g, left_h)) +
+         score_of_step(p, right_g, right_h, bounded_step(p, right_g, right_h));
+}
+
+// The score of the split that has `left` of the totals on its left, or `forbidden`.
+template <bool plain>
+double score_of_set(const GainParams& p, const std::int64_t* left, const std::int64_t* totals) {
+  double score = 0;
+  std::int64_t left_h = 0, right_h = 0;
+  bool allowed = true;
+  for (int k = 0; k < p.outputs; ++k) {
+    const std::int64_t right = totals[k] - left[k];
+    allowed &= allows(p, left[k], right);
+    left_h += sum_h(left[k]);
+    right_h += sum_h(right);
+    score += score_both<plain>(p, left[k], right);
+  }
+  const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
+  allowed &= left_h >= min_h && right_h >= min_h;
+  if (p.channels > p.outputs)
+    allowed &= left[p.outputs] >= p.min_count && totals[p.outputs] - left[p.outputs] >= p.min_count;
+  return allowed ? score : forbidden;
+}
+
+// The score of the node itself.
+double score_of_node(const GainParams& p, const std::int64_t* totals) {
+  double score = 0;
+  for (int k = 0; k < p.outputs; ++k) {
+    const double g = sum_g(totals[k]), h = sum_h(totals[k]);
+    if (p.criterion != Criterion::quadratic)
+      score += log_score(p, g, h);
+    else if (p.bounded)
+      score += score_of_step(p, g, h, bounded_step(p, g, h));
+    else
+      score += is_plain(p) ? side_score<true>(p, g, h) : side_score<false>(p, g, h);
+  }
+  return score;
+}
+
+void take_set(const GainParams& p, double score, const CodeSet& set, const std::int64_t* sums,
+              SplitScratch& scratch, FeatureSplit& best) {
+  best.score = score;
+  best.left = set;
+  for (int c = 0; c < p.channels; ++c) scratch.left[c] = sums[c];
+}
+
+template <bool plain>
+void try_each(const GainParams& p, const std::int64_t* totals, SplitScratch& scratch,
+              FeatureSplit& best) {
+  const LevelSums& levels = scratch.levels;
+  for (std::size_t i = 0; i < levels.n; ++i) {
+    const std::int64_t* sums = levels.sums.data() + i * static_cast<std::size_t>(p.channels);
+    const double score = score_of_set<plain>(p, sums, totals);
+    if (!(score > best.score)) continue;
+    CodeSet one;
+    put(one, levels.codes[i], true);
+    take_set(p, score, one, sums, scratch, best);
+  }
+}
+
+// Pools all rare levels into one, the last. Pooled levels stay on one side.
+void pool_rare(const GainParams& p, LevelSums& levels) {
+  const auto channels = static_cast<std::size_t>(p.channels);
+  const double least = p.min_cat_h * p.outputs;  // the mean over outputs counts
+  std::int64_t* pooled = levels.pooled.data();
+  for (std::size_t c = 0; c < channels; ++c) pooled[c] = 0;
+  levels.pool = {};
+  std::size_t kept = 0, n_pooled = 0;
+  for (std::size_t i = 0; i < levels.n; ++i) {
+    const std::int64_t* sums = levels.sums.data() + i * channels;
+    std::int64_t h = 0;
+    for (int k = 0; k < p.outputs; ++k) h += sum_h(sums[k]);
+    const bool rare = static_cast<double>(h) < least;
+    if (rare) put(levels.pool, levels.codes[i], true);
+    std::int64_t* to = rare ? pooled : levels.sums.data() + kept * channels;
+    for (std::size_t c = 0; c < channels; ++c) to[c] = rare ? to[c] + sums[c] : sums[c];
+    if (!rare) levels.codes[kept++] = levels.codes[i];
+    n_pooled += rare ? 1 : 0;
+  }
+  levels.n = kept;
+  if (n_pooled == 0) return;
+  levels.codes[levels.n] = pool_code;
+  for (std::size_t c = 0; c < channels; ++c) levels.sums[levels.n * channels + c] = pooled[c];
+  ++levels.n;
+}
+
+inline void put_level(CodeSet& set, std::size_t at, const LevelSums& levels) {
+  if (levels.codes[at] != pool_code) return put(set, levels.codes[at], true);
+  for (int w = 0; w < 4; ++w) set.words[w] |= levels.pool.words[w];
+}
+
+// Shell sort of the levels by key, ties by code: short code, and fast for a few hundred.
+void sort_levels(LevelSums& levels) {
+  const double* keys = levels.keys;
+  std::uint16_t* order = levels.order;
+  for (std::size_t i = 0; i < levels.n; ++i) order[i] = static_cast<std::uint16_t>(i);
+  for (const std::size_t gap : {132u, 57u, 23u, 10u, 4u, 1u})
+    for (std::size_t i = gap; i < levels.n; ++i) {
+      const std::uint16_t at = order[i];
+      std::size_t j = i;
+      for (; j >= gap; j -= gap) {
+        const std::uint16_t before = order[j - gap];
+        if (keys[before] < keys[at] || (keys[before] == keys[at] && before < at)) break;
+        order[j] = before;
+      }
+      order[j] = at;
+    }
+}
+
+// Sorts the levels by the smoothed mean gradient of one output.
+void order_levels(const GainParams& p, int output, LevelSums& levels) {
+  for (std::size_t i = 0; i < levels.n; ++i) {
+    const std::int64_t sum = levels.sums[i * static_cast<std::size_t>(p.channels) + output];
+    const double weight = sum_h(sum) + p.cat_smooth;
+    levels.keys[i] = weight > 0 ? sum_g(sum) / weight : 0.0;
+  }
+  sort_levels(levels);
+}
+
+template <bool plain>
+void try_prefixes(const GainParams& params, const std::int64_t* totals, SplitScratch& scratch,
+                  FeatureSplit& best) {
+  GainParams p = params;
+  p.reg_lambda += p.cat_l2;
+  // Scores must be comparable between features, so only the gain over the node's score counts.
+  const double shift = score_of_node(params, totals) - score_of_node(p, totals);
+  const auto channels = static_cast<std::size_t>(p.channels);
+  const auto most = static_cast<std::size_t>(p.max_cat_threshold);
+  LevelSums& levels = scratch.levels;
+  pool_rare(p, levels);
+  std::int64_t* running = scratch.sides.data();
+  for (int output = 0; output < p.outputs; ++output) {
+    order_levels(p, output, levels);
+    CodeSet set;
+    for (std::size_t c = 0; c < channels; ++c) running[c] = 0;
+    for (std::size_t i = 0; i + 1 < levels.n; ++i) {
+      const std::size_t at = levels.order[i];
+      put_level(set, at, levels);
+      for (std::size_t c = 0; c < channels; ++c) running[c] += levels.sums[at * channels + c];
+      const std::size_t n_left = i + 1, n_right = levels.n - n_left;
+      if (n_left > most && n_right > most) continue;
+      const double score = score_of_set<plain>(p, running, totals) + shift;
+      if (score > best.score) take_set(p, score, set, running, scratch, best);
+    }
+  }
+}
+
+// Levels unseen in the node, and all other codes, go where missing values go.
+void complete_set(const GainParams& p, const std::int64_t* totals, std::uint32_t missing,
+                  SplitScratch& scratch, FeatureSplit& best) {
+  const CodeSet& seen = scratch.levels.seen;
+  best.missing_seen = holds(seen, missing);
+  std::int64_t left_h = 0, h = 0;
+  for (int k = 0; k < p.outputs; ++k) {
+    left_h += sum_h(scratch.left[k]);
+    h += sum_h(totals[k]);
+  }
+  best.missing_left = best.missing_seen ? holds(best.left, missing) : 2 * left_h >= h;
+  if (!best.missing_left) return;
+  for (int w = 0; w < 4; ++w) best.left.words[w] |= ~seen.words[w];
+}
+
+// The best split by a set of those levels that scratch.levels holds; `missing` is the missing code.
+FeatureSplit best_of_levels(const GainParams& p, std::uint32_t missing, const std::int64_t* totals,
+                            double floor, SplitScratch& scratch) {
+  FeatureSplit best;
+  best.score = floor;
+  best.by_set = true;
+  const std::size_t n = scratch.levels.n;
+  if (n < 2) return best;
+  const bool each = n <= static_cast<std::size_t>(p.max_cat_to_onehot);
+  const auto search = is_plain(p) ? (each ? try_each<true> : try_prefixes<true>)
+                                  : (each ? try_each<false> : try_prefixes<false>);
+  search(p, totals, scratch, best);
+  best.found = best.score > floor;
+  if (best.found) complete_set(p, totals, missing, scratch, best);
+  return best;
+}
+
+// Appends a level unless its rows have zero weight.
+inline void add_level(std::uint32_t code, const std::int64_t* sums, int channels,
+                      LevelSums& levels) {
+  if (!any_nonzero(sums, channels)) return;
+  put(levels.seen, code, true);
+  levels.codes[levels.n] = code;
+  std::int64_t* own = levels.sums.data() + levels.n * static_cast<std::size_t>(channels);
+  for (int c = 0; c < channels; ++c) own[c] = sums[c];
+  ++levels.n;
+}
+
+// From the feature's slots: one for each level, and one for missing rows.
+FeatureSplit find_set(const GainParams& p, const std::int64_t* feature_hist, std::size_t n_bins,
+                      bool has_missing, const std::int64_t* totals, double floor,
+                      SplitScratch& scratch) {
+  scratch.levels.clear();
+  for (std::size_t code = 0; code < n_bins + (has_missing ? 1 : 0); ++code)
+    add_level(static_cast<std::uint32_t>(code),
+              feature_hist + code * static_cast<std::size_t>(p.channels), p.channels,
+              scratch.levels);
+  return best_of_levels(p, static_cast<std::uint32_t>(n_bins), totals, floor, scratch);
+}
+
+// From codes in scratch.bins and running sums over them in scratch.prefix, as small nodes have
+// them.
+FeatureSplit find_set_listed(const GainParams& p, std::size_t n_codes, std::uint32_t n_bins,
+                             const std::int64_t* totals, double floor, SplitScratch& scratch) {
+  const auto channels = static_cast<std::size_t>(p.channels);
+  std::int64_t* own = scratch.sides.data();
+  scratch.levels.clear();
+  for (std::size_t i = 0; i < n_codes; ++i) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      const std::int64_t* at = scratch.prefix.data() + c * scratch.stride + i;
+      own[c] = at[0] - (i == 0 ? 0 : at[-1]);
+    }
+    add_level(scratch.bins[i], own, p.channels, scratch.levels);
+  }
+  return best_of_levels(p, n_bins, totals, floor, scratch);
+}
+
+// From rows whose ranks are the codes of their levels.
+FeatureSplit find_set_sorted(const GainParams& p, const SortedRows& rows,
+                             const std::int64_t* totals, double floor, SplitScratch& scratch) {
+  const auto channels = static_cast<std::size_t>(p.channels);
+  const auto outputs = static_cast<std::size_t>(p.outputs);
+  std::int64_t* slots = scratch.slots.data();
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    const Element e = rows.elements[i];
+    std::int64_t* slot = slots + (e >> 32) * channels;
+    for (std::size_t k = 0; k < outputs; ++k) slot[k] += rows.sums.wide[row_of(e) * outputs + k];
+    if (rows.sums.counted) ++slot[outputs];
+  }
+  const FeatureSplit best = find_set(p, slots, rows.n_values, true, totals, floor, scratch);
+  std::memset(slots, 0, (std::size_t{rows.n_values} + 1) * channels * sizeof *slots);
+  return best;
+}
+
+}  // namespace
+}  // namespace arboost::ARBOOST_ISA

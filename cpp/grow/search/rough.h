@@ -1,0 +1,237 @@
+// Left sums of candidate splits -> the best candidate, by float scores where these suffice.
+//
+// Scores are computed as floats, and only those that may be the highest as doubles: the same split
+// as with doubles alone, at half the cost. Single-threaded.
+//
+// Included by isa/variant.h inside each instruction set's variant.
+#pragma once
+
+#include <bit>  // bit_cast, countr_zero
+#include <limits>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>  // 16 scores at once
+#endif
+
+#include "grow/search/gain.h"
+#include "grow/search/search_data.h"
+
+namespace arboost::ARBOOST_ISA {
+namespace {
+
+// Below every score: bounded nodes can have negative ones.
+constexpr double forbidden = -std::numeric_limits<double>::infinity();
+
+// The candidates of one pass: splits after entry 0 .. n-1 of the prefix sums, to which `extra` (the
+// missing rows, when they go left) is added.
+struct Pass {
+  std::size_t n;
+  const std::int64_t* totals;
+  const std::int64_t* extra;  // [channels], or null for none
+};
+
+// The score of the split after a prefix entry, as score_one_output<true> has it.
+inline double exact_score(const GainParams& p, const Pass& pass, std::int64_t prefix) {
+  const std::int64_t left = prefix + (pass.extra == nullptr ? 0 : pass.extra[0]);
+  const std::int64_t right = pass.totals[0] - left;
+  return split_score<true, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
+}
+
+constexpr std::size_t rough_lanes = 16;  // scores that are compared at once
+
+// A bit for each of 16 numbers that is not below the least.
+inline std::uint32_t lanes_from(const std::int32_t* rough, std::int32_t least) {
+#if defined(__AVX512F__)
+  return _mm512_cmpge_epi32_mask(_mm512_loadu_si512(rough), _mm512_set1_epi32(least));
+#else
+  int any = 0;
+  for (std::size_t j = 0; j < rough_lanes; ++j) any |= rough[j] >= least;
+  if (any == 0) return 0;
+  std::uint32_t bits = 0;
+  for (std::size_t j = 0; j < rough_lanes; ++j)
+    bits |= (rough[j] >= least ? std::uint32_t{1} : 0) << j;
+  return bits;
+#endif
+}
+
+// Among the entries of one group with rough scores of at least `least`, the first with the highest
+// score above `floor`; or the group's end. Equal rows give many nearly equal entries.
+std::size_t first_best_of_lanes(const GainParams& params, const Pass& pass, std::size_t group,
+                                std::int32_t least, double floor, SplitScratch& scratch) {
+  const GainParams p = params;
+  const std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data() + group;
+  const std::int32_t* ARBOOST_RESTRICT rough = scratch.rough.data() + group;
+  double* ARBOOST_RESTRICT scores = scratch.scores.data() + group;
+  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
+  const std::int64_t total = pass.totals[0];
+  for (std::size_t j = 0; j < rough_lanes; ++j) {
+    const std::int64_t left = prefix[j] + extra;
+    const std::int64_t right = total - left;
+    const double score =
+        split_score<true, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
+    scores[j] = rough[j] >= least ? score : forbidden;
+  }
+  double best = floor;
+  for (std::size_t j = 0; j < rough_lanes; ++j) best = scores[j] > best ? scores[j] : best;
+  if (!(best > floor)) return group + rough_lanes;
+  std::size_t index = 0;
+  while (scores[index] != best) ++index;
+  return group + index;
+}
+
+// The result of score_one_output<true> and first_best, at half the cost: float scores first, then
+// doubles for those that may be the highest. A float score is a quotient of sums of positive terms,
+// so its relative error is a few units of 6e-8; `slack` is ten times that. Floats >= 0 have the
+// order of the integers of the same bits, whose maximum vectorises everywhere.
+std::size_t first_best_plain(const GainParams& params, const Pass& pass, double floor,
+                             SplitScratch& scratch) {
+  constexpr double slack = 4e-6;
+  constexpr std::size_t lanes = rough_lanes;
+  const GainParams p = params;
+  std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
+  std::int32_t* ARBOOST_RESTRICT rough = scratch.rough.data();
+  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
+  const std::int64_t total = pass.totals[0];
+  // Pad to whole groups of lanes with splits that send nothing right.
+  for (std::size_t j = 0; j < lanes; ++j) prefix[pass.n + j] = total;
+  const std::size_t n = (pass.n + lanes - 1) & ~(lanes - 1);
+  std::int32_t highest = -1;
+  for (std::size_t b = 0; b < n; ++b) {
+    const std::int64_t left = prefix[b] + extra;
+    const std::int64_t right = total - left;
+    const std::int32_t left_h = sum_h(left), right_h = sum_h(right);
+    const float score =
+        split_score<true, float>(p, static_cast<float>(sum_g(left)), static_cast<float>(left_h),
+                                 static_cast<float>(sum_g(right)), static_cast<float>(right_h));
+    const bool allowed = (left_h >= p.min_h) & (right_h >= p.min_h);
+    rough[b] = allowed ? std::bit_cast<std::int32_t>(score) : -1;
+    highest = rough[b] > highest ? rough[b] : highest;
+  }
+  if (highest < 0) return pass.n;
+  const double roughly = std::bit_cast<float>(highest);
+  if (roughly * (1 + slack) <= floor) return pass.n;
+  const auto least = std::bit_cast<std::int32_t>(static_cast<float>(roughly * (1 - slack)));
+  std::size_t index = pass.n;
+  for (std::size_t group = 0; group < n; group += lanes) {
+    const std::uint32_t hits = lanes_from(rough + group, least);
+    if (std::popcount(hits) > 2) {
+      const std::size_t found = first_best_of_lanes(p, pass, group, least, floor, scratch);
+      if (found < group + lanes) floor = scratch.scores[index = found];
+      continue;
+    }
+    for (std::uint32_t left = hits; left != 0; left &= left - 1) {
+      const std::size_t b = group + static_cast<std::size_t>(std::countr_zero(left));
+      const double score = exact_score(p, pass, prefix[b]);
+      if (!(score > floor)) continue;
+      floor = scratch.scores[b] = score;
+      index = b;
+    }
+  }
+  return index;
+}
+
+// The score of the split after entry b, as score_outputs<true> has it.
+inline double exact_score_of_outputs(const GainParams& p, const Pass& pass, std::size_t b,
+                                     const SplitScratch& scratch) {
+  double score = 0;
+  for (int k = 0; k < p.outputs; ++k) {
+    const std::int64_t left =
+        scratch.prefix[k * scratch.stride + b] + (pass.extra == nullptr ? 0 : pass.extra[k]);
+    const std::int64_t right = pass.totals[k] - left;
+    score += split_score<true, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
+  }
+  return score;
+}
+
+// One output's rough scores of n splits, and the hessians on their left, added to those of the
+// outputs before.
+template <bool is_first>
+void add_rough(const GainParams& p, const Pass& pass, std::size_t n, int output,
+               SplitScratch& scratch) {
+  const float lambda = static_cast<float>(p.reg_lambda);
+  const std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data() + output * scratch.stride;
+  float* ARBOOST_RESTRICT rough = scratch.rough_sums.data();
+  std::int64_t* ARBOOST_RESTRICT hessians = scratch.hessians.data();
+  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[output];
+  const std::int64_t total = pass.totals[output];
+  for (std::size_t b = 0; b < n; ++b) {
+    const std::int64_t left = prefix[b] + extra;
+    const std::int64_t right = total - left;
+    const auto left_g = static_cast<float>(sum_g(left)), right_g = static_cast<float>(sum_g(right));
+    const float left_h = static_cast<float>(sum_h(left)) + lambda;
+    const float right_h = static_cast<float>(sum_h(right)) + lambda;
+    const float score =
+        (left_g * left_g * right_h + right_g * right_g * left_h) / (left_h * right_h);
+    rough[b] = is_first ? score : rough[b] + score;
+    hessians[b] = (is_first ? 0 : hessians[b]) + (left & 0xffffffff);
+  }
+}
+
+// Rough scores of n splits, the last of which is none, as integers like those of first_best_plain;
+// -1 where a split is forbidden. Returns the highest.
+std::int32_t rough_scores(const GainParams& p, const Pass& pass, std::size_t n,
+                          SplitScratch& scratch) {
+  std::int64_t total_h = 0;
+  for (int k = 0; k < p.outputs; ++k) {
+    k == 0 ? add_rough<true>(p, pass, n, k, scratch) : add_rough<false>(p, pass, n, k, scratch);
+    total_h += sum_h(pass.totals[k]);
+  }
+  const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
+  const std::int64_t max_h = total_h - min_h;
+  const float* ARBOOST_RESTRICT sums = scratch.rough_sums.data();
+  const std::int64_t* ARBOOST_RESTRICT hessians = scratch.hessians.data();
+  std::int32_t* ARBOOST_RESTRICT rough = scratch.rough.data();
+  for (std::size_t b = 0; b < n; ++b) {
+    // NaN where an output has no hessian on a side.
+    const bool allowed = (hessians[b] >= min_h) & (hessians[b] <= max_h) & (sums[b] >= 0);
+    rough[b] = allowed ? std::bit_cast<std::int32_t>(sums[b]) : -1;
+  }
+  if (p.channels > p.outputs) {
+    const std::int64_t* counts = scratch.prefix.data() + p.outputs * scratch.stride;
+    const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[p.outputs];
+    const std::int64_t least = p.min_count - extra;
+    const std::int64_t most = pass.totals[p.outputs] - extra - p.min_count;
+    for (std::size_t b = 0; b < n; ++b)
+      rough[b] = ((counts[b] >= least) & (counts[b] <= most)) ? rough[b] : -1;
+  }
+  std::int32_t highest = -1;
+  for (std::size_t b = 0; b < n; ++b) highest = rough[b] > highest ? rough[b] : highest;
+  return highest;
+}
+
+// The same as first_best_plain for several outputs, or counted rows.
+std::size_t first_best_of_outputs(const GainParams& p, const Pass& pass, double floor,
+                                  SplitScratch& scratch) {
+  constexpr std::size_t lanes = rough_lanes;
+  const double slack = 4e-6 + 1e-7 * p.outputs;
+  const std::size_t end = pass.n, n = (end + lanes - 1) & ~(lanes - 1);
+  for (int c = 0; c < p.channels; ++c)
+    for (std::size_t j = 0; j < lanes; ++j)
+      scratch.prefix[c * scratch.stride + end + j] = pass.totals[c];
+  const std::int32_t highest = rough_scores(p, pass, n, scratch);
+  if (highest < 0) return end;
+  const double roughly = std::bit_cast<float>(highest);
+  if (roughly * (1 + slack) <= floor) return end;
+  const auto least = std::bit_cast<std::int32_t>(static_cast<float>(roughly * (1 - slack)));
+  const std::int32_t* rough = scratch.rough.data();
+  std::size_t index = end, last = end;
+  for (std::size_t group = 0; group < n; group += lanes)
+    for (std::uint32_t hits = lanes_from(rough + group, least); hits != 0; hits &= hits - 1) {
+      const std::size_t b = group + static_cast<std::size_t>(std::countr_zero(hits));
+      bool repeated = last < end;
+      for (int k = 0; repeated && k < p.outputs; ++k) {
+        const std::int64_t* prefix = scratch.prefix.data() + k * scratch.stride;
+        repeated = prefix[b] == prefix[last];
+      }
+      if (repeated) continue;
+      last = b;
+      const double score = exact_score_of_outputs(p, pass, b, scratch);
+      if (!(score > floor)) continue;
+      floor = scratch.scores[b] = score;
+      index = b;
+    }
+  return index;
+}
+
+}  // namespace
+}  // namespace arboost::ARBOOST_ISA

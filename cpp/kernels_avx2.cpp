@@ -1,5 +1,0 @@
-// The kernels compiled for CPUs with AVX-2. Empty on other processors.
-#if defined(ARBOOST_X86_64)
-#define ARBOOST_ISA avx2
-#include "kernels_table.h"
-#endif

@@ -1,3 +1,0 @@
-// The kernels in portable C++: the lowest x86-64, ARM64 and everything else.
-#define ARBOOST_ISA baseline
-#include "kernels_table.h"

@@ -1,0 +1,92 @@
+// Bit-parallel evaluation of trees, 512 rows at a time: data structures and kernels.
+//
+// A split is a test of a row, x > threshold with a side for missing values, and many splits share
+// one test. The results of a test for a block of rows are 512 bits. A tree is a Boolean formula
+// over its tests; it yields the leaf numbers as bit planes: plane j has bit j of all rows' leaf
+// numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tree/rule.h"  // CodeSet
+
+namespace arboost {
+
+constexpr std::size_t bit_rows = 512;             // of a block
+constexpr std::size_t bit_words = bit_rows / 64;  // of a test
+constexpr std::size_t most_bit_leaves = 256;      // of a tree: their numbers take one byte
+constexpr int most_even_depth = 8;
+constexpr std::size_t bit_batch = 16;  // trees whose leaves are found before they are added
+
+// Codes of a column are 0 to n, at most 255. Its tests are code > k for every k below n, or sets.
+struct BitColumn {
+  std::uint32_t n;
+  std::uint32_t first;   // test of k = 0, or set
+  std::uint32_t n_sets;  // 0: by thresholds
+};
+
+struct BitSet {
+  std::uint32_t test;
+  CodeSet right;  // codes that go right
+};
+
+// Program of a tree: tests -> leaf numbers.
+//
+//   even     a full tree, whose missing splits are the test that nobody passes: the tests level by
+//            level, 2^depth - 1 of them. The number of a leaf is the path to it, its first step the
+//            highest bit.
+//   uneven   for each split in the order of the tree: test, node and left child. Leaves have their
+//            numbers from left to right; then come, for each plane, the right children whose rows
+//            flip the bit, and no_node.
+//
+// Tests are given by the offset of their words.
+struct BitTree {
+  std::uint32_t program;  // where in the group's it begins
+  std::uint32_t n_splits;
+  std::uint8_t bits;  // of a leaf's number; the depth of an even tree
+  bool even;
+  std::uint32_t output;
+  std::uint32_t number;  // in the forest
+  std::size_t leaves;    // where its leaves begin, in the order of their numbers
+  std::size_t values;    // where its values begin, of width 1
+};
+constexpr std::uint32_t no_node = ~std::uint32_t{0};
+
+// Trees whose tests are evaluated together: grouped by output, otherwise in their order.
+struct BitGroup {
+  std::vector<BitColumn> columns;
+  std::vector<BitSet> sets;
+  std::size_t n_tests = 1;  // the first is passed by nobody
+  std::vector<std::uint32_t> program;
+  std::vector<BitTree> trees;
+};
+
+// Scratch words of `tests`, for sets of one code and of four codes; `leaves` needs fewer.
+constexpr std::size_t bit_scratch_words = (256 + 64 * 16) * bit_words;
+
+// Each variant has its own order of the rows of a block: `place` is an index in that order.
+struct BitKernels {
+  // tests[t * bit_words + ...] from codes[column * bit_rows + row].
+  void (*tests)(const BitGroup& group, const std::uint8_t* codes, std::uint64_t* scratch,
+                std::uint64_t* tests);
+
+  // leaves[i * bit_rows + place] = the leaf's number in the i-th of the trees.
+  void (*leaves)(const BitGroup& group, const BitTree* trees, std::size_t n_trees,
+                 const std::uint64_t* tests, std::uint64_t* scratch, std::uint8_t* leaves);
+  std::size_t (*leaf_row)(std::size_t place);
+
+  // Bytes of the packed values of n leaves, and the packing.
+  std::size_t (*value_bytes)(std::size_t n);
+  void (*pack_values)(const double* values, std::size_t n, std::uint8_t* out);
+
+  // sums[place] += values of the leaves, tree by tree. `packed` are the values of all trees.
+  void (*add)(const BitTree* trees, std::size_t n_trees, const std::uint8_t* packed,
+              const std::uint8_t* leaves, double* sums);
+  std::size_t (*sum_row)(std::size_t place);
+};
+
+const BitKernels& bit_kernels();
+
+}  // namespace arboost

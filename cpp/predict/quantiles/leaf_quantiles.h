@@ -1,0 +1,45 @@
+// Quantile regression forests: training rows in the leaves that a row reaches -> quantiles of their
+// targets.
+//
+// Each tree distributes a total share of 1 over the training rows of the leaf, equally or by
+// weight, and all trees count equally. The quantile q is the smallest value at which the cumulative
+// share over all trees reaches q of the total (Meinshausen 2006).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/parallel.h"
+#include "table/columns.h"
+#include "tree/forest.h"
+
+namespace arboost {
+
+// Units of a tree's total share: shares are integers, so sums do not depend on the order.
+constexpr std::int64_t share_units = std::int64_t{1} << 44;
+
+// Views of the arrays of arboost.leaf_values.LeafDistributions. The rows in node i of the forest
+// are at start[i] to start[i + 1].
+struct LeafDistributions {
+  std::span<const std::int64_t> tree_start;  // [n_trees + 1], as in a forest
+  std::span<const std::int64_t> start;       // [n_nodes + 1]
+  std::span<const std::int32_t> rank;        // of the rows' values, ascending in each node
+  std::span<const std::int64_t> upto;        // shares up to and with each row; empty: all are equal
+  std::span<const double> values;            // by rank
+};
+
+// Throws std::invalid_argument if an entry leads outside the arrays, or a share is invalid.
+void validate(const LeafDistributions& distributions);
+
+// out[row][i] = quantile number i; NaN for rows whose leaves are all empty. leaf[row][tree] is a
+// node of its tree. The distributions must be valid; throws where a leaf is outside its tree.
+void leaf_quantiles(const LeafDistributions& distributions, const std::int32_t* leaf,
+                    std::size_t n_rows, std::span<const double> quantiles, Team& team, double* out);
+
+// The same for the rows of a table, with memory for the leaves of a few rows at a time.
+void traverse_quantiles(const Columns& table, const Forest& forest,
+                        const LeafDistributions& distributions, std::span<const double> quantiles,
+                        Team& team, double* out);
+
+}  // namespace arboost

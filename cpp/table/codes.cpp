@@ -1,0 +1,45 @@
+// Mapping of features to stored columns, and of stored columns to histogram slots. Linear in
+// features and slots.
+#include "table/codes.h"
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace arboost {
+
+void Codes::give_own_places() {
+  n_stores = n_features;
+  where.assign(n_features, {});
+  for (std::size_t f = 0; f < n_features; ++f) where[f].store = static_cast<std::uint32_t>(f);
+}
+
+std::uint32_t Codes::decode(std::size_t feature, std::uint32_t stored) const {
+  const Place& place = where[feature];
+  if (place.storage == Storage::own) return stored;
+  const Digit& of = digits[place.digit];
+  const std::uint32_t digit = stored / of.stride % of.radix;
+  if (!place.exclusive) return digit;
+  const bool is_other = digit >= place.first && digit - place.first < place.n_others;
+  return is_other ? place.code_of(digit - place.first) : place.usual;
+}
+
+void Codes::number_slots() {
+  std::vector<std::uint64_t> sizes(n_stores, 1);
+  for (const Digit& digit : digits) sizes[digit.store] *= digit.radix;
+  for (std::size_t f = 0; f < n_features; ++f)
+    if (where[f].storage == Storage::own) sizes[where[f].store] = n_codes(f);
+  std::uint64_t slots = 0;
+  first_slot.clear();
+  for (std::size_t s = 0; s <= n_stores; ++s) {
+    first_slot.push_back(static_cast<std::uint32_t>(slots));
+    if (s < n_stores) slots += sizes[s];
+  }
+  slots += sparse.n_slots();
+  if (slots > std::numeric_limits<std::int32_t>::max())
+    throw std::invalid_argument(
+        "The table has " + std::to_string(slots) +
+        " bins in all, but at most 2^31 - 1 are allowed. Lower max_bins, or pass fewer columns.");
+}
+
+}  // namespace arboost
