@@ -25,9 +25,12 @@ def rng():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_blas_thread():
-    """On tables as small as those of tests, threads of linear algebra only wait for each other."""
-    with threadpool_limits(1, user_api="blas"):
+def _one_thread():
+    """One thread for linear algebra and peers: on small tables, several wait for each other.
+
+    The threads of this library are not among them.
+    """
+    with threadpool_limits(1):
         yield
 
 
