@@ -38,8 +38,9 @@ help:  ## show this list
 demo: $(DONE)/package  ## train, score, save, load in a new process, predict
 	@$(PY) examples/demo.py $(ARGS)
 
+# One process for each core. The tests of a file share what it prepares, so they stay together.
 test: $(DONE)/package $(DONE)/test  ## run all tests
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest -n auto --dist loadfile $(ARGS)
 
 # `make -k lint` goes on after a failure and shows all of them.
 lint: style types layers spelling docstrings warnings  ## all checks but the tests

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
+
+from support.instruction_sets import InstructionSets
 
 # The same examples on every run: a failure that is seen once can be seen again.
 settings.register_profile(
@@ -19,3 +22,21 @@ settings.load_profile("arboost")
 def rng():
     """Return a generator of its own for each test."""
     return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread():
+    """One thread for linear algebra and peers: on small tables, several wait for each other.
+
+    The threads of this library are not among them.
+    """
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.fixture(scope="session")
+def instruction_sets():
+    """Return processes for programs that need the core of a chosen instruction set."""
+    processes = InstructionSets()
+    yield processes
+    processes.close()

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 import arboost
 from arboost import _core
 from arboost.data.bins import storage_plan
-from support.paths import child_environment
 from support.stored import (
     assert_same,
     dense,
@@ -246,7 +241,7 @@ print(hashlib.sha256(open(sys.argv[3], "rb").read()).hexdigest())
 """
 
 
-def test_model_files_are_the_same_bytes(tmp_path):
+def test_model_files_are_the_same_bytes(tmp_path, instruction_sets):
     """With and without bundling, for any threads and instruction set."""
     found = set()
     for bundling, threads, isa in [
@@ -255,10 +250,7 @@ def test_model_files_are_the_same_bytes(tmp_path):
         ("on", 4, "avx2"),
         ("on", 2, "baseline"),
     ]:
-        chosen = {} if isa is None else {"ARBOOST_ISA": isa}
-        env = child_environment(os.path.dirname(__file__), **chosen)
-        command = [sys.executable, "-c", FIT, bundling, str(threads), str(tmp_path / "model")]
-        found.add(subprocess.run(command, env=env, check=True, capture_output=True).stdout)
+        found.add(instruction_sets.run(isa, FIT, bundling, threads, tmp_path / "model"))
     assert len(found) == 1
 
 

@@ -227,7 +227,9 @@ class TestObjects:
             same(read.columns.read(0), [1, np.nan, 0])
 
     @pytest.mark.parametrize(
-        "value", [[1, 2], {"a": 1}, {1, 2}, (1, 2), object(), np.zeros(2), 1j], ids=repr
+        "value",
+        [[1, 2], {"a": 1}, {1, 2}, (1, 2), object(), np.zeros(2), 1j],
+        ids=lambda value: type(value).__name__,
     )
     def test_what_is_neither(self, value):
         series = pd.Series([None, None], dtype=object)

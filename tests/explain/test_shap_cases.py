@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import textwrap
@@ -89,15 +88,16 @@ def exact_values(model, row):
 
 def add_leaf(phi, value, shares, met):
     for feature in shares:
-        polynomial = [Fraction(1)]
+        polynomial, unit = [1], 1  # integers, over one denominator
         for other in shares:
             if other != feature:
-                start, slope = shares[other], int(met[other]) - shares[other]
-                longer = [start * c for c in polynomial] + [Fraction(0)]
+                start, whole = shares[other].as_integer_ratio()
+                slope = int(met[other]) * whole - start
+                longer = [start * c for c in polynomial] + [0]
                 for power, c in enumerate(polynomial):
                     longer[power + 1] += slope * c
-                polynomial = longer
-        integral = sum(c / (power + 1) for power, c in enumerate(polynomial))
+                polynomial, unit = longer, unit * whole
+        integral = sum(Fraction(c, power + 1) for power, c in enumerate(polynomial)) / unit
         phi[feature] += value * (int(met[feature]) - shares[feature]) * integral
 
 
@@ -323,19 +323,9 @@ PROGRAM = """
 """
 
 
-def test_same_bytes():
+def test_same_bytes(instruction_sets):
     """Any number of threads, rows at once and instruction set."""
-    printed = {}
-    for isa in ("baseline", "avx2", "avx512"):
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(PROGRAM)],
-            env=os.environ | {"ARBOOST_ISA": isa},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        printed[isa] = done.stdout
+    printed = {isa: instruction_sets.run(isa, PROGRAM) for isa in ("baseline", "avx2", "avx512")}
     assert len(set(printed.values())) == 1, printed
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -21,7 +18,6 @@ from support.cart_cases import (
     sklearn_tree,
 )
 from support.leveled import levels_of, table_of
-from support.paths import child_environment
 from support.stored import every_storage, mixed_table
 
 
@@ -76,15 +72,8 @@ print(_core.instruction_set(), digest.hexdigest())
 """
 
 
-def test_same_bytes_for_any_instruction_set():
-    found = {}
-    for isa in ("baseline", "avx2", None):
-        chosen = {} if isa is None else {"ARBOOST_ISA": isa}
-        env = child_environment(os.path.dirname(__file__), **chosen)
-        command = [sys.executable, "-c", DIGEST]
-        done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
-        name, digest = done.stdout.split()
-        found[name] = digest
+def test_same_bytes_for_any_instruction_set(instruction_sets):
+    found = dict(instruction_sets.run(isa, DIGEST).split() for isa in ("baseline", "avx2", None))
     assert len(set(found.values())) == 1
 
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import textwrap
 from itertools import combinations
 
 import numpy as np
@@ -24,7 +20,6 @@ from support.leveled import (
     table_of,
     wide_problem,
 )
-from support.paths import TESTS
 from support.ranked import columns_of
 from support.reference import ReferenceGrower, Settings
 
@@ -263,10 +258,9 @@ def test_same_bytes_by_histograms_and_by_rows():
 
 
 @pytest.mark.parametrize("isa", ["baseline", "avx2"])
-def test_every_instruction_set_gives_the_same_bytes(isa):
+def test_every_instruction_set_gives_the_same_bytes(isa, instruction_sets):
     code = """
-        import hashlib, sys
-        sys.path.insert(0, sys.argv[1])
+        import hashlib
         import numpy as np
         from support.leveled import METHODS, TREE_ARRAYS, core_params, grow, table_of, wide_problem
         from support.reference import Settings
@@ -281,14 +275,7 @@ def test_every_instruction_set_gives_the_same_bytes(isa):
                 parts = [grower.trees()[name] for name in TREE_ARRAYS] + [scores]
                 print(hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest())
     """
-    seen = []
-    for name in (isa, None):
-        env = {key: value for key, value in os.environ.items() if key != "ARBOOST_ISA"}
-        if name is not None:
-            env["ARBOOST_ISA"] = name
-        here = str(TESTS)
-        command = [sys.executable, "-c", textwrap.dedent(code), here]
-        seen.append(subprocess.run(command, env=env, check=True, capture_output=True).stdout)
+    seen = [instruction_sets.run(name, code) for name in (isa, None)]
     assert seen[0] == seen[1]
     assert seen[0]
 

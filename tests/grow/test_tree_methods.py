@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +15,6 @@ from arboost.grow.grower import TreeParams
 from arboost.grow.row_sampling import RowSampling
 from arboost.losses import Target, make
 from arboost.training.sets import EvaluationSet, TrainingSet
-from support.paths import child_environment
 from support.ranked import random_gradients, random_values
 
 METHODS = [
@@ -126,19 +123,16 @@ def test_a_fit_goes_on_from_its_state(method):
     assert parts.scores.tobytes() == again.scores.tobytes() != whole.scores.tobytes()
 
 
-def test_same_scores_for_any_instruction_set():
+def test_same_scores_for_any_instruction_set(instruction_sets):
     """Where a CPU has fewer, the library is asked for what it has not, and takes what it has."""
     script = (
+        "import sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
         "import test_tree_methods as t\n"
         "for method in t.METHODS:\n"
         "    print(t.train(method)[0].scores.tobytes().hex())\n"
     )
-    found = set()
-    for name in ("baseline", "avx2", "avx512"):
-        env = child_environment(Path(__file__).parent, ARBOOST_ISA=name)
-        done = subprocess.run(
-            [sys.executable, "-c", script], env=env, check=True, capture_output=True, text=True
-        )
-        found.add(done.stdout)
+    wishes = ("baseline", "avx2", "avx512")
+    found = {instruction_sets.run(wish, script, Path(__file__).parent) for wish in wishes}
     assert len(found) == 1
     assert len(set(found.pop().split())) == len(METHODS)

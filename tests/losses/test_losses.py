@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import subprocess
-import sys
 from functools import partial
 
 import numpy as np
@@ -16,7 +13,6 @@ from sklearn import metrics
 from arboost import _core
 from arboost.losses import Target, make
 from support.loss_cases import LOSSES, ORDERED, SMOOTH, problem
-from support.paths import child_environment
 
 NEWTON = ["logistic", "softmax", "exponential"]  # minima without a formula, or at infinity
 MINIMISED = [name for name in SMOOTH if name not in NEWTON]
@@ -285,20 +281,9 @@ print(_core.instruction_set(), digest.hexdigest())
 """
 
 
-def test_instruction_sets_do_not_matter():
-    def run(wish):
-        chosen = {} if wish is None else {"ARBOOST_ISA": wish}
-        command = [sys.executable, "-c", SCRIPT]
-        answer = subprocess.run(
-            command,
-            env=child_environment(os.path.dirname(__file__), **chosen),
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        return answer.stdout.split()
-
-    found = dict(run(wish) for wish in ("baseline", "avx2", None))
+def test_instruction_sets_do_not_matter(instruction_sets):
+    wishes = ("baseline", "avx2", None)
+    found = dict(instruction_sets.run(wish, SCRIPT).split() for wish in wishes)
     assert "baseline" in found
     assert len(set(found.values())) == 1, found
 

@@ -6,8 +6,6 @@ import copy
 import hashlib
 import os
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -256,14 +254,13 @@ def scores_digest():
 
 
 @pytest.mark.slow
-def test_same_bytes_for_every_instruction_set():
-    program = "from test_packed import scores_digest; print(scores_digest())"
-    found = set()
-    for isa in (None, "avx512", "avx2", "baseline"):
-        env = {name: value for name, value in os.environ.items() if name != "ARBOOST_ISA"}
-        env["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-        if isa is not None:
-            env["ARBOOST_ISA"] = isa
-        command = [sys.executable, "-c", program]
-        found.add(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
+def test_same_bytes_for_every_instruction_set(instruction_sets):
+    program = """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        from test_packed import scores_digest
+        print(scores_digest())
+    """
+    wishes = (None, "avx512", "avx2", "baseline")
+    found = {instruction_sets.run(wish, program, os.path.dirname(__file__)) for wish in wishes}
     assert len(found) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from functools import cache
 
 import numpy as np
 import pytest
@@ -39,6 +40,11 @@ def test_hostile_names(rng):
     tree_text(model).encode()  # no surrogates are left
 
 
+@cache
+def text_width(text, size, font):
+    return TextPath((0, 0), text, size=size, prop=font).get_extents().width
+
+
 def boxes_of(root):
     """Rectangles of nodes, and texts as wide as they are in a wide font."""
     wide, bold = (FontProperties(family="DejaVu Sans", weight=one) for one in ("normal", "bold"))
@@ -51,7 +57,7 @@ def boxes_of(root):
         font = bold if element.get("font-weight") == "600" else wide
         size = float(element.get("font-size"))
         text = element.text.replace("$", r"\$")
-        width = TextPath((0, 0), text, size=size, prop=font).get_extents().width if text else 0.0
+        width = text_width(text, size, font) if text else 0.0
         share = {"start": 0.0, "middle": 0.5, "end": 1.0}[element.get("text-anchor")]
         x, y = float(element.get("x")) - share * width, float(element.get("y"))
         texts.append((x, y - 0.75 * size, x + width, y + 0.22 * size))

@@ -68,12 +68,23 @@ def run(folder, suite, names, only="", more=""):
     (folder / "pytest.ini").write_text("[pytest]\n", "utf-8")  # not that of this suite
     report = folder / "report.xml"
     options = [f"--junit-xml={report}", f"--rootdir={folder}", "-p", "swapped_classes", "-k", only]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    # Tests that differ are known by name: tracebacks and words for failed assertions would take up
+    # to half of the time.
+    options += ["-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options]
     search = os.pathsep.join([str(folder), *filter(None, sys.path)])
+    # scikit-learn's tests set the number of threads for linear algebra: cores by test processes.
+    # More than one only wait for each other on tables of this size.
+    one_thread = {"OMP_NUM_THREADS": "1", "PYTEST_XDIST_WORKER_COUNT": str(os.cpu_count())}
     done = subprocess.run(
         [*command, "--pyargs", suite],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": search, "OMP_NUM_THREADS": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": search,
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            **one_thread,
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arboost import _core
-from support.paths import child_environment
 from support.row_weights import problem
 
 SIZES = [1, 2, 255, 256, 257, 8192, 8193, 30_000]
@@ -328,6 +325,7 @@ def test_threads_do_not_matter(n_threads):
 
 SCRIPT = """
 import hashlib, sys
+sys.path.insert(0, sys.argv[1])
 from arboost import _core
 from test_reweight import results
 digest = hashlib.sha256()
@@ -337,19 +335,9 @@ print(_core.instruction_set(), digest.hexdigest())
 """
 
 
-def test_instruction_sets_do_not_matter():
-    def run(wish):
-        chosen = {} if wish is None else {"ARBOOST_ISA": wish}
-        command = [sys.executable, "-c", SCRIPT]
-        answer = subprocess.run(
-            command,
-            env=child_environment(os.path.dirname(__file__), **chosen),
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        return answer.stdout.split()
-
-    found = dict(run(wish) for wish in ("baseline", "avx2", None))
+def test_instruction_sets_do_not_matter(instruction_sets):
+    wishes = ("baseline", "avx2", None)
+    here = os.path.dirname(__file__)
+    found = dict(instruction_sets.run(wish, SCRIPT, here).split() for wish in wishes)
     assert "baseline" in found
     assert len(set(found.values())) == 1, found

@@ -24,7 +24,7 @@ def peak():
 rng = np.random.default_rng(0)
 X = rng.normal(size=(200_000, 28))
 y = X[:, 0] * X[:, 1] + rng.normal(size=len(X))
-booster = GradientBoostingRegressor(n_estimators=5)
+booster = GradientBoostingRegressor(n_estimators=2)
 model = BaggingRegressor(booster, n_estimators=50, oob_score=True) if sys.argv[1:] else booster
 before = peak()
 model.fit(X, y)
