@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from arboost.algorithms.explain_methods import Explained
 from arboost.backend import threads
 from arboost.data.schema import Schema
-from arboost.data.table import Reading, Table
+from arboost.data.table import ColumnOptions, Table
 from arboost.data.target import Task, class_factors, codes_of, encode_labels, numbers_of
 from arboost.explain.importances import importances
 from arboost.losses import Loss
@@ -109,7 +109,7 @@ class TreeEnsemble(Explained, BaseEstimator):
         given = self._params()
         old = None if init_model is None else warm_start.previous_model(init_model)
         schema = None if old is None else old.schema
-        rows = training_rows(X, y, sample_weight, schema, self._reading(given))
+        rows = training_rows(X, y, sample_weight, schema, self._column_options(given))
         task = self._task(rows.y, None if old is None else old.classes)
         rows = number_levels(rows, task.y, task.n_classes, schema)
         held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
@@ -167,8 +167,8 @@ class TreeEnsemble(Explained, BaseEstimator):
         self._check_together(params)
         return params
 
-    def _reading(self, params: dict[str, Any]) -> Reading:
-        return Reading(params["categorical_features"], params["missing"])
+    def _column_options(self, params: dict[str, Any]) -> ColumnOptions:
+        return ColumnOptions(params["categorical_features"], params["missing"])
 
     def _record(self, params: dict[str, Any]) -> dict[str, Any]:
         names = [name for name in params if name in self._TABLE and name not in _NOT_IN_MODEL]

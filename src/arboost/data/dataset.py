@@ -10,10 +10,15 @@ from numpy.typing import NDArray
 
 from arboost.backend import threads
 from arboost.data.bins import TREE_METHODS, Binned, bin_table
-from arboost.data.table import Reading, ingest
+from arboost.data.table import ColumnOptions, ingest
 from arboost.data.target import target
 from arboost.data.target import weights as checked_weights
-from arboost.data.target_encoding import Numbered, encode, label_target, many_levels
+from arboost.data.target_encoding import (
+    TargetEncodedTable,
+    features_to_encode,
+    label_target,
+    target_encode,
+)
 from arboost.params.boosting import PARAMS
 
 __all__ = ["Dataset"]
@@ -61,9 +66,9 @@ class Dataset:
     max_bins : int
     max_conflict_rate : float
     tree_method : str
-    reading : arboost.data.table.Reading
+    column_options : arboost.data.table.ColumnOptions
         What was said of the columns.
-    numbered : Table or None
+    encoded_table : Table or None
         The table itself, where categories of many levels became numbers by means of y: rows that
         are held out need other numbers.
     level_classes : int or None
@@ -107,11 +112,11 @@ class Dataset:
                 f"tree_method is {tree_method!r}, but it must be one of {', '.join(TREE_METHODS)}."
             )
         PARAMS["n_jobs"].check(n_jobs)
-        self.reading: Reading = Reading(
+        self.column_options: ColumnOptions = ColumnOptions(
             PARAMS["categorical_features"].check(categorical_features),
             PARAMS["missing"].check(missing),
         )
-        table = ingest(X, reading=self.reading)
+        table = ingest(X, options=self.column_options)
         labels = None if y is None else target(y, table.n_rows)
         weight = checked_weights(sample_weight, table.n_rows)
         rows = None
@@ -120,10 +125,14 @@ class Dataset:
             weight = weight[rows]
             labels = None if labels is None else labels[rows]
         self.level_classes: int | None = None
-        if many_levels(table.schema):
+        if features_to_encode(table.schema):
             numbers, self.level_classes = label_target(labels, table.schema)
-            table = encode(table, numbers, weight=weight, rows=rows, n_classes=self.level_classes)
-        self.numbered: Numbered | None = table if isinstance(table, Numbered) else None
+            table = target_encode(
+                table, numbers, weight=weight, rows=rows, n_classes=self.level_classes
+            )
+        self.encoded_table: TargetEncodedTable | None = (
+            table if isinstance(table, TargetEncodedTable) else None
+        )
         self.binned: Binned = bin_table(
             table,
             max_bins=max_bins,

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data import messages
-from arboost.data.raw_columns import Raw, from_numpy, is_missing, native, unique_names
+from arboost.data.raw_columns import RawTable, from_numpy, is_missing, native, unique_names
 
 __all__ = ["from_pandas"]
 
 _SMALL = 100_000  # values that are faster copied than looked at column by column
 
 
-def from_pandas(frame: Any, pandas: Any) -> Raw:
+def from_pandas(frame: Any, pandas: Any) -> RawTable:
     """Return the columns of a frame."""
     names = unique_names(frame.columns.tolist())
     dtypes = list(frame.dtypes)
@@ -25,7 +25,7 @@ def from_pandas(frame: Any, pandas: Any) -> Raw:
         raw = from_numpy(frame.to_numpy())
         raw.names = names
         return raw
-    raw = Raw(core.Columns(len(frame)), names)
+    raw = RawTable(core.Columns(len(frame)), names)
     for (name, series), dtype in zip(frame.items(), dtypes, strict=True):
         if _is_number(dtype):
             raw.columns.add(native(series.to_numpy()))
@@ -34,7 +34,7 @@ def from_pandas(frame: Any, pandas: Any) -> Raw:
     return raw
 
 
-def _add(raw: Raw, series: Any, label: object, pandas: Any) -> None:
+def _add(raw: RawTable, series: Any, label: object, pandas: Any) -> None:
     """Append a column that is not of NumPy numbers."""
     dtype, arrays = series.dtype, pandas.arrays
     if isinstance(dtype, np.dtype):
@@ -57,11 +57,11 @@ def _add(raw: Raw, series: Any, label: object, pandas: Any) -> None:
         raise TypeError(messages.column_type_message([(label, str(dtype))]))
 
 
-def _add_categorical(raw: Raw, column: Any, label: object) -> None:
+def _add_categorical(raw: RawTable, column: Any, label: object) -> None:
     place = int(raw.columns.n_columns)
     codes, categories = _used(column.codes.to_numpy(), column.categories)
     if _is_arrow(categories.dtype):
-        entries = Raw(core.Columns(len(categories)))
+        entries = RawTable(core.Columns(len(categories)))
         entries.add_arrow(_stream(categories.array), label)
         if 0 in entries.texts:
             raw.add_text(entries.texts[0].take(codes.astype(np.int64)), is_category=True)
@@ -99,7 +99,7 @@ def _as_strings(categories: list[Any], label: object) -> list[Any]:
     return texts
 
 
-def _add_sparse(raw: Raw, array: Any, label: object) -> None:
+def _add_sparse(raw: RawTable, array: Any, label: object) -> None:
     values = array.sp_values
     if values.dtype.kind not in "biuf":
         raise TypeError(messages.column_type_message([(label, str(array.dtype))]))

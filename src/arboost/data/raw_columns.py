@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data import messages
 
-__all__ = ["Raw", "from_arrow", "from_numpy", "is_missing", "unique_names"]
+__all__ = ["RawTable", "from_arrow", "from_numpy", "is_missing", "unique_names"]
 
 _NUMBERS = "biuf"  # kinds of NumPy dtypes that the core reads
 _STRINGS = "OUST"
@@ -45,7 +45,7 @@ _LARGEST = 2**63 - 1
 
 
 @dataclass
-class Raw:
+class RawTable:
     """A table as it came, before a schema says what its columns mean.
 
     Attributes
@@ -70,10 +70,10 @@ class Raw:
     units: dict[int, str] = field(default_factory=dict)
     inexact: set[int] = field(default_factory=set)
 
-    def select(self, indices: Sequence[int]) -> Raw:
+    def select(self, indices: Sequence[int]) -> RawTable:
         """Return some of the columns in another order; for predictions, which need no types."""
         place = {old: new for new, old in enumerate(indices)}
-        return Raw(
+        return RawTable(
             self.columns.select(indices),
             texts={place[i]: text for i, text in self.texts.items()},
             units={place[i]: unit for i, unit in self.units.items()},
@@ -180,11 +180,11 @@ class Raw:
         return self._add_ticks(whole, (1, per_second), units.pop())
 
 
-def from_numpy(X: NDArray[Any]) -> Raw:
+def from_numpy(X: NDArray[Any]) -> RawTable:
     """Return the columns of a matrix."""
     if X.ndim != _TABLE_DIMENSIONS:
         raise ValueError(messages.dimensions_message(X))
-    raw = Raw(core.Columns(X.shape[0]))
+    raw = RawTable(core.Columns(X.shape[0]))
     if X.dtype.kind == "c":
         raise ValueError(
             "Complex data not supported: columns must be real numbers. Pass X.real and X.imag as "
@@ -206,7 +206,7 @@ def from_numpy(X: NDArray[Any]) -> Raw:
     return raw
 
 
-def from_arrow(X: Any) -> Raw:
+def from_arrow(X: Any) -> RawTable:
     """Return the columns of anything with an Arrow C stream."""
     columns, fields, is_table = core.Columns.from_arrow(X.__arrow_c_stream__())
     if not is_table:
@@ -214,7 +214,7 @@ def from_arrow(X: Any) -> Raw:
     if columns is None:
         bad = [(one.name, _arrow_type(one.format)) for one in fields if not one.is_supported]
         raise TypeError(messages.column_type_message(bad))
-    raw = Raw(columns, unique_names([one.name for one in fields]))
+    raw = RawTable(columns, unique_names([one.name for one in fields]))
     for place, one in enumerate(fields):
         raw._note(place, one)
     return raw

@@ -13,7 +13,7 @@ import numpy as np
 
 from arboost.backend import core
 from arboost.data import messages
-from arboost.data.raw_columns import Raw, native
+from arboost.data.raw_columns import RawTable, native
 
 __all__ = ["from_scipy", "is_sparse"]
 
@@ -26,7 +26,7 @@ def is_sparse(X: object) -> bool:
     return hasattr(X, "nnz") and hasattr(X, "tocsr")
 
 
-def from_scipy(X: Any) -> Raw:
+def from_scipy(X: Any) -> RawTable:
     """Return the columns of a sparse matrix."""
     if X.ndim != _TABLE_DIMENSIONS:
         raise ValueError(messages.dimensions_message(X))
@@ -45,7 +45,7 @@ def from_scipy(X: Any) -> Raw:
     # After changes by hand the arrays may be longer than what they hold.
     stored = int(starts[-1])
     values, indices = values[:stored], indices[:stored]
-    raw = Raw(core.Columns(matrix.shape[0]))
+    raw = RawTable(core.Columns(matrix.shape[0]))
     if matrix.format == "csc":
         if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < matrix.shape[0]:
             raise ValueError("X is a sparse table with a value outside its rows. Make it again.")

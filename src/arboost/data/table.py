@@ -1,7 +1,7 @@
 """Any table -> `Table` (columns that the core reads) + `Schema`.
 
     NumPy array, list of lists ------> `columns`
-    Polars, PyArrow, Arrow stream ---> `columns`       } Raw -> numbers, and codes of levels
+    Polars, PyArrow, Arrow stream ---> `columns`       } RawTable -> numbers, and codes of levels
     pandas --------------------------> `frames`
     scipy.sparse --------------------> `sparse`
 
@@ -26,16 +26,16 @@ from arboost.backend import core
 from arboost.data import messages
 from arboost.data.levels import Levels
 from arboost.data.pandas_frames import from_pandas
-from arboost.data.raw_columns import Raw, from_arrow, from_numpy
+from arboost.data.raw_columns import RawTable, from_arrow, from_numpy
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import from_scipy, is_sparse
 from arboost.errors import DataWarning, SchemaError
 
-__all__ = ["MAX_LEVELS", "Reading", "Table", "as_array", "ingest", "level_column"]
+__all__ = ["MAX_SET_LEVELS", "ColumnOptions", "Table", "as_array", "ingest", "level_column"]
 
 # Categories of up to so many levels are split by sets of them; with more, numbers take their place.
 # (Sets could have 255, but on tables of airports and airplanes numbers win from about here on.)
-MAX_LEVELS = 100
+MAX_SET_LEVELS = 100
 
 # A column of strings that nobody calls a category is free text, of no use to trees, where more of
 # its values are distinct than both of these.
@@ -44,7 +44,7 @@ _FREE_TEXT_SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class Reading:
+class ColumnOptions:
     """What the user says of the columns of a fit.
 
     Attributes
@@ -79,7 +79,7 @@ class Reading:
             raise ValueError(messages.unknown_features_message(unknown, names, n_features))
         return {i for i in places if i is not None}
 
-    def check_follows(self, known: Reading, source: str) -> None:
+    def check_follows(self, known: ColumnOptions, source: str) -> None:
         """Raise ValueError where this asks for something else than what a source was made with.
 
         What is left at its default follows the source.
@@ -111,7 +111,7 @@ def ingest(
     X: object,
     schema: Schema | None = None,
     *,
-    reading: Reading | None = None,
+    options: ColumnOptions | None = None,
     caller: str = "Model",
 ) -> Table:
     """Return the columns of X; with a schema, in its order.
@@ -126,7 +126,7 @@ def ingest(
         What the model was fitted on. Columns with names are matched by name, others by position;
         levels by value.
         Without a schema the table is one to fit on, and must have a row.
-    reading : Reading, optional
+    options : ColumnOptions, optional
         What the user says of a table to fit on.
     caller : str
         Who the messages say expects the features of the schema.
@@ -151,7 +151,7 @@ def ingest(
             f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
             "required."
         )
-    return Table(raw.columns, _learn(raw, Reading() if reading is None else reading))
+    return Table(raw.columns, _learn(raw, ColumnOptions() if options is None else options))
 
 
 def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
@@ -163,7 +163,7 @@ def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
     return column
 
 
-def _read(X: object) -> Raw:
+def _read(X: object) -> RawTable:
     """Return the columns of any table."""
     if isinstance(X, np.ndarray):
         return from_numpy(X)
@@ -192,11 +192,11 @@ def as_array(X: Any) -> NDArray[Any]:
         ) from error
 
 
-def _learn(raw: Raw, reading: Reading) -> Schema:
+def _learn(raw: RawTable, options: ColumnOptions) -> Schema:
     """Return the schema of a table to fit on; its categories become columns of codes."""
     n_columns = int(raw.columns.n_columns)
-    named = reading.categories(raw.names, n_columns)
-    _set_missing(raw, reading.missing)
+    named = options.categories(raw.names, n_columns)
+    _set_missing(raw, options.missing)
     inexact = sorted({*raw.columns.inexact_columns(), *raw.inexact})
     if inexact:
         message = messages.inexact_message([raw.label(i) for i in inexact])
@@ -212,12 +212,12 @@ def _learn(raw: Raw, reading: Reading) -> Schema:
         names=raw.names,
         n_features=n_columns,
         levels=tuple(levels) if any(one is not None for one in levels) else (),
-        missing=reading.missing,
+        missing=options.missing,
         units=tuple(raw.units.get(i, "") for i in range(n_columns)) if raw.units else (),
     )
 
 
-def _learn_levels(raw: Raw, i: int) -> tuple[Levels, core.Columns]:
+def _learn_levels(raw: RawTable, i: int) -> tuple[Levels, core.Columns]:
     n_rows = int(raw.columns.n_rows)
     if i in raw.texts:
         levels, codes = Levels.of_text(raw.texts[i])
@@ -245,7 +245,7 @@ def _sparse_levels(
     return column
 
 
-def _check_text(levels: Levels, raw: Raw, i: int) -> None:
+def _check_text(levels: Levels, raw: RawTable, i: int) -> None:
     """Refuse free text, and doubt numbers, in a column of strings that nobody calls a category."""
     n_present = int(raw.texts[i].n_present)
     if len(levels) > max(_FREE_TEXT_LEVELS, _FREE_TEXT_SHARE * n_present):
@@ -264,7 +264,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _match(raw: Raw, schema: Schema, caller: str) -> Raw:
+def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
     """Return the columns in the order of the schema."""
     names = raw.names
     if names is not None and schema.names is not None:
@@ -288,7 +288,7 @@ def _match(raw: Raw, schema: Schema, caller: str) -> Raw:
     return raw
 
 
-def _apply(raw: Raw, schema: Schema) -> core.Columns:
+def _apply(raw: RawTable, schema: Schema) -> core.Columns:
     """Return the columns as the fit saw its own: levels by value, times as times."""
     _set_missing(raw, schema.missing)
     for i in sorted({*schema.special, *raw.texts, *raw.units}):
@@ -306,7 +306,7 @@ def _apply(raw: Raw, schema: Schema) -> core.Columns:
     return raw.columns
 
 
-def _apply_levels(raw: Raw, i: int, levels: Levels, schema: Schema) -> core.Columns:
+def _apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core.Columns:
     n_rows = int(raw.columns.n_rows)
     stored = None if i in raw.texts else raw.columns.stored(i)
     if stored is not None and levels.statistic is None:
@@ -328,13 +328,13 @@ def _apply_levels(raw: Raw, i: int, levels: Levels, schema: Schema) -> core.Colu
     return column
 
 
-def _is_all_missing(raw: Raw, i: int) -> bool:
+def _is_all_missing(raw: RawTable, i: int) -> bool:
     if i in raw.texts:
         return int(raw.texts[i].n_present) == 0
     return bool(np.isnan(raw.columns.read(i)).all())
 
 
-def _set_missing(raw: Raw, missing: float) -> None:
+def _set_missing(raw: RawTable, missing: float) -> None:
     """Let a number mean missing in all columns of numbers; instants are no such numbers."""
     if not math.isnan(missing):
         raw.columns.set_missing(missing, sorted(raw.units))

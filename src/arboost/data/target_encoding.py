@@ -1,9 +1,10 @@
 """Categories of many levels -> numbers: what the target was for rows of the same level.
 
-Sets of levels are searched up to `MAX_LEVELS` levels. A column with more becomes numbers before it
-is binned: in training a row of a rare level sees the mean target of rows that come before it in a
-random order, and never its own; rows of a level with many rows all see the level's mean. The model
-keeps one number for each level, which stands for it in prediction; unknown levels are missing.
+Sets of levels are searched up to `MAX_SET_LEVELS` levels. A column with more becomes numbers
+before it is binned: in training a row of a rare level sees the mean target of rows that come before
+it in a random order, and never its own; rows of a level with many rows all see the level's mean.
+The model keeps one number for each level, which stands for it in prediction; unknown levels are
+missing.
 
 Rows that are held out, by early stopping or in the folds of cross-validation, see what new rows
 would see: numbers of levels by the rows that are trained on alone. Their own targets are among
@@ -23,10 +24,17 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
-from arboost.data.table import MAX_LEVELS, Table
+from arboost.data.table import MAX_SET_LEVELS, Table
 from arboost.data.target import encode_labels, numbers_of
 
-__all__ = ["Numbered", "coded", "encode", "label_target", "many_levels", "numbered"]
+__all__ = [
+    "TargetEncodedTable",
+    "encoded_features",
+    "features_to_encode",
+    "label_target",
+    "target_encode",
+    "without_target_encoding",
+]
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +42,7 @@ _TWO_CLASSES = 2
 
 
 @dataclass(frozen=True)
-class LevelTarget:
+class EncodedFeature:
     """What the numbers of one category came from.
 
     Attributes
@@ -52,19 +60,19 @@ class LevelTarget:
 
 
 @dataclass(frozen=True)
-class Numbered(Table):
+class TargetEncodedTable(Table):
     """A table in which numbers stand for categories of many levels.
 
     Attributes
     ----------
-    sources : tuple of LevelTarget
+    sources : tuple of EncodedFeature
         One for each such category.
     weight : float64 array of shape (n_training,), or None
     rows : uint32 array, or None for all
         The training rows among those of the table, ascending.
     """
 
-    sources: tuple[LevelTarget, ...] = ()
+    sources: tuple[EncodedFeature, ...] = ()
     weight: Floats | None = None
     rows: NDArray[np.uint32] | None = None
 
@@ -90,12 +98,12 @@ class Numbered(Table):
         return numbers if self.rows is None else self.rows[numbers]
 
 
-def many_levels(schema: Schema) -> list[int]:
+def features_to_encode(schema: Schema) -> list[int]:
     """Return the features that have too many levels for sets of them, and no numbers yet."""
-    return [feature for feature, n in enumerate(schema.n_levels) if n > MAX_LEVELS]
+    return [feature for feature, n in enumerate(schema.n_levels) if n > MAX_SET_LEVELS]
 
 
-def numbered(schema: Schema) -> list[int]:
+def encoded_features(schema: Schema) -> list[int]:
     """Return the features whose levels numbers stand for."""
     return [
         feature
@@ -104,15 +112,15 @@ def numbered(schema: Schema) -> list[int]:
     ]
 
 
-def coded(schema: Schema) -> Schema:
+def without_target_encoding(schema: Schema) -> Schema:
     """Return the schema without the numbers of levels: tables read with it have codes instead."""
-    if not numbered(schema):
+    if not encoded_features(schema):
         return schema
     plain = [None if one is None else replace(one, statistic=None) for one in schema.levels]
     return replace(schema, levels=tuple(plain))
 
 
-def encode(
+def target_encode(
     table: Table,
     y: Floats,
     *,
@@ -135,10 +143,10 @@ def encode(
     n_classes : int or None
         Of a classifier; one number stands for each class of three or more.
     known : Schema or None
-        That of a model whose training goes on, which was read as `coded`. Its numbers of levels
-        stay.
+        That of a model whose training goes on, which was read as `without_target_encoding`.
+        Its numbers of levels stay.
     """
-    features = many_levels(table.schema)
+    features = features_to_encode(table.schema)
     if not features:
         return table
     if weight is not None and (weight == weight[0]).all():
@@ -162,9 +170,9 @@ def encode(
             of_rows = values
         columns.put(feature, _column(of_rows))
         levels[feature] = replace(of_feature, statistic=statistic)
-        sources.append(LevelTarget(feature, codes, target))
+        sources.append(EncodedFeature(feature, codes, target))
     schema = replace(table.schema, levels=tuple(levels))
-    return Numbered(columns, schema, tuple(sources), weight, rows)
+    return TargetEncodedTable(columns, schema, tuple(sources), weight, rows)
 
 
 def label_target(y: NDArray[Any] | None, schema: Schema) -> tuple[Floats, int | None]:
@@ -173,12 +181,13 @@ def label_target(y: NDArray[Any] | None, schema: Schema) -> tuple[Floats, int | 
     Numbers are a target of numbers, all other labels are classes.
     """
     if y is None:
-        feature = many_levels(schema)[0]
+        feature = features_to_encode(schema)[0]
         levels = schema.levels_of(feature)
         assert levels is not None
         raise ValueError(
-            f"column {schema.label(feature)} has {len(levels)} levels. Above {MAX_LEVELS}, levels "
-            "become numbers by means of the target, so the Dataset must know it. Pass y to Dataset."
+            f"column {schema.label(feature)} has {len(levels)} levels. Above {MAX_SET_LEVELS}, "
+            "levels become numbers by means of the target, so the Dataset must know it. Pass y to "
+            "Dataset."
         )
     if y.dtype.kind in "fiu":
         return numbers_of(y), None
