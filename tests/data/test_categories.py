@@ -202,8 +202,8 @@ class TestWhichColumns:
     @pytest.mark.parametrize(
         ("given", "text"),
         [
-            (["z"], "no columns of X: 'z'. X has the names 'a', 'b', 'c'"),
-            ([3, -4], "no columns of X: 3, -4"),
+            (["z"], "does not have: 'z'; X has the indices 0 to 2 and the names 'a', 'b', 'c'"),
+            ([3, -4], "does not have: 3, -4;"),
             ([True], "1 truth values, but X has 3 columns"),
         ],
     )

@@ -19,7 +19,6 @@ __all__ = [
     "other_type_message",
     "series_message",
     "twice_message",
-    "unknown_features_message",
     "unseen_message",
 ]
 
@@ -128,18 +127,6 @@ def unseen_message(column: str, n_values: int, n_levels: int) -> str:
     return (
         f"None of the {n_values} values in the column {column} of X is among the {n_levels} levels "
         "of fit, so all of them count as missing. Check that it is the same column, written alike."
-    )
-
-
-def unknown_features_message(
-    unknown: Iterable[object], names: Collection[str] | None, n_features: int
-) -> str:
-    """Say which entries of categorical_features are no columns."""
-    known = "no names" if names is None else f"the names {listing(map(repr, names))}"
-    return (
-        f"categorical_features has entries that are no columns of X: "
-        f"{listing(map(repr, unknown))}. X has {known}, and indices from 0 to {n_features - 1}. "
-        "Use those."
     )
 
 

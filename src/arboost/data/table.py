@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data import messages
+from arboost.data.feature_names import feature_indices
 from arboost.data.levels import Levels
 from arboost.data.pandas_frames import from_pandas
 from arboost.data.raw_columns import RawTable, from_arrow, from_numpy
@@ -70,14 +71,7 @@ class ColumnOptions:
                     "columns. Pass one for each column, or the names of the categories."
                 )
             return {i for i, one in enumerate(given) if one}
-        place = {} if names is None else {name: i for i, name in enumerate(names)}
-        places = [
-            place.get(one) if isinstance(one, str) else _place(one, n_features) for one in given
-        ]
-        unknown = [one for one, i in zip(given, places, strict=True) if i is None]
-        if unknown:
-            raise ValueError(messages.unknown_features_message(unknown, names, n_features))
-        return {i for i in places if i is not None}
+        return set(feature_indices(given, names, n_features, parameter="categorical_features"))
 
     def check_follows(self, known: ColumnOptions, source: str) -> None:
         """Raise ValueError where this asks for something else than what a source was made with.
@@ -338,7 +332,3 @@ def _set_missing(raw: RawTable, missing: float) -> None:
     """Let a number mean missing in all columns of numbers; instants are no such numbers."""
     if not math.isnan(missing):
         raw.columns.set_missing(missing, sorted(raw.units))
-
-
-def _place(index: int, n_features: int) -> int | None:
-    return index % n_features if -n_features <= index < n_features else None
