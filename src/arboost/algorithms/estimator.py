@@ -125,7 +125,9 @@ class TreeEnsemble(Explained, BaseEstimator):
             recipe = self._recipe(params, loss, rows.schema)
             train, validation = self._parts(params, rows, held_out, task, loss, old)
             search: tuple[Split, ...] = ()
-            if auto.finds_rounds(given, params, has_validation=has_validation):
+            if auto.finds_rounds(
+                given["n_estimators"], params["n_iter_no_change"], has_validation=has_validation
+            ):
                 search = search_splits(train, params, task.kind, groups)
             elif validation is None and params["n_iter_no_change"] is not None:
                 train, validation = split_rows(train, params, task.kind, groups)
@@ -376,4 +378,10 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
         self, params: dict[str, Any], task: Task, weight: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
         assert task.classes is not None
-        return class_factors(params, task.classes, task.y, weight)
+        return class_factors(
+            params["class_weight"],
+            task.classes,
+            task.y,
+            weight,
+            scale_pos_weight=params.get("scale_pos_weight", 1.0),
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,10 +155,12 @@ def codes_of(y: NDArray[Any], classes: NDArray[Any], name: str, origin: str) -> 
 
 
 def class_factors(
-    params: dict[str, Any],
+    class_weight: Mapping[Any, float] | str | None,
     classes: NDArray[Any],
     codes: NDArray[np.float64],
     weight: NDArray[np.float64] | None,
+    *,
+    scale_pos_weight: float = 1.0,
 ) -> NDArray[np.float64] | None:
     """Return the factor on the weights of each class's rows; None where all are 1.
 
@@ -165,28 +168,27 @@ def class_factors(
     """
     n_classes = len(classes)
     factors = np.ones(n_classes)
-    given, positive = params["class_weight"], params["scale_pos_weight"]
-    if positive != 1.0:
+    if scale_pos_weight != 1.0:
         if n_classes != _TWO_CLASSES:
             raise ValueError(
-                f"scale_pos_weight={positive!r} is not allowed: it is for two classes, and y has "
-                f"{n_classes}. Use class_weight."
+                f"scale_pos_weight={scale_pos_weight!r} is not allowed: it is for two classes, and "
+                f"y has {n_classes}. Use class_weight."
             )
-        factors[1] = positive
-    elif given == "balanced":
+        factors[1] = scale_pos_weight
+    elif isinstance(class_weight, str):
         totals = np.bincount(codes.astype(np.intp), weight, minlength=n_classes)
-        # A class of which a continued training sees no row keeps its factor.
+        # A class without rows, possible in continued training, keeps the factor 1.
         present = totals > 0
         factors[present] = totals.sum() / (np.count_nonzero(present) * totals[present])
-    elif given is not None:
+    elif class_weight is not None:
         known = {label: place for place, label in enumerate(classes.tolist())}
-        unknown = [label for label in given if label not in known]
+        unknown = [label for label in class_weight if label not in known]
         if unknown:
             raise ValueError(
                 f"class_weight names labels that y does not have: {listing(map(repr, unknown))}; "
                 f"y has {listing(map(repr, known))}. Use those labels, or leave out the others."
             )
-        for label, factor in given.items():
+        for label, factor in class_weight.items():
             factors[known[label]] = factor
     return None if (factors == 1.0).all() else factors
 
