@@ -75,12 +75,12 @@ def _feature_index(feature: object, by_name: Mapping[str, int], n_features: int)
 def monotone_directions(
     given: list[Any] | None, schema: Schema, parameter: str = "monotone_constraints"
 ) -> list[int]:
-    """Return -1, 0 or 1 for each feature; an empty list where no feature is constrained.
+    """Return -1, 0 or 1 for each feature; an empty list without constraints.
 
     Parameters
     ----------
     given : list of directions, list of [feature, direction], or None
-        As the parameter's ``check`` returns it.
+        Value that the parameter's ``check`` returned.
     schema : Schema
         Features of the table.
     parameter : str
@@ -100,7 +100,7 @@ def monotone_directions(
         if len(set(indices)) < len(indices):
             twice = next(index for index in indices if indices.count(index) > 1)
             raise ValueError(
-                f"{parameter} names the feature {feature_label(twice, schema)!r} twice. Give each "
+                f"{parameter} names the feature {schema.label(twice)} twice. Give each "
                 "feature once, by name or by index."
             )
         for index, (_, direction) in zip(indices, given, strict=True):
@@ -115,7 +115,7 @@ def monotone_directions(
     for index, direction in enumerate(directions):
         if direction and schema.levels_of(index) is not None:
             raise ValueError(
-                f"{parameter} names the feature {feature_label(index, schema)!r}, but that is a "
+                f"{parameter} names the feature {schema.label(index)}, but that is a "
                 "category, whose levels have no order. Leave it out, or pass it as numbers."
             )
     return directions if any(directions) else []
