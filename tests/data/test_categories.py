@@ -1,4 +1,4 @@
-"""Categories: which columns they are, their levels, and how values find them again."""
+"""Categories: their columns, their levels, and level codes of new values."""
 
 import pickle
 import time

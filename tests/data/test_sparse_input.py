@@ -1,4 +1,4 @@
-"""Sparse tables: every format of scipy and pandas gives what the dense table gives."""
+"""Sparse tables: every format of scipy and pandas gives the codes of the dense table."""
 
 import tracemalloc
 from itertools import pairwise
@@ -58,7 +58,7 @@ class TestFormats:
             (table.data, table.indices.astype(index), table.indptr.astype(index)), shape=(50, 6)
         )
         np.testing.assert_array_equal(read(table), plain)
-        # Backwards within every row or column, and with values that add up.
+        # In descending order within every row or column, and with duplicates to sum.
         doubled = [np.repeat(array, 2) for array in (table.data / 2, table.indices)]
         starts = 2 * table.indptr
         backwards = np.concatenate([np.arange(b, a, -1) - 1 for a, b in pairwise(starts)])
@@ -200,7 +200,7 @@ class TestBrokenTables:
     def test_places_outside_the_table(self, kind, index):
         matrix = sparse.random_array((40, 40), density=0.5, rng=0, format=kind)
         matrix.indices[3] = index
-        matrix.has_canonical_format = True  # so that scipy does not look
+        matrix.has_canonical_format = True  # so that scipy skips its check
         with pytest.raises(ValueError, match=r"outside its (rows|columns)"):
             ingest(matrix)
 

@@ -7,7 +7,7 @@ import pytest
 
 from arboost import Dataset, GradientBoostingClassifier, GradientBoostingRegressor, cv, load
 from arboost.data.table import ingest
-from arboost.data.target_encoding import features_to_encode, target_encode
+from arboost.data.target_encoding import MAX_SET_LEVELS, features_to_encode, target_encode
 from arboost.formats.model_file import to_bytes
 
 pandas = pytest.importorskip("pandas")
@@ -198,3 +198,12 @@ def test_as_many_levels_as_rows(tmp_path):
     np.testing.assert_array_equal(
         load(tmp_path / "model").predict_proba(X[:1000]), model.predict_proba(X[:1000])
     )
+
+
+def test_dataset_names_the_number_of_levels_that_needs_y():
+    assert f"more than {MAX_SET_LEVELS} levels" in Dataset.__doc__
+    levels = [str(i) for i in range(MAX_SET_LEVELS + 1)]
+    table = pandas.DataFrame({"key": pandas.Categorical(levels)})
+    with pytest.raises(ValueError, match=rf"more than {MAX_SET_LEVELS} levels .* Pass y"):
+        Dataset(table)
+    Dataset(table.iloc[:-1])
