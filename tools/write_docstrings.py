@@ -27,15 +27,18 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from arboost.params.kinds import Param  # noqa: E402  (of the checkout, not an install)
 
-# All modules of parameters, in which classes find their tables by name.
-HOMES = [path.stem for path in sorted((ROOT / "src/arboost/params").glob("*.py"))]
-TABLES = [import_module(f"arboost.params.{home}") for home in HOMES]
+# The modules in which classes find their tables by name.
+MODULES = [
+    import_module(f"arboost.params.{path.stem}")
+    for path in sorted((ROOT / "src/arboost/params").glob("[!_]*.py"))
+]
+FILES = sorted((ROOT / "src/arboost/algorithms").rglob("*.py"))
 WIDTH = 100
 SECTION = re.compile(r"(    Parameters\n    -{10}\n)(.*?)(    Attributes\n    -{10}\n)", re.DOTALL)
 
 
 def default(param: Param) -> str | None:
-    """Return the default as source code, None where there is none."""
+    """Return the default as source code; None for a parameter without a default."""
     if param.default is inspect.Parameter.empty:
         return None
     if param.default != param.default:
@@ -44,19 +47,21 @@ def default(param: Param) -> str | None:
 
 
 def described(param: Param) -> str:
-    """Return one parameter as a NumPy docstring has it."""
-    text = textwrap.fill(param.text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
-    usual = default(param)
-    tail = "" if usual is None else f", default={usual}"
+    """Return the entry of a parameter in a NumPy docstring."""
+    margin = " " * 8
+    lines = textwrap.wrap(param.text, WIDTH - len(margin), break_on_hyphens=False)
+    text = "\n".join(margin + line for line in lines)
+    value = default(param)
+    tail = "" if value is None else f", default={value}"
     return f"    {param.name} : {param.type_name}{tail}\n{text}\n"
 
 
 def signature(listed: list[Param], n_positional: int) -> str:
-    """Return the head of ``__init__``; the first parameters may be given by position."""
+    """Return the head of ``__init__``; the first ``n_positional`` parameters are positional."""
     lines = []
     for param in listed:
-        usual = default(param)
-        tail = "" if usual is None else f" = {usual}"
+        value = default(param)
+        tail = "" if value is None else f" = {value}"
         lines.append(f"        {param.name}: {param.annotation}{tail},")
     lines.insert(n_positional, "        *,")
     head = ["    def __init__(", "        self,"]
@@ -64,14 +69,14 @@ def signature(listed: list[Param], n_positional: int) -> str:
 
 
 def table_of(node: ast.ClassDef) -> Mapping[str, Param] | None:
-    """Return the table of parameters that a class names, or None where it names none."""
+    """Return the parameter table that a class names as ``_TABLE``, or None."""
     for item in node.body:
         target = item.target if isinstance(item, ast.AnnAssign) else None
         if isinstance(item, ast.Assign):
             target = item.targets[0]
         if isinstance(target, ast.Name) and target.id == "_TABLE" and item.value is not None:
             name = ast.unparse(item.value)
-            return next(getattr(home, name) for home in TABLES if hasattr(home, name))
+            return next(getattr(module, name) for module in MODULES if hasattr(module, name))
     return None
 
 
@@ -96,12 +101,12 @@ def rewritten(source: str) -> str:
 
 
 def main() -> int:
-    """Rewrite or check; return 1 where the check finds a difference."""
+    """Rewrite or check the files; return 1 if the check finds a difference."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing, fail on a difference")
     check = parser.parse_args().check
     stale = []
-    for path in sorted((ROOT / "src/arboost/algorithms").glob("*.py")):
+    for path in FILES:
         source = path.read_text(encoding="utf-8")
         fresh = rewritten(source)
         if fresh == source:

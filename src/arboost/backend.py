@@ -1,4 +1,4 @@
-"""Which module does the heavy work, and with how many threads."""
+"""The compiled core, and the number of threads."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["checked_threads", "core", "threads"]
 
 
 def threads(n_jobs: int | None) -> int:
-    """Threads to use: ``n_jobs`` of them, or for None and -1 all that this process may use."""
+    """Return the number of threads: ``n_jobs``, or for None and -1 all of this process."""
     return core.available_threads() if n_jobs is None or n_jobs == -1 else n_jobs
 
 
 def checked_threads(n_jobs: object) -> int:
-    """Return the same for what a user has passed; raise where it is no number of threads."""
+    """Return the number of threads for a user's ``n_jobs``; raise for an invalid value."""
     return threads(check({"n_jobs": n_jobs})["n_jobs"])

@@ -1,6 +1,6 @@
-"""What is raised beside the built-in types, and how a message is worded.
+"""Exceptions and warnings in addition to the built-in types.
 
-A message says what was given, what is allowed and what to do.
+A message has three parts: the given value, the allowed values, and advice.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class ModelFormatError(ValueError):
 
 
 class DeviceError(RuntimeError):
-    """The device that was asked for cannot be used."""
+    """The requested device cannot be used."""
 
 
 class DataWarning(UserWarning):
-    """The data can be used, but probably not as the user thinks."""
+    """The data can be used, but probably not as the user expects."""

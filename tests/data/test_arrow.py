@@ -1,4 +1,4 @@
-"""Arrow C stream: one made by hand, so that every rule of the specification can be broken."""
+"""Arrow C streams, made by hand so that every rule of the specification can be broken."""
 
 import ctypes
 
@@ -9,17 +9,17 @@ from arboost.data.table import ingest
 
 
 def codes_of(table):
-    """Return the codes of the only column when each value has a bin of its own."""
+    """Return the bin codes of the only column, with a bin for each value."""
     edges = core.quantiles(table.columns, None, None, 255, 1)
     return core.encode(table.columns, None, edges, 1).to_numpy()[:, 0].tolist()
 
 
 class ArrowSchema(ctypes.Structure):
-    """As the Arrow specification has it."""
+    """Struct of the Arrow specification."""
 
 
 class ArrowArray(ctypes.Structure):
-    """As the Arrow specification has it."""
+    """Struct of the Arrow specification."""
 
 
 Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -51,7 +51,7 @@ LastError = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 
 
 class ArrowStream(ctypes.Structure):
-    """As the Arrow specification has it."""
+    """Struct of the Arrow specification."""
 
     _fields_ = (
         ("get_schema", Get),
@@ -63,7 +63,7 @@ class ArrowStream(ctypes.Structure):
 
 
 class HandMade:
-    """A stream of one batch with one float64 column, of which every part can be spoilt."""
+    """A stream of one batch with one float64 column, every part of which can be made invalid."""
 
     def __init__(self, *, error=0, **changes):
         self.released = []
@@ -74,7 +74,7 @@ class HandMade:
         self.sent = False
 
     def _releaser(self, kind, structure):
-        """Release functions mark their struct, as the specification asks."""
+        """Release functions mark their struct, as the specification requires."""
 
         def release(pointer):
             self.released.append(kind)

@@ -1,4 +1,4 @@
-"""Binning: edges, codes, and that neither depends on threads, chunks or the kind of table."""
+"""Bin edges and bin codes, independent of threads, chunks and the kind of table."""
 
 import doctest
 from itertools import pairwise
@@ -15,7 +15,7 @@ from arboost.data.bins import bin_table
 from arboost.data.table import ingest
 
 MAX = np.finfo(np.float64).max
-SAMPLE = 200_000  # rows from which quantiles are taken
+SAMPLE = 200_000  # rows of the sample for quantiles
 
 # Few distinct numbers, neighbouring numbers, extreme numbers and ordinary ones, all with NaN.
 numbers = st.one_of(
@@ -83,7 +83,7 @@ class TestEdges:
             codes = codes_of(values, edges)
             present = set(codes[~np.isnan(np.asarray(values))].tolist())
             assert present == set(range(len(edges) + 1)) or not present
-            # Bins are not wasted: as many as there are values for.
+            # As many bins as there are values for.
             assert len(edges) + 1 >= min(max_bins, len(distinct_of(values)))
 
     def test_continuous_values_are_spread_evenly(self, rng):
@@ -189,7 +189,7 @@ class TestCodes:
         st.integers(0, 2**32 - 1),
     )
     def test_agree_with_searchsorted_for_any_edges(self, edges, n, seed):
-        # Many values, so that every way to lay out the lookup is taken.
+        # Many values, so that every layout of the lookup is used.
         rng = np.random.default_rng(seed)
         edges = np.unique(np.array(edges))
         with np.errstate(over="ignore", under="ignore"):
@@ -267,7 +267,7 @@ class TestSameAnswer:
 
     @staticmethod
     def bits(table):
-        """Return everything that binning finds, as bytes."""
+        """Return edges and codes as bytes."""
         binned = Dataset(table, max_bins=63, n_jobs=2).binned
         return [edges.tobytes() for edges in binned.edges], binned.codes.by_row.tobytes()
 

@@ -1,4 +1,4 @@
-"""Features that share memory: bundles and digits are found, and trees do not know of them."""
+"""Exclusive feature bundling and shared columns: bundles are found, and trees are the same."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def test_columns_of_few_codes_are_digits_of_a_byte(rng):
 def test_small_tables_keep_their_columns(rng):
     assert flags(one_hot(rng, 500, 20)).shared_columns == []
     assert flags(one_hot(rng, 600, 20)).shared_columns == [[list(range(20))]]
-    # Digits are worth their price only from some rows on.
+    # Shared columns pay off only above a number of rows.
     many = rng.integers(0, 2, (1000, 5)).astype(float)
     assert flags(many).shared_columns == []
 
 
 def test_a_bundle_that_the_sample_misjudged_is_split_up(rng):
-    """Two columns meet in one row of 200,000: the sample does not show it, all rows do."""
+    """Two columns conflict in one row of 200,000, outside of the sample."""
     n = 200_000
     matrix = np.zeros((n, 3))
     matrix[: n // 10, 0] = 1
@@ -116,7 +116,7 @@ def test_conflicts_are_at_most_as_many_as_allowed(rng):
     for column in rough.shared_columns:
         for digit in column:
             assert wrong[:, digit].any(axis=1).sum() <= rate * n
-            # Of features that meet in a row, the first one counts.
+            # Of features that conflict in a row, the first one is kept.
             first = np.cumsum(matrix[:, digit], axis=1) <= 1
             np.testing.assert_array_equal(kept[:, digit], matrix[:, digit] * first)
     # Sparse columns are bundled to the same codes.

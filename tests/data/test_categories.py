@@ -1,4 +1,4 @@
-"""Categories: which columns they are, their levels, and how values find them again."""
+"""Categories: their columns, their levels, and level codes of new values."""
 
 import pickle
 import time
@@ -11,7 +11,7 @@ import arboost
 from arboost.backend import core
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
-from arboost.data.table import Reading, ingest
+from arboost.data.table import ColumnOptions, ingest
 from arboost.errors import DataWarning, ModelFormatError, SchemaError
 from arboost.formats.model_file import from_bytes, to_bytes
 
@@ -25,7 +25,7 @@ CODES = [1, 5, np.nan, 0, 1, 2, 4, 6, 3]
 
 
 def named(*features):
-    return Reading(list(features))
+    return ColumnOptions(list(features))
 
 
 def labels(levels):
@@ -109,7 +109,7 @@ class TestLevels:
 
     def test_numbers_as_levels(self):
         table = pd.DataFrame({"a": [3, 1, 3, -7], "b": [0.5, np.nan, -0.0, 0.0]})
-        read = ingest(table, reading=named("a", "b"))
+        read = ingest(table, options=named("a", "b"))
         assert [labels(one) for one in read.schema.levels] == [[-7.0, 1.0, 3.0], [0.0, 0.5]]
         np.testing.assert_array_equal(read.columns.read(0), [2, 1, 2, 0])
         np.testing.assert_array_equal(read.columns.read(1), [1, np.nan, 0, 0])
@@ -173,7 +173,7 @@ class TestLevels:
         users = pa.array(rng.permutation(1_000_000)).cast(pa.string())
         table = pa.table({"user": users})
         start = time.process_time()
-        read = ingest(table, reading=named("user"))
+        read = ingest(table, options=named("user"))
         ingest(table, read.schema)
         assert time.process_time() - start < 5
         assert len(read.schema.levels[0]) == 1_000_000
@@ -197,13 +197,13 @@ class TestWhichColumns:
         ],
     )
     def test_names_indices_and_masks(self, given, expected):
-        assert ingest(self.TABLE, reading=Reading(given)).schema.categorical == expected
+        assert ingest(self.TABLE, options=ColumnOptions(given)).schema.categorical == expected
 
     @pytest.mark.parametrize(
         ("given", "text"),
         [
-            (["z"], "no columns of X: 'z'. X has the names 'a', 'b', 'c'"),
-            ([3, -4], "no columns of X: 3, -4"),
+            (["z"], "does not have: 'z'; X has the indices 0 to 2 and the names 'a', 'b', 'c'"),
+            ([3, -4], "does not have: 3, -4;"),
             ([True], "1 truth values, but X has 3 columns"),
         ],
     )
@@ -225,7 +225,7 @@ class TestWhichColumns:
         table = pl.DataFrame({"ok": np.zeros(2000), "note": text})
         with pytest.raises(ValueError, match=r"'note'.* 2000 strings have 1501 distinct.*Drop it"):
             ingest(table)
-        assert len(ingest(table, reading=named("note")).schema.levels[1]) == 1501
+        assert len(ingest(table, options=named("note")).schema.levels[1]) == 1501
         assert len(ingest(table.cast({"note": pl.Categorical})).schema.levels[1]) == 1501
         assert len(ingest(table[1000:]).schema.levels[1]) == 501
         assert len(ingest(pl.concat([table, table])).schema.levels[1]) == 1501
@@ -234,13 +234,13 @@ class TestWhichColumns:
         table = pd.DataFrame({"a": ["1", "2.5", None]})
         with pytest.warns(DataWarning, match=r"'a' of X are numbers, such as '1'.*Convert"):
             ingest(table)
-        ingest(table, reading=named("a"))
+        ingest(table, options=named("a"))
         ingest(table.astype("category"))
 
 
 class TestMatching:
     def test_numbers_match_numbers(self):
-        schema = ingest(pd.DataFrame({"a": [1, 2, 3]}), reading=named("a")).schema
+        schema = ingest(pd.DataFrame({"a": [1, 2, 3]}), options=named("a")).schema
         for values in ([2.0, 4.0, np.nan], pd.array([2, 4, None], dtype="Int8")):
             codes = ingest(pd.DataFrame({"a": values}), schema).columns.read(0)
             np.testing.assert_array_equal(codes, [1, np.nan, np.nan])
@@ -253,7 +253,7 @@ class TestMatching:
             ingest(pd.DataFrame({"a": pd.Categorical([1, 2])}), words)
         for schema in (
             ingest(pd.DataFrame({"a": [1, 2]})).schema,
-            ingest(pd.DataFrame({"a": [1, 2]}), reading=named("a")).schema,
+            ingest(pd.DataFrame({"a": [1, 2]}), options=named("a")).schema,
         ):
             with pytest.raises(SchemaError, match="'a' of X holds strings, but it held numbers"):
                 ingest(pl.DataFrame({"a": ["1", "2"]}), schema)

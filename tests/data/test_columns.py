@@ -19,7 +19,7 @@ UTC = datetime.UTC
 
 
 def column(table, schema=None):
-    """Return what the core reads of the only column."""
+    """Return the values of the only column in the core."""
     return ingest(table, schema).columns.read(0)
 
 

@@ -1,4 +1,4 @@
-"""Ranks, quantile sketches and proposals: what is promised about weights, for any data."""
+"""Ranks, quantile sketches and proposals: guarantees about weights, for any data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def weight_below(data, value):
 
 
 def assert_bounds_hold(sketch, data):
-    """Exact ranks lie within the bounds, and the bounds are as near as they claim to be."""
+    """Exact ranks lie within the bounds, and the bounds are as tight as claimed."""
     assert sketch.total == sum(w for _, w in data)
     kept = dict(
         zip(*(sketch.entries()[name].tolist() for name in ("value", "weight")), strict=True)
@@ -63,7 +63,7 @@ def test_without_pruning_ranks_are_exact(parts):
 @settings(max_examples=300)
 @given(pieces, st.data())
 def test_any_tree_of_merges_and_prunes_keeps_its_bound(parts, data):
-    """The bound by the theorems is the sum of what each prune may add, whatever the order."""
+    """The bound of the theorems is the sum of the errors of all prunes, in any order."""
     waiting = [(sketch_of(part), list(part), 0) for part in parts]
     while True:
         at = data.draw(st.integers(0, len(waiting) - 1))
@@ -102,7 +102,7 @@ def test_cuts_leave_at_most_eps_between_neighbours(parts, eps, size):
             continue
         largest = max(x for x, _ in inside)
         rest = sum(w for x, w in inside if x < largest)
-        # Between two values that a coarse sketch kept, nothing is left to cut after.
+        # Between two kept values of a coarse sketch there is no candidate.
         assert rest <= max(limit, sketch.error())
         for x in {x for x, _ in inside}:
             if sum(w for y, w in inside if y == x) >= 2 * max(limit, 1) and sketch.error() == 0:

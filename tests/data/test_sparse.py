@@ -1,4 +1,4 @@
-"""Sparse columns: the same edges, codes and trees as dense ones, at a cost of what is stored."""
+"""Sparse columns: the edges, codes and trees of dense ones, at the cost of the stored values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_edges_and_codes_are_those_of_dense_columns(rng, max_bins, weighted, som
 
 
 def test_edges_of_many_rows_come_from_the_same_sample(rng):
-    """Above 200,000 rows a sample is cut; few values are looked for in all rows."""
+    """Above 200,000 rows edges come from a sample; columns of few values are read in all rows."""
     n = 250_000
     column = np.where(rng.random(n) < 0.02, rng.normal(size=n), 0.0)
     counts = np.where(rng.random(n) < 0.001, rng.integers(1, 40, n), 0.0)
@@ -98,7 +98,7 @@ def test_bundles_of_sparse_columns_must_be_filled(rng):
 
 @pytest.mark.parametrize("n_rows", [1, 7, 300, 20_000])
 def test_nodes_of_all_sizes(rng, n_rows):
-    """A table of sparse columns only: few rows are searched by what they touch."""
+    """A table of sparse columns only: small nodes search only their stored features."""
     matrix = np.where(rng.random((n_rows, 60)) < 0.03, rng.normal(size=(n_rows, 60)), 0.0)
     matrix[:, 30:] = matrix[:, 30:] > 0
     matrix[rng.random(matrix.shape) < 0.005] = np.nan

@@ -1,4 +1,4 @@
-"""Sparse tables: every format of scipy and pandas gives what the dense table gives."""
+"""Sparse tables: every format of scipy and pandas gives the codes of the dense table."""
 
 import tracemalloc
 from itertools import pairwise
@@ -8,7 +8,7 @@ import pytest
 
 import arboost
 from arboost.backend import core
-from arboost.data.table import Reading, ingest
+from arboost.data.table import ColumnOptions, ingest
 from arboost.formats.model_file import to_bytes
 
 sparse = pytest.importorskip("scipy.sparse")
@@ -58,7 +58,7 @@ class TestFormats:
             (table.data, table.indices.astype(index), table.indptr.astype(index)), shape=(50, 6)
         )
         np.testing.assert_array_equal(read(table), plain)
-        # Backwards within every row or column, and with values that add up.
+        # In descending order within every row or column, and with duplicates to sum.
         doubled = [np.repeat(array, 2) for array in (table.data / 2, table.indices)]
         starts = 2 * table.indptr
         backwards = np.concatenate([np.arange(b, a, -1) - 1 for a, b in pairwise(starts)])
@@ -131,19 +131,19 @@ class TestMissing:
     def test_zeros_may_mean_missing(self):
         X = dense()
         expected = np.where(X == 0, np.nan, X)
-        zero = Reading(missing=0.0)
+        zero = ColumnOptions(missing=0.0)
         for table in (X, sparse.csr_array(X), sparse.csc_array(X), pd.DataFrame(X)):
-            np.testing.assert_array_equal(read(table, reading=zero), expected)
-        schema = ingest(X, reading=zero).schema
+            np.testing.assert_array_equal(read(table, options=zero), expected)
+        schema = ingest(X, options=zero).schema
         np.testing.assert_array_equal(read(sparse.csr_array(X), schema=schema), expected)
 
     def test_times_and_strings_are_no_such_numbers(self):
         table = pd.DataFrame({"x": [0, 1], "t": np.array([0, 1], "M8[s]"), "c": ["0", "a"]})
-        given = read(table, reading=Reading(missing=0.0))
+        given = read(table, options=ColumnOptions(missing=0.0))
         np.testing.assert_array_equal(given, [[np.nan, 0, 0], [1, 1, 1]])
 
     def test_a_missing_number_is_no_level(self):
-        read_table = ingest([[-999, 2, 2]] * 2, reading=Reading([0, 1], missing=-999.0))
+        read_table = ingest([[-999, 2, 2]] * 2, options=ColumnOptions([0, 1], missing=-999.0))
         assert [None if one is None else len(one) for one in read_table.schema.levels] == [
             0,
             1,
@@ -163,8 +163,8 @@ class TestLevels:
     def test_sparse_categories_stay_sparse(self):
         X = dense()
         for table in (sparse.csr_array(X), sparse.csc_array(X)):
-            given = ingest(table, reading=Reading(list(range(7))))
-            expected = ingest(X, reading=Reading(list(range(7))))
+            given = ingest(table, options=ColumnOptions(list(range(7))))
+            expected = ingest(X, options=ColumnOptions(list(range(7))))
             assert given.schema == expected.schema
             for i in range(7):
                 assert given.columns.stored(i) is not None
@@ -200,7 +200,7 @@ class TestBrokenTables:
     def test_places_outside_the_table(self, kind, index):
         matrix = sparse.random_array((40, 40), density=0.5, rng=0, format=kind)
         matrix.indices[3] = index
-        matrix.has_canonical_format = True  # so that scipy does not look
+        matrix.has_canonical_format = True  # so that scipy skips its check
         with pytest.raises(ValueError, match=r"outside its (rows|columns)"):
             ingest(matrix)
 

@@ -1,4 +1,4 @@
-"""Ingest: every kind of table, and every kind of bad input."""
+"""Ingest of every kind of table, and of every kind of bad input."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ NAMED = Schema(("a", "b", "c"), 3)
 
 
 def values_of(table):
-    """Return what the core reads, as ranks of the values: equal ones share a rank, NaN is -1."""
+    """Return the ranks of the values in the core: equal values share a rank, NaN is -1."""
     edges = core.quantiles(table.columns, None, None, 65_535, 1)
     codes = core.encode(table.columns, None, edges, 1)
     ranks = codes.to_numpy().astype(int)
@@ -75,7 +75,7 @@ class TestNumpy:
 
     def test_table_keeps_the_array_alive(self):
         table = ingest(np.arange(60_000.0).reshape(-1, 1))
-        np.zeros(60_000)  # would reuse the memory
+        np.zeros(60_000)  # would reuse freed memory
         assert values_of(table)[-2:] == [[59_998], [59_999]]
 
     @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Levels to numbers: a row sees earlier rows of its level; large levels have one number."""
+"""Target encoding: ordered means for rows of rare levels, one mean for frequent levels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from arboost import _core
 
-SMOOTHING, LARGE, STEPS = 10, 200, 32  # as cpp/bin/statistics.cpp has them
+SMOOTHING, LARGE, STEPS = 10, 200, 32  # of cpp/bin/statistics.cpp
 
 
 def statistics(codes, n_levels, target, weight=None):
@@ -20,7 +20,7 @@ def statistics(codes, n_levels, target, weight=None):
 
 
 def earlier_rows(n):
-    """earlier[i, j]: whether row j comes before row i, seen from targets that mark one row."""
+    """Return earlier[i, j]: whether row j precedes row i, found by targets that mark one row."""
     marked = [statistics(np.zeros(n), 1, np.eye(n)[j])[0] for j in range(n)]
     return 1 / n + 1e-12 < np.array(marked).T
 
@@ -39,7 +39,7 @@ EARLIER = {n: earlier_rows(n) for n in range(1, STEPS + 1)}
 
 @given(st.integers(1, STEPS), st.integers(1, 6), st.booleans(), st.integers(0, 2**32))
 def test_a_row_sees_the_rows_of_its_level_before_it(n, n_levels, is_weighted, seed):
-    """As many rows as there are steps: nothing is rounded."""
+    """With at most as many rows as steps, nothing is rounded."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(-1, n_levels, n)
     target = rng.normal(size=n) * 10.0 ** rng.integers(-3, 4)
@@ -60,7 +60,7 @@ def test_a_row_sees_the_rows_of_its_level_before_it(n, n_levels, is_weighted, se
     expected = [smoothed(EARLIER[n][i] & same[i]) if known[i] else np.nan for i in range(n)]
     tolerance = 1e-12 * np.abs(target).max()
     np.testing.assert_allclose(of_rows, expected, rtol=1e-9, atol=tolerance)
-    # Levels stand for one of the steps, the nearest.
+    # Levels have the value of the nearest step.
     for level in range(n_levels):
         if (codes == level).any():
             nearest = np.abs(of_rows[known] - smoothed(codes == level)).min()
@@ -88,7 +88,7 @@ def test_large_levels_have_one_number_and_small_ones_few():
 
 
 def test_weights_count_rows():
-    """A row of weight 3 is three rows, as far as order does not matter: in large levels."""
+    """A row of weight 3 equals three rows in frequent levels, where order does not matter."""
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 3, 2000)
     target, weight = rng.normal(size=2000), rng.integers(1, 4, 2000)

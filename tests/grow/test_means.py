@@ -7,6 +7,7 @@ import pytest
 
 from arboost import Dataset, _core
 from arboost.grow.grower import TreeParams, make_grower
+from arboost.params.shared import LEVELS
 
 ROWS = 400
 RNG = np.random.default_rng(0)
@@ -27,6 +28,7 @@ def grown(width=2, sample=None, rows=None):
         reg_lambda=0.0,
         reg_alpha=0.0,
         max_delta_step=0.0,
+        **{name: param.default for name, param in LEVELS.items()},
     )
     grower = make_grower(data.binned, params, width, rows)
     n = ROWS if rows is None else len(rows)

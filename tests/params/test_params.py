@@ -1,4 +1,4 @@
-"""Parameters: what is accepted, what is refused, and how a refusal is worded."""
+"""Parameters: accepted values, refused values, and the messages of refusals."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import pytest
 
+import arboost
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.check import check, record
@@ -27,7 +28,7 @@ WRITE_DOCSTRINGS = ROOT / "tools" / "write_docstrings.py"
 
 
 class SomeLoss:
-    """What the parameter tables see of a custom loss."""
+    """Attributes of a custom loss that the parameter tables read."""
 
     name = "log_cosh"
 
@@ -36,7 +37,7 @@ class SomeLoss:
 
 
 class SomeMetric:
-    """What the parameter tables see of a metric."""
+    """Attributes of a metric that the parameter tables read."""
 
     name = "worst"
 
@@ -310,7 +311,7 @@ def test_texts_name_every_loss(table):
 
 @pytest.mark.parametrize("estimator", TABLES)
 def test_fit_checks_first(estimator):
-    """A bad parameter is reported before the data is looked at."""
+    """A bad parameter is reported before the data is read."""
     model = estimator(n_estimators=0)
     with pytest.raises(ValueError, match="n_estimators=0"):
         model.fit(None, None)
@@ -326,6 +327,16 @@ def test_docstrings_are_current():
         [sys.executable, WRITE_DOCSTRINGS, "--check"], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_docstrings_tool_finds_every_estimator(monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    files = runpy.run_path(str(WRITE_DOCSTRINGS))["FILES"]
+    public = [getattr(arboost, name) for name in arboost.__all__]
+    estimators = [one for one in public if isinstance(one, type) and hasattr(one, "_TABLE")]
+    assert len(estimators) > 10
+    for estimator in estimators:
+        assert any(path.samefile(inspect.getsourcefile(estimator)) for path in files)
 
 
 def test_docstrings_tool_fills_in_signatures(monkeypatch):

@@ -1,4 +1,4 @@
-"""Parameters that contradict each other, the data or the arguments of fit are refused."""
+"""Refusals of parameters that contradict each other, the data or the arguments of fit."""
 
 from __future__ import annotations
 

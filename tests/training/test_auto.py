@@ -7,6 +7,7 @@ import pytest
 
 from arboost import Checkpoint, Dataset, GradientBoostingClassifier, GradientBoostingRegressor, cv
 from arboost.params.auto import resolve
+from arboost.params.boosting import PARAMS
 
 CHOSEN = {  # by a fit that looks for its rounds, to rows below 10,000
     "learning_rate": 0.025,
@@ -66,6 +67,24 @@ def test_the_textbook_where_rounds_are_given(problem):
     np.testing.assert_array_equal(plain.predict(X), said.predict(X))
     assert plain.n_iter_ == 7
     assert plain.best_iteration_ is None
+
+
+def test_texts_name_the_automatic_values():
+    auto = {name: param.default for name, param in PARAMS.items() if param.default == "auto"}
+    assert len(auto) == 8
+    others = {
+        "n_iter_no_change": None,
+        "max_leaves": None,
+        "reg_lambda": None,
+        "boosting": "newton",
+    }
+    for rounds in ("auto", 10):
+        given = auto | others | {"n_estimators": rounds}
+        found = resolve(given, 10_000, has_validation=False)
+        for name in auto.keys() - {"n_estimators"}:
+            value = found[name]
+            shown = f"{value:g}" if isinstance(value, float) else str(value)
+            assert shown in PARAMS[name].text.partition('"auto": ')[2], name
 
 
 def test_given_validation_rows_decide_alone(problem):

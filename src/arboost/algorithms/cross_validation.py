@@ -145,7 +145,7 @@ def cv(
         )
     started = time.monotonic()
     params = estimator._params()
-    rows = training_rows(X, y, sample_weight, reading=estimator._reading(params))
+    rows = training_rows(X, y, sample_weight, options=estimator._column_options(params))
     plan = _plan(estimator, params, rows, metrics)
     splits = _split(plan, folds, groups)
     params, total = plan.params, plan.recipe.n_estimators

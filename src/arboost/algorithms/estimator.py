@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from arboost.algorithms.explain_methods import Explained
 from arboost.backend import threads
 from arboost.data.schema import Schema
-from arboost.data.table import Reading, Table
+from arboost.data.table import ColumnOptions, Table
 from arboost.data.target import Task, class_factors, codes_of, encode_labels, numbers_of
 from arboost.explain.importances import importances
 from arboost.losses import Loss
@@ -109,7 +109,7 @@ class TreeEnsemble(Explained, BaseEstimator):
         given = self._params()
         old = None if init_model is None else warm_start.previous_model(init_model)
         schema = None if old is None else old.schema
-        rows = training_rows(X, y, sample_weight, schema, self._reading(given))
+        rows = training_rows(X, y, sample_weight, schema, self._column_options(given))
         task = self._task(rows.y, None if old is None else old.classes)
         rows = number_levels(rows, task.y, task.n_classes, schema)
         held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
@@ -125,7 +125,9 @@ class TreeEnsemble(Explained, BaseEstimator):
             recipe = self._recipe(params, loss, rows.schema)
             train, validation = self._parts(params, rows, held_out, task, loss, old)
             search: tuple[Split, ...] = ()
-            if auto.finds_rounds(given, params, has_validation=has_validation):
+            if auto.finds_rounds(
+                given["n_estimators"], params["n_iter_no_change"], has_validation=has_validation
+            ):
                 search = search_splits(train, params, task.kind, groups)
             elif validation is None and params["n_iter_no_change"] is not None:
                 train, validation = split_rows(train, params, task.kind, groups)
@@ -167,8 +169,8 @@ class TreeEnsemble(Explained, BaseEstimator):
         self._check_together(params)
         return params
 
-    def _reading(self, params: dict[str, Any]) -> Reading:
-        return Reading(params["categorical_features"], params["missing"])
+    def _column_options(self, params: dict[str, Any]) -> ColumnOptions:
+        return ColumnOptions(params["categorical_features"], params["missing"])
 
     def _record(self, params: dict[str, Any]) -> dict[str, Any]:
         names = [name for name in params if name in self._TABLE and name not in _NOT_IN_MODEL]
@@ -376,4 +378,10 @@ class TreeClassifier(ClassifierMixin, TreeEnsemble):
         self, params: dict[str, Any], task: Task, weight: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
         assert task.classes is not None
-        return class_factors(params, task.classes, task.y, weight)
+        return class_factors(
+            params["class_weight"],
+            task.classes,
+            task.y,
+            weight,
+            scale_pos_weight=params.get("scale_pos_weight", 1.0),
+        )

@@ -1,8 +1,8 @@
-"""Table -> edges -> codes: the only form in which training sees the features.
+"""Table -> bin edges -> bin codes: the only form of the features in training.
 
 Code of x = number of edges strictly below x, so that ``x <= edges[b]`` exactly where code <= b.
-For ``tree_method="hist"`` codes are those of at most ``max_bins`` bins; for "exact" and "approx"
-there is an edge between any two neighbouring values, and codes are ranks.
+With ``tree_method="hist"`` there are at most ``max_bins`` bins; with "exact" and "approx" there is
+an edge between any two neighbouring values, and codes are ranks.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ TREE_METHODS = ("hist", "exact", "approx")
 
 @dataclass(frozen=True)
 class Binned:
-    """Codes of a table, the edges they were made with, and the schema of its columns.
+    """Bin codes of a table, its bin edges, and the schema of its columns.
 
-    ``codes`` are bins, or a ``core.Ranks`` where every value has a rank of its own.
+    ``codes`` are bin codes, or ``core.Ranks``, where every value has a rank of its own.
     """
 
     codes: core.Codes
@@ -40,7 +40,7 @@ class Binned:
         return isinstance(self.codes, core.Ranks)
 
     def require(self, tree_method: str) -> None:
-        """Raise ValueError unless trees can be grown on these codes by the given method."""
+        """Raise ValueError unless the codes are those of the given tree method."""
         if self.is_ranked == (tree_method != "hist"):
             return
         made = '"exact" or "approx"' if self.is_ranked else '"hist"'
@@ -52,7 +52,7 @@ class Binned:
     def encode(
         self, table: Table, n_threads: int, rows: NDArray[np.uint32] | None = None
     ) -> core.Codes:
-        """Codes of the rows of another table with the same columns, or of some of them."""
+        """Return the codes of all or some rows of another table with the same columns."""
         categorical = self.codes.is_category.astype(bool).tolist()
         return core.encode(table.columns, rows, list(self.edges), n_threads, categorical)
 
@@ -68,40 +68,42 @@ def bin_table(
     bundling: bool = True,
     max_conflict_rate: float = 0.0,
 ) -> Binned:
-    """Return the binned rows of a table, ranked unless the tree method is "hist".
+    """Return the binned rows of a table: bins with the tree method "hist", else ranks.
 
-    Every level of a category is a bin of its own, in the order of codes, whether it occurs or not.
+    Every level of a category is a bin, in the order of level codes, even if no row has it.
 
     Parameters
     ----------
     table : Table
     max_bins : int
-        Largest number of bins of a feature, from 2 to 65535, missing values apart; ranks have as
-        many as there are values.
+        Largest number of bins of a feature, from 2 to 65535, not counting missing values; ranks
+        have one for each distinct value.
     rows : uint32 array, or None for all
         Rows to use, ascending.
     weights : float64 array, or None
-        One weight above 0 for each row that is used; bins hold about the same weight.
+        One weight above 0 for each used row; bins have about equal weights.
     n_threads : int
-        The answer does not depend on it.
+        The result does not depend on it.
     tree_method : "hist", "exact" or "approx"
     bundling : bool
-        Whether features share stored columns; not where the codes are ranks.
+        Whether features share stored columns; ranks never do.
     max_conflict_rate : float
-        Share of the rows that a bundle of features may be wrong about.
+        Share of the rows in which features of a bundle may conflict.
     """
     n_levels = table.schema.n_levels
     if tree_method != "hist":
         ranks = core.rank(table.columns, rows, n_threads, list(n_levels))
         return Binned(ranks, tuple(ranks.edges), table.schema)
     if weights is not None and (weights == weights[0]).all():
-        weights = None  # so that edges do not depend on the rounding of sums of one same weight
+        weights = None  # so that edges do not depend on the rounding of sums of equal weights
     if any(n_levels):
-        numbers = [f for f, levels in enumerate(n_levels) if levels == 0]
-        found = core.quantiles(table.columns.select(numbers), rows, weights, max_bins, n_threads)
-        of_numbers = iter(found)
+        numeric = [f for f, levels in enumerate(n_levels) if levels == 0]
+        numeric_edges = iter(
+            core.quantiles(table.columns.select(numeric), rows, weights, max_bins, n_threads)
+        )
         edges = [
-            next(of_numbers) if levels == 0 else np.arange(0.5, levels - 1) for levels in n_levels
+            next(numeric_edges) if levels == 0 else np.arange(0.5, levels - 1)
+            for levels in n_levels
         ]
     else:
         edges = core.quantiles(table.columns, rows, weights, max_bins, n_threads)
@@ -129,10 +131,10 @@ def storage_plan(
     max_conflict_rate: float = 0.0,
     n_threads: int = 1,
 ) -> core.StoragePlan:
-    """Return how the codes of a table are best stored.
+    """Return the storage plan of a table's codes: bundles, shared columns and sparse columns.
 
-    What is looked at are about 30,000 rows, chosen by a hash; ``core.encode`` sees all, and gives
-    columns that turn out not to fit places of their own.
+    The plan is made from about 30,000 rows, chosen by a hash; ``core.encode`` sees all rows, and
+    stores columns that do not fit the plan on their own.
 
     Parameters
     ----------
@@ -140,17 +142,17 @@ def storage_plan(
     rows : uint32 array, or None for all
         Rows to use, ascending.
     edges : sequence of float64 arrays
-        Between the bins of each column.
+        Bin edges of each column.
     categorical : sequence of bool
-        Which columns are codes of levels; empty for none.
+        Whether each column holds level codes; empty for no categories.
     bundling : bool
         False stores every column on its own, and sparse ones sparsely.
     max_conflict_rate : float
-        Share of all rows in which more than one feature of a bundle may be away from its usual
-        code. The first of them, in the order of the table, is then kept; the others count as having
-        their usual code.
+        Share of all rows in which more than one feature of a bundle may differ from its most
+        frequent code. The first of them, in the order of the table, is then kept; the others get
+        their most frequent code.
     n_threads : int
-        The answer does not depend on it.
+        The result does not depend on it.
 
     Examples
     --------

@@ -10,10 +10,15 @@ from numpy.typing import NDArray
 
 from arboost.backend import threads
 from arboost.data.bins import TREE_METHODS, Binned, bin_table
-from arboost.data.table import Reading, ingest
+from arboost.data.table import ColumnOptions, ingest
 from arboost.data.target import target
 from arboost.data.target import weights as checked_weights
-from arboost.data.target_encoding import Numbered, encode, label_target, many_levels
+from arboost.data.target_encoding import (
+    TargetEncodedTable,
+    features_to_encode,
+    label_target,
+    target_encode,
+)
 from arboost.params.boosting import PARAMS
 
 __all__ = ["Dataset"]
@@ -22,7 +27,7 @@ __all__ = ["Dataset"]
 class Dataset:
     """A table that is binned once and accepted by every ``fit``.
 
-    Rows of weight 0 are left out before anything else, so they change nothing.
+    Rows of weight 0 are dropped first, so they have no effect.
 
     Parameters
     ----------
@@ -30,25 +35,25 @@ class Dataset:
         NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
         scipy.sparse, or list of lists. NaN and None are missing values.
     y : array of shape (n_rows,), optional
-        Target: numbers or labels. Needed where a category has more than 255 levels.
+        Target: numbers or labels. Required if a category has more than 100 levels.
     sample_weight : array of shape (n_rows,), or float, optional
         Weights of at least 0.
     max_bins : int, default=255
-        Largest number of bins of a feature, missing values apart; above 255 a bin code takes two
-        bytes. Only for the tree method "hist".
+        Largest number of bins of a feature, not counting missing values; above 255 a bin code
+        takes two bytes. Only for the tree method "hist".
     tree_method : {"hist", "exact", "approx"}, default="hist"
-        What the table is made for: bins for "hist"; for the other two, which can share it, the
-        order of all values, at 8 bytes a cell and 8 for each distinct value.
+        Tree method that the table is prepared for: bins for "hist"; for the other two, which can
+        share it, the ranks of all values, at 8 bytes per cell and 8 per distinct value.
     bundling : bool, default=True
-        Whether features share memory: columns of few values, and columns that are hardly ever away
-        from their most frequent value at the same time. Only for the tree method "hist".
+        Whether features share stored columns: exclusive feature bundling (EFB), and several
+        columns of few values in one byte. Only for the tree method "hist".
     max_conflict_rate : float, default=0.0
-        Share of the rows in which features that are bundled may both be away from their most
-        frequent value; only the first of them then counts.
+        Share of the rows in which two features of a bundle may both differ from their most
+        frequent value; only the first of them is then kept.
     categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
-        Columns that are categories whatever their type.
+        Additional categories, whatever their type.
     missing : float, default=float("nan")
-        A number that means missing, beside NaN.
+        Number that means missing, in addition to NaN.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use.
 
@@ -61,16 +66,15 @@ class Dataset:
     max_bins : int
     max_conflict_rate : float
     tree_method : str
-    reading : arboost.data.table.Reading
-        What was said of the columns.
-    numbered : Table or None
-        The table itself, where categories of many levels became numbers by means of y: rows that
-        are held out need other numbers.
+    column_options : arboost.data.table.ColumnOptions
+        The parameters on columns.
+    encoded_table : TargetEncodedTable or None
+        The table itself, where a category is target-encoded: held-out rows need another encoding.
     level_classes : int or None
-        Classes of y where categories of many levels became numbers by its labels; None where y
-        is numbers, or there are no such categories.
+        Number of classes of y that the target encoding was made for; None where y is numeric, or
+        no category is target-encoded.
     n_rows, n_features : int
-        Rows that were kept, and columns.
+        Numbers of kept rows and of columns.
 
     Examples
     --------
@@ -107,11 +111,11 @@ class Dataset:
                 f"tree_method is {tree_method!r}, but it must be one of {', '.join(TREE_METHODS)}."
             )
         PARAMS["n_jobs"].check(n_jobs)
-        self.reading: Reading = Reading(
+        self.column_options: ColumnOptions = ColumnOptions(
             PARAMS["categorical_features"].check(categorical_features),
             PARAMS["missing"].check(missing),
         )
-        table = ingest(X, reading=self.reading)
+        table = ingest(X, options=self.column_options)
         labels = None if y is None else target(y, table.n_rows)
         weight = checked_weights(sample_weight, table.n_rows)
         rows = None
@@ -120,10 +124,14 @@ class Dataset:
             weight = weight[rows]
             labels = None if labels is None else labels[rows]
         self.level_classes: int | None = None
-        if many_levels(table.schema):
+        if features_to_encode(table.schema):
             numbers, self.level_classes = label_target(labels, table.schema)
-            table = encode(table, numbers, weight=weight, rows=rows, n_classes=self.level_classes)
-        self.numbered: Numbered | None = table if isinstance(table, Numbered) else None
+            table = target_encode(
+                table, numbers, weight=weight, rows=rows, n_classes=self.level_classes
+            )
+        self.encoded_table: TargetEncodedTable | None = (
+            table if isinstance(table, TargetEncodedTable) else None
+        )
         self.binned: Binned = bin_table(
             table,
             max_bins=max_bins,
@@ -142,12 +150,12 @@ class Dataset:
 
     @property
     def n_rows(self) -> int:
-        """Rows that were kept."""
+        """Number of kept rows."""
         return int(self.binned.codes.n_rows)
 
     @property
     def n_features(self) -> int:
-        """Columns of the table."""
+        """Number of columns."""
         return int(self.binned.codes.n_features)
 
     def __repr__(self) -> str:

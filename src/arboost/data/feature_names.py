@@ -1,33 +1,90 @@
-"""Constraints by feature name or index -> constraints by feature index.
+"""Feature names or indices -> feature indices, for constraints, categories and explanations.
 
-The values are checked before (``params/``); here their features are found among those of the table.
+``params/`` has checked the values before; only here are the features of the table known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
+
+import numpy as np
 
 from arboost.data.messages import listing
 from arboost.data.schema import Schema
 
-__all__ = ["feature_label", "interaction_groups", "monotone_directions"]
+__all__ = ["feature_indices", "feature_label", "interaction_groups", "monotone_directions"]
+
+
+def feature_indices(
+    features: Iterable[object],
+    names: Sequence[str] | None,
+    n_features: int,
+    *,
+    parameter: str,
+    owner: str = "X",
+) -> list[int]:
+    """Return the index of each feature; the only look-up of features by name or index.
+
+    Parameters
+    ----------
+    features : iterable of str or int
+        Names or indices. Negative indices count from the end, as in Python; truth values are no
+        indices.
+    names : sequence of str, or None where the features have none
+    n_features : int
+    parameter, owner : str
+        In the message: what names the features, and what has them.
+
+    Raises
+    ------
+    ValueError
+        The owner does not have some of the features.
+
+    Examples
+    --------
+    >>> feature_indices(["b", 0, -1], ("a", "b", "c"), 3, parameter="features")
+    [1, 0, 2]
+    """
+    by_name = {} if names is None else {name: index for index, name in enumerate(names)}
+    given = list(features)
+    found = [_feature_index(feature, by_name, n_features) for feature in given]
+    unknown = [feature for feature, index in zip(given, found, strict=True) if index is None]
+    if unknown:
+        shown = listing(map(repr, unknown))
+        has = f"no column names, only the indices 0 to {n_features - 1}"
+        if names is not None:
+            has = f"the indices 0 to {n_features - 1} and the names {listing(map(repr, names))}"
+        raise ValueError(
+            f"{parameter} names features that {owner} does not have: {shown}; {owner} has {has}. "
+            "Use those."
+        )
+    return [index for index in found if index is not None]
+
+
+def _feature_index(feature: object, by_name: Mapping[str, int], n_features: int) -> int | None:
+    if isinstance(feature, str):
+        return by_name.get(feature)
+    if isinstance(feature, int | np.integer) and not isinstance(feature, bool):
+        index = int(feature)
+        return index % n_features if -n_features <= index < n_features else None
+    return None
 
 
 def monotone_directions(
-    given: list[Any] | None, schema: Schema, name: str = "monotone_constraints"
+    given: list[Any] | None, schema: Schema, parameter: str = "monotone_constraints"
 ) -> list[int]:
-    """Return -1, 0 or 1 for each feature; an empty list where no feature is constrained.
+    """Return -1, 0 or 1 for each feature; an empty list without constraints.
 
     Parameters
     ----------
     given : list of directions, list of [feature, direction], or None
-        As the parameter's ``check`` returns it.
+        Value that the parameter's ``check`` returned.
     schema : Schema
         Features of the table.
-    name : str
-        What errors call the constraints.
+    parameter : str
+        Name of the constraints in messages.
 
     Examples
     --------
@@ -38,35 +95,36 @@ def monotone_directions(
         return []
     directions = [0] * schema.n_features
     if given and isinstance(given[0], list):
-        places = _places((feature for feature, _ in given), schema, name)
-        if len(set(places)) < len(places):
-            twice = next(place for place in places if places.count(place) > 1)
+        features = [feature for feature, _ in given]
+        indices = feature_indices(features, schema.names, schema.n_features, parameter=parameter)
+        if len(set(indices)) < len(indices):
+            twice = next(index for index in indices if indices.count(index) > 1)
             raise ValueError(
-                f"{name} names the feature {feature_label(twice, schema)!r} twice, by name and by "
-                "index. Give each feature once."
+                f"{parameter} names the feature {schema.label(twice)} twice. Give each "
+                "feature once, by name or by index."
             )
-        for place, (_, direction) in zip(places, given, strict=True):
-            directions[place] = direction
+        for index, (_, direction) in zip(indices, given, strict=True):
+            directions[index] = direction
     elif given:
         if len(given) != schema.n_features:
             raise ValueError(
-                f"{name} has {len(given)} entries, but X has {schema.n_features} features. Give "
-                "one of -1, 0 and 1 for each feature, or a dict with the constrained ones."
+                f"{parameter} has {len(given)} entries, but X has {schema.n_features} features. "
+                "Give one of -1, 0 and 1 for each feature, or a dict with the constrained ones."
             )
         directions = list(given)
-    for place, direction in enumerate(directions):
-        if direction and schema.levels_of(place) is not None:
+    for index, direction in enumerate(directions):
+        if direction and schema.levels_of(index) is not None:
             raise ValueError(
-                f"{name} names the feature {feature_label(place, schema)!r}, but that is a "
+                f"{parameter} names the feature {schema.label(index)}, but that is a "
                 "category, whose levels have no order. Leave it out, or pass it as numbers."
             )
     return directions if any(directions) else []
 
 
 def interaction_groups(given: str | list[Any] | None, schema: Schema) -> list[list[int]]:
-    """Return groups of features that may meet on a path; an empty list where all may.
+    """Return the groups of features that may share a path; an empty list without constraints.
 
-    A feature that is in no group becomes a group of its own: it may be used, but meets no other.
+    A feature in no group becomes a group of its own: trees may use it, but with no other feature.
 
     Examples
     --------
@@ -81,37 +139,15 @@ def interaction_groups(given: str | list[Any] | None, schema: Schema) -> list[li
     if isinstance(given, str):
         size = 2 if given == "pairwise" else 1
         return [list(group) for group in combinations(features, min(size, len(features)))]
-    groups = [sorted(set(_places(group, schema, "interaction_constraints"))) for group in given]
+    indices = [
+        feature_indices(group, schema.names, schema.n_features, parameter="interaction_constraints")
+        for group in given
+    ]
+    groups = [sorted(set(group)) for group in indices]
     grouped = {feature for group in groups for feature in group}
     return groups + [[feature] for feature in features if feature not in grouped]
 
 
-def feature_label(place: int, schema: Schema) -> str | int:
+def feature_label(feature: int, schema: Schema) -> str | int:
     """Return the name of a feature, or its index where the table had no names."""
-    return place if schema.names is None else schema.names[place]
-
-
-def _places(features: Iterable[str | int], schema: Schema, name: str) -> list[int]:
-    """Return the index of each feature, or say which of them do not exist."""
-    wanted = list(features)
-    by_name = {} if schema.names is None else {name: i for i, name in enumerate(schema.names)}
-    unknown = [
-        feature
-        for feature in wanted
-        if (
-            feature not in by_name
-            if isinstance(feature, str)
-            else not 0 <= feature < schema.n_features
-        )
-    ]
-    if unknown:
-        shown = listing(map(repr, unknown))
-        if schema.names is None and any(isinstance(feature, str) for feature in unknown):
-            known = f"X has no column names, only the indices 0 to {schema.n_features - 1}"
-        else:
-            names = f" named {listing(map(repr, by_name))}" if by_name else ""
-            known = f"X has the features 0 to {schema.n_features - 1}{names}"
-        raise ValueError(
-            f"{name} names features that X does not have: {shown}; {known}. Use those."
-        )
-    return [by_name[feature] if isinstance(feature, str) else feature for feature in wanted]
+    return feature if schema.names is None else schema.names[feature]

@@ -1,8 +1,8 @@
-"""The levels of a category: distinct values in their order, and the codes that stand for them.
+"""The levels of a category: its distinct values in order, and their level codes.
 
 Levels are strings, sorted by their UTF-8 bytes, or numbers, sorted by size. A level's code is its
-place in that order, -1 for missing and unknown values; so the same content gives the same codes
-from any library. A million levels are three arrays, not a million objects.
+index in that order, -1 for missing and unknown values; so equal tables of different libraries have
+equal codes. A million levels are three arrays, not a million objects.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 
-__all__ = ["KINDS", "Levels"]
+__all__ = ["KINDS", "Levels", "encoded_values"]
 
 KINDS = ("string", "number")
 _PARTS = ("values", "offsets", "statistic")
@@ -33,9 +33,9 @@ class Levels:
     values : uint8 array, or float64 array of shape (n_levels,)
         Strings one after the other, or numbers, ascending.
     offsets : int64 array of shape (n_levels + 1,), or None
-        Where strings begin; None for numbers.
+        Starts of the strings; None for numbers.
     statistic : float64 array of shape (n_levels,), or None
-        What stands for each level instead of its code, where there are too many for sets.
+        Target encoding of each level, where there are too many levels for sets.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Levels:
     statistic: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("values", "offsets", "statistic"):
+        for name in _PARTS:
             array = getattr(self, name)
             if array is not None:
                 array = array.view()
@@ -53,13 +53,13 @@ class Levels:
 
     @classmethod
     def of_text(cls, text: core.Text) -> tuple[Levels, NDArray[np.int32]]:
-        """Return the levels that occur in a column of strings, and the code of each row."""
+        """Return the levels of a column of strings, and the level code of each row."""
         values, offsets, codes = text.levels()
         return cls("string", values, offsets), codes
 
     @classmethod
     def of_numbers(cls, numbers: NDArray[np.float64]) -> tuple[Levels, NDArray[np.int32]]:
-        """Return the distinct numbers, and the code of each row; NaN is missing."""
+        """Return the levels of a column of numbers, and the level code of each row."""
         present = ~np.isnan(numbers)
         # Adding 0 makes the two zeros one level.
         values, inverse = np.unique(numbers[present] + 0.0, return_inverse=True)
@@ -87,40 +87,40 @@ class Levels:
         return f"Levels({len(self)} {self.kind}s)"
 
     def __getstate__(self) -> dict[str, Any]:
-        # The hash table is made again where it is needed.
+        # The hash table is built again on first use.
         return {key: value for key, value in vars(self).items() if key != "_index"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.__post_init__()  # pickle forgets that arrays are read-only
+        self.__post_init__()  # unpickled arrays are writable
 
     def codes_of_text(self, text: core.Text) -> NDArray[np.int32]:
-        """Return the code of each row of a column of strings."""
+        """Return the level code of each row of a column of strings."""
         codes: NDArray[np.int32] = self._index.codes(text)
         return codes
 
     def codes_of_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the code of each number."""
+        """Return the level code of each number."""
         if len(self) == 0:
             return np.full(len(numbers), -1, np.int32)
-        place = np.searchsorted(self.values, numbers).clip(max=len(self) - 1)
-        return np.where(self.values[place] == numbers, place, -1).astype(np.int32)
+        index = np.searchsorted(self.values, numbers).clip(max=len(self) - 1)
+        return np.where(self.values[index] == numbers, index, -1).astype(np.int32)
 
     def label(self, code: int) -> str | float:
-        """Return the level itself."""
+        """Return the level of a code."""
         if self.offsets is None:
             return float(self.values[code])
         text = self.values[self.offsets[code] : self.offsets[code + 1]].tobytes()
         return text.decode("utf-8", "backslashreplace")
 
     def texts(self) -> list[bytes]:
-        """Return all levels that are strings, in UTF-8."""
+        """Return all levels of a column of strings, in UTF-8."""
         assert self.offsets is not None
         data = self.values.tobytes()
         return [data[begin:end] for begin, end in pairwise(self.offsets.tolist())]
 
     def validate(self) -> None:
-        """Raise ValueError unless the levels are in order; needed after they were read."""
+        """Raise ValueError unless the levels are in order; for levels from a file."""
         if self.kind not in KINDS or (self.kind == "string") != (self.offsets is not None):
             raise ValueError(f"levels of the kind {self.kind!r}")
         if self.values.ndim != 1 or (self.offsets is not None and self.offsets.ndim != 1):
@@ -135,7 +135,7 @@ class Levels:
             raise ValueError("statistics that do not fit their levels")
 
     def describe(self, name: str, arrays: dict[str, NDArray[Any]]) -> str:
-        """Return the kind, and put the arrays among those of a file."""
+        """Return the kind, and add the arrays to those of a file."""
         for part, array in zip(_PARTS, self._parts(), strict=True):
             if array is not None:
                 arrays[f"{name} {part}"] = array
@@ -143,7 +143,7 @@ class Levels:
 
     @classmethod
     def read(cls, kind: str, name: str, arrays: dict[str, NDArray[Any]]) -> Levels:
-        """Return the levels of a file; the schema they belong to validates them."""
+        """Return the levels of a file; `Schema.validate` validates them."""
         parts = {part: arrays.get(f"{name} {part}") for part in _PARTS}
         dtypes: dict[str, Any] = {
             "values": np.uint8 if kind == "string" else np.float64,
@@ -163,6 +163,11 @@ class Levels:
 
     @cached_property
     def _index(self) -> core.LevelIndex:
-        """Hash table of the strings, made when first used."""
+        """Hash table of the strings, built on first use."""
         assert self.offsets is not None
         return core.LevelIndex(self.values, self.offsets)
+
+
+def encoded_values(statistic: NDArray[np.float64], codes: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the target encoding of each level code; NaN for the code -1."""
+    return np.append(statistic, np.nan)[codes]  # the index -1 is the last one

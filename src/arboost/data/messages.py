@@ -1,4 +1,4 @@
-"""Wording of messages about tables and targets: what was given, what is allowed, what to do."""
+"""Messages about tables and targets: the given value, the allowed values, and advice."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ __all__ = [
     "other_type_message",
     "series_message",
     "twice_message",
-    "unknown_features_message",
     "unseen_message",
 ]
 
 
 def listing(items: Iterable[object], limit: int = 10) -> str:
-    """Return the items with commas between them; after ``limit`` of them how many are left out.
+    """Return the items with commas between them, and the number of items beyond ``limit``.
 
     Examples
     --------
@@ -38,7 +37,7 @@ def listing(items: Iterable[object], limit: int = 10) -> str:
 
 
 def dimensions_message(array: Any) -> str:
-    """Say that an array is no table, in the words of scikit-learn."""
+    """Return the message on an array of other than two dimensions, worded as in scikit-learn."""
     kind = {0: "scalar", 1: "1D"}.get(array.ndim)
     if kind is None:
         return (
@@ -53,7 +52,7 @@ def dimensions_message(array: Any) -> str:
 
 
 def series_message(series: object) -> str:
-    """Say that one column of a dataframe is no table, in the words of scikit-learn."""
+    """Return the message on a series in place of a table, worded as in scikit-learn."""
     return (
         f"Expected a 2-dimensional container but got {type(series)} instead. Pass a DataFrame "
         "containing a single row (i.e. single sample) or a single column (i.e. single feature) "
@@ -62,7 +61,7 @@ def series_message(series: object) -> str:
 
 
 def column_type_message(columns: Iterable[tuple[object, str]]) -> str:
-    """Say which columns, given as (name, type), cannot be used, and what to do."""
+    """Return the message on columns, given as (name, type), of unusable types."""
     shown = listing(f"{name!r} ({kind})" for name, kind in columns)
     return (
         f"X has columns of types that cannot be used: {shown}. Columns must be numbers, booleans, "
@@ -73,7 +72,7 @@ def column_type_message(columns: Iterable[tuple[object, str]]) -> str:
 
 
 def mixed_message(column: object, one: object, other: object) -> str:
-    """Say that a column holds values of two kinds."""
+    """Return the message on a column with values of two kinds."""
     return (
         f"The column {column!r} of X holds values of several kinds, among them "
         f"{one!r} ({type(one).__name__}) and {other!r} ({type(other).__name__}), so that they "
@@ -82,7 +81,7 @@ def mixed_message(column: object, one: object, other: object) -> str:
 
 
 def object_message(column: object, error: object) -> str:
-    """Say that a column of objects is of neither numbers nor strings."""
+    """Return the message on a column of objects other than numbers and strings."""
     return (
         f"The column {column!r} of X holds objects that are neither numbers nor strings: {error}. "
         "Take nested values apart into columns of their own, turn others into numbers or strings; "
@@ -91,7 +90,7 @@ def object_message(column: object, error: object) -> str:
 
 
 def free_text_message(column: str, n_levels: int, n_values: int) -> str:
-    """Say that a column of strings is no category, and what to do."""
+    """Return the message on a column of strings with too many levels for a category."""
     return (
         f"The column {column} of X looks like free text or a key, not like a category: its "
         f"{n_values} strings have {n_levels} distinct values. Drop it, turn it into numbers, or "
@@ -100,7 +99,7 @@ def free_text_message(column: str, n_levels: int, n_values: int) -> str:
 
 
 def number_text_message(column: str, example: str) -> str:
-    """Say that all strings of a column are numbers."""
+    """Return the message on a column of numbers in strings."""
     return (
         f"All strings in the column {column} of X are numbers, such as {example!r}, but strings "
         "are categories, which have no order. Convert the column to numbers, or name it in "
@@ -109,7 +108,7 @@ def number_text_message(column: str, example: str) -> str:
 
 
 def other_type_message(column: str, fitted: str, given: str) -> str:
-    """Say that a column is of another type than in fit."""
+    """Return the message on a column of another type than in fit."""
     words = {
         "string": "strings",
         "number": "numbers",
@@ -124,27 +123,15 @@ def other_type_message(column: str, fitted: str, given: str) -> str:
 
 
 def unseen_message(column: str, n_values: int, n_levels: int) -> str:
-    """Say that a category has not one value that the model knows."""
+    """Return the message on a category without any level of fit."""
     return (
         f"None of the {n_values} values in the column {column} of X is among the {n_levels} levels "
         "of fit, so all of them count as missing. Check that it is the same column, written alike."
     )
 
 
-def unknown_features_message(
-    unknown: Iterable[object], names: Collection[str] | None, n_features: int
-) -> str:
-    """Say which entries of categorical_features are no columns."""
-    known = "no names" if names is None else f"the names {listing(map(repr, names))}"
-    return (
-        f"categorical_features has entries that are no columns of X: "
-        f"{listing(map(repr, unknown))}. X has {known}, and indices from 0 to {n_features - 1}. "
-        "Use those."
-    )
-
-
 def names_message(given: Collection[str], fitted: Collection[str]) -> str:
-    """Say which columns are missing and which are too many, in the words of scikit-learn."""
+    """Return the message on missing and unknown columns, worded as in scikit-learn."""
 
     def bullets(names: Iterable[str], limit: int = 20) -> str:
         lines = [f"- {name}\n" for name in sorted(names)]
@@ -160,7 +147,7 @@ def names_message(given: Collection[str], fitted: Collection[str]) -> str:
 
 
 def twice_message(names: Iterable[object]) -> str:
-    """Say which names several columns have."""
+    """Return the message on column names that occur twice."""
     seen: set[object] = set()
     twice: dict[object, None] = {}
     for name in names:
@@ -174,7 +161,7 @@ def twice_message(names: Iterable[object]) -> str:
 
 
 def name_types_message(names: Iterable[object]) -> str:
-    """Say that only some names are strings, in the words of scikit-learn."""
+    """Return the message on column names of several types, worded as in scikit-learn."""
     types = sorted({type(name).__qualname__ for name in names})
     return (
         "Feature names are only supported if all input features have string names, but your input "
@@ -184,7 +171,7 @@ def name_types_message(names: Iterable[object]) -> str:
 
 
 def inexact_message(columns: Iterable[object]) -> str:
-    """Say which columns lose digits, and what to do."""
+    """Return the message on columns whose values float64 cannot hold exactly."""
     return (
         f"X has integers of 2**53 or beyond, or times finer than some 0.2 microseconds, in the "
         f"columns {listing(columns)}. Values are compared as float64, which cannot tell such "

@@ -1,4 +1,4 @@
-"""pandas dataframes -> columns. pandas is never imported: whoever passes a frame has done so."""
+"""pandas dataframes -> `RawTable`; pandas itself is an argument, and never imported here."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data import messages
-from arboost.data.raw_columns import Raw, from_numpy, is_missing, native, unique_names
+from arboost.data.raw_columns import RawTable, from_numpy, is_missing, native, unique_names
 
 __all__ = ["from_pandas"]
 
-_SMALL = 100_000  # values that are faster copied than looked at column by column
+_SMALL = 100_000  # values up to which a copy is faster than reading column by column
 
 
-def from_pandas(frame: Any, pandas: Any) -> Raw:
-    """Return the columns of a frame."""
+def from_pandas(frame: Any, pandas: Any) -> RawTable:
+    """Return the columns of a dataframe."""
     names = unique_names(frame.columns.tolist())
     dtypes = list(frame.dtypes)
     if frame.size <= _SMALL and len(set(dtypes)) == 1 and _is_number(dtypes[0]):
         raw = from_numpy(frame.to_numpy())
         raw.names = names
         return raw
-    raw = Raw(core.Columns(len(frame)), names)
+    raw = RawTable(core.Columns(len(frame)), names)
     for (name, series), dtype in zip(frame.items(), dtypes, strict=True):
         if _is_number(dtype):
             raw.columns.add(native(series.to_numpy()))
@@ -34,8 +34,8 @@ def from_pandas(frame: Any, pandas: Any) -> Raw:
     return raw
 
 
-def _add(raw: Raw, series: Any, label: object, pandas: Any) -> None:
-    """Append a column that is not of NumPy numbers."""
+def _add(raw: RawTable, series: Any, label: object, pandas: Any) -> None:
+    """Append a column of any type but NumPy numbers."""
     dtype, arrays = series.dtype, pandas.arrays
     if isinstance(dtype, np.dtype):
         raw.add(series.to_numpy(), label)
@@ -57,11 +57,11 @@ def _add(raw: Raw, series: Any, label: object, pandas: Any) -> None:
         raise TypeError(messages.column_type_message([(label, str(dtype))]))
 
 
-def _add_categorical(raw: Raw, column: Any, label: object) -> None:
-    place = int(raw.columns.n_columns)
+def _add_categorical(raw: RawTable, column: Any, label: object) -> None:
+    column_index = int(raw.columns.n_columns)
     codes, categories = _used(column.codes.to_numpy(), column.categories)
     if _is_arrow(categories.dtype):
-        entries = Raw(core.Columns(len(categories)))
+        entries = RawTable(core.Columns(len(categories)))
         entries.add_arrow(_stream(categories.array), label)
         if 0 in entries.texts:
             raw.add_text(entries.texts[0].take(codes.astype(np.int64)), is_category=True)
@@ -77,20 +77,20 @@ def _add_categorical(raw: Raw, column: Any, label: object) -> None:
     else:
         text, _ = core.Text.of_objects(_as_strings(list(categories), label))
         raw.add_text(text.take(codes.astype(np.int64)))
-    raw.categories.add(place)
+    raw.categories.add(column_index)
 
 
 def _used(codes: NDArray[Any], categories: Any) -> tuple[NDArray[Any], Any]:
-    """Leave out what no row has where there are more categories than rows."""
+    """Return codes and categories without unused ones, if there are more categories than rows."""
     if len(categories) <= len(codes):
         return codes, categories
-    used, places = np.unique(codes, return_inverse=True)
-    n_missing = int(np.searchsorted(used, 0))  # whether -1 comes first
-    return places - n_missing, categories[used[n_missing:]]
+    used, indices = np.unique(codes, return_inverse=True)
+    n_missing = int(np.searchsorted(used, 0))  # 1 if -1 comes first, else 0
+    return indices - n_missing, categories[used[n_missing:]]
 
 
 def _as_strings(categories: list[Any], label: object) -> list[Any]:
-    """Return strings as they are, and anything else, such as intervals, as its text."""
+    """Return strings unchanged, and all other categories, such as intervals, as strings."""
     texts = [one if isinstance(one, str | bytes) else str(one) for one in categories]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
@@ -99,7 +99,7 @@ def _as_strings(categories: list[Any], label: object) -> list[Any]:
     return texts
 
 
-def _add_sparse(raw: Raw, array: Any, label: object) -> None:
+def _add_sparse(raw: RawTable, array: Any, label: object) -> None:
     values = array.sp_values
     if values.dtype.kind not in "biuf":
         raise TypeError(messages.column_type_message([(label, str(array.dtype))]))
@@ -111,13 +111,13 @@ def _add_sparse(raw: Raw, array: Any, label: object) -> None:
 def _nullable(series: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return the values and the mask of a nullable pandas column."""
     array = series.array
-    if hasattr(array, "_data") and hasattr(array, "_mask"):  # no public name; anything else copies
+    if hasattr(array, "_data") and hasattr(array, "_mask"):  # the public ways copy
         return array._data, array._mask
     return series.to_numpy(dtype=series.dtype.numpy_dtype, na_value=0), series.isna().to_numpy()
 
 
 def _is_arrow(dtype: Any) -> bool:
-    """Whether values are in Arrow's layout: ArrowDtype, and strings where PyArrow is installed."""
+    """Whether values are in Arrow's layout: ArrowDtype, and strings with PyArrow."""
     return hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow"
 
 

@@ -1,8 +1,8 @@
-"""Columns as they came: what the core can read at once, and what has yet to be told apart.
+"""Columns of any table, before a schema defines their meaning: numbers, times and strings.
 
-Numbers are views; times, whatever their unit, become seconds; strings a `core.Text`, which holds
-distinct strings and says which of them a row has. Python objects become one of these by what they
-are, and so do the columns of Arrow streams, whose numbers stay in their chunks.
+Numbers are views; times of any unit become seconds; strings become a `core.Text`: the distinct
+strings, and for each row the index of its string. Python objects become one of these by their type,
+and so do the columns of Arrow streams, whose numbers stay in their chunks.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data import messages
 
-__all__ = ["Raw", "from_arrow", "from_numpy", "is_missing", "unique_names"]
+__all__ = ["N_DIMENSIONS", "RawTable", "from_arrow", "from_numpy", "is_missing", "unique_names"]
 
-_NUMBERS = "biuf"  # kinds of NumPy dtypes that the core reads
+# Kinds of NumPy dtypes.
+_NUMBERS = "biuf"
 _STRINGS = "OUST"
 _TIMES = "mM"
-_TABLE_DIMENSIONS = 2
-_WIDEST = 8  # bytes of a value that the core can read
+N_DIMENSIONS = 2  # of a table
+_WIDEST = 8  # largest number of bytes of a value in the core
 
-# NumPy's units of time: seconds of a tick, ticks of a second.
+# NumPy's units of time: seconds per tick, ticks per second.
 _TICKS = {
     "W": (7 * 24 * 3600, 1),
     "D": (24 * 3600, 1),
@@ -45,22 +46,22 @@ _LARGEST = 2**63 - 1
 
 
 @dataclass
-class Raw:
-    """A table as it came, before a schema says what its columns mean.
+class RawTable:
+    """Columns of a table, before a schema defines their meaning.
 
     Attributes
     ----------
     columns : core.Columns
-        All columns; those of strings have no values here.
+        All columns; columns of strings are empty here.
     names : tuple of str, or None
     texts : dict of int to core.Text
         Columns of strings.
     categories : set of int
-        Columns whose type says that they are categories.
+        Columns of a categorical type.
     units : dict of int to str
-        Columns of times, in seconds.
+        Units of the columns of times, which are in seconds.
     inexact : set of int
-        Columns with values that float64 cannot tell apart.
+        Columns with values beyond the precision of float64.
     """
 
     columns: core.Columns
@@ -70,17 +71,17 @@ class Raw:
     units: dict[int, str] = field(default_factory=dict)
     inexact: set[int] = field(default_factory=set)
 
-    def select(self, indices: Sequence[int]) -> Raw:
-        """Return some of the columns in another order; for predictions, which need no types."""
-        place = {old: new for new, old in enumerate(indices)}
-        return Raw(
+    def select(self, indices: Sequence[int]) -> RawTable:
+        """Return some of the columns in another order, for predictions: without names and types."""
+        new_index = {old: new for new, old in enumerate(indices)}
+        return RawTable(
             self.columns.select(indices),
-            texts={place[i]: text for i, text in self.texts.items()},
-            units={place[i]: unit for i, unit in self.units.items()},
+            texts={new_index[i]: text for i, text in self.texts.items()},
+            units={new_index[i]: unit for i, unit in self.units.items()},
         )
 
     def label(self, column: int) -> str:
-        """Return what messages call a column: its name, or its number."""
+        """Return the name of a column in messages: its name, or its index."""
         return repr(column if self.names is None else self.names[column])
 
     def add(self, values: NDArray[Any], label: object) -> None:
@@ -97,16 +98,16 @@ class Raw:
 
     def add_text(self, text: core.Text, *, is_category: bool = False) -> None:
         """Append a column of strings."""
-        place = int(self.columns.n_columns)
+        index = int(self.columns.n_columns)
         self.columns.add_missing()
-        self.texts[place] = text
+        self.texts[index] = text
         if is_category:
-            self.categories.add(place)
+            self.categories.add(index)
 
     def add_objects(self, values: list[Any], label: object) -> None:
         """Append Python objects: strings, numbers, decimals or times, and missing values."""
         text, stop = core.Text.of_objects(values)
-        if stop < len(values) and is_missing(values[stop]):  # one that only Python can tell
+        if stop < len(values) and is_missing(values[stop]):  # a missing value unknown to the core
             values = [None if is_missing(value) else value for value in values]
             text, stop = core.Text.of_objects(values)
         if stop == len(values):
@@ -128,20 +129,20 @@ class Raw:
         part, fields, _ = core.Columns.from_arrow(stream)
         if part is None:
             raise TypeError(messages.column_type_message([(label, _arrow_type(fields[0].format))]))
-        place = int(self.columns.n_columns)
+        index = int(self.columns.n_columns)
         self.columns.extend(part)
-        self._note(place, fields[0])
+        self._add_metadata(index, fields[0])
 
-    def _note(self, place: int, column: core.ArrowColumn) -> None:
-        """Keep what a column of an Arrow stream is, beside its values."""
+    def _add_metadata(self, index: int, column: core.ArrowColumn) -> None:
+        """Store the metadata of a column of an Arrow stream."""
         if column.is_text:
-            self.texts[place] = column.text
+            self.texts[index] = column.text
         if column.is_dictionary:
-            self.categories.add(place)
+            self.categories.add(index)
         if column.unit:
-            self.units[place] = column.unit
+            self.units[index] = column.unit
         if column.is_inexact:
-            self.inexact.add(place)
+            self.inexact.add(index)
 
     def _add_times(self, values: NDArray[Any], label: object) -> None:
         kind = values.dtype.kind
@@ -156,35 +157,35 @@ class Raw:
         self._add_ticks(ticks, _TICKS[unit], "datetime" if kind == "M" else "duration")
 
     def _add_ticks(self, ticks: NDArray[np.int64], tick: tuple[int, int], unit: str) -> None:
-        place = int(self.columns.n_columns)
+        index = int(self.columns.n_columns)
         if self.columns.add_times(ticks, *tick):
-            self.inexact.add(place)
-        self.units[place] = unit
+            self.inexact.add(index)
+        self.units[index] = unit
 
     def _add_time_objects(self, values: list[Any], label: object) -> None:
         present = [value for value in values if not is_missing(value)]
         units = {_unit_of(value) for value in present}
         if len(units) > 1:
-            strange = next(one for one in present if _unit_of(one) != _unit_of(present[0]))
-            raise TypeError(messages.mixed_message(label, present[0], strange))
+            other = next(one for one in present if _unit_of(one) != _unit_of(present[0]))
+            raise TypeError(messages.mixed_message(label, present[0], other))
         if isinstance(present[0], np.datetime64 | np.timedelta64):
-            nothing = type(present[0])("NaT")
-            given = [nothing if is_missing(value) else value for value in values]
+            missing = type(present[0])("NaT")
+            given = [missing if is_missing(value) else value for value in values]
             return self._add_times(np.array(given), label)
         ticks = [None if is_missing(value) else _nanoseconds(value) for value in values]
         per_second = 10**9
         if max(abs(tick) for tick in ticks if tick is not None) > _LARGEST:
-            per_second = 10**6  # so far from 1970 no float64 tells nanoseconds apart
+            per_second = 10**6  # float64 has no nanoseconds so far from 1970
             ticks = [None if tick is None else tick // 1000 for tick in ticks]
         whole = np.array([-_LARGEST - 1 if tick is None else tick for tick in ticks], np.int64)
         return self._add_ticks(whole, (1, per_second), units.pop())
 
 
-def from_numpy(X: NDArray[Any]) -> Raw:
+def from_numpy(X: NDArray[Any]) -> RawTable:
     """Return the columns of a matrix."""
-    if X.ndim != _TABLE_DIMENSIONS:
+    if X.ndim != N_DIMENSIONS:
         raise ValueError(messages.dimensions_message(X))
-    raw = Raw(core.Columns(X.shape[0]))
+    raw = RawTable(core.Columns(X.shape[0]))
     if X.dtype.kind == "c":
         raise ValueError(
             "Complex data not supported: columns must be real numbers. Pass X.real and X.imag as "
@@ -206,7 +207,7 @@ def from_numpy(X: NDArray[Any]) -> Raw:
     return raw
 
 
-def from_arrow(X: Any) -> Raw:
+def from_arrow(X: Any) -> RawTable:
     """Return the columns of anything with an Arrow C stream."""
     columns, fields, is_table = core.Columns.from_arrow(X.__arrow_c_stream__())
     if not is_table:
@@ -214,14 +215,14 @@ def from_arrow(X: Any) -> Raw:
     if columns is None:
         bad = [(one.name, _arrow_type(one.format)) for one in fields if not one.is_supported]
         raise TypeError(messages.column_type_message(bad))
-    raw = Raw(columns, unique_names([one.name for one in fields]))
-    for place, one in enumerate(fields):
-        raw._note(place, one)
+    raw = RawTable(columns, unique_names([one.name for one in fields]))
+    for index, one in enumerate(fields):
+        raw._add_metadata(index, one)
     return raw
 
 
 def native(values: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of numbers itself where the core can read it, else converted."""
+    """Return an array of numbers, converted where the core cannot read it."""
     dtype = values.dtype
     if dtype.itemsize > _WIDEST:
         return values.astype(np.float64)  # long double: the core works with float64
@@ -231,7 +232,7 @@ def native(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def unique_names(given: Sequence[object]) -> tuple[str, ...] | None:
-    """Return the names where all are strings, None where none is; names must be unique."""
+    """Return the names if all are strings, None if none is; raise if names are not unique."""
     if len(set(given)) < len(given):
         raise ValueError(messages.twice_message(given))
     are_strings = [isinstance(name, str) for name in given]
@@ -243,7 +244,7 @@ def unique_names(given: Sequence[object]) -> tuple[str, ...] | None:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a Python object stands for no value: None, NaN, NaT or pandas' NA."""
+    """Whether a Python object is a missing value: None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -262,7 +263,7 @@ def _numbers_of(values: list[Any], label: object) -> NDArray[np.float64]:
 
 
 def _unit_of(value: object) -> str:
-    """Return the unit of an object that is a time, "" for others."""
+    """Return the unit of a time, "" for other objects."""
     if isinstance(value, datetime.date | np.datetime64):  # a datetime is a date, too
         return "datetime"
     if isinstance(value, datetime.timedelta | np.timedelta64):
@@ -271,7 +272,7 @@ def _unit_of(value: object) -> str:
 
 
 def _nanoseconds(value: Any) -> int:
-    """Return the nanoseconds since 1970 in UTC, of a span, or since midnight."""
+    """Return nanoseconds: since 1970 in UTC, of a duration, or since midnight."""
     if isinstance(value, datetime.time):
         value = datetime.datetime.combine(_EPOCH, value.replace(tzinfo=None))
     elif isinstance(value, datetime.datetime):
@@ -279,11 +280,11 @@ def _nanoseconds(value: Any) -> int:
             value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     elif isinstance(value, datetime.date):
         value = datetime.datetime(value.year, value.month, value.day)
-    finer = getattr(value, "nanosecond", getattr(value, "nanoseconds", 0))  # those of pandas
+    finer = getattr(value, "nanosecond", getattr(value, "nanoseconds", 0))  # of pandas
     span = value if isinstance(value, datetime.timedelta) else value - _EPOCH
     return int(span // datetime.timedelta(microseconds=1)) * 1000 + int(finer)
 
 
 def _arrow_type(given: str) -> str:
-    """Return what messages call an Arrow format that cannot be read."""
+    """Return the name of an unsupported Arrow format in messages."""
     return "nested" if given.startswith("+") else f"Arrow type {given}"

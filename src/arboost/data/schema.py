@@ -1,4 +1,4 @@
-"""What a fit knew of its columns: names, levels of categories, units of times, what is missing."""
+"""Schema of a fit's columns: names, levels of categories, units of times, missing number."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from arboost.data.levels import Levels
 
 __all__ = ["UNITS", "Schema"]
 
-# What columns of times count, always in seconds: since 1970 in UTC, of a span, or since midnight.
+# Columns of times, always in seconds: since 1970 in UTC, of a duration, or since midnight.
 UNITS = ("datetime", "duration", "time")
 
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """The columns of a fit.
+    """Names, levels, units and missing number of the columns of a fit.
 
     Attributes
     ----------
-    names : tuple of str, or None where the table had none
+    names : tuple of str, or None for a table without names
     n_features : int
     levels : tuple of Levels or None, one for each feature; empty where there are no categories
     missing : float
-        A number that means missing, beside NaN.
+        Number that means missing, in addition to NaN.
     units : tuple of str, one for each feature; empty where there are no times
         One of `UNITS`, or "" for plain numbers.
     """
@@ -48,12 +48,12 @@ class Schema:
 
     @property
     def categorical(self) -> tuple[bool, ...]:
-        """Which features are split by sets of levels: categories without a statistic."""
+        """Whether each feature is split by sets of levels: a category without target encoding."""
         return tuple(self.is_category(feature) for feature in range(self.n_features))
 
     @property
     def has_levels(self) -> bool:
-        """Whether a feature is a category, with or without a statistic."""
+        """Whether any feature is a category, target-encoded or not."""
         return any(levels is not None for levels in self.levels)
 
     def is_category(self, feature: int) -> bool:
@@ -63,7 +63,7 @@ class Schema:
 
     @cached_property
     def special(self) -> tuple[int, ...]:
-        """Features that are not plain numbers."""
+        """Indices of the categories and columns of times."""
         return tuple(
             feature
             for feature in (range(self.n_features) if self.levels or self.units else ())
@@ -72,7 +72,7 @@ class Schema:
 
     @property
     def n_levels(self) -> tuple[int, ...]:
-        """Numbers of levels of the features that are split by sets, 0 for all others."""
+        """Number of levels of each feature that is split by sets, 0 for all others."""
         return tuple(
             len(levels) if levels is not None and levels.statistic is None else 0
             for levels in self.levels or (None,) * self.n_features
@@ -88,15 +88,15 @@ class Schema:
 
     @cached_property
     def shown_names(self) -> tuple[str, ...]:
-        """Names of the features; x0, x1 and so on where the table had none."""
+        """Names of the features; x0, x1 and so on for a table without names."""
         return self.names or tuple(f"x{feature}" for feature in range(self.n_features))
 
     def label(self, feature: int) -> str:
-        """Return what messages call a column: its name, or its number."""
+        """Return the name of a column in messages: its name, or its index."""
         return repr(feature if self.names is None else self.names[feature])
 
     def validate(self) -> None:
-        """Raise ValueError unless the parts fit together; needed after they were read."""
+        """Raise ValueError unless the parts are consistent; for a schema from a file."""
         for name, parts in (("levels", self.levels), ("units", self.units)):
             if parts and len(parts) != self.n_features:
                 raise ValueError(f"{name} of {len(parts)} features, not of {self.n_features}")

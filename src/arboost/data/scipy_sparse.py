@@ -1,8 +1,8 @@
-"""Sparse matrices of scipy -> sparse columns; nothing is densified.
+"""Sparse matrices of scipy -> `RawTable` of sparse columns; nothing is densified.
 
-By columns they are read where they are; by rows they are turned, with values in the smallest type
-that holds them; other formats are brought to one of the two by scipy. Places that are not stored
-hold 0, duplicates are summed.
+CSC matrices are read in place; CSR matrices are transposed, with values in the smallest type that
+holds them; scipy converts other formats to CSR. Values that are not stored are 0, duplicates are
+summed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import numpy as np
 
 from arboost.backend import core
 from arboost.data import messages
-from arboost.data.raw_columns import Raw, native
+from arboost.data.raw_columns import N_DIMENSIONS, RawTable, native
 
 __all__ = ["from_scipy", "is_sparse"]
 
-_TABLE_DIMENSIONS = 2
 _LARGEST_EXACT = 2**53
 
 
@@ -26,9 +25,9 @@ def is_sparse(X: object) -> bool:
     return hasattr(X, "nnz") and hasattr(X, "tocsr")
 
 
-def from_scipy(X: Any) -> Raw:
+def from_scipy(X: Any) -> RawTable:
     """Return the columns of a sparse matrix."""
-    if X.ndim != _TABLE_DIMENSIONS:
+    if X.ndim != N_DIMENSIONS:
         raise ValueError(messages.dimensions_message(X))
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: columns of a sparse table must be real.")
@@ -42,10 +41,10 @@ def from_scipy(X: Any) -> Raw:
         matrix = matrix.copy() if matrix is X else matrix
         matrix.sum_duplicates()
     values, starts, indices = native(matrix.data), matrix.indptr, matrix.indices
-    # After changes by hand the arrays may be longer than what they hold.
+    # Arrays that a user has changed may be longer than the number of stored values.
     stored = int(starts[-1])
     values, indices = values[:stored], indices[:stored]
-    raw = Raw(core.Columns(matrix.shape[0]))
+    raw = RawTable(core.Columns(matrix.shape[0]))
     if matrix.format == "csc":
         if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < matrix.shape[0]:
             raise ValueError("X is a sparse table with a value outside its rows. Make it again.")

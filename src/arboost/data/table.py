@@ -1,13 +1,13 @@
-"""Any table -> `Table` (columns that the core reads) + `Schema`.
+"""Any table -> `Table`: columns of the core, and their `Schema`.
 
-    NumPy array, list of lists ------> `columns`
-    Polars, PyArrow, Arrow stream ---> `columns`       } Raw -> numbers, and codes of levels
-    pandas --------------------------> `frames`
-    scipy.sparse --------------------> `sparse`
+    NumPy array, list of lists ------> `raw_columns`
+    Polars, PyArrow, Arrow stream ---> `raw_columns`     } RawTable -> numbers and level codes
+    pandas --------------------------> `pandas_frames`
+    scipy.sparse --------------------> `scipy_sparse`
 
-Numbers are not copied. Strings and whatever the user names are categories: columns of level codes,
-whose levels the schema keeps. NaN, None, NA, masked values and the number `missing` are missing.
-Only these files know dataframes, and none of them imports a dataframe library: a user who passes a
+Numbers are not copied. Columns of strings, and those in ``categorical_features``, are categories:
+columns of level codes, whose levels the schema keeps. NaN, None, NA, masked values and the number
+`missing` are missing. None of these modules imports a dataframe library: a user who passes a
 dataframe has imported it already.
 """
 
@@ -24,42 +24,39 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data import messages
-from arboost.data.levels import Levels
+from arboost.data.feature_names import feature_indices
+from arboost.data.levels import Levels, encoded_values
 from arboost.data.pandas_frames import from_pandas
-from arboost.data.raw_columns import Raw, from_arrow, from_numpy
+from arboost.data.raw_columns import RawTable, from_arrow, from_numpy
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import from_scipy, is_sparse
 from arboost.errors import DataWarning, SchemaError
 
-__all__ = ["MAX_LEVELS", "Reading", "Table", "as_array", "ingest", "level_column"]
+__all__ = ["ColumnOptions", "Table", "as_array", "ingest", "level_column"]
 
-# Categories of up to so many levels are split by sets of them; with more, numbers take their place.
-# (Sets could have 255, but on tables of airports and airplanes numbers win from about here on.)
-MAX_LEVELS = 100
-
-# A column of strings that nobody calls a category is free text, of no use to trees, where more of
-# its values are distinct than both of these.
+# A column of strings, unless it is named a category, is free text, of no use to trees, if it has
+# more distinct values than this number, and than this share of its present values.
 _FREE_TEXT_LEVELS = 1000
 _FREE_TEXT_SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What the user says of the columns of a fit.
+class ColumnOptions:
+    """The user's parameters on the columns of a fit.
 
     Attributes
     ----------
     categorical_features : "from_dtype", or list of names, of indices or of truth values
-        Categories beside those whose type says so.
+        Categories in addition to columns of categorical types.
     missing : float
-        A number that means missing, beside NaN.
+        Number that means missing, in addition to NaN.
     """
 
     categorical_features: Any = "from_dtype"
     missing: float = math.nan
 
     def categories(self, names: tuple[str, ...] | None, n_features: int) -> set[int]:
-        """Return the features that `categorical_features` names."""
+        """Return the indices of the features in `categorical_features`."""
         given = self.categorical_features
         if isinstance(given, str):
             return set()
@@ -70,33 +67,26 @@ class Reading:
                     "columns. Pass one for each column, or the names of the categories."
                 )
             return {i for i, one in enumerate(given) if one}
-        place = {} if names is None else {name: i for i, name in enumerate(names)}
-        places = [
-            place.get(one) if isinstance(one, str) else _place(one, n_features) for one in given
-        ]
-        unknown = [one for one, i in zip(given, places, strict=True) if i is None]
-        if unknown:
-            raise ValueError(messages.unknown_features_message(unknown, names, n_features))
-        return {i for i in places if i is not None}
+        return set(feature_indices(given, names, n_features, parameter="categorical_features"))
 
-    def check_follows(self, known: Reading, source: str) -> None:
-        """Raise ValueError where this asks for something else than what a source was made with.
+    def check_follows(self, known: ColumnOptions, source: str) -> None:
+        """Raise ValueError for an option that differs from that of a source.
 
-        What is left at its default follows the source.
+        Default values follow the source.
         """
         for name in ("categorical_features", "missing"):
-            asked, made = getattr(self, name), getattr(known, name)
-            is_default = asked == "from_dtype" or (name == "missing" and math.isnan(asked))
-            if not is_default and asked != made:
+            given, made = getattr(self, name), getattr(known, name)
+            is_default = given == "from_dtype" or (name == "missing" and math.isnan(given))
+            if not is_default and given != made:
                 raise ValueError(
-                    f"{name}={asked!r} is not allowed: {source} was made with {name}={made!r}. "
+                    f"{name}={given!r} is not allowed: {source} was made with {name}={made!r}. "
                     "Make the two equal, or leave it at its default here."
                 )
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns that the core can read, and their schema."""
+    """Columns of the core, and their schema."""
 
     columns: core.Columns
     schema: Schema
@@ -111,10 +101,10 @@ def ingest(
     X: object,
     schema: Schema | None = None,
     *,
-    reading: Reading | None = None,
+    options: ColumnOptions | None = None,
     caller: str = "Model",
 ) -> Table:
-    """Return the columns of X; with a schema, in its order.
+    """Return the table of X: a new schema to fit on, or the columns of a given schema.
 
     Parameters
     ----------
@@ -123,20 +113,19 @@ def ingest(
         scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and times,
         or categories.
     schema : Schema, optional
-        What the model was fitted on. Columns with names are matched by name, others by position;
-        levels by value.
-        Without a schema the table is one to fit on, and must have a row.
-    reading : Reading, optional
-        What the user says of a table to fit on.
+        Schema of a fitted model. Columns with names are matched by name, others by index; levels
+        by value. Without a schema the table is one to fit on, and must have a row.
+    options : ColumnOptions, optional
+        Options of a table to fit on.
     caller : str
-        Who the messages say expects the features of the schema.
+        Name of the model in messages.
 
     Raises
     ------
     ValueError, TypeError
-        Where X is no table, or a column of a type that cannot be used.
+        X is no table, or a column is of an unusable type.
     SchemaError
-        Where X has other columns than the schema.
+        X has other columns than the schema.
     """
     raw = _read(X)
     n_rows, n_columns = raw.columns.n_rows, raw.columns.n_columns
@@ -151,11 +140,11 @@ def ingest(
             f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
             "required."
         )
-    return Table(raw.columns, _learn(raw, Reading() if reading is None else reading))
+    return Table(raw.columns, _learn(raw, ColumnOptions() if options is None else options))
 
 
 def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
-    """Return the codes of levels, -1 for missing, as a table of one column."""
+    """Return level codes, -1 for missing, as one column of the core."""
     narrow = np.min_scalar_type(-int(codes.max(initial=0)) - 1)
     column = core.Columns(n_rows)
     column.add(codes.astype(narrow))
@@ -163,7 +152,7 @@ def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
     return column
 
 
-def _read(X: object) -> Raw:
+def _read(X: object) -> RawTable:
     """Return the columns of any table."""
     if isinstance(X, np.ndarray):
         return from_numpy(X)
@@ -181,10 +170,10 @@ def _read(X: object) -> Raw:
 
 
 def as_array(X: Any) -> NDArray[Any]:
-    """Return what has no columns of its own, such as a list of lists, as an array."""
+    """Return a list of lists, or another object without columns, as an array."""
     try:
         array = np.asarray(X)
-        # NumPy would write the numbers beside strings as strings.
+        # NumPy turns numbers next to strings into strings.
         return np.array(X, dtype=object) if array.dtype.kind in "US" else array
     except ValueError as error:
         raise ValueError(
@@ -192,11 +181,11 @@ def as_array(X: Any) -> NDArray[Any]:
         ) from error
 
 
-def _learn(raw: Raw, reading: Reading) -> Schema:
+def _learn(raw: RawTable, options: ColumnOptions) -> Schema:
     """Return the schema of a table to fit on; its categories become columns of codes."""
     n_columns = int(raw.columns.n_columns)
-    named = reading.categories(raw.names, n_columns)
-    _set_missing(raw, reading.missing)
+    named = options.categories(raw.names, n_columns)
+    _set_missing(raw, options.missing)
     inexact = sorted({*raw.columns.inexact_columns(), *raw.inexact})
     if inexact:
         message = messages.inexact_message([raw.label(i) for i in inexact])
@@ -212,12 +201,12 @@ def _learn(raw: Raw, reading: Reading) -> Schema:
         names=raw.names,
         n_features=n_columns,
         levels=tuple(levels) if any(one is not None for one in levels) else (),
-        missing=reading.missing,
+        missing=options.missing,
         units=tuple(raw.units.get(i, "") for i in range(n_columns)) if raw.units else (),
     )
 
 
-def _learn_levels(raw: Raw, i: int) -> tuple[Levels, core.Columns]:
+def _learn_levels(raw: RawTable, i: int) -> tuple[Levels, core.Columns]:
     n_rows = int(raw.columns.n_rows)
     if i in raw.texts:
         levels, codes = Levels.of_text(raw.texts[i])
@@ -245,8 +234,8 @@ def _sparse_levels(
     return column
 
 
-def _check_text(levels: Levels, raw: Raw, i: int) -> None:
-    """Refuse free text, and doubt numbers, in a column of strings that nobody calls a category."""
+def _check_text(levels: Levels, raw: RawTable, i: int) -> None:
+    """Raise for free text, and warn of numbers, in strings that are not named a category."""
     n_present = int(raw.texts[i].n_present)
     if len(levels) > max(_FREE_TEXT_LEVELS, _FREE_TEXT_SHARE * n_present):
         raise ValueError(messages.free_text_message(raw.label(i), len(levels), n_present))
@@ -264,16 +253,16 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _match(raw: Raw, schema: Schema, caller: str) -> Raw:
+def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
     """Return the columns in the order of the schema."""
     names = raw.names
     if names is not None and schema.names is not None:
         if names == schema.names:
             return raw
-        place = {name: i for i, name in enumerate(names)}
-        if place.keys() != set(schema.names):
+        index = {name: i for i, name in enumerate(names)}
+        if index.keys() != set(schema.names):
             raise SchemaError(messages.names_message(names, schema.names))
-        return raw.select([place[name] for name in schema.names])
+        return raw.select([index[name] for name in schema.names])
     if raw.columns.n_columns != schema.n_features:
         raise SchemaError(
             f"X has {raw.columns.n_columns} features, but {caller} is expecting "
@@ -288,8 +277,8 @@ def _match(raw: Raw, schema: Schema, caller: str) -> Raw:
     return raw
 
 
-def _apply(raw: Raw, schema: Schema) -> core.Columns:
-    """Return the columns as the fit saw its own: levels by value, times as times."""
+def _apply(raw: RawTable, schema: Schema) -> core.Columns:
+    """Return the columns in the encoding of the fit: level codes by value, times in seconds."""
     _set_missing(raw, schema.missing)
     for i in sorted({*schema.special, *raw.texts, *raw.units}):
         levels = schema.levels_of(i)
@@ -306,7 +295,7 @@ def _apply(raw: Raw, schema: Schema) -> core.Columns:
     return raw.columns
 
 
-def _apply_levels(raw: Raw, i: int, levels: Levels, schema: Schema) -> core.Columns:
+def _apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core.Columns:
     n_rows = int(raw.columns.n_rows)
     stored = None if i in raw.texts else raw.columns.stored(i)
     if stored is not None and levels.statistic is None:
@@ -324,21 +313,17 @@ def _apply_levels(raw: Raw, i: int, levels: Levels, schema: Schema) -> core.Colu
     if levels.statistic is None:
         return level_column(n_rows, codes)
     column = core.Columns(n_rows)
-    column.add(np.append(levels.statistic, np.nan)[codes])  # the code -1 is the last place
+    column.add(encoded_values(levels.statistic, codes))
     return column
 
 
-def _is_all_missing(raw: Raw, i: int) -> bool:
+def _is_all_missing(raw: RawTable, i: int) -> bool:
     if i in raw.texts:
         return int(raw.texts[i].n_present) == 0
     return bool(np.isnan(raw.columns.read(i)).all())
 
 
-def _set_missing(raw: Raw, missing: float) -> None:
-    """Let a number mean missing in all columns of numbers; instants are no such numbers."""
+def _set_missing(raw: RawTable, missing: float) -> None:
+    """Set the number that means missing in all numeric columns, but not in columns of times."""
     if not math.isnan(missing):
         raw.columns.set_missing(missing, sorted(raw.units))
-
-
-def _place(index: int, n_features: int) -> int | None:
-    return index % n_features if -n_features <= index < n_features else None

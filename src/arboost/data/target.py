@@ -1,10 +1,11 @@
-"""Targets: what is to be learnt, as numbers that losses read, and what rows and classes weigh."""
+"""Any y -> float64 target and classes; sample weights and class weights."""
 
 from __future__ import annotations
 
 import math
 import numbers
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.messages import listing
+from arboost.data.raw_columns import is_missing
+from arboost.data.scipy_sparse import is_sparse
 
 __all__ = ["Task", "class_factors", "codes_of", "encode_labels", "numbers_of", "target", "weights"]
 
 
-# Labels in a range up to this wide are counted instead of sorted.
+# Labels in a range of up to this width are counted instead of sorted.
 _COUNTED_LABELS = 1 << 16
 
 _TWO_CLASSES = 2
@@ -25,8 +28,8 @@ _TWO_CLASSES = 2
 def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
     """Return y as a 1-D array of n_rows values, none of them missing or infinite.
 
-    Labels keep their type: what they mean is for the estimator to say. Where several targets are
-    allowed, y may have a column for each, and stays 2-D then.
+    Labels keep their type. If ``several`` targets are allowed, y may be 2-D, with a column for
+    each, and stays 2-D.
     """
     if y is None:
         raise ValueError(
@@ -88,14 +91,15 @@ def weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
 
 
 def numbers_of(y: NDArray[Any], name: str = "y") -> NDArray[np.float64]:
-    """Return the target of a regressor, which errors call `name`, as contiguous float64."""
+    """Return the target of a regressor as contiguous float64; `name` is its name in messages."""
     if y.dtype.kind == "O":
-        strange = [value for value in y if not isinstance(value, numbers.Real)]
+        not_numbers = [value for value in y if not isinstance(value, numbers.Real)]
     else:
-        strange = y[:1].tolist() if y.dtype.kind not in "biuf" else []
-    if strange:
+        not_numbers = y[:1].tolist() if y.dtype.kind not in "biuf" else []
+    if not_numbers:
+        first = not_numbers[0]
         raise TypeError(
-            f"{name} holds {strange[0]!r} ({type(strange[0]).__name__}), but a regressor needs "
+            f"{name} holds {first!r} ({type(first).__name__}), but a regressor needs "
             f"numbers. Convert {name} to float, or use a classifier for labels."
         )
     try:
@@ -114,13 +118,13 @@ def numbers_of(y: NDArray[Any], name: str = "y") -> NDArray[np.float64]:
 
 
 def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the classes, sorted, and the index of each label among them."""
+    """Return the sorted classes, and the class index of each label."""
     _check_labels(y)
     if y.dtype.kind == "f" and y.dtype.itemsize > np.dtype(np.float64).itemsize:
-        y = y.astype(np.float64)  # long doubles differ from machine to machine
+        y = y.astype(np.float64)  # long doubles depend on the platform
     y = y.astype(y.dtype.newbyteorder("="), copy=False)
     if y.dtype.kind not in "OU":
-        # The difference of two labels of few bits may not fit into as many.
+        # The difference of two labels may overflow their own type.
         wide = y.astype({"f": np.float64, "i": np.int64}.get(y.dtype.kind, np.uint64), copy=False)
         low, high = wide.min(), wide.max()
         if float(high) - float(low) < _COUNTED_LABELS:
@@ -130,34 +134,36 @@ def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
 
 
 def codes_of(y: NDArray[Any], classes: NDArray[Any], name: str, origin: str) -> NDArray[np.float64]:
-    """Return the index of each label among classes that are known already.
+    """Return the class index of each label among given classes.
 
     Parameters
     ----------
     y : array of shape (n_rows,)
     classes : array of shape (n_classes,)
-        Sorted, as `encode_labels` returns them.
+        Sorted, from `encode_labels`.
     name, origin : str
-        What errors call the labels, and who knows the classes.
+        In messages: the name of the labels, and the owner of the classes.
     """
     present, codes = encode_labels(y)
-    known = {label: place for place, label in enumerate(classes.tolist())}
-    unknown = [label for label in present.tolist() if label not in known]
+    class_index = {label: index for index, label in enumerate(classes.tolist())}
+    unknown = [label for label in present.tolist() if label not in class_index]
     if unknown:
         raise ValueError(
             f"{name} holds labels that {origin} does not have: {listing(map(repr, unknown))}; "
             f"those that it has are {listing(map(repr, classes.tolist()))}. Drop such rows, or "
             "train a new model on all labels."
         )
-    place = np.array([known[label] for label in present.tolist()], dtype=np.float64)
-    return place[codes.astype(np.intp)]
+    indices = np.array([class_index[label] for label in present.tolist()], dtype=np.float64)
+    return indices[codes.astype(np.intp)]
 
 
 def class_factors(
-    params: dict[str, Any],
+    class_weight: Mapping[Any, float] | str | None,
     classes: NDArray[Any],
     codes: NDArray[np.float64],
     weight: NDArray[np.float64] | None,
+    *,
+    scale_pos_weight: float = 1.0,
 ) -> NDArray[np.float64] | None:
     """Return the factor on the weights of each class's rows; None where all are 1.
 
@@ -165,34 +171,34 @@ def class_factors(
     """
     n_classes = len(classes)
     factors = np.ones(n_classes)
-    given, positive = params["class_weight"], params["scale_pos_weight"]
-    if positive != 1.0:
+    if scale_pos_weight != 1.0:
         if n_classes != _TWO_CLASSES:
             raise ValueError(
-                f"scale_pos_weight={positive!r} is not allowed: it is for two classes, and y has "
-                f"{n_classes}. Use class_weight."
+                f"scale_pos_weight={scale_pos_weight!r} is not allowed: it is for two classes, and "
+                f"y has {n_classes}. Use class_weight."
             )
-        factors[1] = positive
-    elif given == "balanced":
+        factors[1] = scale_pos_weight
+    elif isinstance(class_weight, str):
         totals = np.bincount(codes.astype(np.intp), weight, minlength=n_classes)
-        # A class of which a continued training sees no row keeps its factor.
+        # A class without rows, possible in continued training, keeps the factor 1.
         present = totals > 0
         factors[present] = totals.sum() / (np.count_nonzero(present) * totals[present])
-    elif given is not None:
-        known = {label: place for place, label in enumerate(classes.tolist())}
-        unknown = [label for label in given if label not in known]
+    elif class_weight is not None:
+        class_index = {label: index for index, label in enumerate(classes.tolist())}
+        unknown = [label for label in class_weight if label not in class_index]
         if unknown:
             raise ValueError(
                 f"class_weight names labels that y does not have: {listing(map(repr, unknown))}; "
-                f"y has {listing(map(repr, known))}. Use those labels, or leave out the others."
+                f"y has {listing(map(repr, class_index))}. Use those labels, or leave out the "
+                "others."
             )
-        for label, factor in given.items():
-            factors[known[label]] = factor
+        for label, factor in class_weight.items():
+            factors[class_index[label]] = factor
     return None if (factors == 1.0).all() else factors
 
 
 def _vector(values: Any) -> NDArray[Any]:
-    """Return y or weights as an array, whatever held them."""
+    """Return y or weights of any container as an array."""
     dtype = getattr(getattr(values, "dtype", None), "numpy_dtype", None)
     if dtype is not None and hasattr(values, "isna") and not values.isna().any():
         return np.asarray(values.to_numpy(dtype=dtype))  # a nullable pandas column without NA
@@ -200,7 +206,7 @@ def _vector(values: Any) -> NDArray[Any]:
         if np.ma.getmaskarray(values).any():
             raise ValueError("y and sample_weight must be complete, but some values are masked.")
         return np.asarray(values.data)
-    if hasattr(values, "nnz") and hasattr(values, "tocsr"):
+    if is_sparse(values):
         raise TypeError(
             "Sparse data was passed for y or sample_weight, but dense data is required. Use "
             "'.toarray()' to convert it to a dense numpy array."
@@ -211,7 +217,7 @@ def _vector(values: Any) -> NDArray[Any]:
         and isinstance(values, list | tuple)
         and not all(isinstance(value, str) for value in values)
     ):
-        # NumPy writes a NaN among strings as the text "nan", and numbers as their digits.
+        # NumPy turns a NaN among strings into the string "nan", and numbers into their digits.
         array = np.array(values, dtype=object)
     return array
 
@@ -226,7 +232,7 @@ def _check_target_values(y: NDArray[Any]) -> None:
         bad = ~np.isfinite(y)
     elif kind == "O":
         flat = y.ravel()
-        bad = np.array([_is_missing(value) or _is_infinite(value) for value in flat], dtype=bool)
+        bad = np.array([is_missing(value) or _is_infinite(value) for value in flat], dtype=bool)
         bad = bad.reshape(y.shape)
     else:
         return
@@ -246,16 +252,16 @@ def _check_length(name: str, length: int, n_rows: int) -> None:
 
 
 def _count_labels(
-    y: NDArray[Any], place: NDArray[np.intp]
+    y: NDArray[Any], offset: NDArray[np.intp]
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Do the same from the places of the labels in a short range, without sorting."""
-    present = np.flatnonzero(np.bincount(place))
+    """Return the result of `encode_labels` from the labels' offsets to the smallest one."""
+    present = np.flatnonzero(np.bincount(offset))
     size = present[-1] + 1
     label = np.empty(size, y.dtype)
-    label[place] = y
+    label[offset] = y
     index = np.empty(size)
     index[present] = np.arange(len(present))
-    return label[present], index[place]
+    return label[present], index[offset]
 
 
 def _check_labels(y: NDArray[Any]) -> None:
@@ -277,19 +283,13 @@ def _check_labels(y: NDArray[Any]) -> None:
         raise ValueError(f"Unknown label type: {y.dtype}. {advice}Convert y to one of them.")
 
 
-def _is_missing(value: object) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
-
-
 def _is_infinite(value: object) -> bool:
     return isinstance(value, float | np.floating) and bool(np.isinf(value))
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be learnt: the target as the losses read it, and the labels it stands for."""
+    """One target of a fit: "regressor" or "classifier", y as float64, and the classes."""
 
     kind: str
     y: NDArray[np.float64]
@@ -297,16 +297,16 @@ class Task:
 
     @property
     def n_classes(self) -> int | None:
-        """Number of classes; None for numbers."""
+        """Number of classes; None for regression."""
         return None if self.classes is None else len(self.classes)
 
     @property
     def n_outputs(self) -> int:
-        """Scores that tell the classes apart; 1 for numbers, and for two classes."""
+        """Number of raw scores per row: one per class; 1 for two classes and for regression."""
         n_classes = self.n_classes
         return 1 if n_classes is None or n_classes == _TWO_CLASSES else n_classes
 
     @property
     def is_constant(self) -> bool:
-        """Whether there is nothing to learn: one class."""
+        """Whether y has one class only."""
         return self.classes is not None and len(self.classes) == 1

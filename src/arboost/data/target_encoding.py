@@ -1,15 +1,14 @@
-"""Categories of many levels -> numbers: what the target was for rows of the same level.
+"""Target encoding: levels of large categories -> numbers, before the table is binned.
 
-Sets of levels are searched up to `MAX_LEVELS` levels. A column with more becomes numbers before it
-is binned: in training a row of a rare level sees the mean target of rows that come before it in a
-random order, and never its own; rows of a level with many rows all see the level's mean. The model
-keeps one number for each level, which stands for it in prediction; unknown levels are missing.
+Categories of up to `MAX_SET_LEVELS` levels are split by sets of levels. A category with more levels
+is target-encoded: in training, a row of a rare level gets the mean target of the level's rows that
+precede it in a random order, without its own; all rows of a frequent level get the level's mean.
+The model keeps one number per level for prediction; unknown levels are missing.
 
-Rows that are held out, by early stopping or in the folds of cross-validation, see what new rows
-would see: numbers of levels by the rows that are trained on alone. Their own targets are among
-those that the numbers of training rows come from. That gives nothing away: what misleads is a
-row's own target in its own number, and there it is absent (rare levels) or less than half a
-percent (all others). So all folds train on one table.
+Held-out rows, in early stopping or cross-validation, get the encoding of new rows: level means of
+the training rows alone. Their own targets are part of the numbers of the training rows. This does
+not leak: harm comes from a row's own target in its own number, where it is absent (rare levels) or
+below half a percent (all others). So all folds train on one table.
 """
 
 from __future__ import annotations
@@ -21,29 +20,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.levels import Levels
+from arboost.data.levels import Levels, encoded_values
 from arboost.data.schema import Schema
-from arboost.data.table import MAX_LEVELS, Table
+from arboost.data.table import Table
 from arboost.data.target import encode_labels, numbers_of
 
-__all__ = ["Numbered", "coded", "encode", "label_target", "many_levels", "numbered"]
+__all__ = [
+    "MAX_SET_LEVELS",
+    "TargetEncodedTable",
+    "encoded_features",
+    "features_to_encode",
+    "label_target",
+    "target_encode",
+    "without_target_encoding",
+]
 
 Floats = NDArray[np.float64]
+
+# Largest number of levels of a category that is split by sets of levels. The core has room for
+# 255, but on tables of airports and airplanes target encoding wins from about here on.
+MAX_SET_LEVELS = 100
 
 _TWO_CLASSES = 2
 
 
 @dataclass(frozen=True)
-class LevelTarget:
-    """What the numbers of one category came from.
+class EncodedFeature:
+    """Level codes and targets of one target-encoded category.
 
     Attributes
     ----------
     feature : int
     codes : int32 array of shape (n_rows,)
-        Levels of all rows of the table, -1 for missing.
+        Level codes of all rows of the table, -1 for missing.
     target : float64 array of shape (n_training,)
-        What each training row adds to its level.
+        Contribution of each training row to the mean of its level.
     """
 
     feature: int
@@ -52,51 +63,51 @@ class LevelTarget:
 
 
 @dataclass(frozen=True)
-class Numbered(Table):
-    """A table in which numbers stand for categories of many levels.
+class TargetEncodedTable(Table):
+    """A table with target-encoded categories, and the data to encode it again.
 
     Attributes
     ----------
-    sources : tuple of LevelTarget
-        One for each such category.
+    sources : tuple of EncodedFeature
+        One for each target-encoded category.
     weight : float64 array of shape (n_training,), or None
     rows : uint32 array, or None for all
-        The training rows among those of the table, ascending.
+        Indices of the training rows in the table, ascending.
     """
 
-    sources: tuple[LevelTarget, ...] = ()
+    sources: tuple[EncodedFeature, ...] = ()
     weight: Floats | None = None
     rows: NDArray[np.uint32] | None = None
 
     def held_out(self, trained: NDArray[np.uint32]) -> Table:
-        """Return the table as rows see it that only some of the training rows are known to.
+        """Return the table for held-out rows, encoded from the given training rows only.
 
-        ``trained`` are the numbers of these among all training rows.
+        ``trained`` are indices among all training rows.
         """
         columns = self.columns.select(list(range(self.schema.n_features)))
         weight = None if self.weight is None else self.weight[trained]
-        known = trained if self.rows is None else self.rows[trained]
+        rows = self.table_rows(trained)
         for source in self.sources:
             levels = self.schema.levels_of(source.feature)
             assert levels is not None
             _, statistic = core.level_statistics(
-                source.codes[known], len(levels), source.target[trained], weight
+                source.codes[rows], len(levels), source.target[trained], weight
             )
-            columns.put(source.feature, _column(_of_codes(statistic, source.codes)))
+            columns.put(source.feature, _column(encoded_values(statistic, source.codes)))
         return Table(columns, self.schema)
 
-    def table_rows(self, numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Return which rows of the table the training rows of the given numbers are."""
-        return numbers if self.rows is None else self.rows[numbers]
+    def table_rows(self, indices: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return the indices in the table of training rows, given by their own indices."""
+        return indices if self.rows is None else self.rows[indices]
 
 
-def many_levels(schema: Schema) -> list[int]:
-    """Return the features that have too many levels for sets of them, and no numbers yet."""
-    return [feature for feature, n in enumerate(schema.n_levels) if n > MAX_LEVELS]
+def features_to_encode(schema: Schema) -> list[int]:
+    """Return the features with more than `MAX_SET_LEVELS` levels that are not encoded yet."""
+    return [feature for feature, n in enumerate(schema.n_levels) if n > MAX_SET_LEVELS]
 
 
-def numbered(schema: Schema) -> list[int]:
-    """Return the features whose levels numbers stand for."""
+def encoded_features(schema: Schema) -> list[int]:
+    """Return the target-encoded features."""
     return [
         feature
         for feature, levels in enumerate(schema.levels)
@@ -104,15 +115,15 @@ def numbered(schema: Schema) -> list[int]:
     ]
 
 
-def coded(schema: Schema) -> Schema:
-    """Return the schema without the numbers of levels: tables read with it have codes instead."""
-    if not numbered(schema):
+def without_target_encoding(schema: Schema) -> Schema:
+    """Return the schema without target encoding: `ingest` then returns level codes."""
+    if not encoded_features(schema):
         return schema
     plain = [None if one is None else replace(one, statistic=None) for one in schema.levels]
     return replace(schema, levels=tuple(plain))
 
 
-def encode(
+def target_encode(
     table: Table,
     y: Floats,
     *,
@@ -121,64 +132,64 @@ def encode(
     n_classes: int | None = None,
     known: Schema | None = None,
 ) -> Table:
-    """Return the table with numbers instead of categories of many levels.
+    """Return the table with target encoding of all categories of many levels.
 
     Parameters
     ----------
     table : Table
     y : float64 array of shape (n_training,)
-        Numbers, or classes 0 .. n_classes - 1.
+        Numbers, or class indices.
     weight : float64 array of shape (n_training,), or None
         Weights above 0.
     rows : uint32 array, or None for all
-        The training rows among those of the table. All others get the numbers of their levels.
+        Indices of the training rows in the table. All others get the means of their levels.
     n_classes : int or None
-        Of a classifier; one number stands for each class of three or more.
+        Number of classes, None for regression; with three or more, each class gets a score.
     known : Schema or None
-        That of a model whose training goes on, which was read as `coded`. Its numbers of levels
-        stay.
+        Schema of a model to continue from, whose level means are kept; the table was read by
+        `without_target_encoding` of it.
     """
-    features = many_levels(table.schema)
+    features = features_to_encode(table.schema)
     if not features:
         return table
     if weight is not None and (weight == weight[0]).all():
-        weight = None  # equal weights are none, to the last bit
+        weight = None  # so that equal weights and no weights give the same bits
     columns = table.columns.select(list(range(table.schema.n_features)))
     levels = list(table.schema.levels)
     sources = []
     for feature in features:
-        of_feature = levels[feature]
-        assert of_feature is not None
+        feature_levels = levels[feature]
+        assert feature_levels is not None
         old = None if known is None else known.levels_of(feature)
         codes = _codes(table.columns.read(feature))
         training = codes if rows is None else codes[rows]
-        target = _target(training, of_feature, y, weight, n_classes, old)
-        of_rows, statistic = core.level_statistics(training, len(of_feature), target, weight)
+        target = _target(training, feature_levels, y, weight, n_classes, old)
+        encoded, statistic = core.level_statistics(training, len(feature_levels), target, weight)
         if old is not None and old.statistic is not None:
             statistic = old.statistic
         if rows is not None:
-            values = _of_codes(statistic, codes)
-            values[rows] = of_rows
-            of_rows = values
-        columns.put(feature, _column(of_rows))
-        levels[feature] = replace(of_feature, statistic=statistic)
-        sources.append(LevelTarget(feature, codes, target))
+            all_rows = encoded_values(statistic, codes)
+            all_rows[rows] = encoded
+            encoded = all_rows
+        columns.put(feature, _column(encoded))
+        levels[feature] = replace(feature_levels, statistic=statistic)
+        sources.append(EncodedFeature(feature, codes, target))
     schema = replace(table.schema, levels=tuple(levels))
-    return Numbered(columns, schema, tuple(sources), weight, rows)
+    return TargetEncodedTable(columns, schema, tuple(sources), weight, rows)
 
 
 def label_target(y: NDArray[Any] | None, schema: Schema) -> tuple[Floats, int | None]:
-    """Return the target of a table that is binned before a task is known, and its classes.
+    """Return the target of a `Dataset`, for which no estimator is known, and its number of classes.
 
-    Numbers are a target of numbers, all other labels are classes.
+    Numbers are taken for regression, all other labels for classification.
     """
     if y is None:
-        feature = many_levels(schema)[0]
+        feature = features_to_encode(schema)[0]
         levels = schema.levels_of(feature)
         assert levels is not None
         raise ValueError(
-            f"column {schema.label(feature)} has {len(levels)} levels. Above {MAX_LEVELS}, levels "
-            "become numbers by means of the target, so the Dataset must know it. Pass y to Dataset."
+            f"column {schema.label(feature)} has {len(levels)} levels. Categories of more than "
+            f"{MAX_SET_LEVELS} levels are target-encoded, which needs y. Pass y to Dataset."
         )
     if y.dtype.kind in "fiu":
         return numbers_of(y), None
@@ -190,11 +201,6 @@ def _column(values: Floats) -> core.Columns:
     column = core.Columns(len(values))
     column.add(values)
     return column
-
-
-def _of_codes(statistic: Floats, codes: NDArray[np.int32]) -> Floats:
-    """Return the number of each code."""
-    return np.append(statistic, np.nan)[codes]  # the code -1 is the last place
 
 
 def _codes(values: Floats) -> NDArray[np.int32]:
@@ -210,38 +216,38 @@ def _target(
     n_classes: int | None,
     old: Levels | None,
 ) -> Floats:
-    """Return the number that each row adds to its level: y itself, or a score of its class."""
+    """Return the contribution of each row to its level's mean: y, or the score of its class."""
     if n_classes is None or n_classes <= _TWO_CLASSES:
         return y
     if old is None or old.statistic is None:
         scores = core.class_scores(codes, len(levels), y, weight, n_classes)
     else:
-        scores = _scores_along(codes, old.statistic, y, weight, n_classes)
+        scores = _continued_scores(codes, old.statistic, y, weight, n_classes)
     return np.ascontiguousarray(scores[y.astype(np.intp)])
 
 
-def _scores_along(
+def _continued_scores(
     codes: NDArray[np.int32],
     statistic: Floats,
     y: Floats,
     weight: Floats | None,
     n_classes: int,
 ) -> Floats:
-    """Return scores of classes by which levels have about the numbers that they have already.
+    """Return class scores that agree with the level means of a model to continue from.
 
-    That is one step of reciprocal averaging: the score of a class is the mean of the levels that
-    its rows have. Mean 0 and variance 1, as the scores were that the numbers came from.
+    One step of reciprocal averaging: the score of a class is the mean of its rows' level means,
+    scaled to mean 0 and variance 1 like the scores of the model's own training.
     """
     seen = codes >= 0
-    of_rows = statistic[codes[seen]]
-    share = np.ones(len(of_rows)) if weight is None else weight[seen]
+    means = statistic[codes[seen]]
+    share = np.ones(len(means)) if weight is None else weight[seen]
     classes = y[seen].astype(np.intp)
-    present = ~np.isnan(of_rows)
-    of_rows, share, classes = of_rows[present], share[present], classes[present]
+    present = ~np.isnan(means)
+    means, share, classes = means[present], share[present], classes[present]
     total = np.bincount(classes, share, n_classes)
     if not total.any():
         return np.zeros(n_classes)
-    scores: Floats = np.bincount(classes, share * of_rows, n_classes) / np.where(total, total, 1)
+    scores: Floats = np.bincount(classes, share * means, n_classes) / np.where(total, total, 1)
     scores -= np.average(scores, weights=total)
     deviation = np.sqrt(np.average(scores**2, weights=total))
     return np.where(total > 0, scores, 0.0) / (deviation if deviation > 0 else 1.0)

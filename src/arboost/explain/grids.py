@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.feature_names import feature_indices
 from arboost.data.levels import Levels
 from arboost.data.messages import listing
 from arboost.data.schema import Schema
 from arboost.data.table import Table
 
-__all__ = ["Axis", "Grid", "axis_of", "feature_index"]
+__all__ = ["Axis", "Grid", "axis_of"]
 
 Floats = NDArray[np.float64]
 
@@ -97,28 +98,6 @@ class Axis:
     shown: NDArray[Any]
 
 
-def feature_index(schema: Schema, feature: object) -> int:
-    """Return the number of a feature, which is given by its name or its number.
-
-    Examples
-    --------
-    >>> feature_index(Schema(("age", "city"), 2), "city"), feature_index(Schema(None, 2), -1)
-    (1, 1)
-    """
-    names, n_features = schema.names, schema.n_features
-    if isinstance(feature, str) and names is not None and feature in names:
-        return names.index(feature)
-    if isinstance(feature, int | np.integer) and not isinstance(feature, bool):
-        number = int(feature)
-        if -n_features <= number < n_features:
-            return number % n_features
-    known = "no names" if names is None else f"the names {listing(map(repr, names))}"
-    raise ValueError(
-        f"The feature {feature!r} is not one of the model's: it has {known}, and numbers from 0 to "
-        f"{n_features - 1}. Use one of those."
-    )
-
-
 def axis_of(table: Table, feature: int, grid: Grid) -> Axis:
     """Return the points of a feature of a table.
 
@@ -128,7 +107,11 @@ def axis_of(table: Table, feature: int, grid: Grid) -> Axis:
         The table has no values of the feature, or the grid has values that the feature cannot have.
     """
     schema = table.schema
-    given = {feature_index(schema, key): value for key, value in (grid.values or {}).items()}
+    values = grid.values or {}
+    indices = feature_indices(
+        values, schema.names, schema.n_features, parameter="Grid.values", owner="the model"
+    )
+    given = dict(zip(indices, values.values(), strict=True))
     levels = schema.levels_of(feature)
     if feature in given:
         stored, shown = _given_points(schema, feature, given[feature])

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data.feature_names import feature_indices
 from arboost.data.table import Table, ingest
 from arboost.data.target import weights
-from arboost.explain.grids import Axis, Grid, axis_of, feature_index
+from arboost.explain.grids import Axis, Grid, axis_of
 from arboost.model.links import LINKS
 from arboost.model.model import Model
 from arboost.model.outputs import ALL_CLASS_LINKS, target_link
@@ -159,7 +160,10 @@ def partial_dependence(
 
 def _chosen(model: Model, features: Any) -> tuple[int, ...]:
     pair = tuple(features) if isinstance(features, list | tuple) else (features,)
-    chosen = tuple(feature_index(model.schema, one) for one in pair)
+    names, n_features = model.schema.names, model.schema.n_features
+    chosen = tuple(
+        feature_indices(pair, names, n_features, parameter="features", owner="the model")
+    )
     if len(chosen) not in (1, _TWO) or len(set(chosen)) != len(chosen):
         raise ValueError(
             f"features={features!r} is not allowed: use the name or the number of a feature, or a "

@@ -51,11 +51,11 @@ class TreeParams:
     reg_lambda: float
     reg_alpha: float
     max_delta_step: float
-    max_cat_to_onehot: int = 4
-    max_cat_threshold: int = 64
-    min_cat_weight: float = 10.0
-    cat_smooth: float = 10.0
-    cat_l2: float = 10.0
+    max_cat_to_onehot: int
+    max_cat_threshold: int
+    min_cat_weight: float
+    cat_smooth: float
+    cat_l2: float
     min_samples_split: int = 2
     min_gain_share: float = 0.0
     allow_zero_gain: bool = False

@@ -7,10 +7,11 @@ from dataclasses import replace
 from arboost.params.boosting import BOOSTED_CLASSIFIER, PARAMS
 from arboost.params.compound_kinds import Learner
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
+from arboost.params.shared import VALIDATION
 
 __all__ = ["ADABOOST_CLASSIFIER", "ADABOOST_REGRESSOR", "ENGINE_ONLY"]
 
-# They say how trees of the engine are grown, and have no meaning for other learners.
+# Parameters of the engine's trees, without meaning for other learners.
 ENGINE_ONLY = (
     "max_depth",
     "max_leaves",
@@ -30,7 +31,6 @@ _SHARED = (
     "bundling",
     "categorical_features",
     "missing",
-    "n_iter_no_change",
     "tol",
     "validation_fraction",
     "validation_split",
@@ -45,48 +45,45 @@ _COMMON = by_name(
     Learner(
         name="estimator",
         default=None,
-        text="What learns in each round: None for the engine's own trees, or any estimator of "
-        "scikit-learn's kind, which is cloned.",
+        text="Learner of each round: None for the engine's own trees, or any scikit-learn "
+        "estimator, which is cloned.",
         advice="Use estimator=None for trees of the engine.",
     ),
     Integer(
         name="n_estimators",
         default=50,
         low=1,
-        text="Number of learners; fewer where learning ends by itself or early stopping does.",
+        text="Number of learners; fewer after early stopping, or where no further learner helps.",
     ),
     Choice(
         name="tree_method",
         default="hist",
         options=("hist", "exact"),
-        text="Where splits are looked for: between the bins of a histogram, or between all "
-        "distinct values.",
+        text="Candidates for splits: the bin edges of a histogram, or all distinct values.",
     ),
     Fraction(
         name="min_weight_fraction_leaf",
         default=0.0,
         high=0.5,
-        text="Smallest share of the weight of all rows, as the round has them, that each side of a "
-        "split must hold.",
+        text="Smallest share of the round's total weight that each child of a split must hold.",
     ),
     Integer(
         name="max_restarts",
         default=10,
         low=0,
-        text="With resample=True: how often the rows of a round are drawn again after a learner "
-        "that is no better than chance.",
+        text="With resample=True: how often a round draws its rows again after a learner that is "
+        "no better than chance.",
     ),
     Flag(
         name="oob_score",
         default=False,
-        text="Whether training rows are scored by the learners that did not draw them; needs "
-        "resample=True.",
+        text="Whether to compute the out-of-bag score; needs resample=True.",
     ),
     Flag(
         name="warm_start",
         default=False,
-        text="Whether a second call of fit keeps the learners of the first and adds those that "
-        "n_estimators asks for beyond them.",
+        text="Whether a further call of fit keeps the learners and adds new ones up to "
+        "n_estimators.",
     ),
 )
 
@@ -98,7 +95,7 @@ def _depth(default: int) -> Integer:
         low=1,
         optional=True,
         text="Largest number of splits between the root of a tree and a leaf; None sets no limit. "
-        "1 is a stump.",
+        "1: stumps.",
         advice="Use max_depth=None for no limit.",
     )
 
@@ -111,8 +108,8 @@ def _rate(high: float, limit: str) -> Real:
         high=high,
         low_open=True,
         high_open=True,
-        text=f"Factor on the weight of every learner: smaller needs more of them{limit}.",
-        advice="Use learning_rate=1.0 for steps in full.",
+        text=f"Factor on the weight of every learner; smaller rates need more learners{limit}.",
+        advice="Use learning_rate=1.0 for full steps.",
     )
 
 
@@ -120,25 +117,29 @@ def _resample(purpose: str) -> Flag:
     return Flag(
         name="resample",
         default=False,
-        text="Whether each learner gets rows that are drawn by their weights, with replacement, "
-        f"instead of the weights themselves; {purpose}.",
+        text="Whether each learner gets rows drawn with replacement in proportion to their "
+        f"weights, instead of the weights; {purpose}.",
     )
 
 
-def _metric(usual: str) -> Param:
+def _metric(default: str) -> Param:
     return replace(
         PARAMS["eval_metric"],
-        text="What is measured on the validation data after each round, the first of several for "
-        f"early stopping; None is {usual}.",
-        advice=f"Use eval_metric=None for {usual}.",
+        text="Metrics on the validation set after each round; early stopping uses the first. "
+        f"None: {default}.",
+        advice=f"Use eval_metric=None for {default}.",
     )
 
 
-_ALL = {name: PARAMS[name] for name in _SHARED} | _COMMON
+_ALL = (
+    {name: PARAMS[name] for name in _SHARED}
+    | by_name(VALIDATION["n_iter_no_change"])  # without the text on n_estimators="auto"
+    | _COMMON
+)
 
 ADABOOST_CLASSIFIER: dict[str, Param] = _ALL | by_name(
     # (1 - e) exp(-alpha) + e exp(alpha) is 1 again at twice the best alpha.
-    _rate(2.0, "; from 2 on steps would undo themselves"),
+    _rate(2.0, "; from 2 on, steps do not lower the loss"),
     _depth(1),
     _resample("for learners that take no weights"),
     _metric("error"),
@@ -146,8 +147,8 @@ ADABOOST_CLASSIFIER: dict[str, Param] = _ALL | by_name(
         name="algorithm",
         default="discrete",
         options=("discrete", "real", "gentle"),
-        text="What a learner adds to the scores: its vote, weighed by its error (SAMME for more "
-        "than two classes); half the log-odds of its class probabilities; or their difference.",
+        text="Contribution of a learner to the scores: its vote, weighted by its error (SAMME for "
+        "more than two classes); half the log-odds of its probabilities; or their difference.",
     ),
     BOOSTED_CLASSIFIER["class_weight"],
 )
@@ -161,7 +162,7 @@ ADABOOST_REGRESSOR: dict[str, Param] = _ALL | by_name(
         name="loss",
         default="linear",
         options=("linear", "square", "exponential"),
-        text="Loss of a row from its error d, a share of the largest error of all rows: d, d^2, or "
+        text="Loss of a row with the error d, relative to the largest error: d, d^2, or "
         "1 - exp(-d).",
     ),
 )

@@ -1,10 +1,10 @@
-"""What "auto" means: numbers in place of the word.
+"""Values of the parameters that are "auto", for a fit to a given number of rows.
 
 No number of rounds fits all tables: the best one is 60 for some and 2,000 for others of the same
-size. With ``n_estimators="auto"`` rounds are made until rows that were set aside say stop; then the
-fit begins anew, on all rows, for as many rounds as were best. Steps are small then, and every tree
-sees a part of the rows and columns, which benchmarks on many tables like best. With a number of
-rounds the other parameters are what the textbook has.
+size. With ``n_estimators="auto"`` a search trains until the score on held-out rows stops improving;
+a second fit to all rows then has the best number of rounds. Its learning rate is small, and every
+tree sees a sample of the rows and columns: the best setting in benchmarks on many tables. With a
+given number of rounds the other parameters have their textbook values.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ __all__ = ["AUTO", "finds_rounds", "resolve", "search_folds"]
 AUTO = "auto"
 
 _PATIENCE = 50  # rounds without a better score that end the search
-_FEWEST_ROWS = 50  # below, what is set aside says nothing
-_FIXED_ROUNDS = 100  # then
-_FOLDED_ROWS = 5_000  # below, one part that is set aside is too small to trust: all rows take turns
+_MIN_SEARCH_ROWS = 50  # below, held-out rows are too few for a search
+_ROUNDS_WITHOUT_SEARCH = 100
+_MIN_SPLIT_ROWS = 5_000  # below, one split is too noisy: the search cross-validates
 _FOLDS = 5
 
-# Learning rates of searched rounds: a lower rate is better and slower, so few rows, which are fast,
-# get the lower one; in between it grows with the cube root of the rows.
-_LOWEST_RATE, _ITS_ROWS = 0.025, 10_000
-_HIGHEST_RATE = 0.1
-_LONGEST_PATH = 100.0  # learning rate times rounds: further no search goes
-_RATE = 0.1  # where rounds are given
+# Learning rates of a search: a lower rate is better and slower, so small tables, which are fast,
+# get the lower one; in between the rate grows with the cube root of the number of rows.
+_MIN_RATE, _MIN_RATE_ROWS = 0.025, 10_000
+_MAX_RATE = 0.1
+_MAX_RATE_ROUNDS = 100.0  # largest product of learning rate and rounds in a search
+_GIVEN_RATE = 0.1
 
-# Where rounds are searched, and where they are given.
 _SEARCHED = {
     "max_depth": None,
     "grow_policy": "leafwise",
@@ -38,9 +37,9 @@ _SEARCHED = {
     "colsample_bynode": 0.7,
     "min_child_weight": 0.1,
 }
-_LEAVES = 31  # of trees without another limit
-_LAMBDA = 3.0
-_ONE_SIZE = ("absolute_error", "quantile")  # losses whose gradients differ in sign only
+_SEARCHED_LEAVES = 31  # of trees without another limit
+_SEARCHED_LAMBDA = 3.0
+_EQUAL_GRADIENT_LOSSES = ("absolute_error", "quantile")  # whose gradients differ in sign only
 _GIVEN = {
     "max_depth": 6,
     "grow_policy": "depthwise",
@@ -52,7 +51,7 @@ _GIVEN = {
 
 
 def resolve(params: dict[str, Any], n_rows: int, *, has_validation: bool) -> dict[str, Any]:
-    """Return the parameters of a fit to so many rows, without the word "auto".
+    """Return the parameters of a fit to ``n_rows`` rows, with values in place of "auto".
 
     Examples
     --------
@@ -64,44 +63,57 @@ def resolve(params: dict[str, Any], n_rows: int, *, has_validation: bool) -> dic
     """
     rounds, rate = params["n_estimators"], params["learning_rate"]
     patience = params["n_iter_no_change"]
-    if rounds == AUTO and n_rows < _FEWEST_ROWS and not has_validation and patience is None:
-        rounds = _FIXED_ROUNDS
+    if rounds == AUTO and n_rows < _MIN_SEARCH_ROWS and not has_validation and patience is None:
+        rounds = _ROUNDS_WITHOUT_SEARCH
     if rate == AUTO:
-        rate = _rate_of_rows(n_rows) if rounds == AUTO else _RATE
-    usual = _SEARCHED if rounds == AUTO else _GIVEN
-    chosen = {name: value for name, value in usual.items() if params.get(name) == AUTO}
-    if "sampling_method" in chosen and not _ranks_rows(params):
+        rate = _searched_rate(n_rows) if rounds == AUTO else _GIVEN_RATE
+    values = _SEARCHED if rounds == AUTO else _GIVEN
+    chosen = {name: value for name, value in values.items() if params.get(name) == AUTO}
+    if "sampling_method" in chosen and not _can_rank_rows(
+        params.get("boosting"), params.get("loss")
+    ):
         chosen["sampling_method"] = "uniform"
     if params.get("sampling_method") == "goss" and "subsample" in chosen:
-        chosen["subsample"] = 1.0  # it has shares of its own
+        chosen["subsample"] = 1.0  # GOSS has top_rate and other_rate
     if rounds == AUTO:
         if "max_depth" in chosen and params["max_leaves"] is None:
-            chosen["max_leaves"] = _LEAVES
+            chosen["max_leaves"] = _SEARCHED_LEAVES
         if params.get("reg_lambda", 0.0) is None and params["boosting"] == "newton":
-            chosen["reg_lambda"] = _LAMBDA
-        rounds = math.ceil(_LONGEST_PATH / rate)
+            chosen["reg_lambda"] = _SEARCHED_LAMBDA
+        rounds = math.ceil(_MAX_RATE_ROUNDS / rate)
         patience = _PATIENCE if patience is None else patience
     steps = {"n_estimators": rounds, "learning_rate": rate, "n_iter_no_change": patience}
     return params | chosen | steps
 
 
-def finds_rounds(given: dict[str, Any], resolved: dict[str, Any], *, has_validation: bool) -> bool:
-    """Return whether rounds are found on rows set aside, for a fit to all rows after that."""
-    is_open = given["n_estimators"] == AUTO and resolved["n_iter_no_change"] is not None
-    return is_open and not has_validation
+def finds_rounds(
+    n_estimators: int | str, n_iter_no_change: int | None, *, has_validation: bool
+) -> bool:
+    """Whether a search on held-out rows comes before the fit to all rows.
+
+    Parameters
+    ----------
+    n_estimators : int or "auto"
+        The value that was given.
+    n_iter_no_change : int or None
+        The value that `resolve` returned.
+    has_validation : bool
+        Whether ``fit`` has a validation set.
+    """
+    return n_estimators == AUTO and n_iter_no_change is not None and not has_validation
 
 
-def search_folds(params: dict[str, Any], n_rows: int, groups: object) -> int | None:
-    """Return the number of folds that take turns in being set aside; None for one part, once."""
-    plain = params["validation_split"] == "random" and groups is None
-    return _FOLDS if plain and n_rows < _FOLDED_ROWS else None
+def search_folds(validation_split: str, n_rows: int, *, has_groups: bool) -> int | None:
+    """Return the number of cross-validation folds of the search; None for one split."""
+    is_plain = validation_split == "random" and not has_groups
+    return _FOLDS if is_plain and n_rows < _MIN_SPLIT_ROWS else None
 
 
-def _ranks_rows(params: dict[str, Any]) -> bool:
-    """Return whether some rows have larger gradients than others, and hessians."""
-    return params.get("boosting") != "gradient" and params.get("loss") not in _ONE_SIZE
+def _can_rank_rows(boosting: str | None, loss: object) -> bool:
+    """Whether gradients differ in size between rows, and leaf values use hessians."""
+    return boosting != "gradient" and loss not in _EQUAL_GRADIENT_LOSSES
 
 
-def _rate_of_rows(n_rows: int) -> float:
-    grown: float = _LOWEST_RATE * (n_rows / _ITS_ROWS) ** (1 / 3)
-    return round(min(max(grown, _LOWEST_RATE), _HIGHEST_RATE), 4)
+def _searched_rate(n_rows: int) -> float:
+    rate: float = _MIN_RATE * (n_rows / _MIN_RATE_ROWS) ** (1 / 3)
+    return round(min(max(rate, _MIN_RATE), _MAX_RATE), 4)

@@ -16,23 +16,23 @@ BAGGING: dict[str, Param] = by_name(
     Learner(
         name="estimator",
         default=None,
-        text="What is trained on each bag: any estimator of scikit-learn's kind, which is cloned; "
-        "None is arboost's decision tree.",
+        text="Member of each bag: any scikit-learn estimator, which is cloned; None: arboost's "
+        "decision tree.",
         advice="Use estimator=None for decision trees.",
     ),
     Integer(
         name="n_estimators",
         default=10,
         low=1,
-        text="Number of members, each of them an estimator with a bag of its own.",
+        text="Number of members, each with a bag of its own.",
     ),
     CountOrShare(
         name="max_samples",
         default=None,
         optional=True,
         text="Rows to draw for each bag: a number, or a share of the rows (with bootstrap=True of "
-        "the sum of sample_weight). None draws as many as there are.",
-        advice="Use max_samples=None for as many as there are, or 0.5 for half of them.",
+        "the sum of sample_weight). None draws as many as the table has.",
+        advice="Use max_samples=None for as many as the table has, or 0.5 for half of them.",
     ),
     CountOrShare(
         name="max_features",
@@ -43,36 +43,35 @@ BAGGING: dict[str, Param] = by_name(
     Flag(
         name="bootstrap",
         default=True,
-        text="Whether rows are drawn with replacement, and then in proportion to sample_weight; "
-        "without, members get the weights of the rows that are drawn.",
+        text="Whether rows are drawn with replacement, in proportion to sample_weight; without "
+        "replacement, members get the weights of the drawn rows.",
     ),
     Flag(
         name="bootstrap_features",
         default=False,
-        text="Whether a feature may come several times in a bag, and others not at all.",
+        text="Whether features are drawn with replacement.",
     ),
     Flag(
         name="oob_score",
         default=False,
-        text="Whether each training row is predicted by the members that have not drawn it, and "
-        "the ensemble is scored by that.",
+        text="Whether to compute out-of-bag predictions and their score.",
     ),
     Flag(
         name="warm_start",
         default=False,
-        text="Whether a second call of fit keeps the members of the first and adds those that "
-        "n_estimators asks for beyond them.",
+        text="Whether a further call of fit keeps the members and adds new ones up to "
+        "n_estimators.",
     ),
     replace(
         PARAMS["n_jobs"],
         text="Number of threads; None and -1 take all that this process may use. Estimators of "
-        "arboost are trained one by one, with all threads; others side by side. The result does "
-        "not depend on it.",
+        "arboost are trained one after the other, with all threads; others in parallel. The "
+        "result does not depend on it.",
     ),
     replace(
         PARAMS["random_state"],
-        text="Seed of the bags, and of every parameter random_state of the members; None takes a "
-        "new one for each fit.",
+        text="Seed of the bags, and of the members' random_state parameters; None: a new seed "
+        "for each fit.",
     ),
     PARAMS["verbose"],
 )

@@ -1,11 +1,13 @@
-"""Every parameter once: name, kind, default, range, one sentence.
+"""The parameters of gradient boosting: name, kind, default, range, text, each written once.
 
-An estimator stores what it is given, as scikit-learn asks; `check` runs first thing in ``fit``.
-``tools/write_docstrings.py`` copies the sentences into the docstrings of the estimators, and types
+An estimator stores its arguments unchanged, as scikit-learn requires; ``fit`` checks them first.
+``tools/write_docstrings.py`` copies the texts into the docstrings of the estimators, and types
 and defaults into their signatures.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from arboost.params.compound_kinds import ClassWeight, LossChoice, Quantiles
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real
@@ -22,7 +24,9 @@ _BOOSTING = _table(
         low=1,
         automatic=True,
         text='Number of boosting rounds; with early stopping the largest number. "auto" finds the '
-        "best number on rows that it sets aside, then trains on all rows.",
+        "best number on held-out rows (5 folds below 5,000 rows), then trains on all rows; with "
+        "X_val it stops early on X_val. Below 50 rows without X_val and n_iter_no_change it is "
+        "100, and all other automatic values are those of a given number.",
         advice='Use n_estimators="auto" to find it.',
     ),
     Real(
@@ -32,15 +36,14 @@ _BOOSTING = _table(
         low_open=True,
         automatic=True,
         text="Factor on the values of every tree: smaller needs more rounds and overfits later. "
-        '"auto" is 10 / n_estimators, but from 0.02 to 0.3; where rounds are found, 0.025 for up '
-        "to 10,000 rows and 0.1 from 640,000 on.",
+        '"auto": 0.1; with n_estimators="auto", 0.025 up to 10,000 rows, rising to 0.1 at 640,000.',
         advice='Use learning_rate="auto", or 0.1.',
     ),
     Choice(
         name="boosting",
         default="newton",
         options=("newton", "gradient"),
-        text="How trees follow the loss: XGBoost's second-order steps with their penalties, or "
+        text="Steps of the trees: XGBoost's second-order steps with their penalties, or "
         "Friedman's least-squares trees on the gradient with the loss's own minimum in each leaf.",
     ),
     Real(
@@ -48,14 +51,14 @@ _BOOSTING = _table(
         default=None,
         optional=True,
         text="Prediction before the first tree: a value of y, or the probability of the second of "
-        "two classes; None takes it from the data.",
+        "two classes; None: estimated from the data.",
         advice="Use base_score=None to take it from the data.",
     ),
     Integer(
         name="num_parallel_tree",
         default=1,
         low=1,
-        text="Trees of each round that are grown on their own samples of rows and columns and "
+        text="Number of trees per round, each grown on its own sample of rows and columns, and "
         "averaged: above 1, a random forest in every round.",
     ),
 )
@@ -65,30 +68,30 @@ _SPLITS = _table(
         name="tree_method",
         default="hist",
         options=("hist", "exact", "approx"),
-        text="Where splits are looked for: between the bins of a histogram, between all distinct "
-        "values, or between the quantiles of a hessian-weighted sketch.",
+        text="Candidates for splits: the bin edges of a histogram, all distinct values, or the "
+        "quantiles of a hessian-weighted sketch.",
     ),
     Integer(
         name="max_bins",
         default=255,
         low=2,
         high=65535,
-        text='Largest number of bins of a feature with tree_method="hist", missing values apart; '
-        "above 255 a bin code takes two bytes.",
+        text='Largest number of bins of a feature with tree_method="hist", not counting missing '
+        "values; above 255 a bin code takes two bytes.",
     ),
     Flag(
         name="bundling",
         default=True,
-        text='Whether features share memory with tree_method="hist": columns of few values, and '
-        "columns that are hardly ever away from their most frequent value at the same time. The "
-        "model does not depend on it while max_conflict_rate is 0.",
+        text='Whether features share stored columns with tree_method="hist": exclusive feature '
+        "bundling (EFB), and several columns of few values in one byte. The model does not depend "
+        "on it while max_conflict_rate is 0.",
     ),
     Fraction(
         name="max_conflict_rate",
         default=0.0,
         high_open=True,
-        text="Share of the rows in which features that are bundled may both be away from their "
-        "most frequent value; only the first of them then counts.",
+        text="Share of the rows in which two features of a bundle may both differ from their most "
+        "frequent value; only the first of them is then kept.",
         advice="Use max_conflict_rate=0.0 for bundles that change nothing.",
     ),
     Fraction(
@@ -96,15 +99,15 @@ _SPLITS = _table(
         default=0.004,
         low_open=True,
         high_open=True,
-        text='Error of the ranks in the sketch of tree_method="approx", as a share of the total '
-        "hessian: about 1 / sketch_eps candidates for each feature.",
+        text='Rank error of the sketch of tree_method="approx", as a share of the total hessian: '
+        "about 1 / sketch_eps candidates for each feature.",
         advice="Use sketch_eps=0.004 for about 250 candidates.",
     ),
     Choice(
         name="sketch_scope",
         default="global",
         options=("global", "local"),
-        text='Whether tree_method="approx" takes candidates once a round or anew in every node.',
+        text='Whether tree_method="approx" proposes candidates once per round or in every node.',
     ),
 )
 
@@ -116,8 +119,7 @@ _TREES = _table(
         optional=True,
         automatic=True,
         text="Largest number of splits between the root of a tree and a leaf; None sets no limit. "
-        '"auto" is 6; or with n_estimators="auto" None, and trees have 31 leaves unless max_leaves '
-        "says otherwise.",
+        '"auto": 6; with n_estimators="auto", None, and max_leaves=31 unless max_leaves is given.',
         advice="Use max_depth=None for no limit.",
     ),
     Integer(
@@ -132,23 +134,23 @@ _TREES = _table(
         name="grow_policy",
         default="auto",
         options=("auto", "depthwise", "leafwise"),
-        text="Which node is split next: those nearest to the root, or the one that gains most; "
-        '"auto" is depthwise, or with n_estimators="auto" leafwise.',
+        text="Order of the splits: nodes nearest to the root first, or the largest gain first. "
+        '"auto": depthwise; with n_estimators="auto", leafwise.',
     ),
     Real(
         name="min_child_weight",
         default="auto",
         low=0.0,
         automatic=True,
-        text='Smallest sum of hessians (with boosting="gradient", of weights) that each side of a '
-        'split must hold; "auto" is 1, or 0.1 with n_estimators="auto".',
+        text='Smallest sum of hessians (with boosting="gradient", of weights) in each child of a '
+        'split. "auto": 1; with n_estimators="auto", 0.1.',
         advice='Use min_child_weight="auto", or 1.',
     ),
     Integer(
         name="min_samples_leaf",
         default=1,
         low=1,
-        text="Smallest number of training rows that each side of a split must hold.",
+        text="Smallest number of training rows in each child of a split.",
     ),
     Real(name="gamma", default=0.0, low=0.0, text="Gain that a split must exceed."),
     Real(
@@ -156,95 +158,120 @@ _TREES = _table(
         default=None,
         low=0.0,
         optional=True,
-        text='L2 penalty on the values of the leaves; None is 1 with boosting="newton", 3 with '
-        'n_estimators="auto" too, and 0 with boosting="gradient", which has no penalties.',
-        advice="Use reg_lambda=None for the usual one.",
+        text='L2 penalty on the leaf values. None: 1; with n_estimators="auto", 3; with '
+        'boosting="gradient", which has no penalties, 0.',
+        advice="Use reg_lambda=None for the default.",
     ),
-    Real(name="reg_alpha", default=0.0, low=0.0, text="L1 penalty on the values of the leaves."),
+    Real(name="reg_alpha", default=0.0, low=0.0, text="L1 penalty on the leaf values."),
     Real(
         name="max_delta_step",
         default=0.0,
         low=0.0,
-        text="Largest absolute value of a leaf before the learning rate; 0 sets no limit.",
+        text="Largest absolute leaf value before the learning rate; 0 sets no limit.",
         advice="Use max_delta_step=0 for no limit.",
     ),
 )
 
 
-def _share(name: str, text: str, searched: float | None = None) -> Fraction:
-    """A share of something; for automatic ones, that of fits that look for their rounds."""
+def _share(name: str, text: str, auto: str | None = None) -> Fraction:
+    """Return a share of rows or columns; ``auto`` is the text on the value "auto", if allowed."""
     advice = f"Use {name}=1 for all."
-    if searched is None:
+    if auto is None:
         return Fraction(name=name, default=1.0, low_open=True, text=text, advice=advice)
-    text = f'{text[:-1]}; "auto" is 1, or {searched} with n_estimators="auto".'
     return Fraction(
-        name=name, default="auto", low_open=True, automatic=True, text=text, advice=advice
+        name=name,
+        default="auto",
+        low_open=True,
+        automatic=True,
+        text=f'{text} "auto": 1; with n_estimators="auto", {auto}.',
+        advice=advice,
     )
 
 
-def _rate(name: str, default: float, text: str) -> Fraction:
+def _goss_share(name: str, default: float, text: str) -> Fraction:
     text = f'With sampling_method="goss": share of the training rows that {text}.'
-    advice = f"Use {name}={default} for the usual one."
+    advice = f"Use {name}={default} for the default."
     return Fraction(name=name, default=default, low_open=True, text=text, advice=advice)
 
 
 _SAMPLING = _table(
-    _share("subsample", "Share of the training rows that each tree is grown on.", 0.5),
+    _share(
+        "subsample",
+        "Share of the training rows that each tree is grown on.",
+        '0.5 unless sampling_method="goss"',
+    ),
     Choice(
         name="sampling_method",
         default="auto",
         options=("auto", "uniform", "gradient_based", "goss"),
-        text="How rows are sampled: each with the same chance; or with a chance in proportion to "
-        "its regularised gradient and a weight that makes up for it, to choose splits by, while "
-        "leaf values come from all rows; or LightGBM's GOSS: those of the largest gradients and "
-        "some of the others, which then weigh more, after 1 / learning_rate rounds on all rows. "
-        '"auto" is uniform, or with n_estimators="auto" gradient_based where the loss allows it.',
+        text="Sampling of rows. uniform: equal probabilities. gradient_based: probabilities in "
+        "proportion to the regularised gradient, with inverse-probability weights; samples choose "
+        "the splits, all rows set the leaf values. goss: LightGBM's GOSS, the rows of the largest "
+        "gradients and a reweighted sample of the others, after 1 / learning_rate rounds on all "
+        'rows. "auto": uniform; with n_estimators="auto", gradient_based, except with '
+        'boosting="gradient" and the losses absolute_error and quantile.',
     ),
-    _rate("top_rate", 0.2, "are kept for the size of their gradients"),
-    _rate("other_rate", 0.1, "are drawn from all others"),
+    _goss_share("top_rate", 0.2, "are kept for their large gradients"),
+    _goss_share("other_rate", 0.1, "are drawn from all others"),
     _share("colsample_bytree", "Share of the features that each tree may use."),
     _share("colsample_bylevel", "Share of the tree's features that each level may use."),
-    _share("colsample_bynode", "Share of the level's features that each node may use.", 0.7),
+    _share("colsample_bynode", "Share of the level's features that each node may use.", "0.7"),
 )
 
 _DROPOUT = _table(
     Fraction(
         name="rate_drop",
         default=0.0,
-        text="DART: share of the earlier trees that a round leaves out while it takes its "
-        "gradients; 0 is boosting without dropout.",
+        text="DART: share of the earlier trees that a round drops from its gradients; 0: boosting "
+        "without dropout.",
         advice="Use rate_drop=0 for no dropout.",
     ),
     Fraction(
         name="skip_drop",
         default=0.0,
-        text="DART: probability that a round leaves out nothing.",
+        text="DART: probability that a round drops no tree.",
         advice="Use skip_drop=0 for dropout in every round.",
     ),
     Flag(
         name="one_drop",
         default=False,
-        text="DART: whether a round with dropout leaves out at least one tree.",
+        text="DART: whether a round with dropout drops at least one tree.",
     ),
     Choice(
         name="sample_type",
         default="uniform",
         options=("uniform", "weighted"),
-        text="DART: whether trees are left out with the same chance or in proportion to their "
+        text="DART: whether trees are dropped with equal probabilities or in proportion to their "
         "weights.",
     ),
     Choice(
         name="normalize_type",
         default="tree",
         options=("tree", "forest"),
-        text="DART: whether the new tree weighs as much as each of those left out, or as all of "
-        "them together.",
+        text="DART: whether the new tree gets the weight of each dropped tree, or of all of them "
+        "together.",
     ),
 )
 
-# What all estimators share; the two tables below it add what one kind of them has.
+_STOPPING = _table(
+    replace(
+        VALIDATION["n_iter_no_change"],
+        text=VALIDATION["n_iter_no_change"].text[:-1] + ', or with n_estimators="auto" is 50.',
+    )
+)
+
+# Shared by regressor and classifier; the two tables below add the parameters of one of them.
 PARAMS: dict[str, Param] = (
-    _BOOSTING | _SPLITS | _TREES | LEVELS | COLUMNS | _SAMPLING | _DROPOUT | VALIDATION | RUN
+    _BOOSTING
+    | _SPLITS
+    | _TREES
+    | LEVELS
+    | COLUMNS
+    | _SAMPLING
+    | _DROPOUT
+    | VALIDATION
+    | _STOPPING
+    | RUN
 )
 
 _LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")
@@ -254,14 +281,14 @@ BOOSTED_REGRESSOR: dict[str, Param] = PARAMS | _table(
         name="loss",
         default="squared_error",
         options=_LOSSES,
-        text="What is made small: squared_error, absolute_error, huber, quantile, or for a mean "
-        "above 0 poisson, gamma, tweedie; or functions of your own.",
+        text="Loss to minimise: squared_error, absolute_error, huber, quantile; poisson, gamma or "
+        "tweedie for a mean above 0; or an arboost.CustomLoss.",
     ),
     Quantiles(
         name="alpha",
         default=0.9,
-        text='With loss="quantile" the quantile to predict, or several of them, whose predictions '
-        'never cross; with loss="huber" the share of errors that count as squares.',
+        text='With loss="quantile": the quantile to predict, or several, whose predictions never '
+        'cross. With loss="huber": the share of errors with a squared loss.',
         advice="Use alpha=0.5 for the median, alpha=[0.1, 0.5, 0.9] for three quantiles.",
     ),
     Real(
@@ -271,7 +298,7 @@ BOOSTED_REGRESSOR: dict[str, Param] = PARAMS | _table(
         high=2.0,
         low_open=True,
         high_open=True,
-        text='With loss="tweedie": the variance grows as this power of the mean.',
+        text='With loss="tweedie": power of the mean that the variance is proportional to.',
         advice='Use loss="poisson" for the power 1 and loss="gamma" for 2.',
     ),
 )
@@ -281,14 +308,14 @@ BOOSTED_CLASSIFIER: dict[str, Param] = PARAMS | _table(
         name="loss",
         default="log_loss",
         options=("log_loss", "exponential"),
-        text="What is made small: log_loss, for two classes also exponential, AdaBoost's loss; or "
-        "functions of your own.",
+        text="Loss to minimise: log_loss; for two classes also exponential, AdaBoost's loss; or an "
+        "arboost.CustomLoss.",
     ),
     Choice(
         name="multi_strategy",
         default="one_output_per_tree",
         options=("one_output_per_tree", "multi_output_tree"),
-        text="With three or more classes: a tree for each class in every round, or one tree whose "
+        text="With three or more classes: one tree per class in every round, or one tree whose "
         "leaves hold a value for each class.",
     ),
     Real(
@@ -296,14 +323,14 @@ BOOSTED_CLASSIFIER: dict[str, Param] = PARAMS | _table(
         default=1.0,
         low=0.0,
         low_open=True,
-        text="With two classes: factor on the weights of the rows of the second.",
+        text="With two classes: factor on the row weights of the second class.",
         advice="Use scale_pos_weight=1 for equal weights.",
     ),
     ClassWeight(
         name="class_weight",
         default=None,
-        text="Factors on the weights of the rows by label, 1 for labels that are not named; "
-        '"balanced" makes the classes weigh the same.',
+        text="Factors on the row weights by label, 1 for labels that are not named; "
+        '"balanced" gives all classes the same total weight.',
         advice='Use for example class_weight="balanced".',
     ),
 )

@@ -1,4 +1,4 @@
-"""Checks of parameter values, and their record in a model file."""
+"""Checked parameter values for training, and their record for model files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check", "record"]
 
 
 def check(values: Mapping[str, object], table: Mapping[str, Param] = PARAMS) -> dict[str, Any]:
-    """Return checked values of the parameters, in the form that training reads.
+    """Return the checked values of the parameters, in the form that training reads.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def check(values: Mapping[str, object], table: Mapping[str, Param] = PARAMS) -> 
 
 
 def record(values: Mapping[str, Any], table: Mapping[str, Param] = PARAMS) -> dict[str, Any]:
-    """Return checked values as a model file keeps them: numbers, words and lists of these.
+    """Return checked values in the form of a model file: numbers, strings and lists of these.
 
     Examples
     --------

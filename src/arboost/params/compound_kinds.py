@@ -1,4 +1,4 @@
-"""Kinds of parameters with more than one value inside, or with functions of the user's."""
+"""Kinds of parameters with several values, or with functions or estimators of the user."""
 
 from __future__ import annotations
 
@@ -28,45 +28,45 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class LossChoice(Choice):
-    """One of a few words, or an `arboost.CustomLoss`; model files keep its name only."""
+    """One of a few strings, or an `arboost.CustomLoss`, of which model files keep the name."""
 
     type_name: ClassVar[str] = "str or arboost.CustomLoss"
     annotation: ClassVar[str] = "str | CustomLoss"
 
     @property
     def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
+        """Allowed values, to follow "must be" in messages."""
         return f"{super().allowed} or an arboost.CustomLoss"
 
     def check(self, value: object) -> Any:
-        """Return the word, or the loss itself."""
-        # The losses are of a later stage, so this one looks at what makes a loss, not at its class.
+        """Return the string, or the loss itself."""
+        # params/ may not import losses/, so a loss is known by its method, not by its class.
         if callable(getattr(value, "gradients", None)) and not isinstance(value, type):
             return value
         return super().check(value)
 
     def record(self, value: Any) -> Any:
-        """Return the word, or the name of a custom loss in a form that no word has."""
+        """Return the string, or a dict with the name of a custom loss."""
         return value if isinstance(value, str) else {"custom": str(value.name)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Learner(Param):
-    """An estimator of scikit-learn's kind, or None; model files keep the name of its class."""
+    """A scikit-learn estimator, of which model files keep the name of its class, or None."""
 
     type_name: ClassVar[str] = "estimator or None"
     annotation: ClassVar[str] = "Any"
     allowed: ClassVar[str] = "an estimator with the methods fit and predict, or None"
 
     def check(self, value: object) -> Any:
-        """Return the estimator, which nothing here changes."""
+        """Return the estimator unchanged."""
         methods = [callable(getattr(value, name, None)) for name in ("fit", "predict")]
         if value is not None and (isinstance(value, type) or not all(methods)):
             raise TypeError(self.message(value))
         return value
 
     def record(self, value: Any) -> Any:
-        """Return the name of its class, in a form that no word has."""
+        """Return a dict with the name of the estimator's class."""
         return None if value is None else {"custom": type(value).__name__}
 
 
@@ -82,7 +82,7 @@ class Metrics(Param):
     )
 
     def check(self, value: object) -> list[Any] | None:
-        """Return the metrics as given, in a list; what the names mean is for `metrics` to say."""
+        """Return the metrics in a list, unchanged; `losses.metrics` looks the names up."""
         if value is None:
             return None
         several = list(value) if isinstance(value, list | tuple) else [value]
@@ -93,7 +93,7 @@ class Metrics(Param):
         return several
 
     def record(self, value: Any) -> Any:
-        """Return the names, those of functions in a form that no word has."""
+        """Return the names, those of functions in dicts."""
         if value is None:
             return None
         return [one if isinstance(one, str) else {"custom": _metric_name(one)} for one in value]
@@ -110,7 +110,7 @@ class Quantiles(Param):
     )
 
     def check(self, value: object) -> float | list[float]:
-        """Return the number, or the list of them; a list of one is the number."""
+        """Return the number, or a list of several numbers."""
         if isinstance(value, np.ndarray) and value.ndim == 1:
             value = value.tolist()
         several = list(value) if isinstance(value, list | tuple) else [value]
@@ -135,7 +135,7 @@ class MonotoneConstraints(Param):
     )
 
     def check(self, value: object) -> list[Any] | None:
-        """Return plain lists; which features there are is only known in fit."""
+        """Return plain lists; ``fit`` looks the features up."""
         if value is None:
             return None
         keys: Iterable[object] = ()
@@ -159,29 +159,29 @@ class MonotoneConstraints(Param):
 
 @dataclass(frozen=True, kw_only=True)
 class InteractionConstraints(Param):
-    """Groups of features, or a word for some; `check` returns the word or a list of lists."""
+    """Groups of features, or their name; `check` returns the name or a list of lists."""
 
     words: tuple[str, ...] = ("pairwise", "no_interactions")
 
     @property
     def type_name(self) -> str:
-        """Type as the docstrings show it."""
+        """Type in docstrings."""
         words = ", ".join(f'"{word}"' for word in self.words)
         return f"list of groups, {words}, or None"
 
     @property
     def annotation(self) -> str:
-        """Type as the signatures have it."""
+        """Type in signatures."""
         return "str | Sequence[Iterable[Any]] | None"
 
     @property
     def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
+        """Allowed values, to follow "must be" in messages."""
         words = ", ".join(f'"{word}"' for word in self.words)
         return f"a list of groups, each of names or indices of features, {words}, or None"
 
     def check(self, value: object) -> Any:
-        """Return plain lists; which features there are is only known in fit."""
+        """Return plain lists; ``fit`` looks the features up."""
         if value is None:
             return None
         if isinstance(value, str):
@@ -201,14 +201,14 @@ class InteractionConstraints(Param):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassWeight(Param):
-    """Weights by label; `check` returns a dict, the word or None."""
+    """Weights by label; `check` returns a dict, "balanced" or None."""
 
     type_name: ClassVar[str] = 'dict, "balanced" or None'
     annotation: ClassVar[str] = "Mapping[Any, float] | str | None"
     allowed: ClassVar[str] = 'a dict from labels to finite weights above 0, "balanced", or None'
 
     def check(self, value: object) -> Any:
-        """Return labels and weights as plain Python values; which labels exist is known in fit."""
+        """Return labels and weights as plain Python values; ``fit`` looks the labels up."""
         if value is None or value == "balanced":
             return value
         if not isinstance(value, Mapping):
@@ -223,13 +223,13 @@ class ClassWeight(Param):
         return plain
 
     def record(self, value: Any) -> Any:
-        """Return pairs instead of a dict: JSON knows no keys but strings."""
+        """Return pairs instead of a dict: keys in JSON are strings."""
         return [list(pair) for pair in value.items()] if isinstance(value, dict) else value
 
 
 @dataclass(frozen=True, kw_only=True)
 class CategoricalFeatures(Param):
-    """Features by name, index or mask, or the word for none beside those whose type says so."""
+    """Features by name, index or mask, or "from_dtype" for none in addition to the types."""
 
     type_name: ClassVar[str] = '"from_dtype", or list of str, int or bool'
     annotation: ClassVar[str] = "str | Sequence[Any]"
@@ -238,7 +238,7 @@ class CategoricalFeatures(Param):
     )
 
     def check(self, value: object) -> Any:
-        """Return the word or a plain list; which features there are is only known in fit."""
+        """Return "from_dtype" or a plain list; ``fit`` looks the features up."""
         if isinstance(value, str):
             if value != "from_dtype":
                 raise ValueError(self.message(value))
@@ -256,7 +256,7 @@ class CategoricalFeatures(Param):
 
 @dataclass(frozen=True, kw_only=True)
 class Missing(Param):
-    """A finite number, or NaN for none beside NaN itself."""
+    """A finite number, or NaN for no number in addition to NaN."""
 
     type_name: ClassVar[str] = "float"
     allowed: ClassVar[str] = "a finite number or NaN"
@@ -271,7 +271,7 @@ class Missing(Param):
         return number
 
     def record(self, value: Any) -> Any:
-        """Return None for NaN, which JSON does not have."""
+        """Return the number, or None for NaN, which JSON does not have."""
         return None if math.isnan(value) else value
 
 
@@ -280,12 +280,12 @@ def _is_feature(key: object) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a label or feature as Python's own type, which JSON can hold."""
+    """Return a label or feature as a Python object, for JSON."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _metric_name(metric: object) -> str | None:
-    """Return the name of a metric that is no word; None for what is no metric."""
+    """Return the name of a metric that is no string; None for any other object."""
     name = getattr(metric, "name", None) or getattr(metric, "__name__", None)
     function = getattr(metric, "function", metric)
     return str(name or type(metric).__name__) if callable(function) else None

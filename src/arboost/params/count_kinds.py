@@ -1,4 +1,4 @@
-"""Kinds of parameters that forests have: numbers or shares of something, and weights by target."""
+"""Kinds of parameters of forests: counts or shares, and class weights by target."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ClassWeights", "CountOrShare", "FeatureCount", "OobScore"]
 class CountOrShare(Param):
     """A whole number from `low` on, or a share: a float above 0 and up to `high_share`.
 
-    As in scikit-learn 1 is a number and 1.0 a share; the type decides.
+    As in scikit-learn the type decides: 1 is a number and 1.0 a share.
     """
 
     low: int = 1
@@ -30,12 +30,12 @@ class CountOrShare(Param):
 
     @property
     def type_name(self) -> str:
-        """Type as the docstrings show it."""
+        """Type in docstrings."""
         return "int or float" + (" or None" if self.optional else "")
 
     @property
     def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
+        """Allowed values, to follow "must be" in messages."""
         text = f"an integer of at least {self.low}, or a float above 0"
         if self.high_share < math.inf:
             text += f" and {'below' if self.share_open else 'at most'} {self.high_share:g}"
@@ -61,28 +61,28 @@ class CountOrShare(Param):
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureCount(CountOrShare):
-    """A number of features, a share of them, or a word for how many."""
+    """A number of features, a share of them, "sqrt" or "log2"."""
 
     words: ClassVar[tuple[str, ...]] = ("sqrt", "log2")
     optional: bool = True
 
     @property
     def type_name(self) -> str:
-        """Type as the docstrings show it."""
+        """Type in docstrings."""
         return '"sqrt", "log2", int, float or None'
 
     @property
     def annotation(self) -> str:
-        """Type as the signatures have it."""
+        """Type in signatures."""
         return "str | int | float | None"
 
     @property
     def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
+        """Allowed values, to follow "must be" in messages."""
         return f'"sqrt", "log2", {super().allowed}'
 
     def check(self, value: object) -> Any:
-        """Return the word, the number or the share; or None."""
+        """Return the string, the number or the share; or None."""
         if isinstance(value, str):
             if value not in self.words:
                 raise ValueError(self.message(value))
@@ -92,14 +92,14 @@ class FeatureCount(CountOrShare):
 
 @dataclass(frozen=True, kw_only=True)
 class OobScore(Param):
-    """True, False, or a function of (y, prediction); model files keep its name only."""
+    """True, False, or a function of (y, prediction), of which model files keep the name."""
 
     type_name: ClassVar[str] = "bool or callable"
     annotation: ClassVar[str] = "bool | Callable[..., float]"
     allowed: ClassVar[str] = "True, False, or a function of (y, prediction)"
 
     def check(self, value: object) -> Any:
-        """Return the truth value as Python's, or the function."""
+        """Return a Python bool, or the function."""
         if isinstance(value, bool | np.bool_):
             return bool(value)
         if not callable(value):
@@ -107,7 +107,7 @@ class OobScore(Param):
         return value
 
     def record(self, value: Any) -> Any:
-        """Return the name of a function in a form that no word has."""
+        """Return the bool, or a dict with the name of a function."""
         if isinstance(value, bool):
             return value
         return {"custom": getattr(value, "__name__", type(value).__name__)}
@@ -115,13 +115,13 @@ class OobScore(Param):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassWeights(ClassWeight):
-    """Weights by label, of several targets in a list of dicts; or a word."""
+    """Weights by label, for several targets a list of dicts; or a string such as "balanced"."""
 
     words: tuple[str, ...] = ("balanced", "balanced_subsample")
 
     @property
     def type_name(self) -> str:  # type: ignore[override]
-        """Type as the docstrings show it."""
+        """Type in docstrings."""
         words = ", ".join(f'"{word}"' for word in self.words)
         return f"dict, list of dict, {words} or None"
 
@@ -129,7 +129,7 @@ class ClassWeights(ClassWeight):
 
     @property
     def allowed(self) -> str:  # type: ignore[override]
-        """What is allowed, to follow "must be"."""
+        """Allowed values, to follow "must be" in messages."""
         words = ", ".join(f'"{word}"' for word in self.words)
         return (
             "a dict from labels to finite weights above 0, for several targets a list with such a "
@@ -137,7 +137,7 @@ class ClassWeights(ClassWeight):
         )
 
     def check(self, value: object) -> Any:
-        """Return the word, a dict or a list of dicts, of plain Python values."""
+        """Return the string, a dict or a list of dicts, of plain Python values."""
         if isinstance(value, str):
             if value not in self.words:
                 raise ValueError(self.message(value))
@@ -153,7 +153,7 @@ class ClassWeights(ClassWeight):
         return [super(ClassWeights, self).check(one) for one in value]
 
     def record(self, value: Any) -> Any:
-        """Return pairs instead of dicts: JSON knows no keys but strings."""
+        """Return pairs instead of dicts: keys in JSON are strings."""
         if not isinstance(value, list):
             return super().record(value)
         return [[list(pair) for pair in one.items()] for one in value]

@@ -40,22 +40,22 @@ _TREE = by_name(
         name="min_samples_split",
         default=2,
         low=2,
-        text="Smallest number of training rows, or share of them, of a node that is split.",
+        text="Smallest number of training rows, or share of them, in a node that is split.",
         advice="Use min_samples_split=2 for no limit.",
     ),
     CountOrShare(
         name="min_samples_leaf",
         default=1,
         share_open=True,
-        text="Smallest number of training rows, or share of them, that each side of a split must "
-        "hold; a row that is drawn twice is one row.",
+        text="Smallest number of training rows, or share of them, in each child of a split; "
+        "a row that is drawn twice is one row.",
         advice="Use min_samples_leaf=1 for no limit.",
     ),
     Fraction(
         name="min_weight_fraction_leaf",
         default=0.0,
         high=0.5,
-        text="Share of the weight of all rows that each side of a split must hold.",
+        text="Smallest share of the total weight in each child of a split.",
         advice="Use min_weight_fraction_leaf=0 for no limit.",
     ),
     Integer(
@@ -63,44 +63,43 @@ _TREE = by_name(
         default=None,
         low=2,
         optional=True,
-        text="Largest number of leaves of a tree, which then grows where impurity falls most; None "
-        "sets no limit.",
+        text="Largest number of leaves of a tree, which then grows best-first, by the decrease of "
+        "impurity; None sets no limit.",
         advice="Use max_leaf_nodes=None for no limit.",
     ),
     Real(
         name="min_impurity_decrease",
         default=0.0,
         low=0.0,
-        text="A node is split only where that lowers impurity, weighed by the node's share of all "
-        "weight, by at least so much.",
+        text="Smallest decrease of impurity of a split, weighted by the node's share of the total "
+        "weight.",
         advice="Use min_impurity_decrease=0 for no limit.",
     ),
     Real(
         name="ccp_alpha",
         default=0.0,
         low=0.0,
-        text="Impurity that a leaf more must take off: branches worth less are pruned away, the "
-        "weakest first (minimal cost-complexity pruning).",
+        text="Minimal cost-complexity pruning: decrease of impurity per additional leaf below "
+        "which branches are pruned, the weakest first.",
         advice="Use ccp_alpha=0 for no pruning.",
     ),
     Choice(
         name="tree_method",
         default="hist",
         options=("hist", "exact"),
-        text="Where splits are looked for: between the bins of a histogram, or between all "
-        "distinct values.",
+        text="Candidates for splits: the bin edges of a histogram, or all distinct values.",
     ),
     replace(
         PARAMS["bundling"],
-        text='Whether features share memory with tree_method="hist": columns of few values, and '
-        "columns that are never away from their most frequent value at the same time. The model "
-        "does not depend on it.",
+        text='Whether features share stored columns with tree_method="hist": exclusive feature '
+        "bundling (EFB), and several columns of few values in one byte. The model does not depend "
+        "on it.",
     ),
     replace(
         PARAMS["monotone_constraints"],
         name="monotonic_cst",
         text="Features in which predictions, or the probability of the second of two classes, may "
-        "only rise (1) or only fall (-1), 0 for free ones: a sequence with an entry for each "
+        "only rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each "
         "feature, or a dict by name or index.",
         advice='Use for example monotonic_cst={"age": 1}.',
     ),
@@ -111,14 +110,13 @@ _FOREST = by_name(
     OobScore(
         name="oob_score",
         default=False,
-        text="Whether training rows are scored by the trees that did not draw them, or a function "
-        "of (y, prediction) to score them with; needs bootstrap=True.",
+        text="Whether to compute the out-of-bag score, or a function of (y, prediction) to compute "
+        "it with; needs bootstrap=True.",
     ),
     Flag(
         name="warm_start",
         default=False,
-        text="Whether a second call of fit keeps the trees of the first and adds those that "
-        "n_estimators asks for beyond them.",
+        text="Whether a further call of fit keeps the trees and adds new ones up to n_estimators.",
     ),
     CountOrShare(
         name="max_samples",
@@ -136,8 +134,8 @@ def _bootstrap(*, default: bool) -> Flag:
     return Flag(
         name="bootstrap",
         default=default,
-        text="Whether each tree is grown on rows that are drawn with replacement, in proportion to "
-        "their weights, instead of all rows.",
+        text="Whether each tree is grown on rows drawn with replacement, in proportion to their "
+        "weights, instead of all rows.",
     )
 
 
@@ -145,16 +143,16 @@ def _features(default: object) -> FeatureCount:
     return FeatureCount(
         name="max_features",
         default=default,
-        text="How many features are drawn for each node, among which its split is looked for: the "
-        "square root or the logarithm of their number, a number, a share of them, or None for all.",
+        text="Number of features drawn for each node as candidates for its split: the square root "
+        "or the logarithm of their number, a number, a share of them, or None for all.",
         advice="Use max_features=None for all.",
     )
 
 
 def _class_weight(*words: str) -> ClassWeights:
     text = (
-        "Factors on the weights of the rows by label, 1 for labels that are not named; of several "
-        'targets a list, whose factors are multiplied. "balanced" makes the classes weigh the same'
+        "Factors on the row weights by label, 1 for labels that are not named; for several targets "
+        'a list, whose factors are multiplied. "balanced" gives all classes the same total weight'
     )
     if len(words) > 1:
         text += ', "balanced_subsample" among the rows drawn for each tree'
@@ -167,53 +165,54 @@ def _class_weight(*words: str) -> ClassWeights:
     )
 
 
-_CLASS_CRITERIA = Choice(
+_CLASSIFICATION_CRITERIA = Choice(
     name="criterion",
     default="gini",
     options=("gini", "entropy", "log_loss"),
-    text="Impurity that splits make small: Gini's, or the entropy of the classes, which log_loss "
-    "is another word for.",
+    text="Impurity to minimise: Gini impurity, or entropy, also called log_loss.",
 )
-_NUMBER_CRITERIA = Choice(
+_REGRESSION_CRITERIA = Choice(
     name="criterion",
     default="squared_error",
     options=("squared_error", "absolute_error", "poisson"),
-    text="What splits make small: squared error; absolute error around medians, which leaves hold "
-    "then; or for counts the Poisson deviance.",
+    text="Impurity to minimise: squared error; absolute error around medians, which are then the "
+    "leaf values; or the Poisson deviance, for counts.",
 )
 
 _SPLITTER = Choice(
     name="splitter",
     default="best",
     options=("best", "random"),
-    text="How a feature is cut in a node: at the best value, or at a random one between the "
-    "smallest and the largest of the node's rows.",
+    text="Threshold of a feature in a node: the best value, or a random one between the smallest "
+    "and the largest value of the node's rows.",
 )
 
 _ALL = {name: PARAMS[name] for name in _SHARED} | _TREE
 
 TREE_CLASSIFIER: dict[str, Param] = _ALL | by_name(
-    _SPLITTER, _CLASS_CRITERIA, _features(None), _class_weight("balanced")
+    _SPLITTER, _CLASSIFICATION_CRITERIA, _features(None), _class_weight("balanced")
 )
-TREE_REGRESSOR: dict[str, Param] = _ALL | by_name(_SPLITTER, _NUMBER_CRITERIA, _features(None))
+TREE_REGRESSOR: dict[str, Param] = _ALL | by_name(_SPLITTER, _REGRESSION_CRITERIA, _features(None))
 
-_FOREST_CLASSES = _class_weight("balanced", "balanced_subsample")
+_FOREST_CLASS_WEIGHT = _class_weight("balanced", "balanced_subsample")
 RANDOM_FOREST_CLASSIFIER: dict[str, Param] = (
     _ALL
     | _FOREST
-    | by_name(_CLASS_CRITERIA, _features("sqrt"), _FOREST_CLASSES, _bootstrap(default=True))
+    | by_name(
+        _CLASSIFICATION_CRITERIA, _features("sqrt"), _FOREST_CLASS_WEIGHT, _bootstrap(default=True)
+    )
 )
 _QUANTILES = Flag(
     name="quantiles",
     default=False,
-    text="Whether the values of y in each leaf are kept, for `predict_quantiles`: four bytes for "
-    "each row and tree.",
+    text="Whether leaves keep their values of y, for `predict_quantiles`: four bytes for each row "
+    "and tree.",
 )
 RANDOM_FOREST_REGRESSOR: dict[str, Param] = (
     _ALL
     | _FOREST
     | by_name(_QUANTILES)
-    | by_name(_NUMBER_CRITERIA, _features(1.0), _bootstrap(default=True))
+    | by_name(_REGRESSION_CRITERIA, _features(1.0), _bootstrap(default=True))
 )
 EXTRA_TREES_CLASSIFIER: dict[str, Param] = RANDOM_FOREST_CLASSIFIER | by_name(
     _bootstrap(default=False)

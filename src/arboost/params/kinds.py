@@ -1,7 +1,7 @@
-"""Kinds of parameters: what a value may be, how a refusal is worded, what a model file keeps.
+"""Kinds of parameters: allowed values, the message of a refusal, the record in a model file.
 
-A kind says each thing once: ``type_name`` for docstrings, ``annotation`` for signatures,
-``allowed`` for messages; ``check`` gives the value to work with, and ``record`` what JSON can hold.
+A kind has ``type_name`` for docstrings, ``annotation`` for signatures and ``allowed`` for messages;
+``check`` returns the value for training, and ``record`` its form in JSON.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = [
 
 _LARGEST_INT = 2**31 - 1  # the core counts depths, leaves and rounds in 32 bits
 _LARGEST_SEED = 2**32 - 1  # as scikit-learn
-_LONGEST_VALUE = 80  # characters of a value that messages show
+_LONGEST_VALUE = 80  # characters of a value in messages
 
 
 @dataclass(frozen=True, kw_only=True)
 class Param:
-    """What all parameters have; the subclasses say what is allowed."""
+    """One parameter: name, default, text and advice; subclasses define the allowed values."""
 
     name: str
     default: Any
@@ -43,17 +43,17 @@ class Param:
 
     @property
     def type_name(self) -> str:
-        """Type as the docstrings show it."""
+        """Type in docstrings."""
         raise NotImplementedError
 
     @property
     def annotation(self) -> str:
-        """Type as the signatures have it."""
+        """Type in signatures."""
         return self.type_name.replace(" or ", " | ")
 
     @property
     def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
+        """Allowed values, to follow "must be" in messages."""
         raise NotImplementedError
 
     def check(self, value: object) -> Any:
@@ -61,11 +61,11 @@ class Param:
         raise NotImplementedError
 
     def record(self, value: Any) -> Any:
-        """Return a checked value as the model file keeps it."""
+        """Return a checked value in the form of a model file."""
         return value
 
     def message(self, value: object) -> str:
-        """Say what was given, what is allowed and what to do."""
+        """Return the message of a refusal: given value, allowed values, advice."""
         advice = self.advice or f"Use such a value, for example the default {self.default!r}."
         shown = repr(value)
         if len(shown) > _LONGEST_VALUE:
@@ -82,28 +82,28 @@ class Integer(Param):
     high: int = _LARGEST_INT
     also: tuple[int, ...] = ()
     optional: bool = False
-    automatic: bool = False  # the word "auto" is allowed, too
+    automatic: bool = False  # "auto" is allowed, too
 
     @property
     def type_name(self) -> str:
-        """Type as the docstrings show it."""
+        """Type in docstrings."""
         return _number_type("int", self)
 
     @property
     def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
+        """Allowed values, to follow "must be" in messages."""
         if self.high == _LARGEST_INT:
             text = f"an integer of at least {self.low}"
         else:
             text = f"an integer from {self.low} to {self.high}"
         text += "".join(f", or {value}" for value in self.also)
-        return text + _beside_numbers(self)
+        return text + _other_values(self)
 
     def check(self, value: object) -> int | str | None:
         """Return the number as an int; or None or "auto"."""
-        if _is_word(value, self):
+        if _is_other_value(value, self):
             return value  # type: ignore[return-value]
-        # True is an Integral to Python, but as a count it is nearly always a slip.
+        # bool is a subtype of int, but True as a count is nearly always a mistake.
         if not is_number(value, numbers.Integral):
             raise TypeError(self.message(value))
         number = int(value)  # type: ignore[call-overload]
@@ -116,33 +116,33 @@ class Integer(Param):
 
 @dataclass(frozen=True, kw_only=True)
 class Real(Param):
-    """A finite number from `low` to `high`, which are out where open; None too where `optional`."""
+    """A finite number from `low` to `high`, exclusive where open; None too where `optional`."""
 
     low: float = -math.inf
     high: float = math.inf
     low_open: bool = False
     high_open: bool = False
     optional: bool = False
-    automatic: bool = False  # the word "auto" is allowed, too
+    automatic: bool = False  # "auto" is allowed, too
 
     @property
     def type_name(self) -> str:
-        """Type as the docstrings show it."""
+        """Type in docstrings."""
         return _number_type("float", self)
 
     @property
     def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
+        """Allowed values, to follow "must be" in messages."""
         text = "a finite number"
         if self.low > -math.inf:
             text += f" above {self.low:g}" if self.low_open else f" of at least {self.low:g}"
         if self.high < math.inf:
             text += f" and below {self.high:g}" if self.high_open else f" and at most {self.high:g}"
-        return text + _beside_numbers(self)
+        return text + _other_values(self)
 
     def check(self, value: object) -> float | str | None:
         """Return the number as a float; or None or "auto"."""
-        if _is_word(value, self):
+        if _is_other_value(value, self):
             return value  # type: ignore[return-value]
         if not is_number(value, numbers.Real):
             raise TypeError(self.message(value))
@@ -158,18 +158,18 @@ def _number_type(name: str, param: Integer | Real) -> str:
     return name + (" or str" if param.automatic else "") + (" or None" if param.optional else "")
 
 
-def _beside_numbers(param: Integer | Real) -> str:
+def _other_values(param: Integer | Real) -> str:
     return (", or None" if param.optional else "") + (', or "auto"' if param.automatic else "")
 
 
-def _is_word(value: object, param: Integer | Real) -> bool:
+def _is_other_value(value: object, param: Integer | Real) -> bool:
     is_auto = isinstance(value, str) and value == "auto" and param.automatic
     return is_auto or (value is None and param.optional)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fraction(Real):
-    """A number from 0 to 1, which are out where open."""
+    """A number from 0 to 1, exclusive where open."""
 
     low: float = 0.0
     high: float = 1.0
@@ -183,7 +183,7 @@ class Flag(Param):
     allowed: ClassVar[str] = "True or False"
 
     def check(self, value: object) -> bool:
-        """Return the truth value as Python's."""
+        """Return the value as a Python bool."""
         if not isinstance(value, bool | np.bool_):
             raise TypeError(self.message(value))
         return bool(value)
@@ -191,27 +191,27 @@ class Flag(Param):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Param):
-    """One of a few words."""
+    """One of a few strings."""
 
     options: tuple[str, ...]
 
     @property
     def type_name(self) -> str:
-        """Type as the docstrings show it."""
+        """Type in docstrings."""
         return "{" + ", ".join(f'"{option}"' for option in self.options) + "}"
 
     @property
     def annotation(self) -> str:
-        """Type as the signatures have it."""
+        """Type in signatures."""
         return "str"
 
     @property
     def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
+        """Allowed values, to follow "must be" in messages."""
         return " or ".join(f'"{option}"' for option in self.options)
 
     def check(self, value: object) -> Any:
-        """Return the word."""
+        """Return the string."""
         if not isinstance(value, str):
             raise TypeError(self.message(value))
         if value not in self.options:
@@ -221,7 +221,7 @@ class Choice(Param):
 
 @dataclass(frozen=True, kw_only=True)
 class Seed(Param):
-    """A seed, or where to draw one from; `check` returns the seed itself."""
+    """A seed, or a generator to draw it from; `check` returns the seed."""
 
     type_name: ClassVar[str] = "int, RandomState or None"
     annotation: ClassVar[str] = "int | RandomState | None"
@@ -230,7 +230,7 @@ class Seed(Param):
     )
 
     def check(self, value: object) -> int:
-        """Return the seed, drawn where it was left open."""
+        """Return the seed; from None, a seed of the operating system's entropy."""
         if value is None:
             return secrets.randbits(32)
         if isinstance(value, np.random.RandomState):
@@ -243,18 +243,18 @@ class Seed(Param):
 
 
 def by_name(*params: Param) -> dict[str, Param]:
-    """Return the parameters under their names."""
+    """Return a dict of the parameters by name."""
     return {param.name: param for param in params}
 
 
 def is_number(value: object, kind: type) -> bool:
-    """Whether the value is a number of the kind, and no truth value."""
+    """Whether the value is a number of the kind, and no bool."""
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def to_float(value: Any) -> float:
-    """Return a number as a float; infinite where it is beyond the largest one."""
+    """Return a number as a float; infinity beyond the largest float."""
     try:
         return float(value)
-    except OverflowError:  # an integer beyond the largest float
+    except OverflowError:
         return math.inf

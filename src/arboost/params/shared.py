@@ -20,8 +20,8 @@ VALIDATION = by_name(
     Metrics(
         name="eval_metric",
         default=None,
-        text="What is measured on the validation data after each round, the first of several for "
-        "early stopping; None is the loss itself.",
+        text="Metrics on the validation set after each round; early stopping uses the first. None: "
+        "the loss.",
         advice="Use eval_metric=None for the loss.",
     ),
     Integer(
@@ -29,29 +29,29 @@ VALIDATION = by_name(
         default=None,
         low=1,
         optional=True,
-        text="Early stopping: rounds without a better validation score after which training stops "
-        "and the best round is kept; None trains all rounds.",
+        text="Early stopping: number of rounds without a better validation score after which "
+        "training stops and the best round is kept; None trains all rounds.",
         advice="Use n_iter_no_change=None for no early stopping.",
     ),
     Real(
         name="tol",
         default=0.0,
         low=0.0,
-        text="Early stopping: how much better a score must be to count as better.",
+        text="Early stopping: smallest improvement of the score that counts.",
     ),
     Fraction(
         name="validation_fraction",
         default=0.1,
         low_open=True,
         high_open=True,
-        text="Early stopping without X_val: share of the training rows that is set aside.",
+        text="Early stopping without X_val: share of the training rows that is held out.",
     ),
     Choice(
         name="validation_split",
         default="random",
         options=("random", "group", "time"),
-        text="Early stopping without X_val: which rows are set aside: random ones (for a "
-        "classifier of every class its share), whole groups, or the last rows.",
+        text="Early stopping without X_val: choice of the held-out rows: random (stratified by "
+        "class for classifiers), whole groups, or the last rows.",
     ),
     Real(
         name="max_time",
@@ -59,7 +59,7 @@ VALIDATION = by_name(
         low=0.0,
         low_open=True,
         optional=True,
-        text="Seconds after which no further round is begun; None sets no limit.",
+        text="Number of seconds after which no further round starts; None sets no limit.",
         advice="Use max_time=None for no limit.",
     ),
 )
@@ -69,7 +69,7 @@ RUN = by_name(
         name="n_jobs",
         default=None,
         low=1,
-        high=1024,  # far more than help; a slip of more could exhaust the machine
+        high=1024,  # more threads never help, and a typing error could exhaust the machine
         also=(-1,),
         optional=True,
         text="Number of threads; None and -1 take all that this process may use. The model does "
@@ -79,7 +79,7 @@ RUN = by_name(
     Seed(
         name="random_state",
         default=0,
-        text="Seed of every random choice; None takes a new one for each fit.",
+        text="Seed of every random choice; None: a new seed for each fit.",
         advice="Use random_state=0 for the same model every time.",
     ),
     Integer(
@@ -93,49 +93,46 @@ RUN = by_name(
 )
 
 
-COLUMNS: dict[str, Param] = {
-    param.name: param
-    for param in (
-        CategoricalFeatures(
-            name="categorical_features",
-            default="from_dtype",
-            text="Columns that are categories whatever their type, as names, indices or a mask. "
-            '"from_dtype" names none: categories are then columns of strings, and of the '
-            "categorical types of pandas, Polars and Arrow, which they are in any case.",
-            advice='Use for example categorical_features=["city", "day"].',
-        ),
-        Missing(
-            name="missing",
-            default=math.nan,
-            text="A number that means missing in all columns of numbers, such as -999, or 0 in "
-            "sparse tables; NaN, None and NA always do.",
-            advice="Use missing=float('nan') for no such number.",
-        ),
-        MonotoneConstraints(
-            name="monotone_constraints",
-            default=None,
-            text="Features, by name or index, in which predictions may only rise (1) or only fall "
-            "(-1); a sequence has an entry for each feature, 0 for free ones.",
-            advice='Use for example monotone_constraints={"age": 1}.',
-        ),
-        InteractionConstraints(
-            name="interaction_constraints",
-            default=None,
-            text="Groups of features, by name or index, that may meet on a path from root to leaf; "
-            "a feature in no group meets no other.",
-            advice='Use for example interaction_constraints=[["age", "height"], ["income"]].',
-        ),
-    )
-}
+COLUMNS: dict[str, Param] = by_name(
+    CategoricalFeatures(
+        name="categorical_features",
+        default="from_dtype",
+        text="Additional categories, whatever their type: names, indices or a mask of columns. "
+        '"from_dtype": only columns of strings, and of the categorical types of pandas, Polars '
+        "and Arrow, which are always categories.",
+        advice='Use for example categorical_features=["city", "day"].',
+    ),
+    Missing(
+        name="missing",
+        default=math.nan,
+        text="Number that means missing in all numeric columns, such as -999, or 0 in sparse "
+        "tables; NaN, None and NA are always missing.",
+        advice="Use missing=float('nan') for no such number.",
+    ),
+    MonotoneConstraints(
+        name="monotone_constraints",
+        default=None,
+        text="Direction of features, by name or index: predictions may only rise (1) or only "
+        "fall (-1); a sequence has an entry for each feature, 0 for no constraint.",
+        advice='Use for example monotone_constraints={"age": 1}.',
+    ),
+    InteractionConstraints(
+        name="interaction_constraints",
+        default=None,
+        text="Groups of features, by name or index, that may share a path from root to leaf; a "
+        "feature in no group shares its paths with no other.",
+        advice='Use for example interaction_constraints=[["age", "height"], ["income"]].',
+    ),
+)
 
 
-_LISTED: tuple[Param, ...] = (
+LEVELS: dict[str, Param] = by_name(
     Integer(
         name="max_cat_to_onehot",
         default=4,
         low=1,
         high=256,
-        text="Up to so many levels of a category in a node, each is tried against all others; more "
+        text="Largest number of levels of a category in a node for one-vs-rest splits; more levels "
         "are sorted by their mean gradients and split into two sets.",
     ),
     Integer(
@@ -150,23 +147,21 @@ _LISTED: tuple[Param, ...] = (
         name="min_cat_weight",
         default=10.0,
         low=0.0,
-        text="Hessian that a level of a sorted category must have in a node to be placed by "
-        "itself; all rarer ones stay together.",
+        text="Smallest hessian in a node of a level that a sorted category places by itself; all "
+        "rarer levels stay together.",
         advice="Use min_cat_weight=0 to place every level.",
     ),
     Real(
         name="cat_smooth",
         default=30.0,
         low=0.0,
-        text="Hessian that is added to that of each level before levels are sorted, so that rare "
-        "ones do not come first or last by chance.",
+        text="Hessian added to each level's before levels are sorted, so that rare levels do not "
+        "come first or last by chance.",
     ),
     Real(
         name="cat_l2",
         default=30.0,
         low=0.0,
-        text="L2 penalty beside reg_lambda in the gain of splits of sorted categories.",
+        text="L2 penalty in addition to reg_lambda, in the gain of splits of sorted categories.",
     ),
 )
-
-LEVELS: dict[str, Param] = {param.name: param for param in _LISTED}

@@ -25,7 +25,7 @@ _PAIR = 2  # name and estimator
 
 @dataclass(frozen=True, kw_only=True)
 class Members(Param):
-    """Estimators with their names, or "drop" in place of one; it has no default."""
+    """Pairs of name and estimator (or "drop"), without a default."""
 
     default: Any = inspect.Parameter.empty
     type_name: ClassVar[str] = "list of (str, estimator)"
@@ -33,7 +33,7 @@ class Members(Param):
     allowed: ClassVar[str] = "a list of pairs (name, estimator), at least one"
 
     def check(self, value: object) -> list[tuple[str, Any]]:
-        """Return the pairs; what the estimators can do is for the ensemble to say."""
+        """Return the pairs; the ensemble checks the estimators."""
         is_list = isinstance(value, list | tuple) and len(value) > 0
         if not is_list or not all(map(_is_named, value)):  # type: ignore[call-overload]
             raise ValueError(self.message(value))
@@ -46,14 +46,14 @@ def _is_named(pair: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class FinalEstimator(Param):
-    """What learns from the answers of the members; None for the default."""
+    """Estimator that is trained on the members' predictions; None for the default."""
 
     type_name: ClassVar[str] = "estimator or None"
     annotation: ClassVar[str] = "Any"
     allowed: ClassVar[str] = "an estimator with the method fit, or None"
 
     def check(self, value: object) -> Any:
-        """Return the estimator, which nothing here changes."""
+        """Return the estimator unchanged."""
         is_estimator = callable(getattr(value, "fit", None)) and not isinstance(value, type)
         if value is not None and not is_estimator:
             raise TypeError(self.message(value))
@@ -62,7 +62,7 @@ class FinalEstimator(Param):
 
 @dataclass(frozen=True, kw_only=True)
 class Folds(Param):
-    """How rows are held out from members, or that members are fitted already."""
+    """Folds of held-out rows, or "prefit" for members that are already fitted."""
 
     type_name: ClassVar[str] = 'int, scikit-learn splitter, iterable of pairs, "prefit" or None'
     annotation: ClassVar[str] = "Any"
@@ -97,7 +97,7 @@ class VoteWeights(Param):
     )
 
     def check(self, value: object) -> Any:
-        """Return the weights; how many there must be is only known with the estimators."""
+        """Return the weights; the ensemble checks their number."""
         if value is None:
             return None
         if isinstance(value, str | bytes) or not isinstance(value, Iterable):
@@ -113,18 +113,18 @@ class VoteWeights(Param):
 
 @dataclass(frozen=True, kw_only=True)
 class Verbosity(Integer):
-    """A whole number of at least 0, or a truth value."""
+    """A whole number of at least 0, or a bool."""
 
     low: int = 0
 
     @property
     def type_name(self) -> str:
-        """Type as the docstrings show it."""
+        """Type in docstrings."""
         return "bool" if isinstance(self.default, bool) else "int"
 
     @property
     def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
+        """Allowed values, to follow "must be" in messages."""
         return f"{super().allowed}, or True or False"
 
     def check(self, value: object) -> int:
@@ -144,12 +144,13 @@ def _members(text: str) -> Members:
     )
 
 
-def _final(kind: str, usual: str) -> FinalEstimator:
+def _final(kind: str, default: str) -> FinalEstimator:
     return FinalEstimator(
         name="final_estimator",
         default=None,
-        text=f"The {kind} that learns from what the members say; None is scikit-learn's {usual}.",
-        advice=f"Use final_estimator=None for {usual}.",
+        text=f"The {kind} that is trained on the members' predictions; None: scikit-learn's "
+        f"{default}.",
+        advice=f"Use final_estimator=None for {default}.",
     )
 
 
@@ -171,9 +172,9 @@ _COMMON = by_name(
         high=1024,
         also=(-1,),
         optional=True,
-        text="Number of members that are fitted at a time; -1 for as many as there are CPUs, None "
-        "for one after the other, with the threads that each takes by itself (or as a joblib "
-        "context says). The result does not depend on it.",
+        text="Number of members that are fitted in parallel; -1 for as many as there are CPUs, "
+        "None for one after the other, each with its own threads (or as set by a joblib context). "
+        "The result does not depend on it.",
         advice="Use n_jobs=-1 for all CPUs.",
     ),
 )
@@ -182,33 +183,32 @@ _STACKING = _COMMON | by_name(
     Folds(
         name="cv",
         default=None,
-        text="How rows are held out, so that the final estimator sees what members say of rows "
-        "that they have not seen: a number of folds, of equal shares of the classes for "
-        "classifiers, and of whole groups where fit gets groups; a splitter; or pairs (rows to "
-        "train on, rows to hold out). Rows that are never held out, as the first ones of "
-        'TimeSeriesSplit, do not train the final estimator. None is 5. "prefit" takes the members '
-        "as they are.",
+        text="Folds, so that the final estimator is trained on predictions for held-out rows: a "
+        "number of folds, stratified by class for classifiers, and of whole groups where fit gets "
+        "groups; a splitter; or pairs (rows to train on, rows to hold out). Rows that are never "
+        "held out, as the first ones of TimeSeriesSplit, do not train the final estimator. None: "
+        '5 folds. "prefit": the members are already fitted.',
         advice="Use cv=5.",
     ),
     Flag(
         name="passthrough",
         default=False,
-        text="Whether the final estimator sees the columns of X, too, after those of the members.",
+        text="Whether the final estimator also gets the columns of X, after those of the members.",
     ),
     _verbose(default=0),
 )
 
 STACKING_CLASSIFIER: dict[str, Param] = _STACKING | by_name(
     _members(
-        "Names and members of the first level: classifiers, or regressors of the number of the "
-        'class. "drop" in place of an estimator leaves it out.'
+        "Names and members of the first level: classifiers, or regressors of the class index. "
+        '"drop" in place of an estimator leaves it out.'
     ),
     _final("classifier", "LogisticRegression"),
     Choice(
         name="stack_method",
         default="auto",
         options=("auto", "predict_proba", "decision_function", "predict"),
-        text="What members are asked for; auto takes the first of predict_proba, "
+        text="Method of the members for their predictions; auto: the first of predict_proba, "
         "decision_function and predict that a member has.",
     ),
 )
@@ -224,8 +224,8 @@ STACKING_REGRESSOR: dict[str, Param] = _STACKING | by_name(
 _WEIGHTS = VoteWeights(
     name="weights",
     default=None,
-    text="What each member counts, also for those that are dropped; None counts all the same.",
-    advice="Use weights=None to count all members the same.",
+    text="Weight of each member, including dropped ones; None: equal weights.",
+    advice="Use weights=None for equal weights.",
 )
 
 VOTING_CLASSIFIER: dict[str, Param] = _COMMON | by_name(
@@ -234,16 +234,15 @@ VOTING_CLASSIFIER: dict[str, Param] = _COMMON | by_name(
         name="voting",
         default="hard",
         options=("hard", "soft"),
-        text="Whether the members vote for a class each, the smaller label winning a tie, or "
-        "the mean of their probabilities decides.",
+        text="hard: a majority vote of the members, ties for the smaller label. soft: the class of "
+        "the largest mean probability.",
     ),
     _WEIGHTS,
     Flag(
         name="flatten_transform",
         default=True,
-        text="Whether transform puts the probabilities of all members side by side, shape "
-        "(n_rows, n_members * n_classes), or one behind the other, shape (n_members, n_rows, "
-        "n_classes); for soft voting.",
+        text="With soft voting: whether transform returns the probabilities of all members in "
+        "shape (n_rows, n_members * n_classes), or else (n_members, n_rows, n_classes).",
     ),
     _verbose(default=False),
 )

@@ -46,7 +46,7 @@ def search_splits(
     y, seed = part.target.y, params["random_state"]
     # A class of one row cannot be on both sides: then the rounds are found by the others.
     stratify = kind == "classifier" and np.bincount(y.astype(np.intp)).min() > 1
-    n_folds = search_folds(params, len(y), groups)
+    n_folds = search_folds(params["validation_split"], len(y), has_groups=groups is not None)
     if n_folds is not None:
         return tuple(folds(y, n_folds, seed=seed, stratify=stratify))
     if groups is not None:

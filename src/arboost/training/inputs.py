@@ -14,9 +14,14 @@ from numpy.typing import NDArray
 
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
-from arboost.data.table import Reading, Table, ingest
+from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import target, weights
-from arboost.data.target_encoding import Numbered, coded, encode, numbered
+from arboost.data.target_encoding import (
+    TargetEncodedTable,
+    encoded_features,
+    target_encode,
+    without_target_encoding,
+)
 from arboost.losses import Target
 
 __all__ = [
@@ -114,7 +119,11 @@ class Part:
         """Return which of the rows that count, of all of the source, these are."""
         assert self.rows is not None
         table = self.source
-        if isinstance(table, Dataset) or not isinstance(table, Numbered) or table.rows is None:
+        if (
+            isinstance(table, Dataset)
+            or not isinstance(table, TargetEncodedTable)
+            or table.rows is None
+        ):
             return self.rows
         return np.searchsorted(table.rows, self.rows).astype(np.uint32)
 
@@ -134,7 +143,7 @@ def training_rows(
     y: object,
     sample_weight: object,
     schema: Schema | None = None,
-    reading: Reading | None = None,
+    options: ColumnOptions | None = None,
     *,
     several: bool = False,
 ) -> Rows:
@@ -146,17 +155,19 @@ def training_rows(
         As `fit` takes them.
     schema : Schema, optional
         That of a model whose training goes on.
-    reading : Reading, optional
+    options : ColumnOptions, optional
         What the parameters say of the columns.
     several : bool
         Whether y may have several columns.
     """
-    reading = Reading() if reading is None else reading
+    options = ColumnOptions() if options is None else options
     if not isinstance(X, Dataset | DatasetRows):
         if schema is not None:
-            _check_schema(reading, schema)
+            _check_schema(options, schema)
         # Numbers stand for levels in what is predicted; rows to learn from get their own.
-        table = ingest(X, None if schema is None else coded(schema), reading=reading)
+        table = ingest(
+            X, None if schema is None else without_target_encoding(schema), options=options
+        )
         if table.n_rows == 0:  # without a schema, ingest says so itself
             raise ValueError("X has no rows. Pass at least one row to train on.")
         return table_rows(table, y, sample_weight, several=several)
@@ -166,9 +177,9 @@ def training_rows(
             "values. Pass the table that the Dataset was made from."
         )
     if isinstance(X, DatasetRows):
-        reading.check_follows(X.dataset.reading, "the Dataset")
+        options.check_follows(X.dataset.column_options, "the Dataset")
         return X.read()
-    reading.check_follows(X.reading, "the Dataset")
+    options.check_follows(X.column_options, "the Dataset")
     labels = X.y if y is None and X.y is not None else target(y, X.n_rows, several=several)
     weight = X.sample_weight
     if sample_weight is not None:
@@ -200,7 +211,9 @@ def number_levels(
     if isinstance(source, Dataset):
         _check_numbers(source, rows.y, n_classes)
         return rows
-    table = encode(source, y, weight=rows.weight, rows=rows.kept, n_classes=n_classes, known=known)
+    table = target_encode(
+        source, y, weight=rows.weight, rows=rows.kept, n_classes=n_classes, known=known
+    )
     return replace(rows, source=table)
 
 
@@ -252,10 +265,10 @@ def weighted_target(
     return Target(y, _summable(weight, "class weights times sample_weight"))
 
 
-def _check_schema(reading: Reading, schema: Schema) -> None:
+def _check_schema(options: ColumnOptions, schema: Schema) -> None:
     """Raise ValueError where the parameters say other things of columns than a fitted model."""
-    reading.check_follows(Reading(reading.categorical_features, schema.missing), "init_model")
-    named = reading.categories(schema.names, schema.n_features)
+    options.check_follows(ColumnOptions(options.categorical_features, schema.missing), "init_model")
+    named = options.categories(schema.names, schema.n_features)
     strange = [schema.label(i) for i in sorted(named) if schema.levels_of(i) is None]
     if strange:
         raise ValueError(
@@ -267,7 +280,7 @@ def _check_schema(reading: Reading, schema: Schema) -> None:
 def _check_numbers(data: Dataset, y: NDArray[Any], n_classes: int | None) -> None:
     """Raise ValueError where the levels of a Dataset became numbers by another target."""
     schema = data.binned.schema
-    features = numbered(schema)
+    features = encoded_features(schema)
     if not features:
         return
     made = f"column {schema.label(features[0])} of the Dataset has numbers for its many levels"

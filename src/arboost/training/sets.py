@@ -13,7 +13,7 @@ from arboost.backend import core
 from arboost.data.bins import Binned, bin_table
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table
-from arboost.data.target_encoding import Numbered
+from arboost.data.target_encoding import TargetEncodedTable
 from arboost.losses import Target
 from arboost.training.checkpoint import digest
 from arboost.training.inputs import Part
@@ -104,10 +104,10 @@ def build_sets(
     if validation is None:
         return training, ()
     source, rows = validation.source, validation.rows
-    numbered_table = _numbered(source) if source is train.source else None
-    if numbered_table is not None:
+    encoded_table = _encoded_table(source) if source is train.source else None
+    if encoded_table is not None:
         fold = train.numbers(), validation.numbers()
-        codes = _held_out_codes(numbered_table, binned, fold, n_threads)
+        codes = _held_out_codes(encoded_table, binned, fold, n_threads)
         rows = None
     elif isinstance(source, Dataset):
         codes = binned.codes
@@ -136,9 +136,9 @@ def fold_sets(
         fold = part.rows[fold[0]], part.rows[fold[1]]
     data = TrainingSet(binned, train.target, fold[0], train.start)
     rows: Index | None
-    numbered_table = _numbered(part.source)
-    if numbered_table is not None:
-        rows, codes = None, _held_out_codes(numbered_table, binned, fold, n_threads)
+    encoded_table = _encoded_table(part.source)
+    if encoded_table is not None:
+        rows, codes = None, _held_out_codes(encoded_table, binned, fold, n_threads)
     elif binned.is_ranked:
         rows = fold[1]
         codes = binned.codes
@@ -149,14 +149,14 @@ def fold_sets(
     return data, (EvaluationSet(VALIDATION, codes, held_out.target, rows, held_out.start),)
 
 
-def _numbered(source: Table | Dataset) -> Numbered | None:
+def _encoded_table(source: Table | Dataset) -> TargetEncodedTable | None:
     """Return the table in which numbers stand for categories of many levels, where there is one."""
-    table = source.numbered if isinstance(source, Dataset) else source
-    return table if isinstance(table, Numbered) else None
+    table = source.encoded_table if isinstance(source, Dataset) else source
+    return table if isinstance(table, TargetEncodedTable) else None
 
 
 def _held_out_codes(
-    table: Numbered, binned: Binned, fold: tuple[Index, Index], n_threads: int
+    table: TargetEncodedTable, binned: Binned, fold: tuple[Index, Index], n_threads: int
 ) -> core.Codes:
     """Return the codes of held-out rows by what training rows say of their levels."""
     return binned.encode(table.held_out(fold[0]), n_threads, table.table_rows(fold[1]))

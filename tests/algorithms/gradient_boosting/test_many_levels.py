@@ -7,7 +7,7 @@ import pytest
 
 from arboost import Dataset, GradientBoostingClassifier, GradientBoostingRegressor, cv, load
 from arboost.data.table import ingest
-from arboost.data.target_encoding import encode, many_levels
+from arboost.data.target_encoding import MAX_SET_LEVELS, features_to_encode, target_encode
 from arboost.formats.model_file import to_bytes
 
 pandas = pytest.importorskip("pandas")
@@ -173,12 +173,12 @@ def test_other_rows_get_the_numbers_of_their_levels():
     rng = np.random.default_rng(2)
     X = pandas.DataFrame({"id": [f"{c}" for c in rng.integers(0, 400, 5000)]}).astype("category")
     table = ingest(X)
-    assert many_levels(table.schema) == [0]
+    assert features_to_encode(table.schema) == [0]
     rows = np.flatnonzero(rng.random(5000) < 0.5).astype(np.uint32)
     y = rng.normal(size=len(rows))
-    encoded = encode(table, y, rows=rows)
-    assert many_levels(encoded.schema) == []
-    assert many_levels(table.schema) == [0]  # what was given has not changed
+    encoded = target_encode(table, y, rows=rows)
+    assert features_to_encode(encoded.schema) == []
+    assert features_to_encode(table.schema) == [0]  # what was given has not changed
     values, predicted = encoded.columns.read(0), ingest(X, encoded.schema).columns.read(0)
     others = np.setdiff1d(np.arange(5000), rows)
     np.testing.assert_array_equal(values[others], predicted[others])
@@ -198,3 +198,12 @@ def test_as_many_levels_as_rows(tmp_path):
     np.testing.assert_array_equal(
         load(tmp_path / "model").predict_proba(X[:1000]), model.predict_proba(X[:1000])
     )
+
+
+def test_dataset_names_the_number_of_levels_that_needs_y():
+    assert f"more than {MAX_SET_LEVELS} levels" in Dataset.__doc__
+    levels = [str(i) for i in range(MAX_SET_LEVELS + 1)]
+    table = pandas.DataFrame({"key": pandas.Categorical(levels)})
+    with pytest.raises(ValueError, match=rf"more than {MAX_SET_LEVELS} levels .* Pass y"):
+        Dataset(table)
+    Dataset(table.iloc[:-1])

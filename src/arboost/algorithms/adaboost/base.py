@@ -179,9 +179,8 @@ class AdaBoost(TreeEnsemble):
         return params | {
             "n_estimators": self._n_left(params, old),
             "eval_metric": [self._METRIC] if metric is None and measures else metric,
-            # What is asked for elsewhere, and has one value here.
+            # Read by the training code of all algorithms, and no parameter of AdaBoost.
             "max_conflict_rate": 0.0,
-            "scale_pos_weight": 1.0,
         }
 
     def _check_together(self, params: dict[str, Any]) -> None:

@@ -31,78 +31,73 @@ class AdaBoostClassifier(AdaBoost, TreeClassifier):
     Parameters
     ----------
     estimator : estimator or None, default=None
-        What learns in each round: None for the engine's own trees, or any estimator of scikit-
-        learn's kind, which is cloned.
+        Learner of each round: None for the engine's own trees, or any scikit-learn estimator, which
+        is cloned.
     n_estimators : int, default=50
-        Number of learners; fewer where learning ends by itself or early stopping does.
+        Number of learners; fewer after early stopping, or where no further learner helps.
     learning_rate : float, default=1.0
-        Factor on the weight of every learner: smaller needs more of them; from 2 on steps would
-        undo themselves.
+        Factor on the weight of every learner; smaller rates need more learners; from 2 on, steps do
+        not lower the loss.
     algorithm : {"discrete", "real", "gentle"}, default="discrete"
-        What a learner adds to the scores: its vote, weighed by its error (SAMME for more than two
-        classes); half the log-odds of its class probabilities; or their difference.
+        Contribution of a learner to the scores: its vote, weighted by its error (SAMME for more
+        than two classes); half the log-odds of its probabilities; or their difference.
     max_depth : int or None, default=1
-        Largest number of splits between the root of a tree and a leaf; None sets no limit. 1 is a
-        stump.
+        Largest number of splits between the root of a tree and a leaf; None sets no limit. 1:
+        stumps.
     max_leaves : int or None, default=None
         Largest number of leaves of a tree; None sets no limit.
     min_samples_leaf : int, default=1
-        Smallest number of training rows that each side of a split must hold.
+        Smallest number of training rows in each child of a split.
     min_weight_fraction_leaf : float, default=0.0
-        Smallest share of the weight of all rows, as the round has them, that each side of a split
-        must hold.
+        Smallest share of the round's total weight that each child of a split must hold.
     tree_method : {"hist", "exact"}, default="hist"
-        Where splits are looked for: between the bins of a histogram, or between all distinct
-        values.
+        Candidates for splits: the bin edges of a histogram, or all distinct values.
     max_bins : int, default=255
-        Largest number of bins of a feature with tree_method="hist", missing values apart; above 255
-        a bin code takes two bytes.
+        Largest number of bins of a feature with tree_method="hist", not counting missing values;
+        above 255 a bin code takes two bytes.
     bundling : bool, default=True
-        Whether features share memory with tree_method="hist": columns of few values, and columns
-        that are hardly ever away from their most frequent value at the same time. The model does
-        not depend on it while max_conflict_rate is 0.
+        Whether features share stored columns with tree_method="hist": exclusive feature bundling
+        (EFB), and several columns of few values in one byte. The model does not depend on it while
+        max_conflict_rate is 0.
     categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
-        Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
-        names none: categories are then columns of strings, and of the categorical types of pandas,
-        Polars and Arrow, which they are in any case.
+        Additional categories, whatever their type: names, indices or a mask of columns.
+        "from_dtype": only columns of strings, and of the categorical types of pandas, Polars and
+        Arrow, which are always categories.
     missing : float, default=float("nan")
-        A number that means missing in all columns of numbers, such as -999, or 0 in sparse tables;
-        NaN, None and NA always do.
+        Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
+        None and NA are always missing.
     resample : bool, default=False
-        Whether each learner gets rows that are drawn by their weights, with replacement, instead of
-        the weights themselves; for learners that take no weights.
+        Whether each learner gets rows drawn with replacement in proportion to their weights,
+        instead of the weights; for learners that take no weights.
     max_restarts : int, default=10
-        With resample=True: how often the rows of a round are drawn again after a learner that is no
-        better than chance.
+        With resample=True: how often a round draws its rows again after a learner that is no better
+        than chance.
     oob_score : bool, default=False
-        Whether training rows are scored by the learners that did not draw them; needs
-        resample=True.
+        Whether to compute the out-of-bag score; needs resample=True.
     class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the rows by label, 1 for labels that are not named; "balanced"
-        makes the classes weigh the same.
+        Factors on the row weights by label, 1 for labels that are not named; "balanced" gives all
+        classes the same total weight.
     warm_start : bool, default=False
-        Whether a second call of fit keeps the learners of the first and adds those that
-        n_estimators asks for beyond them.
+        Whether a further call of fit keeps the learners and adds new ones up to n_estimators.
     eval_metric : str, callable, arboost.Metric, list of these, or None, default=None
-        What is measured on the validation data after each round, the first of several for early
-        stopping; None is error.
+        Metrics on the validation set after each round; early stopping uses the first. None: error.
     n_iter_no_change : int or None, default=None
-        Early stopping: rounds without a better validation score after which training stops and the
-        best round is kept; None trains all rounds.
+        Early stopping: number of rounds without a better validation score after which training
+        stops and the best round is kept; None trains all rounds.
     tol : float, default=0.0
-        Early stopping: how much better a score must be to count as better.
+        Early stopping: smallest improvement of the score that counts.
     validation_fraction : float, default=0.1
-        Early stopping without X_val: share of the training rows that is set aside.
+        Early stopping without X_val: share of the training rows that is held out.
     validation_split : {"random", "group", "time"}, default="random"
-        Early stopping without X_val: which rows are set aside: random ones (for a classifier of
-        every class its share), whole groups, or the last rows.
+        Early stopping without X_val: choice of the held-out rows: random (stratified by class for
+        classifiers), whole groups, or the last rows.
     max_time : float or None, default=None
-        Seconds after which no further round is begun; None sets no limit.
+        Number of seconds after which no further round starts; None sets no limit.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.
     random_state : int, RandomState or None, default=0
-        Seed of every random choice; None takes a new one for each fit.
+        Seed of every random choice; None: a new seed for each fit.
     verbose : int, default=1
         Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
 

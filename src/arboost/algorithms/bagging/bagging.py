@@ -49,32 +49,31 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     Parameters
     ----------
     estimator : estimator or None, default=None
-        What is trained on each bag: any estimator of scikit-learn's kind, which is cloned; None is
-        arboost's decision tree.
+        Member of each bag: any scikit-learn estimator, which is cloned; None: arboost's decision
+        tree.
     n_estimators : int, default=10
-        Number of members, each of them an estimator with a bag of its own.
+        Number of members, each with a bag of its own.
     max_samples : int or float or None, default=None
         Rows to draw for each bag: a number, or a share of the rows (with bootstrap=True of the sum
-        of sample_weight). None draws as many as there are.
+        of sample_weight). None draws as many as the table has.
     max_features : int or float, default=1.0
         Features to draw for each bag: a number, or a share of them, but at least one.
     bootstrap : bool, default=True
-        Whether rows are drawn with replacement, and then in proportion to sample_weight; without,
-        members get the weights of the rows that are drawn.
+        Whether rows are drawn with replacement, in proportion to sample_weight; without
+        replacement, members get the weights of the drawn rows.
     bootstrap_features : bool, default=False
-        Whether a feature may come several times in a bag, and others not at all.
+        Whether features are drawn with replacement.
     oob_score : bool, default=False
-        Whether each training row is predicted by the members that have not drawn it, and the
-        ensemble is scored by that.
+        Whether to compute out-of-bag predictions and their score.
     warm_start : bool, default=False
-        Whether a second call of fit keeps the members of the first and adds those that n_estimators
-        asks for beyond them.
+        Whether a further call of fit keeps the members and adds new ones up to n_estimators.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. Estimators of arboost are
-        trained one by one, with all threads; others side by side. The result does not depend on it.
+        trained one after the other, with all threads; others in parallel. The result does not
+        depend on it.
     random_state : int, RandomState or None, default=0
-        Seed of the bags, and of every parameter random_state of the members; None takes a new one
-        for each fit.
+        Seed of the bags, and of the members' random_state parameters; None: a new seed for each
+        fit.
     verbose : int, default=1
         Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
 
@@ -237,32 +236,31 @@ class BaggingRegressor(RegressorMixin, Bagging):
     Parameters
     ----------
     estimator : estimator or None, default=None
-        What is trained on each bag: any estimator of scikit-learn's kind, which is cloned; None is
-        arboost's decision tree.
+        Member of each bag: any scikit-learn estimator, which is cloned; None: arboost's decision
+        tree.
     n_estimators : int, default=10
-        Number of members, each of them an estimator with a bag of its own.
+        Number of members, each with a bag of its own.
     max_samples : int or float or None, default=None
         Rows to draw for each bag: a number, or a share of the rows (with bootstrap=True of the sum
-        of sample_weight). None draws as many as there are.
+        of sample_weight). None draws as many as the table has.
     max_features : int or float, default=1.0
         Features to draw for each bag: a number, or a share of them, but at least one.
     bootstrap : bool, default=True
-        Whether rows are drawn with replacement, and then in proportion to sample_weight; without,
-        members get the weights of the rows that are drawn.
+        Whether rows are drawn with replacement, in proportion to sample_weight; without
+        replacement, members get the weights of the drawn rows.
     bootstrap_features : bool, default=False
-        Whether a feature may come several times in a bag, and others not at all.
+        Whether features are drawn with replacement.
     oob_score : bool, default=False
-        Whether each training row is predicted by the members that have not drawn it, and the
-        ensemble is scored by that.
+        Whether to compute out-of-bag predictions and their score.
     warm_start : bool, default=False
-        Whether a second call of fit keeps the members of the first and adds those that n_estimators
-        asks for beyond them.
+        Whether a further call of fit keeps the members and adds new ones up to n_estimators.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. Estimators of arboost are
-        trained one by one, with all threads; others side by side. The result does not depend on it.
+        trained one after the other, with all threads; others in parallel. The result does not
+        depend on it.
     random_state : int, RandomState or None, default=0
-        Seed of the bags, and of every parameter random_state of the members; None takes a new one
-        for each fit.
+        Seed of the bags, and of the members' random_state parameters; None: a new seed for each
+        fit.
     verbose : int, default=1
         Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
 

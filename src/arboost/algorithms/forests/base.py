@@ -18,7 +18,7 @@ from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.table import Table
 from arboost.data.target import Task, codes_of, encode_labels, numbers_of
-from arboost.data.target_encoding import many_levels
+from arboost.data.target_encoding import features_to_encode
 from arboost.explain.importances import tree_importances
 from arboost.grow.bootstrap import RowDraws, Unseen
 from arboost.grow.pruning import mean_decreases, pruned
@@ -87,7 +87,9 @@ class Averaged(TreeEnsemble):
         params = self._params()
         old = self._old_model()
         schema = None if old is None or isinstance(X, Dataset) else old.schema
-        rows = training_rows(X, y, sample_weight, schema, self._reading(params), several=True)
+        rows = training_rows(
+            X, y, sample_weight, schema, self._column_options(params), several=True
+        )
         return self._fit_rows(params, rows)
 
     @property
@@ -319,7 +321,7 @@ def with_numbers(rows: Rows, targets: Targets, known: Schema | None) -> Rows:
     """Return the rows with numbers for categories of many levels."""
     first = targets.tasks[0]
     if len(targets.tasks) > 1 and known is None:
-        crowded = many_levels(rows.schema)
+        crowded = features_to_encode(rows.schema)
         if crowded:
             raise ValueError(
                 f"The column {rows.schema.label(crowded[0])} of X has too many levels to split by "

@@ -21,58 +21,54 @@ class DecisionTreeClassifier(SingleTree, AveragedClassifier):
     Parameters
     ----------
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
-        Impurity that splits make small: Gini's, or the entropy of the classes, which log_loss is
-        another word for.
+        Impurity to minimise: Gini impurity, or entropy, also called log_loss.
     splitter : {"best", "random"}, default="best"
-        How a feature is cut in a node: at the best value, or at a random one between the smallest
-        and the largest of the node's rows.
+        Threshold of a feature in a node: the best value, or a random one between the smallest and
+        the largest value of the node's rows.
     max_depth : int or None, default=None
         Largest number of splits between the root of a tree and a leaf; None sets no limit.
     min_samples_split : int or float, default=2
-        Smallest number of training rows, or share of them, of a node that is split.
+        Smallest number of training rows, or share of them, in a node that is split.
     min_samples_leaf : int or float, default=1
-        Smallest number of training rows, or share of them, that each side of a split must hold; a
-        row that is drawn twice is one row.
+        Smallest number of training rows, or share of them, in each child of a split; a row that is
+        drawn twice is one row.
     min_weight_fraction_leaf : float, default=0.0
-        Share of the weight of all rows that each side of a split must hold.
+        Smallest share of the total weight in each child of a split.
     max_features : "sqrt", "log2", int, float or None, default=None
-        How many features are drawn for each node, among which its split is looked for: the square
-        root or the logarithm of their number, a number, a share of them, or None for all.
+        Number of features drawn for each node as candidates for its split: the square root or the
+        logarithm of their number, a number, a share of them, or None for all.
     random_state : int, RandomState or None, default=0
-        Seed of every random choice; None takes a new one for each fit.
+        Seed of every random choice; None: a new seed for each fit.
     max_leaf_nodes : int or None, default=None
-        Largest number of leaves of a tree, which then grows where impurity falls most; None sets no
-        limit.
+        Largest number of leaves of a tree, which then grows best-first, by the decrease of
+        impurity; None sets no limit.
     min_impurity_decrease : float, default=0.0
-        A node is split only where that lowers impurity, weighed by the node's share of all weight,
-        by at least so much.
+        Smallest decrease of impurity of a split, weighted by the node's share of the total weight.
     class_weight : dict, list of dict, "balanced" or None, default=None
-        Factors on the weights of the rows by label, 1 for labels that are not named; of several
-        targets a list, whose factors are multiplied. "balanced" makes the classes weigh the same.
+        Factors on the row weights by label, 1 for labels that are not named; for several targets a
+        list, whose factors are multiplied. "balanced" gives all classes the same total weight.
     ccp_alpha : float, default=0.0
-        Impurity that a leaf more must take off: branches worth less are pruned away, the weakest
-        first (minimal cost-complexity pruning).
+        Minimal cost-complexity pruning: decrease of impurity per additional leaf below which
+        branches are pruned, the weakest first.
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
-        rise (1) or only fall (-1), 0 for free ones: a sequence with an entry for each feature, or a
-        dict by name or index.
+        rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
+        or a dict by name or index.
     tree_method : {"hist", "exact"}, default="hist"
-        Where splits are looked for: between the bins of a histogram, or between all distinct
-        values.
+        Candidates for splits: the bin edges of a histogram, or all distinct values.
     max_bins : int, default=255
-        Largest number of bins of a feature with tree_method="hist", missing values apart; above 255
-        a bin code takes two bytes.
+        Largest number of bins of a feature with tree_method="hist", not counting missing values;
+        above 255 a bin code takes two bytes.
     bundling : bool, default=True
-        Whether features share memory with tree_method="hist": columns of few values, and columns
-        that are never away from their most frequent value at the same time. The model does not
-        depend on it.
+        Whether features share stored columns with tree_method="hist": exclusive feature bundling
+        (EFB), and several columns of few values in one byte. The model does not depend on it.
     categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
-        Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
-        names none: categories are then columns of strings, and of the categorical types of pandas,
-        Polars and Arrow, which they are in any case.
+        Additional categories, whatever their type: names, indices or a mask of columns.
+        "from_dtype": only columns of strings, and of the categorical types of pandas, Polars and
+        Arrow, which are always categories.
     missing : float, default=float("nan")
-        A number that means missing in all columns of numbers, such as -999, or 0 in sparse tables;
-        NaN, None and NA always do.
+        Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
+        None and NA are always missing.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.
@@ -137,55 +133,52 @@ class DecisionTreeRegressor(SingleTree, AveragedRegressor):
     Parameters
     ----------
     criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
-        What splits make small: squared error; absolute error around medians, which leaves hold
-        then; or for counts the Poisson deviance.
+        Impurity to minimise: squared error; absolute error around medians, which are then the leaf
+        values; or the Poisson deviance, for counts.
     splitter : {"best", "random"}, default="best"
-        How a feature is cut in a node: at the best value, or at a random one between the smallest
-        and the largest of the node's rows.
+        Threshold of a feature in a node: the best value, or a random one between the smallest and
+        the largest value of the node's rows.
     max_depth : int or None, default=None
         Largest number of splits between the root of a tree and a leaf; None sets no limit.
     min_samples_split : int or float, default=2
-        Smallest number of training rows, or share of them, of a node that is split.
+        Smallest number of training rows, or share of them, in a node that is split.
     min_samples_leaf : int or float, default=1
-        Smallest number of training rows, or share of them, that each side of a split must hold; a
-        row that is drawn twice is one row.
+        Smallest number of training rows, or share of them, in each child of a split; a row that is
+        drawn twice is one row.
     min_weight_fraction_leaf : float, default=0.0
-        Share of the weight of all rows that each side of a split must hold.
+        Smallest share of the total weight in each child of a split.
     max_features : "sqrt", "log2", int, float or None, default=None
-        How many features are drawn for each node, among which its split is looked for: the square
-        root or the logarithm of their number, a number, a share of them, or None for all.
+        Number of features drawn for each node as candidates for its split: the square root or the
+        logarithm of their number, a number, a share of them, or None for all.
     random_state : int, RandomState or None, default=0
-        Seed of every random choice; None takes a new one for each fit.
+        Seed of every random choice; None: a new seed for each fit.
     max_leaf_nodes : int or None, default=None
-        Largest number of leaves of a tree, which then grows where impurity falls most; None sets no
-        limit.
+        Largest number of leaves of a tree, which then grows best-first, by the decrease of
+        impurity; None sets no limit.
     min_impurity_decrease : float, default=0.0
-        A node is split only where that lowers impurity, weighed by the node's share of all weight,
-        by at least so much.
+        Smallest decrease of impurity of a split, weighted by the node's share of the total weight.
     ccp_alpha : float, default=0.0
-        Impurity that a leaf more must take off: branches worth less are pruned away, the weakest
-        first (minimal cost-complexity pruning).
+        Minimal cost-complexity pruning: decrease of impurity per additional leaf below which
+        branches are pruned, the weakest first.
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
-        rise (1) or only fall (-1), 0 for free ones: a sequence with an entry for each feature, or a
-        dict by name or index.
+        rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
+        or a dict by name or index.
     tree_method : {"hist", "exact"}, default="hist"
-        Where splits are looked for: between the bins of a histogram, or between all distinct
-        values.
+        Candidates for splits: the bin edges of a histogram, or all distinct values.
     max_bins : int, default=255
-        Largest number of bins of a feature with tree_method="hist", missing values apart; above 255
-        a bin code takes two bytes.
+        Largest number of bins of a feature with tree_method="hist", not counting missing values;
+        above 255 a bin code takes two bytes.
     bundling : bool, default=True
-        Whether features share memory with tree_method="hist": columns of few values, and columns
-        that are never away from their most frequent value at the same time. The model does not
-        depend on it.
+        Whether features share stored columns with tree_method="hist": exclusive feature bundling
+        (EFB), and several columns of few values in one byte. The model does not depend on it.
     categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
-        Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
-        names none: categories are then columns of strings, and of the categorical types of pandas,
-        Polars and Arrow, which they are in any case.
+        Additional categories, whatever their type: names, indices or a mask of columns.
+        "from_dtype": only columns of strings, and of the categorical types of pandas, Polars and
+        Arrow, which are always categories.
     missing : float, default=float("nan")
-        A number that means missing in all columns of numbers, such as -999, or 0 in sparse tables;
-        NaN, None and NA always do.
+        Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
+        None and NA are always missing.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.

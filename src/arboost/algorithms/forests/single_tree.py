@@ -145,7 +145,7 @@ class SingleTree(Averaged):
         """
         whole = clone(self).set_params(ccp_alpha=0.0)
         params = whole._params()
-        rows = training_rows(X, y, sample_weight, None, self._reading(params), several=True)
+        rows = training_rows(X, y, sample_weight, None, self._column_options(params), several=True)
         forest, _, targets, weight = whole._grown(params, rows)
         decreases = whole._decreases(forest, targets)
         found = pruning_path(forest, decreases, targets.impurity(weight))

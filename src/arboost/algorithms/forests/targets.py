@@ -228,8 +228,7 @@ def class_weights(
     result = weight
     for one, task in zip(several, tasks, strict=True):
         assert task.classes is not None
-        asked = {"class_weight": one, "scale_pos_weight": 1.0}
-        factors = class_factors(asked, task.classes, task.y, weight)
+        factors = class_factors(one, task.classes, task.y, weight)
         if factors is not None:
             of_row = factors[task.y.astype(np.intp)]
             with np.errstate(over="ignore", under="ignore"):

@@ -29,83 +29,84 @@ class GradientBoostingClassifier(TreeClassifier):
     ----------
     n_estimators : int or str, default="auto"
         Number of boosting rounds; with early stopping the largest number. "auto" finds the best
-        number on rows that it sets aside, then trains on all rows.
+        number on held-out rows (5 folds below 5,000 rows), then trains on all rows; with X_val it
+        stops early on X_val. Below 50 rows without X_val and n_iter_no_change it is 100, and all
+        other automatic values are those of a given number.
     learning_rate : float or str, default="auto"
-        Factor on the values of every tree: smaller needs more rounds and overfits later. "auto" is
-        10 / n_estimators, but from 0.02 to 0.3; where rounds are found, 0.025 for up to 10,000 rows
-        and 0.1 from 640,000 on.
+        Factor on the values of every tree: smaller needs more rounds and overfits later. "auto":
+        0.1; with n_estimators="auto", 0.025 up to 10,000 rows, rising to 0.1 at 640,000.
     loss : str or arboost.CustomLoss, default="log_loss"
-        What is made small: log_loss, for two classes also exponential, AdaBoost's loss; or
-        functions of your own.
+        Loss to minimise: log_loss; for two classes also exponential, AdaBoost's loss; or an
+        arboost.CustomLoss.
     boosting : {"newton", "gradient"}, default="newton"
-        How trees follow the loss: XGBoost's second-order steps with their penalties, or Friedman's
+        Steps of the trees: XGBoost's second-order steps with their penalties, or Friedman's
         least-squares trees on the gradient with the loss's own minimum in each leaf.
     tree_method : {"hist", "exact", "approx"}, default="hist"
-        Where splits are looked for: between the bins of a histogram, between all distinct values,
-        or between the quantiles of a hessian-weighted sketch.
+        Candidates for splits: the bin edges of a histogram, all distinct values, or the quantiles
+        of a hessian-weighted sketch.
     sketch_eps : float, default=0.004
-        Error of the ranks in the sketch of tree_method="approx", as a share of the total hessian:
-        about 1 / sketch_eps candidates for each feature.
+        Rank error of the sketch of tree_method="approx", as a share of the total hessian: about 1 /
+        sketch_eps candidates for each feature.
     sketch_scope : {"global", "local"}, default="global"
-        Whether tree_method="approx" takes candidates once a round or anew in every node.
+        Whether tree_method="approx" proposes candidates once per round or in every node.
     max_bins : int, default=255
-        Largest number of bins of a feature with tree_method="hist", missing values apart; above 255
-        a bin code takes two bytes.
+        Largest number of bins of a feature with tree_method="hist", not counting missing values;
+        above 255 a bin code takes two bytes.
     bundling : bool, default=True
-        Whether features share memory with tree_method="hist": columns of few values, and columns
-        that are hardly ever away from their most frequent value at the same time. The model does
-        not depend on it while max_conflict_rate is 0.
+        Whether features share stored columns with tree_method="hist": exclusive feature bundling
+        (EFB), and several columns of few values in one byte. The model does not depend on it while
+        max_conflict_rate is 0.
     max_conflict_rate : float, default=0.0
-        Share of the rows in which features that are bundled may both be away from their most
-        frequent value; only the first of them then counts.
+        Share of the rows in which two features of a bundle may both differ from their most frequent
+        value; only the first of them is then kept.
     max_depth : int or str or None, default="auto"
-        Largest number of splits between the root of a tree and a leaf; None sets no limit. "auto"
-        is 6; or with n_estimators="auto" None, and trees have 31 leaves unless max_leaves says
-        otherwise.
+        Largest number of splits between the root of a tree and a leaf; None sets no limit. "auto":
+        6; with n_estimators="auto", None, and max_leaves=31 unless max_leaves is given.
     max_leaves : int or None, default=None
         Largest number of leaves of a tree; None sets no limit.
     grow_policy : {"auto", "depthwise", "leafwise"}, default="auto"
-        Which node is split next: those nearest to the root, or the one that gains most; "auto" is
-        depthwise, or with n_estimators="auto" leafwise.
+        Order of the splits: nodes nearest to the root first, or the largest gain first. "auto":
+        depthwise; with n_estimators="auto", leafwise.
     min_child_weight : float or str, default="auto"
-        Smallest sum of hessians (with boosting="gradient", of weights) that each side of a split
-        must hold; "auto" is 1, or 0.1 with n_estimators="auto".
+        Smallest sum of hessians (with boosting="gradient", of weights) in each child of a split.
+        "auto": 1; with n_estimators="auto", 0.1.
     min_samples_leaf : int, default=1
-        Smallest number of training rows that each side of a split must hold.
+        Smallest number of training rows in each child of a split.
     gamma : float, default=0.0
         Gain that a split must exceed.
     reg_lambda : float or None, default=None
-        L2 penalty on the values of the leaves; None is 1 with boosting="newton", 3 with
-        n_estimators="auto" too, and 0 with boosting="gradient", which has no penalties.
+        L2 penalty on the leaf values. None: 1; with n_estimators="auto", 3; with
+        boosting="gradient", which has no penalties, 0.
     reg_alpha : float, default=0.0
-        L1 penalty on the values of the leaves.
+        L1 penalty on the leaf values.
     max_delta_step : float, default=0.0
-        Largest absolute value of a leaf before the learning rate; 0 sets no limit.
+        Largest absolute leaf value before the learning rate; 0 sets no limit.
     max_cat_to_onehot : int, default=4
-        Up to so many levels of a category in a node, each is tried against all others; more are
+        Largest number of levels of a category in a node for one-vs-rest splits; more levels are
         sorted by their mean gradients and split into two sets.
     max_cat_threshold : int, default=64
         Largest number of levels in the smaller of the two sets that a sorted category is split
         into.
     min_cat_weight : float, default=10.0
-        Hessian that a level of a sorted category must have in a node to be placed by itself; all
-        rarer ones stay together.
+        Smallest hessian in a node of a level that a sorted category places by itself; all rarer
+        levels stay together.
     cat_smooth : float, default=30.0
-        Hessian that is added to that of each level before levels are sorted, so that rare ones do
-        not come first or last by chance.
+        Hessian added to each level's before levels are sorted, so that rare levels do not come
+        first or last by chance.
     cat_l2 : float, default=30.0
-        L2 penalty beside reg_lambda in the gain of splits of sorted categories.
+        L2 penalty in addition to reg_lambda, in the gain of splits of sorted categories.
     subsample : float or str, default="auto"
-        Share of the training rows that each tree is grown on; "auto" is 1, or 0.5 with
-        n_estimators="auto".
+        Share of the training rows that each tree is grown on. "auto": 1; with n_estimators="auto",
+        0.5 unless sampling_method="goss".
     sampling_method : {"auto", "uniform", "gradient_based", "goss"}, default="auto"
-        How rows are sampled: each with the same chance; or with a chance in proportion to its
-        regularised gradient and a weight that makes up for it, to choose splits by, while leaf
-        values come from all rows; or LightGBM's GOSS: those of the largest gradients and some of
-        the others, which then weigh more, after 1 / learning_rate rounds on all rows. "auto" is
-        uniform, or with n_estimators="auto" gradient_based where the loss allows it.
+        Sampling of rows. uniform: equal probabilities. gradient_based: probabilities in proportion
+        to the regularised gradient, with inverse-probability weights; samples choose the splits,
+        all rows set the leaf values. goss: LightGBM's GOSS, the rows of the largest gradients and a
+        reweighted sample of the others, after 1 / learning_rate rounds on all rows. "auto":
+        uniform; with n_estimators="auto", gradient_based, except with boosting="gradient" and the
+        losses absolute_error and quantile.
     top_rate : float, default=0.2
-        With sampling_method="goss": share of the training rows that are kept for the size of their
+        With sampling_method="goss": share of the training rows that are kept for their large
         gradients.
     other_rate : float, default=0.1
         With sampling_method="goss": share of the training rows that are drawn from all others.
@@ -114,67 +115,66 @@ class GradientBoostingClassifier(TreeClassifier):
     colsample_bylevel : float, default=1.0
         Share of the tree's features that each level may use.
     colsample_bynode : float or str, default="auto"
-        Share of the level's features that each node may use; "auto" is 1, or 0.7 with
-        n_estimators="auto".
+        Share of the level's features that each node may use. "auto": 1; with n_estimators="auto",
+        0.7.
     categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
-        Columns that are categories whatever their type, as names, indices or a mask. "from_dtype"
-        names none: categories are then columns of strings, and of the categorical types of pandas,
-        Polars and Arrow, which they are in any case.
+        Additional categories, whatever their type: names, indices or a mask of columns.
+        "from_dtype": only columns of strings, and of the categorical types of pandas, Polars and
+        Arrow, which are always categories.
     missing : float, default=float("nan")
-        A number that means missing in all columns of numbers, such as -999, or 0 in sparse tables;
-        NaN, None and NA always do.
+        Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
+        None and NA are always missing.
     monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
-        Features, by name or index, in which predictions may only rise (1) or only fall (-1); a
-        sequence has an entry for each feature, 0 for free ones.
+        Direction of features, by name or index: predictions may only rise (1) or only fall (-1); a
+        sequence has an entry for each feature, 0 for no constraint.
     interaction_constraints : list of groups, "pairwise", "no_interactions", or None, default=None
-        Groups of features, by name or index, that may meet on a path from root to leaf; a feature
-        in no group meets no other.
+        Groups of features, by name or index, that may share a path from root to leaf; a feature in
+        no group shares its paths with no other.
     num_parallel_tree : int, default=1
-        Trees of each round that are grown on their own samples of rows and columns and averaged:
+        Number of trees per round, each grown on its own sample of rows and columns, and averaged:
         above 1, a random forest in every round.
     rate_drop : float, default=0.0
-        DART: share of the earlier trees that a round leaves out while it takes its gradients; 0 is
-        boosting without dropout.
+        DART: share of the earlier trees that a round drops from its gradients; 0: boosting without
+        dropout.
     skip_drop : float, default=0.0
-        DART: probability that a round leaves out nothing.
+        DART: probability that a round drops no tree.
     one_drop : bool, default=False
-        DART: whether a round with dropout leaves out at least one tree.
+        DART: whether a round with dropout drops at least one tree.
     sample_type : {"uniform", "weighted"}, default="uniform"
-        DART: whether trees are left out with the same chance or in proportion to their weights.
+        DART: whether trees are dropped with equal probabilities or in proportion to their weights.
     normalize_type : {"tree", "forest"}, default="tree"
-        DART: whether the new tree weighs as much as each of those left out, or as all of them
-        together.
+        DART: whether the new tree gets the weight of each dropped tree, or of all of them together.
     base_score : float or None, default=None
         Prediction before the first tree: a value of y, or the probability of the second of two
-        classes; None takes it from the data.
+        classes; None: estimated from the data.
     scale_pos_weight : float, default=1.0
-        With two classes: factor on the weights of the rows of the second.
+        With two classes: factor on the row weights of the second class.
     class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the rows by label, 1 for labels that are not named; "balanced"
-        makes the classes weigh the same.
+        Factors on the row weights by label, 1 for labels that are not named; "balanced" gives all
+        classes the same total weight.
     multi_strategy : {"one_output_per_tree", "multi_output_tree"}, default="one_output_per_tree"
-        With three or more classes: a tree for each class in every round, or one tree whose leaves
-        hold a value for each class.
+        With three or more classes: one tree per class in every round, or one tree whose leaves hold
+        a value for each class.
     eval_metric : str, callable, arboost.Metric, list of these, or None, default=None
-        What is measured on the validation data after each round, the first of several for early
-        stopping; None is the loss itself.
+        Metrics on the validation set after each round; early stopping uses the first. None: the
+        loss.
     n_iter_no_change : int or None, default=None
-        Early stopping: rounds without a better validation score after which training stops and the
-        best round is kept; None trains all rounds.
+        Early stopping: number of rounds without a better validation score after which training
+        stops and the best round is kept; None trains all rounds, or with n_estimators="auto" is 50.
     tol : float, default=0.0
-        Early stopping: how much better a score must be to count as better.
+        Early stopping: smallest improvement of the score that counts.
     validation_fraction : float, default=0.1
-        Early stopping without X_val: share of the training rows that is set aside.
+        Early stopping without X_val: share of the training rows that is held out.
     validation_split : {"random", "group", "time"}, default="random"
-        Early stopping without X_val: which rows are set aside: random ones (for a classifier of
-        every class its share), whole groups, or the last rows.
+        Early stopping without X_val: choice of the held-out rows: random (stratified by class for
+        classifiers), whole groups, or the last rows.
     max_time : float or None, default=None
-        Seconds after which no further round is begun; None sets no limit.
+        Number of seconds after which no further round starts; None sets no limit.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.
     random_state : int, RandomState or None, default=0
-        Seed of every random choice; None takes a new one for each fit.
+        Seed of every random choice; None: a new seed for each fit.
     verbose : int, default=1
         Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
 

@@ -78,7 +78,7 @@ def shared_dataset(
         missing=params["missing"],
         n_jobs=n_jobs,
     )
-    return data if data.numbered is None else None
+    return data if data.encoded_table is None else None
 
 
 def fit_on_rows(

@@ -34,26 +34,26 @@ class StackingClassifier(ClassifierMixin, Stacking):
     Parameters
     ----------
     estimators : list of (str, estimator)
-        Names and members of the first level: classifiers, or regressors of the number of the class.
-        "drop" in place of an estimator leaves it out.
+        Names and members of the first level: classifiers, or regressors of the class index. "drop"
+        in place of an estimator leaves it out.
     final_estimator : estimator or None, default=None
-        The classifier that learns from what the members say; None is scikit-learn's
+        The classifier that is trained on the members' predictions; None: scikit-learn's
         LogisticRegression.
     cv : int, scikit-learn splitter, iterable of pairs, "prefit" or None, default=None
-        How rows are held out, so that the final estimator sees what members say of rows that they
-        have not seen: a number of folds, of equal shares of the classes for classifiers, and of
-        whole groups where fit gets groups; a splitter; or pairs (rows to train on, rows to hold
-        out). Rows that are never held out, as the first ones of TimeSeriesSplit, do not train the
-        final estimator. None is 5. "prefit" takes the members as they are.
+        Folds, so that the final estimator is trained on predictions for held-out rows: a number of
+        folds, stratified by class for classifiers, and of whole groups where fit gets groups; a
+        splitter; or pairs (rows to train on, rows to hold out). Rows that are never held out, as
+        the first ones of TimeSeriesSplit, do not train the final estimator. None: 5 folds.
+        "prefit": the members are already fitted.
     stack_method : {"auto", "predict_proba", "decision_function", "predict"}, default="auto"
-        What members are asked for; auto takes the first of predict_proba, decision_function and
-        predict that a member has.
+        Method of the members for their predictions; auto: the first of predict_proba,
+        decision_function and predict that a member has.
     n_jobs : int or None, default=None
-        Number of members that are fitted at a time; -1 for as many as there are CPUs, None for one
-        after the other, with the threads that each takes by itself (or as a joblib context says).
-        The result does not depend on it.
+        Number of members that are fitted in parallel; -1 for as many as there are CPUs, None for
+        one after the other, each with its own threads (or as set by a joblib context). The result
+        does not depend on it.
     passthrough : bool, default=False
-        Whether the final estimator sees the columns of X, too, after those of the members.
+        Whether the final estimator also gets the columns of X, after those of the members.
     verbose : int, default=0
         Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
 
@@ -210,19 +210,19 @@ class StackingRegressor(RegressorMixin, Stacking):
         Names and members of the first level, regressors. "drop" in place of an estimator leaves it
         out.
     final_estimator : estimator or None, default=None
-        The regressor that learns from what the members say; None is scikit-learn's RidgeCV.
+        The regressor that is trained on the members' predictions; None: scikit-learn's RidgeCV.
     cv : int, scikit-learn splitter, iterable of pairs, "prefit" or None, default=None
-        How rows are held out, so that the final estimator sees what members say of rows that they
-        have not seen: a number of folds, of equal shares of the classes for classifiers, and of
-        whole groups where fit gets groups; a splitter; or pairs (rows to train on, rows to hold
-        out). Rows that are never held out, as the first ones of TimeSeriesSplit, do not train the
-        final estimator. None is 5. "prefit" takes the members as they are.
+        Folds, so that the final estimator is trained on predictions for held-out rows: a number of
+        folds, stratified by class for classifiers, and of whole groups where fit gets groups; a
+        splitter; or pairs (rows to train on, rows to hold out). Rows that are never held out, as
+        the first ones of TimeSeriesSplit, do not train the final estimator. None: 5 folds.
+        "prefit": the members are already fitted.
     n_jobs : int or None, default=None
-        Number of members that are fitted at a time; -1 for as many as there are CPUs, None for one
-        after the other, with the threads that each takes by itself (or as a joblib context says).
-        The result does not depend on it.
+        Number of members that are fitted in parallel; -1 for as many as there are CPUs, None for
+        one after the other, each with its own threads (or as set by a joblib context). The result
+        does not depend on it.
     passthrough : bool, default=False
-        Whether the final estimator sees the columns of X, too, after those of the members.
+        Whether the final estimator also gets the columns of X, after those of the members.
     verbose : int, default=0
         Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
 

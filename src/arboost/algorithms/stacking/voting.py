@@ -104,18 +104,17 @@ class VotingClassifier(ClassifierMixin, Voting):
     estimators : list of (str, estimator)
         Names and classifiers. "drop" in place of an estimator leaves it out.
     voting : {"hard", "soft"}, default="hard"
-        Whether the members vote for a class each, the smaller label winning a tie, or the mean of
-        their probabilities decides.
+        hard: a majority vote of the members, ties for the smaller label. soft: the class of the
+        largest mean probability.
     weights : sequence of float or None, default=None
-        What each member counts, also for those that are dropped; None counts all the same.
+        Weight of each member, including dropped ones; None: equal weights.
     n_jobs : int or None, default=None
-        Number of members that are fitted at a time; -1 for as many as there are CPUs, None for one
-        after the other, with the threads that each takes by itself (or as a joblib context says).
-        The result does not depend on it.
+        Number of members that are fitted in parallel; -1 for as many as there are CPUs, None for
+        one after the other, each with its own threads (or as set by a joblib context). The result
+        does not depend on it.
     flatten_transform : bool, default=True
-        Whether transform puts the probabilities of all members side by side, shape (n_rows,
-        n_members * n_classes), or one behind the other, shape (n_members, n_rows, n_classes); for
-        soft voting.
+        With soft voting: whether transform returns the probabilities of all members in shape
+        (n_rows, n_members * n_classes), or else (n_members, n_rows, n_classes).
     verbose : bool, default=False
         Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
 
@@ -283,11 +282,11 @@ class VotingRegressor(RegressorMixin, Voting):
     estimators : list of (str, estimator)
         Names and regressors. "drop" in place of an estimator leaves it out.
     weights : sequence of float or None, default=None
-        What each member counts, also for those that are dropped; None counts all the same.
+        Weight of each member, including dropped ones; None: equal weights.
     n_jobs : int or None, default=None
-        Number of members that are fitted at a time; -1 for as many as there are CPUs, None for one
-        after the other, with the threads that each takes by itself (or as a joblib context says).
-        The result does not depend on it.
+        Number of members that are fitted in parallel; -1 for as many as there are CPUs, None for
+        one after the other, each with its own threads (or as set by a joblib context). The result
+        does not depend on it.
     verbose : bool, default=False
         Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
 
