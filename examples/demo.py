@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import arboost
 
-# What a service would run: NumPy and the model file, no training code.
+# The program of a service: NumPy and the model file, no training code.
 SERVE = """
 import sys
 import numpy as np
@@ -37,7 +37,7 @@ def fit_all(X, y):
     models = {
         "most frequent digit": DummyClassifier(),
         "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
-        # One tree a round for all ten digits: its leaves hold a number for each of them.
+        # One tree a round for all ten digits, with vector leaves.
         "arboost": arboost.GradientBoostingClassifier(
             n_estimators=1000,
             learning_rate=0.03,
@@ -63,7 +63,7 @@ def print_scores(models, X, y):
 
 
 def predict_elsewhere(model, X):
-    """Return the probabilities that a new process computes from the saved model."""
+    """Return the class probabilities that a new process computes from the saved model."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         paths = folder / "digits.arb", folder / "rows.npy", folder / "answer.npy"

@@ -1,4 +1,4 @@
-"""What several test files share."""
+"""Settings and fixtures of all test files."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 
 from support.instruction_sets import InstructionSets
 
-# The same examples on every run: a failure that is seen once can be seen again.
+# The same examples on every run, so that every failure is reproducible.
 settings.register_profile(
     "arboost",
     deadline=None,
@@ -20,7 +20,7 @@ settings.load_profile("arboost")
 
 @pytest.fixture
 def rng():
-    """Return a generator of its own for each test."""
+    """Return a new random generator for each test."""
     return np.random.default_rng(0)
 
 

@@ -1,7 +1,7 @@
 """One fast tree engine with every classic ensemble on top of it.
 
-Names are imported when they are first used: ``import arboost`` alone loads nothing, and
-``arboost.load`` never loads scikit-learn.
+Public names are imported on first use: ``import arboost`` alone imports no dependency, and
+``arboost.load`` never imports scikit-learn.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ __all__ = [
     "plots",
 ]
 
-_HOMES = {
+_MODULES = {
     "AdaBoostClassifier": "arboost.algorithms.adaboost.classifier",
     "AdaBoostRegressor": "arboost.algorithms.adaboost.regressor",
     "BaggingClassifier": "arboost.algorithms.bagging.bagging",
@@ -106,8 +106,8 @@ _HOMES = {
     "Round": "arboost.training.monitor",
     "SchemaError": "arboost.errors",
     "StackingClassifier": "arboost.algorithms.stacking.stacking",
-    "VotingClassifier": "arboost.algorithms.stacking.voting",
     "StackingRegressor": "arboost.algorithms.stacking.stacking",
+    "VotingClassifier": "arboost.algorithms.stacking.voting",
     "VotingRegressor": "arboost.algorithms.stacking.voting",
     "cv": "arboost.algorithms.cross_validation",
     "load": "arboost.predictor",
@@ -122,8 +122,8 @@ def __getattr__(name: str) -> object:
         value: object = version("arboost")
     elif name == "plots":
         value = import_module("arboost.plots")
-    elif name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = getattr(import_module(_MODULES[name]), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

@@ -1,8 +1,7 @@
-"""Pictures: partial dependence of any model; bounds, errors and margins of AdaBoost.
+"""Plots: partial dependence of any model; bounds, errors and margins of AdaBoost.
 
-Each function draws on the axes that it is given, or on new ones, and returns them, so that titles,
-limits and colours can be changed. matplotlib is needed here only, and imported when a picture is
-drawn.
+Each function draws on the given axes, or on new ones, and returns them, so that titles, limits and
+colours can be changed. matplotlib is needed by plots only, and imported when one is drawn.
 """
 
 from __future__ import annotations
@@ -27,26 +26,26 @@ __all__ = ["plot_bound", "plot_margins", "plot_partial_dependence"]
 Floats = NDArray[np.float64]
 
 SCALES = ("log", "linear")
-_BELOW_ERRORS = 10.0  # how far below the smallest error a log scale goes
-_SHOWN_STAGES = 4
+_BELOW_ERRORS = 10.0  # ratio of the smallest error to the end of a log scale, at most
+_MOST_STAGES = 4
 
 
 def plot_bound(model: Any, ax: Axes | None = None, *, scale: str = "log") -> Axes:
-    """Draw what theory promises of the training error, and what came out, round by round.
+    """Draw the theoretical bounds of the training error and the errors after each round.
 
-    Lines that a model has no values for are left out: a bound where there is none, the exponential
-    loss where it is the bound itself, the validation error of a fit without validation data (or
-    with an ``eval_metric`` other than "error").
+    Lines without values are left out: a bound where there is none, the exponential loss where it
+    is the bound itself, the validation error of a fit without a validation set (or with an
+    ``eval_metric`` other than "error").
 
     Parameters
     ----------
     model : AdaBoostClassifier
         Fitted.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a new figure.
+        Axes to draw on; None makes a new figure.
     scale : {"log", "linear"}, default="log"
-        Of the errors. On a log scale bounds that fall exponentially are straight lines; an error of
-        0 is drawn at the lower edge, and the legend says from which round on it stays there.
+        Scale of the errors. On a log scale bounds that fall exponentially are straight lines; an
+        error of 0 is drawn at the lower edge, and the legend names the first of these rounds.
 
     Returns
     -------
@@ -81,9 +80,9 @@ def plot_margins(
 ) -> Axes:
     """Draw the cumulative distribution of the margins after some of the rounds.
 
-    A line crosses margin 0 at the error of the model after so many rounds. How it goes on to the
-    right is what the error alone does not tell: rounds that no longer change the error still move
-    the margins of the least certain rows.
+    A line crosses margin 0 at the error of the model after that number of rounds. Its course to the
+    right shows more than the error: rounds that no longer change the error still increase the
+    margins of the least certain rows.
 
     Parameters
     ----------
@@ -93,10 +92,10 @@ def plot_margins(
     y : array of shape (n_rows,)
         True labels.
     rounds : iterable of int, optional
-        After which rounds to draw, between 1 and ``model.n_iter_``; None takes up to four, the last
-        one among them.
+        Numbers of rounds, between 1 and ``model.n_iter_``; None takes up to four, the last round
+        among them.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a new figure.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
@@ -119,7 +118,7 @@ def plot_margins(
     axes.axvline(0.0, color=GREY, linewidth=0.8)
     for (number, values), colour in zip(stages, colours, strict=True):
         place, share = margin_distribution(values)
-        # From the left edge to the right one, as a distribution function is defined everywhere.
+        # A distribution function is defined everywhere: from the left edge to the right one.
         place, share = np.r_[-1.0, place, 1.0], np.r_[0.0, share, 1.0]
         label = f"{number} round{'s' if number > 1 else ''}"
         axes.plot(place, share, color=colour, drawstyle="steps-post", linewidth=1.8, label=label)
@@ -145,7 +144,7 @@ class _Curve:
     is_error: bool = False
 
     def draw(self, axes: Axes, lowest: float) -> None:
-        """Add the line. The legend tells what the picture, which ends at `lowest` and 1, cannot."""
+        """Draw the line. The legend names errors of 0 and bounds above 1, outside the axes."""
         label, values = self.label, self.values
         last = int(np.flatnonzero(values).max(initial=-1)) + 1
         if last < len(values):
@@ -164,7 +163,7 @@ class _Curve:
 
 
 def _curves(model: Any) -> list[_Curve]:
-    """Return the lines, from the highest to the lowest, as they usually are."""
+    """Return the lines, usually from the highest to the lowest."""
     bound, edges, loss = (
         np.asarray(getattr(model, name), dtype=np.float64)
         for name in ("training_error_bound_", "edge_bound_", "exponential_loss_")
@@ -187,9 +186,9 @@ def _curves(model: Any) -> list[_Curve]:
 
 
 def _lowest_shown(curves: list[_Curve]) -> float:
-    """Return where a log scale ends: below all errors above 0, and near them.
+    """Return the lower end of a log scale: close below the smallest nonzero error.
 
-    Bounds of an error that is 0 go on falling for ever, and would press all else to the top.
+    Bounds of an error of 0 keep falling, and would press all other lines to the top.
     """
     positive = np.concatenate([curve.values[curve.values > 0.0] for curve in curves])
     errors = np.concatenate([curve.values for curve in curves if curve.is_error])
@@ -201,9 +200,9 @@ def _chosen_rounds(rounds: Iterable[int] | None, n_rounds: int) -> list[int]:
     if rounds is None:
         # Some of 1, 5, 10, 50, 100, ..., evenly spread, and the last round.
         usual = [k * 10**power for power in range(len(str(n_rounds))) for k in (1, 5)]
-        known = [*(number for number in usual if 2 * number <= n_rounds), n_rounds]
-        places = np.linspace(0, len(known) - 1, _SHOWN_STAGES).round()
-        return [known[place] for place in sorted({int(place) for place in places})]
+        candidates = [*(number for number in usual if 2 * number <= n_rounds), n_rounds]
+        places = np.linspace(0, len(candidates) - 1, _MOST_STAGES).round()
+        return [candidates[place] for place in sorted({int(place) for place in places})]
     chosen = sorted({int(number) for number in rounds})
     if not chosen or chosen[0] < 1 or chosen[-1] > n_rounds:
         raise ValueError(
@@ -234,7 +233,7 @@ def _check_model(model: Any, name: str) -> None:
         check_is_fitted(model)
         raise TypeError(
             f"{name} draws a fitted AdaBoostClassifier, but model is of type "
-            f"{type(model).__name__}, which keeps neither bounds nor votes. Pass the classifier."
+            f"{type(model).__name__}, which has neither bounds nor votes. Pass the classifier."
         )
     if not len(model.vote_range_):
         raise ValueError(

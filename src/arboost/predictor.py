@@ -1,4 +1,4 @@
-"""Load and run a saved model: no training code, no scikit-learn."""
+"""Fitted models without training code or scikit-learn: prediction, explanation, files."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ __all__ = ["Predictor", "load"]
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Predictor(PictureMethods, ExplainMethods, ExportMethods):
-    """A fitted model, ready to run. `load` returns it, and estimators hold it as ``model_``.
+    """A fitted model: the result of `load`, and the attribute ``model_`` of estimators.
 
-    Tables are matched by column name as in ``fit``; NaN and None are missing values. Answers are
-    float64, or class labels as ``fit`` saw them. `n_jobs` is the number of threads (None for all
-    that this process may use); answers do not depend on it.
+    Columns are matched by name as in ``fit``; NaN and None are missing values. Predictions are
+    float64, or class labels as in ``fit``. `n_jobs` is the number of threads (None for all that
+    this process may use); predictions do not depend on it.
 
     Examples
     --------
@@ -53,44 +53,44 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
     """
 
     def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """Return the values or labels of the rows of X.
+        """Return the predicted values or class labels of the rows of X.
 
-        Their shape is (n_rows,), with several outputs or targets (n_rows, n_targets).
+        The shape is (n_rows,), with several outputs or targets (n_rows, n_targets).
         """
-        found = answer_of_row(self, X) if _is_count(n_jobs) else None
-        return answer(self, self._raw(X, n_jobs)) if found is None else found
+        of_row = answer_of_row(self, X) if _is_valid(n_jobs) else None
+        return answer(self, self._raw(X, n_jobs)) if of_row is None else of_row
 
     def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Probabilities:
-        """Return the probabilities of the classes.
+        """Return the class probabilities of the rows of X.
 
-        Their shape is (n_rows, n_classes); for several targets there is a list of them.
+        The shape is (n_rows, n_classes); several targets give a list of arrays.
         """
-        found = probabilities_of_row(self, X) if _is_count(n_jobs) else None
-        return probabilities(self, self._raw(X, n_jobs)) if found is None else found
+        of_row = probabilities_of_row(self, X) if _is_valid(n_jobs) else None
+        return probabilities(self, self._raw(X, n_jobs)) if of_row is None else of_row
 
     def predict_raw(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
-        found = self.row.raw(X) if self.row is not None and _is_count(n_jobs) else None
-        return self._raw(X, n_jobs) if found is None else found
+        of_row = self.row.raw(X) if self.row is not None and _is_valid(n_jobs) else None
+        return self._raw(X, n_jobs) if of_row is None else of_row
 
     def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[np.float64]]:
         """Yield the raw scores after each round."""
         return staged_raw_scores(self, X, n_threads=_threads(n_jobs))
 
     def staged_predict(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[Any]]:
-        """Yield what `predict` would return after each round."""
+        """Yield the result of `predict` after each round."""
         return (answer(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
 
     def staged_predict_proba(
         self, X: object, *, n_jobs: int | None = None
     ) -> Iterator[Probabilities]:
-        """Yield what `predict_proba` would return after each round."""
+        """Yield the result of `predict_proba` after each round."""
         return (probabilities(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
 
     def apply(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.int32]:
-        """Return the leaf that each row reaches in each tree, shape (n_rows, n_trees).
+        """Return the index of the leaf of each row in each tree, shape (n_rows, n_trees).
 
-        Nodes of a tree are numbered from 0, its root, on.
+        Node 0 is the root of a tree.
 
         Examples
         --------
@@ -106,15 +106,14 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
     ) -> NDArray[np.float64]:
         """Return quantiles of y for the rows of X.
 
-        Only forests of numbers that were fitted with ``quantiles=True`` can: they know the y of the
-        training rows in each leaf. The estimators' method of the same name tells what quantiles of
-        forests are.
+        Only regression forests that were fitted with ``quantiles=True`` keep the y of the training
+        rows in each leaf. The estimators' method of the same name defines quantiles of forests.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
         quantiles : float or sequence of float, default=0.5
-            Between 0 and 1.
+            Probabilities between 0 and 1.
         n_jobs : int or None
             Number of threads.
 
@@ -132,19 +131,20 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         """
         from arboost.model.quantiles import distributions_of, table_quantiles
 
-        known = distributions_of(self)
+        distributions = distributions_of(self)
         table = read_table(self, X)
-        return table_quantiles(self, table, known, quantiles, n_threads=_threads(n_jobs))
+        return table_quantiles(self, table, distributions, quantiles, n_threads=_threads(n_jobs))
 
     def verify_monotone(
         self, features: object = None, *, n_jobs: int | None = None
     ) -> tuple[MonotoneProof, ...]:
-        """Prove that the raw scores are monotone, or find rows for which they are not.
+        """Return a proof that the raw scores are monotone, or a counter-example.
 
         Parameters
         ----------
         features : dict, sequence or None
-            What to prove, in the form of ``monotone_constraints``; None takes those of the fit.
+            Directions to prove, in the form of ``monotone_constraints``; None takes those of the
+            fit.
         n_jobs : int or None
             Number of threads.
 
@@ -164,20 +164,20 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         return verify_monotone(self, features, n_threads=threads(_checked(n_jobs)))
 
     def save(self, path: str | os.PathLike[str], *, layout: str = "compact") -> None:
-        """Write the model to a file; a failure leaves the file that was there before.
+        """Write the model to a file; after a failure the previous file is intact.
 
         Parameters
         ----------
         path : str or path-like
         layout : {"compact", "arrays"}, default="compact"
-            "compact" makes a small file; "arrays" a larger one that `load` can map, so that
-            several processes share its pages.
+            "compact": a small file. "arrays": a larger file that `load` can map into memory, so
+            that several processes share its pages.
         """
         write_model(self, path, layout)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Return the model that `to_json` wrote; raise ModelFormatError where it is none.
+        """Return the model that `to_json` wrote; raise ModelFormatError for any other text.
 
         Examples
         --------
@@ -194,15 +194,13 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         return raw_scores(self, X, n_threads=_threads(n_jobs))
 
     def __repr__(self) -> str:
-        features, trees = (
-            _counted(self.schema.n_features, "feature"),
-            _counted(self.n_trees, "tree"),
-        )
+        features = _counted(self.schema.n_features, "feature")
+        trees = _counted(self.n_trees, "tree")
         how = "" if self.combine == "sum" else f"{self.combine} of "
         return f"Predictor({self.kind}, {features}, {how}{trees})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The bytes of the model file are checked when they are read, unlike pickled arrays.
+        # Unlike pickled arrays, the bytes of a model file are checked when they are read.
         return _from_bytes, (to_bytes(self),)
 
     def __copy__(self) -> Self:
@@ -219,9 +217,9 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Predictor:
     ----------
     path : str or path-like
     mmap : bool, default=False
-        Whether to map the file, so that processes share the pages of its arrays. Needs a file that
-        was saved with ``layout="arrays"``, and that nobody changes in place while it is in use:
-        ``save`` never does.
+        Whether to map the file into memory, so that processes share the pages of its arrays. It
+        must be saved with ``layout="arrays"``, and not be changed in place while it is in use;
+        ``save`` never changes a file in place.
 
     Raises
     ------
@@ -257,13 +255,13 @@ def _counted(number: int, thing: str) -> str:
     return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
-def _is_count(n_jobs: object) -> bool:
-    """Whether a number of threads needs no further look."""
+def _is_valid(n_jobs: object) -> bool:
+    """Whether a number of threads is valid at first sight; `check` decides on all others."""
     return n_jobs is None or (n_jobs.__class__ is int and n_jobs > 0)
 
 
 def _threads(n_jobs: object) -> int:
-    """Return the number of threads as the core takes it: 0 for all, if they are worth it."""
+    """Return the number of threads for the core, which reads 0 as: as many as the work pays."""
     count = _checked(n_jobs)
     return 0 if count is None or count == -1 else count
 

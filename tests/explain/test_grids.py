@@ -1,4 +1,4 @@
-"""Grids: which points a feature has, and what the core makes of trees and grids that are broken."""
+"""Grids: the points of a feature, and the core's refusal of damaged trees and bad grids."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_bad_percentiles(percentiles):
         {"cover": [1.0]},
     ],
 )
-def test_the_core_refuses_broken_trees(change):
+def test_the_core_refuses_damaged_trees(change):
     arrays = {
         "tree_start": [0, 3],
         "feature": [0, 0, 0],
@@ -129,7 +129,7 @@ def test_the_core_refuses_bad_grids():
 @pytest.mark.parametrize("width", [1, 3])
 @pytest.mark.parametrize("features", [(0,), (3,), (0, 1), (3, 0), (1, 3)])
 def test_trees_of_random_shape(features, width, rng):
-    """Infinite and missing values, sets of 255 levels, lone leaves; more points than a word has."""
+    """Infinite and missing values, sets of 255 levels, single leaves; more than 64 points."""
     for n_rows in (1, 7, 17):
         forest = random_forest(rng, 12, 4, 3, width, categories=(3,))
         model = make_model(forest, 4, 3, trees_per_round=12 if width == 1 else 1, categories=(3,))

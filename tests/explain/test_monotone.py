@@ -15,16 +15,16 @@ from arboost.predictor import Predictor
 from support.leveled import schema_of
 
 THRESHOLDS = (-np.inf, 0.0, 1.0, np.inf)
-POINTS = (-np.inf, 0.0, 0.5, 2.0, np.inf)  # with NaN one value for each way through the thresholds
+POINTS = (-np.inf, 0.0, 0.5, 2.0, np.inf)  # with NaN at least one value for each cell
 
-LEVELS = (0.0, 63.0, 64.0, 254.0)  # of categories, one in each word of a set but the third
-OTHER = 7.0  # a level that is in no set
+LEVELS = (0.0, 63.0, 64.0, 254.0)  # of a category: ends of words of a level set
+OTHER = 7.0  # a level in no set
 
 
 def forest(trees, width=1, outputs=None):
-    """Flat arrays of trees given as nested tuples (feature, threshold, default_left, left, right).
+    """Return the forest of nested tuples (feature, threshold, default_left, left, right).
 
-    A leaf is a number, or `width` of them in a list. A set of levels may stand for a threshold.
+    A leaf is a number, or a list of `width` numbers. A set of levels may replace a threshold.
     """
     arrays = {name: [] for name in ("feature", "threshold", "left", "default_left", "value")}
     arrays["level_set"], sets = [], []
@@ -77,7 +77,7 @@ def model(trees, n_features, n_outputs=1, *, width=1, outputs=None, category=Non
 
 
 def largest_fall(subject, feature, direction, output=0):
-    """Return how far a score falls at most where the feature grows, over all ways of a row."""
+    """Return the largest fall of a raw score as the feature grows, over all cells of a row."""
     splits = np.flatnonzero(subject.schema.categorical)
     others = [
         (*((*LEVELS, OTHER) if f in splits else POINTS), np.nan)
@@ -122,7 +122,7 @@ def trees_of(n_features, leaf, category=None):
     )
 
 
-# Small whole numbers add without rounding, so the search through all rows is exact too.
+# Small integers add without rounding, so the search through all rows is exact, too.
 LEAF = st.integers(-3, 3).map(float)
 
 
@@ -150,7 +150,7 @@ def test_against_all_rows_with_a_category(trees, direction):
 @settings(max_examples=100)
 @given(trees=st.lists(trees_of(2, LEAF), min_size=2, max_size=6))
 def test_against_all_rows_of_a_rising_sum(trees):
-    """A steep stair beside them makes most sums monotone, though single trees are not."""
+    """A steep stair next to the trees makes most sums monotone, though single trees are not."""
     stair = (0, 0.0, True, 0.0, (0, 1.0, True, 6.0, 12.0))
     subject = model([stair, *trees], 2)
     (proof,) = subject.verify_monotone({0: 1})
@@ -178,8 +178,8 @@ def test_vector_leaves(data):
         assert_right(subject, proof, 0)
 
 
-def test_missing_values_of_other_features_are_a_way_of_their_own():
-    """The fall can only be seen where feature 1 is missing."""
+def test_missing_values_of_other_features_are_a_cell():
+    """The fall occurs only where feature 1 is missing."""
     falls = (0, 0.0, True, 1.0, 0.0)
     rises = (0, 0.0, True, 0.0, 1.0)
     subject = model([(1, np.inf, False, rises, falls)], 2)
@@ -254,8 +254,8 @@ def test_classifier_has_a_proof_for_each_class(data):
     "loss", ["squared_error", "absolute_error", "huber", "quantile", "poisson"]
 )
 @pytest.mark.parametrize("boosting", ["newton", "gradient"])
-def test_leaves_of_every_kind_keep_to_constraints(loss, boosting):
-    """Leaves that minimise the loss know nothing of the order of their neighbours."""
+def test_refitted_leaves_keep_constraints(loss, boosting):
+    """Leaf values that minimise the loss must be clipped to the order of their neighbours."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     X[rng.random(X.shape) < 0.1] = np.nan
@@ -265,7 +265,7 @@ def test_leaves_of_every_kind_keep_to_constraints(loss, boosting):
     bound = GradientBoostingRegressor(**settings, monotone_constraints={0: 1, 1: -1})
     assert not all(proof.holds for proof in free.fit(X, y).verify_monotone({0: 1, 1: -1}))
     assert all(proof.holds for proof in bound.fit(X, y).verify_monotone())
-    assert bound.score(X, y) > 0.1  # and they still learn
+    assert bound.score(X, y) > 0.1  # the constrained model still learns
 
 
 def median_of(trees, n_features, weights=None, **changes):
@@ -285,7 +285,7 @@ def test_medians_against_all_rows(trees, direction, data):
     for feature in (0, 2):
         try:
             (proof,) = subject.verify_monotone({feature: direction})
-        except ValueError:  # cannot decide; but then there is something to decide
+        except ValueError:  # undecided: then some tree is not monotone
             assert not all(
                 median_of([tree], 3, category=1).verify_monotone({feature: direction})[0].holds
                 for tree, weight in zip(trees, [1, *weights[1:]], strict=True)
@@ -299,14 +299,14 @@ RISES, FALLS = (0, 0.0, True, 0.0, 1.0), (0, 0.0, True, 1.0, 0.0)
 
 
 def test_median_of_monotone_trees():
-    """The last has no vote, so its fall does not count."""
+    """The last tree has weight 0, so its fall does not count."""
     subject = median_of([RISES, RISES, FALLS], 1, [1.0, 0.5, 0.0])
     assert subject.verify_monotone({0: 1})[0].holds
     assert not subject.verify_monotone({0: -1})[0].holds
 
 
-def test_median_that_falls_only_beside_another_feature():
-    """Feature 1 decides between trees that rise and trees that fall, and is missing at first."""
+def test_median_that_falls_for_one_value_of_another_feature():
+    """Feature 1 decides between rising and falling subtrees."""
     mixed = (1, 0.0, False, RISES, (1, 1.0, True, FALLS, RISES))
     subject = median_of([mixed, mixed, RISES], 2)
     (proof,) = subject.verify_monotone({0: 1})
@@ -314,7 +314,7 @@ def test_median_that_falls_only_beside_another_feature():
     assert not proof.holds
 
 
-def test_median_that_stays_open():
+def test_undecided_median():
     subject = median_of([RISES, RISES, FALLS], 1)
     with pytest.raises(ValueError, match=r"cannot decide .* 0: .*3 trees, and 1 .*\(number 2 is"):
         subject.verify_monotone({0: 1})
@@ -325,7 +325,7 @@ def mean_of(trees, n_features, **changes):
 
 
 def test_means_are_monotone_where_sums_are():
-    """One falling tree less than the others rise: only the mean of all is monotone."""
+    """A tree may fall less than the others rise: then only the mean is monotone."""
     slight = (0, 0.0, True, 0.5, 0.0)
     assert mean_of([RISES, slight], 1).verify_monotone({0: 1})[0].holds
     subject = mean_of([RISES, FALLS, slight], 1)

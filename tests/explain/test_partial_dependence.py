@@ -1,4 +1,4 @@
-"""Partial dependence: the same as predicting the table once for each point, for every model."""
+"""Partial dependence of every model: equal to one prediction of the table for each point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arboost.model.forest import Forest
 from support.fitted_models import KINDS, fitted, with_value
 
 
-def answers(model, frame, response):
+def responses(model, frame, response):
     if response == "raw":
         return model.predict_raw(frame)
     if model.kind == "regressor":
@@ -27,14 +27,14 @@ def answers(model, frame, response):
 
 
 def one_by_one(model, frame, names, grid, response):
-    """Every point by a prediction of its own, shape (n_rows, points..., n_outputs)."""
+    """Return the predictions of each point, shape (n_rows, points..., n_outputs)."""
     shape = [len(axis) for axis in grid]
     points = []
     for place in np.ndindex(*shape):
         changed = frame
         for name, axis, i in zip(names, grid, place, strict=True):
             changed = with_value(changed, name, axis[i])
-        points.append(answers(model, changed, response))
+        points.append(responses(model, changed, response))
     stacked = np.stack(points, axis=1)
     return stacked.reshape(len(frame), *shape, -1)
 
@@ -73,7 +73,7 @@ def test_two_features(kind, pair, rng):
 
 
 def by_cover(model, feature, values):
-    """Mean raw scores by a plain recursion over the nodes."""
+    """Return mean raw scores by a plain recursion over the nodes."""
     forest = model.forest
 
     def below(first, node, value, output):
@@ -113,7 +113,7 @@ def test_recursion(kind, rng):
 
 
 def translated(trees, like):
-    """A model of scikit-learn's trees: their numbers in our order, by level."""
+    """Return a model of scikit-learn's trees, with their nodes in our order, by level."""
     forest = Forest.empty()
     for one in trees:
         order, left = [0], []
@@ -138,8 +138,8 @@ def translated(trees, like):
     return replace(like, forest=forest, base_score=np.zeros(1), combine="mean")
 
 
-def test_recursion_is_that_of_scikit_learn(rng):
-    X = rng.integers(0, 300, (200, 4)) / 64  # which float32 holds as well
+def test_recursion_equals_scikit_learn(rng):
+    X = rng.integers(0, 300, (200, 4)) / 64  # exact in float32
     y = X[:, 0] * X[:, 1] + np.sin(X[:, 2])
     theirs = ensemble.RandomForestRegressor(4, max_depth=7, random_state=0).fit(X, y)
     like = arboost.DecisionTreeRegressor(max_depth=1).fit(X, y).model_
@@ -153,7 +153,7 @@ def test_recursion_is_that_of_scikit_learn(rng):
             found = ours.partial_dependence(X, features, method=method, grid=11)
             for axis, own in zip(expected.grid_values, found.grid, strict=True):
                 np.testing.assert_allclose(own, axis, rtol=1e-12)
-            # scikit-learn looks at grids in float32.
+            # scikit-learn evaluates grids in float32.
             np.testing.assert_allclose(found.average, expected.average[0], rtol=1e-9)
 
 
@@ -166,7 +166,7 @@ def test_recursion_is_that_of_scikit_learn(rng):
         (arboost.AdaBoostRegressor(n_estimators=5, random_state=0), None),
     ],
 )
-def test_brute_is_that_of_scikit_learn(estimator, labels, rng):
+def test_brute_equals_scikit_learn(estimator, labels, rng):
     X = rng.normal(size=(150, 3))
     y = X[:, 0] + X[:, 1] * X[:, 2]
     if labels:
@@ -192,13 +192,13 @@ def test_same_for_any_number_of_threads(rng, monkeypatch):
     two = model.partial_dependence(X, 0, kind="both", n_jobs=2)
     np.testing.assert_array_equal(one.average, two.average)
     np.testing.assert_array_equal(one.individual, two.individual)
-    monkeypatch.setattr("arboost.explain.partial_dependence._NUMBERS_AT_ONCE", 1000)
+    monkeypatch.setattr("arboost.explain.partial_dependence._MOST_SCORES", 1000)
     few = model.partial_dependence(X, 0, kind="both", n_jobs=2)
     np.testing.assert_array_equal(few.individual, one.individual)
     np.testing.assert_allclose(few.average, one.average, rtol=1e-12)
 
 
-def test_far_away_values_cost_no_digits():
+def test_outlier_leaf_costs_no_precision():
     X = np.arange(40.0)[:, None]
     model = arboost.DecisionTreeRegressor().fit(X, X[:, 0]).model_
     value = np.where(model.forest.value == 20, 1e15, model.forest.value)
@@ -221,7 +221,7 @@ def test_far_away_values_cost_no_digits():
         ({"response": "log"}, "response='log' is not allowed"),
         ({"grid": 1}, "resolution=1 is not allowed"),
         ({"grid": 2.5}, "resolution=2.5 is not allowed"),
-        ({"method": "recursion", "kind": "both"}, "which knows no rows"),
+        ({"method": "recursion", "kind": "both"}, "which uses no rows"),
         ({"method": "recursion", "sample_weight": np.ones(260)}, "sample_weight is not allowed"),
         ({"sample_weight": np.zeros(260)}, "zero"),
         ({"features": "city", "grid": Grid(values={"city": ["Paris"]})}, "none of its levels"),
@@ -249,7 +249,7 @@ def test_recursion_that_would_be_wrong(rng):
 
 
 def test_deep_forests_agree(rng):
-    """Grids of more than 64 points, and trees that ask often for the same feature."""
+    """Grids of more than 64 points, and trees with many splits on the same feature."""
     X = rng.normal(size=(400, 2))
     theirs = ensemble.RandomForestRegressor(5, random_state=0).fit(X, X[:, 0] * X[:, 1])
     model = arboost.RandomForestRegressor(5, random_state=0).fit(X, X[:, 0] * X[:, 1]).model_

@@ -1,4 +1,4 @@
-"""Importances: totals over splits, and what answers lose when a column is shuffled."""
+"""Importances: totals over splits, increases of the metric by shuffling, mean SHAP values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shuffled(frame, seed, feature, repeat):
 
 
 def truth_of(kind, model, frame, rng):
-    """Something for the answers to be compared with."""
+    """Return a y that differs from the predictions."""
     found = model.predict(frame)
     if model.kind == "classifier":
         return found[rng.permutation(len(found))]
@@ -72,8 +72,8 @@ def test_same_as_predicting_shuffled_tables(kind, worth, rng, monkeypatch):
 
 
 @pytest.mark.parametrize("worth", [-1, 20, 1e9])
-def test_trees_that_do_not_ask_are_walked_once(worth, rng, monkeypatch):
-    """Trees with and without the feature, sets among them: the parts add up to the whole."""
+def test_trees_without_the_feature_are_walked_once(worth, rng, monkeypatch):
+    """Trees with and without the feature, set splits among them: the parts sum to the model."""
     monkeypatch.setattr("arboost.explain.permutation._WALKS_WORTH_A_NODE", worth)
     _, frame = fitted("boosted", rng)
     y = frame["rooms"] / 2 + (frame["city"] == "Oslo") + (frame["age"] > 40)
@@ -90,7 +90,7 @@ def test_trees_that_do_not_ask_are_walked_once(worth, rng, monkeypatch):
 @pytest.mark.parametrize(
     ("metric", "sign"), [("auc", -1), ("accuracy", -1), ("brier", 1), ("average_precision", -1)]
 )
-def test_metrics_of_classes(metric, sign, rng):
+def test_classification_metrics(metric, sign, rng):
     X = rng.normal(size=(300, 3))
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=300) > 0, "yes", "no")
     model = arboost.GradientBoostingClassifier(n_estimators=10).fit(X, y).model_
@@ -108,7 +108,7 @@ def test_metrics_of_classes(metric, sign, rng):
     assert found[0] > max(0.01, found[1], found[2])
 
 
-def test_metrics_of_ones_own(rng):
+def test_custom_metrics(rng):
     X = rng.normal(size=(600, 2))
     model = arboost.GradientBoostingRegressor(n_estimators=10).fit(X, X[:, 1]).model_
     callers = set()
@@ -153,7 +153,7 @@ def test_mean_shap(kind, rng):
         model.importances("shap", frame[:0])
 
 
-def test_features_that_no_split_asks_for(rng):
+def test_features_without_a_split(rng):
     X = np.c_[rng.normal(size=100), np.zeros(100)]
     model = arboost.GradientBoostingRegressor(n_estimators=5).fit(X, X[:, 0]).model_
     found = model.importances("permutation", X, X[:, 0])
@@ -218,10 +218,10 @@ def test_estimators_and_other_objects(rng):
         permutation_importances(arboost.GradientBoostingRegressor(), X, X[:, 0])
 
 
-def test_several_answers_for_one_target(rng):
+def test_several_outputs_for_one_target(rng):
     model, frame = fitted("quantiles", rng)
     y = rng.normal(size=len(frame))
-    with pytest.raises(ValueError, match="2 answers for one target"):
+    with pytest.raises(ValueError, match="2 outputs for one target"):
         model.importances("permutation", frame, y)
     found = model.importances("permutation", frame, y, metric=lambda y, s, w: s[:, 1].std())
     assert found.shape == (5,)
@@ -234,7 +234,7 @@ def test_unknown_labels(rng):
 
 
 def test_without_scikit_learn(tmp_path, rng):
-    """A loaded model explains itself with NumPy alone."""
+    """Explanations of a loaded model need NumPy alone, and are imported late."""
     X = rng.normal(size=(40, 2))
     path = tmp_path / "model.arb"
     arboost.GradientBoostingClassifier(n_estimators=3).fit(X, X[:, 0] > 0).save(path)
@@ -251,13 +251,15 @@ def test_without_scikit_learn(tmp_path, rng):
         import arboost
         import numpy as np
         model = arboost.load(sys.argv[1])
-        late = ["permutation", "partial_dependence", "drawing", "summary", "metrics"]
+        late = ["explain.permutation", "explain.partial_dependence", "losses.metrics"]
+        late += ["pictures.tree_pictures", "pictures.summary"]
         assert not [name for name in late if "arboost." + name in sys.modules]
         X = np.random.default_rng(0).normal(size=(40, 2))
         print(model.importances("permutation", X, X[:, [0]] > 0).argmax())
         print(np.ptp(model.partial_dependence(X, 0).average) > 0.1)
         print(str(model.summary()).count("gain"), model.tree_svg()[:4], model.tree_dot()[:7])
         print(len(model.tree_table()), model._repr_html_()[:4])
+        assert not [name for name in late if "arboost." + name not in sys.modules]
         """,
         str(path),
     )

@@ -1,4 +1,4 @@
-"""SHAP values: against their definition, against the package shap, and what they sum to."""
+"""SHAP values: against their definition and the package shap, and their sums."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def fitted():
 
 
 def by_output(values):
-    """With an axis of outputs, also where there is one."""
+    """Return the values with an axis of outputs, also where there is one output."""
     return values if values.ndim == 3 else values[..., np.newaxis]
 
 
@@ -102,7 +102,7 @@ def test_interactions(fitted, name):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_background(fitted, name, n_others):
     model, others = fitted[name].model_, X[100 : 100 + n_others]
-    n_rows = 300 if n_others == 40 else 6  # many rows go by patterns, few by pairs
+    n_rows = 300 if n_others == 40 else 6  # many rows are computed by patterns, few by pairs
     found = by_output(fitted[name].shap_values(X[:n_rows], background=others))
     expected = [shapley.values(model, row, others) for row in X[:2]]
     np.testing.assert_allclose(found[:2], expected, rtol=0, atol=1e-12)

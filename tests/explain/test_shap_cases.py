@@ -1,4 +1,4 @@
-"""SHAP values of unusual trees and tables: deep ones, categories, bytes, refusals."""
+"""SHAP values of unusual trees and tables: deep trees, categories, same bytes, refusals."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def model_of(arrays, n_features):
 
 
 def chain(features, shares, rng):
-    """One tree: each split has a leaf on the left, and all else on the right."""
+    """Return one tree whose splits have a leaf on the left and the other nodes on the right."""
     n = len(features)
     left, cover = np.zeros(2 * n + 1, int), np.ones(2 * n + 1)
     feature = np.zeros(2 * n + 1, int)
@@ -69,7 +69,7 @@ def chain(features, shares, rng):
 
 
 def exact_values(model, row):
-    """SHAP values of a chain from rational integrals of each leaf's polynomial."""
+    """Return the SHAP values of a chain by rational integrals of each leaf's polynomial."""
     forest = model.forest
     phi = [Fraction(0)] * model.schema.n_features
     shares, met = {}, {}  # of the features on the path
@@ -128,7 +128,7 @@ def test_very_deep_trees(rng, n_features):
 
 
 def test_covers_of_zero(rng):
-    # No training row went right at the first split, and none came to the second.
+    # No training row went right at the first split, so none reached the second.
     arrays = {
         "left": np.array([1, 0, 3, 0, 0]),
         "feature": np.array([0, 0, 1, 0, 0]),
@@ -143,7 +143,7 @@ def test_covers_of_zero(rng):
 
 
 def test_large_trees():
-    """Trees whose numbers come in several parts, and rows that need several blocks."""
+    """Trees whose values are processed in several parts, and rows in several blocks."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(3000, 12))
     y = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) + 0.1 * rng.normal(size=3000)
@@ -165,7 +165,7 @@ def test_large_trees():
 
 @pytest.fixture(scope="module")
 def mixed():
-    """A table with categories of few and of many levels, numbers, and missing values."""
+    """Return a table with categories of few and of many levels, numbers, and missing values."""
     rng = np.random.default_rng(2)
     n = 600
     table = pd.DataFrame(

@@ -1,4 +1,4 @@
-"""Bad input: refused before any work with words that help, or, where that makes sense, it works."""
+"""Bad input: an error with a helpful message before any work, or a defined result."""
 
 from __future__ import annotations
 
@@ -115,10 +115,10 @@ def test_types_that_work(model, X, y, dtype):
 
 
 def test_float16_is_exact(y):
-    """Values that float16 holds give the same model as float64 does."""
+    """Values that are exact in float16 give the same model as in float64."""
     X = np.arange(N_ROWS, dtype=np.float16).reshape(-1, 1) / 8
-    answers = [GradientBoostingRegressor().fit(X.astype(t), y).predict(X) for t in ("f2", "f8")]
-    np.testing.assert_array_equal(*answers)
+    models = [GradientBoostingRegressor().fit(X.astype(dtype), y) for dtype in ("f2", "f8")]
+    np.testing.assert_array_equal(*(model.predict(X) for model in models))
 
 
 def test_other_byte_order(model, X, y):
@@ -159,7 +159,7 @@ def test_only_missing_values(y):
 
 
 def test_infinity_is_the_largest_value(y):
-    """Not the same as missing, and split off like any other value."""
+    """Infinity is not a missing value, and is split off like any other value."""
     X = np.where(y == 1, np.inf, -np.inf).reshape(-1, 1)
     model = GradientBoostingClassifier(min_child_weight=0).fit(X, y)
     np.testing.assert_array_equal(model.predict([[np.inf], [-np.inf]]), [1, 0])
@@ -300,7 +300,7 @@ def test_weights(model, X, y, case):
 
 
 def test_large_weights(X, y):
-    """Sums that float32 could not hold."""
+    """Sums of weights beyond the precision of float32."""
     light = GradientBoostingClassifier(reg_lambda=0, min_child_weight=0).fit(X, y, np.ones(N_ROWS))
     heavy = GradientBoostingClassifier(reg_lambda=0, min_child_weight=0)
     heavy.fit(X, y, np.full(N_ROWS, 2.0**130))

@@ -1,4 +1,4 @@
-"""What real tables do to boosters: one test for each thing that some other library gets wrong."""
+"""Boosters on real tables: one test for each known failure of another library."""
 
 import multiprocessing
 import warnings
@@ -109,7 +109,7 @@ def test_polars_categories(table, y, dtype):
 
 def test_categories_are_matched_by_value_and_not_by_code(table, y):
     model = fitted(table.astype({"city": "category"}), y)
-    part = table[table.city != "Bonn"].astype({"city": "category"})  # all codes are others now
+    part = table[table.city != "Bonn"].astype({"city": "category"})  # other codes for all levels
     np.testing.assert_array_equal(model.predict(part), model.predict(table[table.city != "Bonn"]))
     turned = table.city.astype(pd.CategoricalDtype(CITIES[::-1]))
     np.testing.assert_array_equal(model.predict(table.assign(city=turned)), model.predict(table))
@@ -210,7 +210,9 @@ def _predict(model, X, queue):
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python's, on fork beside threads
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning"
+)  # Python's, on fork in a process with threads
 def test_fork_after_a_fit_with_threads(table, y):
     wide = pd.concat([table] * 30, ignore_index=True)
     model = fitted(wide, np.tile(y, 30), n_jobs=2)

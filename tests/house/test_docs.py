@@ -1,4 +1,4 @@
-"""The pages for users: all their examples run from top to bottom, and print what they say."""
+"""The pages for users: all examples run from top to bottom and print the text on the page."""
 
 import contextlib
 import io

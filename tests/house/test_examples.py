@@ -1,4 +1,4 @@
-"""What a newcomer copies must run, and print what the page says: README and docstrings."""
+"""Examples of README and docstrings: they run and print the text on the page."""
 
 import doctest
 import importlib

@@ -1,4 +1,4 @@
-"""What gets loaded when: in fresh processes, because this one has loaded everything."""
+"""Late imports, in fresh processes, because this one has imported everything."""
 
 from __future__ import annotations
 

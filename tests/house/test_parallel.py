@@ -32,7 +32,7 @@ def fit_bytes(X, y, n_jobs, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-# Newer Pythons warn that forking a process with threads may hang; that it does not is the test.
+# Newer Pythons warn that forking a process with threads may hang; the test shows that it does not.
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_fit_in_a_forked_child_after_a_threaded_fit(tmp_path):
     X, y = table()
@@ -73,7 +73,7 @@ def test_fits_in_four_threads_at_once(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_ctrl_c_stops_a_long_fit():
-    """One tree of this fit takes seconds and all take an hour: the core itself must notice."""
+    """One tree of this fit takes seconds and all take an hour: the core must check for signals."""
     code = """
         import numpy as np, sys
         from arboost import GradientBoostingRegressor

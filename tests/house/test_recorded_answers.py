@@ -1,6 +1,7 @@
-"""Fits give the models that were recorded: a change of answers must be meant.
+"""Fits give the recorded models: a change of models must be intended.
 
-Where one is, ``python tools/record_answers.py`` writes the new digests, and the changelog says why.
+After an intended change ``python tools/record_answers.py`` writes the new digests, and the
+changelog gives the reason.
 """
 
 import json

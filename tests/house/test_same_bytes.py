@@ -1,4 +1,4 @@
-"""The promise: the same data, parameters and seed give the same model file, byte for byte."""
+"""Determinism: the same data, parameters and seed give the same model file, byte for byte."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from arboost import (
     RandomForestRegressor,
 )
 
-# Large enough for several threads, for gradients that travel with the rows, and (with more rows
-# than the quantiles take) for edges from a sample.
+# Enough rows for several threads, for gradients stored with the row indices, and for bin edges from
+# a sample of the rows.
 ROWS = 36_000
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -156,7 +156,7 @@ def test_threads(name, tmp_path):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_memory_order_and_precision(name, tmp_path):
-    """float32 values are float64 values too: the same table, however it lies in memory."""
+    """float32 values are exact in float64: the same table in other memory layouts."""
     model, y = MODELS[name]
     every_second = np.repeat(X, 2, axis=1)[:, ::2]
     tables = [X, np.asfortranarray(X), X.astype(np.float64), every_second, X[::-1][::-1]]
@@ -165,7 +165,7 @@ def test_memory_order_and_precision(name, tmp_path):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_weights(name, tmp_path):
-    """Weighted quantiles and gradients, and rows of weight 0, for threads and kinds of tables."""
+    """Weighted quantiles and gradients, and rows of weight 0, for any number of threads."""
     model, y = MODELS[name]
     weight = np.random.default_rng(1).integers(0, 4, ROWS) / 3
 
@@ -186,7 +186,7 @@ def test_weights(name, tmp_path):
 
 
 def real_tables():
-    """Tables whose columns are stored, split or numbered in other ways than plain numbers."""
+    """Return tables with set splits, target encoding, shared bytes and sparse storage."""
     rng = np.random.default_rng(3)
     levels = rng.integers(0, [30, 4000], size=(ROWS, 2))
     strings = np.char.add("level ", levels.astype(str)).astype(object)
@@ -201,7 +201,7 @@ REAL_TABLES = real_tables()
 @pytest.mark.parametrize("kind", REAL_TABLES)
 @pytest.mark.parametrize("rounds", [4, "auto"])
 def test_threads_on_real_tables(kind, rounds, tmp_path):
-    """The automatic fit looks for its rounds, and samples rows and columns."""
+    """The automatic fit finds its number of rounds, and samples rows and columns."""
     model = GradientBoostingClassifier(n_estimators=rounds, learning_rate=0.5)
     y = LABELS if rounds == 4 else LABELS > 0
     digests = {digest(model, REAL_TABLES[kind], y, tmp_path, n_jobs=n) for n in (1, 2, 4)}
@@ -242,7 +242,7 @@ def test_dataset_and_table(name, tmp_path):
 
 
 def test_edges_from_a_sample_of_rows(tmp_path):
-    """More rows than the quantiles take: which are taken must not depend on threads or chunks."""
+    """The sample of rows for the bin edges depends neither on threads nor on chunks."""
     pyarrow = pytest.importorskip("pyarrow")
     long, y = make_table(250_000)
     model = GradientBoostingRegressor(n_estimators=1, max_depth=3)
@@ -254,7 +254,7 @@ def test_edges_from_a_sample_of_rows(tmp_path):
 
 
 def test_the_seed_is_the_only_source_of_chance(tmp_path):
-    """Rounding of gradients is random from 32,768 rows on, and only that depends on the seed."""
+    """From 32,768 rows on the rounding of gradients is random: only it depends on the seed."""
     model, y = MODELS["regressor"]
     first = digest(model, X, y, tmp_path, random_state=1)
     assert first == digest(model, X, y, tmp_path, random_state=1)
@@ -262,7 +262,7 @@ def test_the_seed_is_the_only_source_of_chance(tmp_path):
 
 
 def test_row_order_does_not_change_small_models():
-    """Sums are exact, so nothing depends on the order in which rows are added."""
+    """Sums are exact, so the order of the rows has no effect."""
     small, y = X[:3000], TARGET[:3000]
     order = np.random.default_rng(0).permutation(len(y))
     forests = [

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, with no expected failure, and its tools around our estimators."""
+"""scikit-learn's estimator checks, and its tools with our estimators."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_estimator_checks(estimator, check):
     ],
     ids=str,
 )
-def test_estimator_checks_of_those_that_draw(estimator):
-    """Weights and repeated rows draw alike in distribution, but not row by row.
+def test_estimator_checks_of_row_samplers(estimator):
+    """Sampling with weights and with repeated rows agree in distribution only.
 
     scikit-learn leaves these two checks out for its own forests as well.
     """
@@ -84,7 +84,7 @@ def test_estimator_checks_of_those_that_draw(estimator):
         "check_sample_weight_equivalence_on_sparse_data",
     }
     if isinstance(estimator, AdaBoostClassifier) and estimator.estimator is not None:
-        # It sets min_weight_fraction_leaf, which is refused beside an estimator.
+        # The check sets min_weight_fraction_leaf, which is refused together with an estimator.
         expected.add("check_class_weight_classifiers")
     assert failed == expected
 

@@ -1,14 +1,14 @@
-"""AdaBoost against scikit-learn's, which boosts its own trees from the same seeds and draws.
+"""AdaBoost against scikit-learn's AdaBoost, with the same trees, seeds and sampled rows.
 
-Both set the seed of every tree, and R2 draws rows. `Answers` stands in for scikit-learn's generator
-and gives what our fit has used, so that both grow the same trees. What is then left to compare is
-boosting itself. scikit-learn's weights of learners are twice those of the textbooks for two classes
-(the factor cancels in every answer), and its weights of rows are multiplied from round to round
-where ours follow from the scores; 1e-10 is far above that difference and far below any other.
+Both libraries set the seed of every tree, and R2 samples rows. `ReplayedState` replaces
+scikit-learn's generator and returns the seeds and rows of our fit, so that both grow the same trees
+and only boosting is compared. scikit-learn's learner weights for two classes are twice those of the
+textbooks (the factor cancels in every prediction). Its row weights are multiplied from round to
+round, ours follow from the scores; 1e-10 is far above that difference and far below any other.
 
-Where two splits are equal, the last bits of the weights decide which one a tree takes: one that
-tells the training rows alike, but not others, and later trees may follow. `Steady` trees round the
-weights first, so that both libraries get the same trees, for rows that were trained on or not.
+Between two equal splits the last bits of the weights decide: both divide the training rows alike,
+but not other rows, and later trees may differ. `Steady` trees round the weights first, so that both
+libraries grow the same trees, for training rows and held-out rows.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from arboost import AdaBoostClassifier, AdaBoostRegressor
 from arboost.backend import core
 
 
-class Answers(RandomState):
-    """A generator that answers with seeds and draws of our own."""
+class ReplayedState(RandomState):
+    """A generator that returns the seeds and samples of our fit."""
 
     def __init__(self, seeds, draws=()):
         super().__init__(0)
@@ -51,7 +51,7 @@ class Answers(RandomState):
 
 
 def rounded(weight):
-    """Return weights as shares of their sum, of nine digits each."""
+    """Return the weights as shares of their sum, rounded to nine digits."""
     share = weight / weight.sum()
     unit = 10.0 ** (np.floor(np.log10(share)) - 8)
     return np.round(share / unit) * unit
@@ -65,7 +65,7 @@ class Steady(DecisionTreeClassifier):
 
 
 class SteadyRegressor(DecisionTreeRegressor):
-    """The same for numbers."""
+    """A regression tree whose splits do not depend on the last bits of the weights."""
 
     def fit(self, X, y, sample_weight):
         return super().fit(X, y, sample_weight=rounded(sample_weight))
@@ -102,7 +102,7 @@ def same(found, expected, rtol=1e-10):
 
 
 def pairs(parts):
-    """Return every second row, to train on, and the others."""
+    """Return every second row for training, and the other rows as held-out rows."""
     X, y = parts
     return X[::2], y[::2], X[1::2], y[1::2]
 
@@ -114,8 +114,8 @@ def check_classifiers(ours, theirs, tables):
     same(ours.estimator_weights_ * (2 if k == 2 else 1), theirs.estimator_weights_[:n])
     np.testing.assert_array_equal(ours.classes_, theirs.classes_)
     same(ours.feature_importances_, theirs.feature_importances_)
-    # scikit-learn's scores are means of votes: 1 for a class and -1 / (K - 1) for the others. Of
-    # two classes it returns the difference.
+    # scikit-learn's scores are means of votes: 1 for a class and -1 / (K - 1) for the others. For
+    # two classes it returns their difference.
     scale = k / (k - 1) / ours.estimator_weights_.sum()
     for X in tables:
         np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
@@ -126,7 +126,7 @@ def check_classifiers(ours, theirs, tables):
 
 def both_classifiers(X, y, tree, weight=None, **shape):
     ours = AdaBoostClassifier(tree, **shape).fit(X, y, sample_weight=weight)
-    theirs = ensemble.AdaBoostClassifier(tree, **shape, random_state=Answers(seeds_of(ours)))
+    theirs = ensemble.AdaBoostClassifier(tree, **shape, random_state=ReplayedState(seeds_of(ours)))
     return ours, theirs.fit(X, y, sample_weight=weight)
 
 
@@ -146,7 +146,7 @@ def test_classifier(name, depth, rate, weighted):
 
 @pytest.mark.parametrize("name", ["hastie", "six blobs"])
 def test_plain_trees(name):
-    """No rounding: splits of these stumps have no equals."""
+    """Without rounded weights: the splits of these stumps have no ties."""
     X, y, X_new, _ = pairs(load(name))
     ours, theirs = both_classifiers(X, y, DecisionTreeClassifier(max_depth=1), n_estimators=15)
     check_classifiers(ours, theirs, (X, X_new))
@@ -161,7 +161,7 @@ def test_many_rounds(name):
 
 
 def test_perfect_learner():
-    """Both end there; scikit-learn's weight is 1 whatever the weights of the others are."""
+    """Both fits end there; scikit-learn gives the perfect learner the weight 1."""
     X, y, X_new, _ = pairs(load("wine"))
     ours, theirs = both_classifiers(X, y, Steady(), n_estimators=5)
     assert ours.n_iter_ == len(theirs.estimators_) == 1
@@ -175,7 +175,7 @@ LOSSES = ["linear", "square", "exponential"]
 
 
 def drawn_by(number):
-    """Return a draw with the numbers of our fit, for the weights that scikit-learn has then."""
+    """Return a sample by the random numbers of our fit and the weights of scikit-learn."""
 
     def draw(p):
         sample = core.Sample()
@@ -197,8 +197,8 @@ def test_regressor_that_draws(loss, name, depth, rate, weighted):
     shape = {"estimator": tree, "n_estimators": 20, "learning_rate": rate, "loss": loss}
     ours = AdaBoostRegressor(**shape, resample=True, max_restarts=0)
     ours.fit(X, y, sample_weight=weight)
-    answers = Answers([*seeds_of(ours), 0], map(drawn_by, range(20)))
-    theirs = ensemble.AdaBoostRegressor(**shape, random_state=answers)
+    state = ReplayedState([*seeds_of(ours), 0], map(drawn_by, range(20)))
+    theirs = ensemble.AdaBoostRegressor(**shape, random_state=state)
     theirs.fit(X, y, sample_weight=weight)
     n = ours.n_iter_
     assert n == len(theirs.estimators_) > 5
@@ -212,7 +212,7 @@ def test_regressor_that_draws(loss, name, depth, rate, weighted):
 
 
 def r2_by_hand(X, y, weight, seeds, *, loss, rate, depth):
-    """Drucker's algorithm with weights for the learners: trees, errors and their weights."""
+    """Drucker's algorithm with learners that take weights: trees, errors and learner weights."""
     distribution = weight / weight.sum()
     trees, errors, weights = [], [], []
     for seed in seeds:
@@ -232,7 +232,7 @@ def r2_by_hand(X, y, weight, seeds, *, loss, rate, depth):
 
 
 def median_by_hand(values, weights):
-    """The smallest value at which the weights, in order of the values, reach half of their sum."""
+    """Return the weighted median: the smallest value at which the weights reach half their sum."""
     order = values.argsort()
     reached = np.cumsum(weights[order])
     return values[order][np.searchsorted(reached, reached[-1] / 2)]
@@ -264,7 +264,7 @@ def test_regressor_that_weighs(loss, name, depth, rate, weighted):
 
 
 def few_values(n_rows, n_classes, seed=0):
-    """A table of at most 200 values a column, with enough noise that no two splits are equal."""
+    """Return a table of at most 200 values a column, with enough noise to exclude equal splits."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 200, size=(n_rows, 5)).astype(float)
     signal = X[:, 0] - X[:, 1] * X[:, 2] / 200 + rng.normal(scale=50, size=n_rows)
@@ -291,7 +291,7 @@ def test_engine_trees_are_exact_trees(n_classes, depth, rate, rounds, method):
 
 @pytest.mark.parametrize("name", ["iris", "wine"])
 def test_engine_stumps_on_real_tables(name):
-    """Equal splits end it for deeper trees: with depth 3, iris after 28 rounds and wine after 2."""
+    """Deeper trees have equal splits: with depth 3, iris after 28 rounds and wine after 2."""
     X, y = load(name)
     ours = AdaBoostClassifier(n_estimators=80).fit(X, y)
     theirs = ensemble.AdaBoostClassifier(n_estimators=80, random_state=0).fit(X, y)

@@ -1,7 +1,7 @@
-"""scikit-learn's own tests of AdaBoost, with our classes in the place of its own.
+"""scikit-learn's own tests of AdaBoost, run with our classes.
 
-docs/adaboost_differences.md has a table of the tests that differ, each with its reason. Whatever
-else fails is a bug, and so is a row whose test passes.
+docs/adaboost_differences.md lists the tests that fail, each with its reason. Any other failure
+is a bug, and so is a listed test that passes.
 """
 
 import pytest
@@ -11,7 +11,7 @@ from support.swapped import differences, failed, run
 SUITE = "sklearn.ensemble.tests.test_weight_boosting"
 
 CLASSES = ("AdaBoostClassifier", "AdaBoostRegressor")
-# Arguments that are not given become what scikit-learn does without asking.
+# The defaults of scikit-learn.
 DEFAULTS = """
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 

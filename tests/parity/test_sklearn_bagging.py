@@ -1,11 +1,11 @@
-"""Bagging against scikit-learn's, with the same bags and the same seeds of members.
+"""Bagging against scikit-learn's bagging, with the same bags and the same seeds of members.
 
-scikit-learn draws from one generator for each member. Here that is told to draw what ours has
-drawn, so that both train the same members. What is then left to compare is bagging itself.
+scikit-learn samples from one generator for each member. Here that generator returns the bags of our
+fit, so that both train the same members and only bagging is compared.
 
-Members that take weights get all rows there, those out of bag with the weight 0. Some of them read
-these rows in spite of that (``gamma="scale"`` of SVC is the variance of all rows that it is given),
-so that members here are such that do not.
+scikit-learn gives members that take weights all rows, out-of-bag rows with weight 0. Some members
+read these rows nevertheless (``gamma="scale"`` of SVC is the variance of all rows), so they are not
+among the members here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SETTINGS = [
 
 
 class Numbers(RandomState):
-    """A generator that answers with the numbers of the members."""
+    """A generator that returns the indices of the members."""
 
     def randint(self, high, size):
         return np.arange(size)
@@ -42,7 +42,7 @@ class Numbers(RandomState):
 
 @pytest.fixture
 def theirs_of(monkeypatch):
-    """Return what fits scikit-learn's class with the bags and seeds of a fitted one of ours."""
+    """Return a function that fits scikit-learn's class with the bags and seeds of our fit."""
 
     def fit(model, X, y, sample_weight=None):
         rows, features = model.estimators_samples_, model.estimators_features_

@@ -1,8 +1,8 @@
-"""Forests against scikit-learn's: held-out scores, and its own tests with our classes swapped in.
+"""Forests against scikit-learn's forests: held-out scores, and its own tests with our classes.
 
-Forests of different generators cannot be the same. Their scores on held-out rows, over twenty
-seeds of each library, are compared by Welch's t-test of equal means: what differs by more than
-chance in one of a thousand fails. The seeds are given, so that a test passes always or never.
+Random generators differ, so the forests do. Their scores on held-out rows, over twenty seeds of
+each library, are compared by Welch's t-test of equal means at the level 0.001. The seeds are fixed,
+so that a test passes always or never.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SEEDS = 20
 
 
 def few_levels():
-    """Features of few values, which are often constant in small nodes."""
+    """Return features of few values, which are often constant in small nodes."""
     X, y = make_classification(600, 12, n_informative=6, flip_y=0.1, random_state=0)
     return np.round(X), y
 
@@ -62,13 +62,13 @@ def test_held_out_scores(name, data, settings):
     ours = scores(arboost, name, data, SETTINGS[settings])
     theirs = scores(ensemble, name, data, SETTINGS[settings])
     p = ttest_ind(ours, theirs, equal_var=False).pvalue
-    # With hundreds of rows a difference of half a percent could be a real one, but a small one.
+    # With hundreds of rows a significant difference below half a percent is too small to matter.
     close = abs(np.mean(ours) - np.mean(theirs)) < 0.005
     assert p > 0.001 or close, (np.mean(ours), np.mean(theirs), p)
 
 
-# scikit-learn's own tests of forests. docs/forests_differences.md has a table of those that differ,
-# each with its reason. Whatever else fails is a bug, and so is a row whose test passes.
+# scikit-learn's own tests of forests. docs/forests_differences.md lists the tests that fail, each
+# with its reason. Any other failure is a bug, and so is a listed test that passes.
 
 SUITE = "sklearn.ensemble.tests.test_forest"
 CLASSES = tuple(

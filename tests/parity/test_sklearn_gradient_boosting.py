@@ -1,13 +1,13 @@
 """boosting="gradient" against scikit-learn's GradientBoosting*, by the loss on held-out rows.
 
-Both fit least-squares trees to the negative gradient and give each leaf the loss's own minimiser.
-Where no two splits are equal they are the same trees, and predict the same for the rows that they
-were fitted to. What is left to chance is which of equal splits is taken (scikit-learn draws one),
-and where in the gap between two values of a node the threshold lies (scikit-learn takes its middle,
-we take the nearest edge between two values of the table). A few rounds later such choices have
-led to other trees that are as good, so that one held-out loss differs by percents in either
-direction. The mean over many data sets or splits does not: it must agree to half a percent and two
-standard errors of the mean difference, which must be small themselves.
+Both fit least-squares trees to the negative gradient and give each leaf the minimiser of the loss.
+Without equal splits both grow the same trees, with the same predictions for the training rows. Two
+choices differ: the one of equal splits (scikit-learn draws one), and the threshold in the gap
+between two values of a node (scikit-learn takes the middle, we take the nearest edge between two
+values of the table). A few rounds later such choices have led to other trees of the same quality,
+so that one held-out loss differs by percents in either direction. The mean over many data sets or
+splits must agree to half a percent plus two standard errors of the mean difference, and these
+standard errors must be small themselves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sklearn.model_selection import train_test_split
 
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
 
-WITHIN = 0.005  # of scikit-learn's mean loss
+WITHIN = 0.005  # as a share of scikit-learn's mean loss
 SHAPE = {"n_estimators": 50, "learning_rate": 0.1, "max_depth": 3}
 ALPHA = 0.8
 
@@ -50,7 +50,7 @@ LOSSES = {
     "log_loss": log_loss,
     "exponential": log_loss,
 }
-# How each data set is drawn or loaded; of those that are drawn, each repetition has its own.
+# Data sets by name; each repetition of a generated data set has its own seed.
 DRAWN = {
     "friedman1": lambda seed: make_friedman1(3000, noise=1.0, random_state=seed),
     "friedman2": lambda seed: make_friedman2(3000, noise=50.0, random_state=seed),
@@ -64,8 +64,9 @@ LOADED = {
     "iris": load_iris,
     "wine": load_wine,
 }
-# Data, loss, repetitions. Signs as gradients (all but squared error and the losses of classes) make
-# trees depend on the last bit, and small data make all results vary: those are repeated more often.
+# Data, loss, repetitions. Gradients that are signs (all losses but squared error and those of
+# classification) make trees depend on the last bit, and small data have a high variance: these
+# cases have more repetitions.
 CASES = [
     ("friedman1", "squared_error", 6),
     ("friedman1", "absolute_error", 8),
@@ -83,8 +84,8 @@ CASES = [
     ("breast_cancer", "log_loss", 12),
     ("breast_cancer", "exponential", 12),
 ]
-# A standard error, as a share of scikit-learn's loss, above which a comparison says nothing. The
-# loss of breast_cancer is that of a handful of its rows.
+# The largest standard error of a meaningful comparison, as a share of scikit-learn's loss. The loss
+# of breast_cancer comes from a handful of its rows.
 LARGEST_ERROR = 0.01
 LARGEST_ERROR_OF = {"breast_cancer": 0.04}
 
@@ -145,7 +146,7 @@ def test_exact(name, loss, repetitions):
 
 @pytest.mark.parametrize(("name", "loss", "repetitions"), CASES)
 def test_hist(name, loss, repetitions):
-    """Bins are other candidates than all values: better or worse by chance, not by much."""
+    """Bins offer fewer candidates than all values: the losses differ by chance, and little."""
     theirs = their_losses(name, loss, repetitions)
     mean, error = compare(our_losses(name, loss, repetitions, "hist"), theirs)
     assert mean <= WITHIN + 2 * error
@@ -170,10 +171,10 @@ def test_weights(loss):
 
 @pytest.mark.parametrize(("name", "repetitions"), [("iris", 30), ("wine", 30), ("digits", 3)])
 def test_many_equal_splits(name, repetitions):
-    """Where most splits have equals, which of them is taken decides the loss.
+    """With many equal splits, the choice among them decides the loss.
 
-    scikit-learn draws one, and so every round has other features; ours come first in turn. Always
-    the first feature was 10 % worse on iris, 29 % on wine.
+    scikit-learn draws one of them, ours takes the features in turn. Taking always the first feature
+    was 10 % worse on iris, 29 % on wine.
     """
     theirs = their_losses(name, "log_loss", repetitions)
     mean, error = compare(our_losses(name, "log_loss", repetitions, "exact"), theirs)
@@ -191,7 +192,7 @@ def test_many_equal_splits(name, repetitions):
     ],
 )
 def test_same_predictions_of_training_rows(name, loss, rounds):
-    """Continuous columns without ties: not only the loss, every prediction is the same."""
+    """On continuous columns without ties every prediction is the same."""
     X, _, y, _ = split(name, 0)
     settings = {**SHAPE, "n_estimators": rounds, "loss": loss}
     if is_regression(loss):

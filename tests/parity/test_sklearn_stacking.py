@@ -1,4 +1,4 @@
-"""Stacking and voting against scikit-learn's, with the same members and folds."""
+"""Stacking and voting against scikit-learn's classes, with the same members and folds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REGRESSORS = [
 
 
 def both(name, *arguments, **named):
-    """Return ours and scikit-learn's, unfitted."""
+    """Return our ensemble and scikit-learn's, unfitted."""
     modules = (arboost, sklearn.ensemble)
     return [getattr(module, name)(*map(clone_all, arguments), **named) for module in modules]
 
@@ -104,7 +104,7 @@ def test_several_targets():
     np.testing.assert_allclose(ours.transform(X), theirs.transform(X), **CLOSE)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
     assert len(ours.get_feature_names_out()) == 6  # scikit-learn has two names for six columns
-    # scikit-learn has those of the label 0 here.
+    # scikit-learn has the probabilities of the label 0 here.
     np.testing.assert_allclose(ours.predict_proba(X), 1.0 - theirs.predict_proba(X), **CLOSE)
 
 

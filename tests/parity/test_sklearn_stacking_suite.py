@@ -1,7 +1,7 @@
-"""scikit-learn's own tests of stacking, with our classes in the place of its own.
+"""scikit-learn's own tests of stacking, run with our classes.
 
-docs/stacking.md has a table of the tests that differ, each with its reason. Whatever else fails is
-a bug, and so is a row whose test passes.
+docs/stacking.md lists the tests that fail, each with its reason. Any other failure
+is a bug, and so is a listed test that passes.
 """
 
 import pytest

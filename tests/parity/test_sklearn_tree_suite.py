@@ -1,7 +1,7 @@
-"""scikit-learn's own tests of decision trees, with our classes in the place of its own.
+"""scikit-learn's own tests of decision trees, run with our classes.
 
-docs/forests_differences.md has a table of the tests that differ, each with its reason. Whatever
-else fails is a bug, and so is a row whose test passes.
+docs/forests_differences.md lists the tests that fail, each with its reason. Any other failure
+is a bug, and so is a listed test that passes.
 """
 
 import pytest
@@ -10,7 +10,7 @@ from support.swapped import differences, failed, run
 from support.tree_view import CLASSES
 
 SUITE = "sklearn.tree.tests.test_tree"
-# Without it, a third of the tests would say no more than that it is not there.
+# Without the attribute `tree_`, a third of the tests would fail for its absence alone.
 VIEW = """
     from support import tree_view
 

@@ -1,7 +1,8 @@
-"""scikit-learn's own tests of voting, with our classes in the place of its own.
+"""scikit-learn's own tests of voting, run with our classes.
 
-docs/stacking.md has a table of the tests that differ, each with its reason. Whatever else fails is
-a bug, and so is a row whose test passes. The tests that voting and stacking share run here, too.
+docs/stacking.md lists the tests that fail, each with its reason. Any other failure
+is a bug, and so is a listed test that passes.
+Scikit-learn's common tests of voting and stacking run here, too.
 """
 
 import pytest

@@ -1,22 +1,22 @@
-"""Our trees against XGBoost's own, node by node, on real data.
+"""Our trees against XGBoost's trees, node by node, on real data.
 
-Each round of ours is compared with the tree that XGBoost grows at the same scores (they are handed
-to it as base margin), so that a tie that is broken differently in one round does not spoil the
-rest. Trees are compared as partitions of the rows: which of two equal columns is named, and where
-between two values the threshold lies, does not matter.
+Each of our rounds is compared with the tree that XGBoost grows at the same scores (passed as base
+margin), so that a tie that is broken differently in one round does not affect later rounds. Trees
+are compared as partitions of the rows: neither the choice between equal columns nor the position of
+a threshold between two values matters.
 
-A split of one side that the other does not have is accepted only as a tie: the gains of both,
-computed here in double precision from their definition, must agree to a millionth of the score that
-they are differences of. XGBoost computes that score with gradients and results of 24 bits.
+Different splits of a node are accepted only as a tie: their gains, computed here in double
+precision from the definition, must agree to a millionth of the score that they are differences of.
+XGBoost computes that score with 24 bits.
 
-Where XGBoost departs from the objective that it documents, or from itself, we do not follow it:
+Deviations of XGBoost from its documented objective, or between its own methods, are not followed:
 
-- reg_alpha with max_delta_step: its gain then leaves the L1 term out. Not compared.
-- gamma with tree_method="exact": it grows the whole tree and prunes from below, so that a weak
-  split above a strong one stays; its hist, like ours, stops at the weak one. Here its exact tree is
-  grown without gamma, and cut from the top at its own gains.
-- It makes no split that gains less than 1e-6, whatever the scale of y.
-- A root whose hessians sum to less than min_child_weight gets the value 0; ours gets its step.
+- reg_alpha with max_delta_step: XGBoost's gain omits the L1 term. Not compared.
+- gamma with tree_method="exact": XGBoost grows the whole tree and prunes from below, so that a weak
+  split above a strong one stays; its "hist", like ours, stops at the weak one. Here its exact tree
+  is grown without gamma, and pruned from the root by its own gains.
+- XGBoost makes no split with a gain below 1e-6, whatever the scale of y.
+- XGBoost's root with a hessian sum below min_child_weight has the value 0; ours has a Newton step.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ xgboost = pytest.importorskip("xgboost")
 METHODS = ["hist", "exact"]
 TIE = 1e-6  # relative to the score of the better split
 MOST_TIES = 0.15  # share of the nodes; nearly all cases have none
-SMALLEST_GAIN = 1e-6  # XGBoost makes no split of a smaller one
+SMALLEST_GAIN = 1e-6  # of a split of XGBoost
 LEAF = 1e-5
 ROUNDS = 4
 OF_THE_DATA = ("missing", "weighted")
 
-# One entry for each difference from XGBoost's defaults that are also ours.
+# One entry for each deviation from the defaults, which both libraries share.
 COMMON = [
     {},
     {"reg_lambda": 0.0},
@@ -97,7 +97,7 @@ def cases():
 
 
 def rounded(X):
-    """Columns with at most 255 distinct values: both libraries then have a bin for each."""
+    """Return columns of at most 255 distinct values, for which both libraries have a bin each."""
     columns = []
     for column in X.T:
         values, place = np.unique(column, return_inverse=True)
@@ -108,7 +108,7 @@ def rounded(X):
 
 
 def load(name, method, *, missing=0.0, weighted=False):
-    """Return X as XGBoost will see it, y, and weights or None."""
+    """Return X in the precision of XGBoost, y, and weights or None."""
     X, y = DATA[name][0](return_X_y=True)
     rng = np.random.default_rng(0)
     X = (rounded(X) if method == "hist" else X).astype(np.float32)
@@ -146,7 +146,7 @@ def our_tree(forest, tree, X, node=0, rows=None):
 
 
 def their_tree(tree, X, settings, node=0, rows=None):
-    """From the arrays of XGBoost's JSON model, which hold all digits; cut where gamma says so."""
+    """Return the tree of XGBoost's JSON model, which has full precision, pruned by gamma."""
     rows = np.arange(len(X)) if rows is None else rows
     children = [tree["left_children"][node], tree["right_children"][node]]
     if children[0] == -1:
@@ -165,7 +165,7 @@ def their_tree(tree, X, settings, node=0, rows=None):
 
 
 def derivatives(kind, n_classes, y, scores, weight):
-    """Gradients and hessians (n, outputs) in plain NumPy, as Chen and Guestrin's g and h."""
+    """Return gradients and hessians (n, outputs): Chen and Guestrin's g and h in plain NumPy."""
     w = np.ones((len(y), 1)) if weight is None else weight[:, None]
     if kind == "regressor":
         return w * (scores - y[:, None]), w * np.ones_like(scores)
@@ -185,7 +185,7 @@ def close(ours, theirs, rtol, atol):
 
 @dataclass
 class Judge:
-    """Compares two trees and keeps count; `score` is what one node takes off the objective."""
+    """Comparison of two trees with counts; `score` is a node's decrease of the objective."""
 
     g: np.ndarray
     h: np.ndarray
@@ -208,7 +208,7 @@ class Judge:
         return self.score(node.left.rows) + self.score(node.right.rows)
 
     def near_limit(self, node):
-        """Whether rounding decides if the split is allowed: by its gain or a child's hessians."""
+        """Whether rounding decides on a split: by its gain or the hessian sum of a child."""
         least = self.setting("min_child_weight", 1.0)
         hessians = [self.h[side.rows].sum() for side in (node.left, node.right)]
         if any(abs(h - least) <= TIE * max(h, least) for h in hessians):
@@ -248,7 +248,7 @@ class Judge:
 
     @property
     def smallest(self):
-        """Leaves are sums of many gradients: what cancels has no relative precision."""
+        """Absolute tolerance of leaf values: cancelled gradients lose their relative precision."""
         return 1e-6 * np.abs(self.g).max() * self.setting("learning_rate", 0.1)
 
 
@@ -312,7 +312,7 @@ def test_trees(method, name, settings):
     assert ties <= MOST_TIES * same
 
 
-# Without a tie that matters, whole fits are the same too: scores, start value and learning rate.
+# Without ties whole fits are the same, too: scores, base score and learning rate.
 WHOLE = [
     ("diabetes", {"base_score": 100.0, "max_depth": 4}),
     ("diabetes", {"base_score": 152.0, "learning_rate": 0.5, "missing": 0.1, "max_depth": 3}),

@@ -1,4 +1,4 @@
-"""Pictures of partial dependence: what is drawn is what was found."""
+"""Plots of partial dependence: the lines and colours hold the values of the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _closed():
 
 
 def drawn(axes):
-    """Whatever cannot be drawn raises here."""
+    """Return the axes after rendering, which raises for impossible values."""
     axes.figure.canvas.draw()
     return axes
 
@@ -66,7 +66,7 @@ def test_rows_and_times(rng):
     assert len(drawn(plot_partial_dependence(few)).lines) == 7
 
 
-def test_several_answers(rng):
+def test_several_outputs(rng):
     model, frame = fitted("three", rng)
     found = model.partial_dependence(frame, "age")
     axes = drawn(plot_partial_dependence(found))
@@ -114,5 +114,5 @@ def test_bad_input(rng):
     model, frame = fitted("boosted", rng)
     with pytest.raises(TypeError, match="found is of type Predictor"):
         plot_partial_dependence(model)
-    with pytest.raises(ValueError, match="output=1 is not allowed: there are 1 answers"):
+    with pytest.raises(ValueError, match="output=1 is not allowed: there are 1 outputs"):
         plot_partial_dependence(model.partial_dependence(frame, "age"), output=1)

@@ -1,4 +1,4 @@
-"""Pictures: the lines hold the numbers of the model, and what cannot be drawn is said."""
+"""Plots: the lines hold the numbers of the model, and impossible plots raise errors."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def no_figures_left():
 
 
 def voter(**changes):
-    """What a picture needs of a classifier of three rounds, in round numbers.
+    """Return the attributes of a classifier of three rounds that plots read.
 
-    Its learners say yes to all; to all but the first; and to the first three. Their weights are
-    1, 2 and 1, so that the scores of the four rows after each round are those in `stages`.
+    Its learners vote yes for all rows; for all but the first; and for the first three. Their
+    weights are 1, 2 and 1, so that the scores of the rows after each round are those in `stages`.
     """
     stages = [[1, 1, 1, 1], [-1, 3, 3, 3], [0, 4, 4, 2]]
-    known = {
+    attributes = {
         "training_error_bound_": np.array([0.8, 0.4, 0.2]),
         "edge_bound_": np.array([0.9, 0.5, 0.3]),
         "exponential_loss_": np.array([0.8, 0.4, 0.2]),
@@ -47,7 +47,7 @@ def voter(**changes):
         "classes_": np.array(["no", "yes"]),
         "staged_decision_function": lambda X: iter(np.array(stages, dtype=np.float64)),
     }
-    return SimpleNamespace(**known | changes)
+    return SimpleNamespace(**attributes | changes)
 
 
 def lines(axes):
@@ -173,7 +173,7 @@ def test_labels_are_checked():
         plots.plot_margins(voter(), X, ["no", "perhaps", "yes", "no"])
     with pytest.raises(ValueError, match="X has 4 rows, but y has 2 values"):
         plots.plot_margins(voter(), X, Y[:2])
-    assert not pyplot.get_fignums()  # nothing half-drawn is left
+    assert not pyplot.get_fignums()  # no unfinished figure is left
 
 
 def test_other_models_are_refused():
@@ -242,7 +242,7 @@ def test_fitted_classifiers(load, algorithm):
     assert ("bound by the edges" in drawn) == np.isfinite(model.edge_bound_).all()
     last = lines(plots.plot_margins(model, table, labels))["12 rounds"]
     place, share = margin_distribution(model.margins(table, labels))
-    # One stage after the other is added up as the whole model is, up to the order of sums.
+    # Stages sum to the model, up to the order of the sums.
     np.testing.assert_allclose(
         np.interp(0.05, last.get_xdata(), last.get_ydata()),
         np.interp(0.05, [-1.0, *place, 1.0], [0.0, *share, 1.0]),
@@ -267,6 +267,6 @@ def test_pictures_of_the_page(tmp_path, capsys):
     written = sorted(path.name for path in tmp_path.iterdir())
     assert written == sorted(path.name for path in IMAGES.glob("adaboost_*.svg"))
     assert len(capsys.readouterr().out.splitlines()) == len(written)
-    # Bytes differ between versions of matplotlib; that there is much to see does not.
+    # Bytes differ between versions of matplotlib, so only the amount of detail is checked.
     for name in written:
         assert (tmp_path / name).read_text("utf-8").count("<path") > 10

@@ -1,4 +1,4 @@
-"""Models at a glance: true facts, in text and in HTML, whatever the names."""
+"""Summaries of models: true facts in text and HTML, for any feature names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import arboost
 from arboost.pictures.summary import Summary
-from arboost.pictures.tree_words import columns_of
+from arboost.pictures.tree_words import display_width
 from support.drawn_trees import HOSTILE, full_tree, model_of, names_schema
 from support.fitted_models import KINDS, fitted
 
@@ -66,7 +66,7 @@ def test_parameters_that_were_changed(rng):
         assert not {"missing", "bundling", "bootstrap", "categorical_features"} & shown.keys()
 
 
-def test_functions_of_ones_own_are_named(rng):
+def test_custom_functions_are_named(rng):
     X = rng.normal(size=(60, 2))
 
     loss = arboost.CustomLoss(
@@ -83,9 +83,9 @@ def test_lines_are_aligned_and_short(rng):
     object.__setattr__(model.forest, "gain", gain)
     lines = str(Summary(model)).splitlines()
     assert all(line.isprintable() for line in lines)
-    assert max(map(columns_of, lines)) <= 80
+    assert max(map(display_width, lines)) <= 80
     bars = [line for line in lines if line.endswith("%")]
-    assert len({columns_of(line) for line in bars}) == 1
+    assert len({display_width(line) for line in bars}) == 1
     assert len(bars) == 11
     assert "more" in bars[-1]
 

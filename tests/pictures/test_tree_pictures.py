@@ -1,4 +1,4 @@
-"""Trees in words: every node is there, with what its rows have in common and what it says."""
+"""Trees as text: a line for every node, with its condition, cover and values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_two_classes_in_one_output():
     model = model_of(stump([[0.0], [-0.5], [1.0]]), names_schema("age"), classes=np.array([3, 7]))
     shown = lines(model, show_missing=False)
     assert shown[1].split() == ["node", "cover", "class", "3", "7"]
-    # Of equal shares the first class is it, as in predictions.
+    # Of equal probabilities the first class wins, as in predictions.
     assert shown[2].split() == ["0", "all", "rows", "8", "3", "50.0%", "50.0%"]
     assert shown[3].split()[-3:] == ["3", "75.0%", "25.0%"]
     assert shown[4].split()[-3:] == ["7", "0.0%", "100.0%"]
@@ -56,7 +56,7 @@ def test_several_targets():
     assert lines(numbers)[1].split("  ")[-2:] == ["target 0", "target 1"]
 
 
-def test_many_classes_show_the_likeliest_alone():
+def test_many_classes_show_the_most_probable_alone():
     value = np.eye(30)[[4, 29, 0]]
     model = model_of(stump(value), names_schema("age"), classes=np.arange(30))
     shown = lines(model)
@@ -128,7 +128,7 @@ def test_numbers_as_levels():
     assert conditions(model, show_missing=False) == ["size in {-1, 10}", "size is 2.5"]
 
 
-def test_levels_that_are_numbers_by_the_target():
+def test_target_encoded_levels():
     levels = Levels("number", np.arange(3.0), statistic=np.array([0.1, 0.5, 0.2]))
     model = model_of(
         stump([[0.0], [1.0], [2.0]], threshold=0.3), names_schema("zip", levels=(levels,))
@@ -250,7 +250,7 @@ def test_deep_trees_need_no_deep_calls():
     assert tree_svg(model, max_depth=50).count("<path") == 101
 
 
-def test_lone_leaf_and_notebooks():
+def test_single_leaf_and_notebooks():
     leaf = stump([[0.5], [1.0], [2.0]])
     model = model_of(
         Forest(

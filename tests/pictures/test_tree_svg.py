@@ -1,4 +1,4 @@
-"""Pictures of trees: nothing overlaps, no name breaks anything, and sizes mean what they say."""
+"""Pictures of trees: no overlap, safe for any name, and bars and edges in proportion."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def text_width(text, size, font):
 
 
 def boxes_of(root):
-    """Rectangles of nodes, and texts as wide as they are in a wide font."""
+    """Return the rectangles of nodes and texts, with the text widths of a wide font."""
     wide, bold = (FontProperties(family="DejaVu Sans", weight=one) for one in ("normal", "bold"))
     rects, texts = [], []
     for group in root.iter(SVG + "g"):
@@ -108,7 +108,7 @@ def test_edges_lead_from_parents_to_children(rng):
     assert len(list(root.iter(SVG + "path"))) == 14
 
 
-def test_edges_are_as_wide_as_rows_take_them():
+def test_edge_width_grows_with_cover():
     model = model_of(stump([[0.0], [1.0], [2.0]], cover=(100, 99, 1)), names_schema("a"))
     left, right = re.findall(
         r'stroke-width="([\d.]+)"/>\n', re.sub("<rect[^>]*>", "", tree_svg(model))
@@ -116,7 +116,7 @@ def test_edges_are_as_wide_as_rows_take_them():
     assert float(left) > 5 * float(right)
 
 
-def test_bars_are_shares():
+def test_bars_are_class_probabilities():
     value = [[0.5, 0.25, 0.25], [0.998, 0.0, 0.002], [0.0, 1.0, 0.0]]
     model = model_of(stump(value), names_schema("age"), classes=np.array(["a", "b", "c"]))
     picture = tree_svg(model)
@@ -125,10 +125,10 @@ def test_bars_are_shares():
         bars = group.findall(SVG + "rect")[1:]
         widths = np.array([float(bar.get("width")) for bar in bars])
         np.testing.assert_allclose(widths / widths.sum(), [s for s in shares if s], atol=1e-3)
-    assert "a &gt;99%" in picture  # 100 % only where it is all
+    assert "a &gt;99%" in picture  # 100 % only where it is exact
 
 
-def test_dots_are_places_of_values():
+def test_dots_are_positions_of_values():
     picture = tree_svg(model_of(stump([[0.5], [-1e308], [1e308]]), names_schema("a")))
     root = ET.fromstring(picture)
     places = []

@@ -1,4 +1,4 @@
-"""Trees as columns and as DOT: all that predictions need is there, and no name breaks anything."""
+"""Trees as columns and as DOT: complete for predictions, and safe for any feature name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = [
 
 
 def walked(table, row):
-    """The sum of all trees for a row (a dict), by the columns alone."""
+    """Return the sum of all trees for a row (a dict), from the columns alone."""
     total = 0.0
     for _, nodes in table.groupby("tree"):
         by_node = nodes.set_index("node")
@@ -74,7 +74,7 @@ def test_nothing_that_is_returned_changes_the_model(rng):
 
 
 def parsed(text):
-    """Statements of DOT: [node or edge, attributes], read as its grammar says."""
+    """Return the statements of DOT by its grammar: [node or edge, attributes]."""
     token = re.compile(r'"(?:[^"\\]|\\.)*"|[\w]+|->|[\[\]{}=,;]|\s+', re.DOTALL)
     tokens, at = [], 0
     while at < len(text):
@@ -97,7 +97,7 @@ def parsed(text):
 
 
 def shown(label):
-    """What Graphviz shows for a label: lines, escapes and entities resolved."""
+    """Return the lines that Graphviz shows for a label, with escapes and entities resolved."""
     marked = re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], label[1:-1])
     return [line.replace("&amp;", "&") for line in marked.split("\n")]
 

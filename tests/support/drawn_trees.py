@@ -11,7 +11,7 @@ from arboost.pictures.tree_pictures import tree_text
 
 
 def model_of(forest, schema, *, classes=None, targets=(), link=None):
-    """A model of averaged trees: shares of classes, or values."""
+    """Return a model of averaged trees with class probabilities or values."""
     n_outputs = forest.width
     if link is None:
         link = "identity" if classes is None else "shares" if n_outputs > 1 else "share_of_two"

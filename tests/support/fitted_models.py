@@ -9,7 +9,7 @@ import arboost
 
 
 def table(rng, n_rows=260):
-    """Numbers with missing values, a category, one of many levels, instants, and a target."""
+    """Return a table of numbers with missing values, two categories and datetimes, and a target."""
     city = rng.choice(["Bern", "Oslo", "Rome", "Wien"], n_rows)
     street = rng.choice([f"s{i}" for i in range(140)], n_rows)
     frame = pd.DataFrame(
@@ -32,7 +32,7 @@ def table(rng, n_rows=260):
 
 def fitted(kind, rng):
     frame, y = table(rng)
-    if kind in ("targets", "labels"):  # whose categories of many levels cannot become numbers
+    if kind in ("targets", "labels"):  # several targets: no target encoding of many levels
         frame = frame.drop(columns="street")
     three = np.array(["low", "mid", "top"])[np.digitize(y, np.quantile(y, [0.3, 0.7]))]
     small = {"n_estimators": 8, "random_state": 0}
@@ -82,7 +82,7 @@ KINDS = [
 
 
 def with_value(frame, name, value):
-    """The table with one value in all rows of a column, of the column's type."""
+    """Return the table with one value in all rows of a column, of the column's type."""
     column = frame[name]
     if isinstance(column.dtype, pd.CategoricalDtype):
         changed = pd.Categorical([value] * len(frame), dtype=column.dtype)

@@ -17,8 +17,10 @@ def goes_left(forest, node, x):
 
 
 def tree_value(forest, tree, row, known, other=None):
-    """What a tree says of a row of which some features are known; the others are averaged by cover,
-    or taken from another row."""
+    """Return the value of a tree for a row with some features present.
+
+    Absent features are averaged by cover, or taken from another row.
+    """
     first = forest.tree_start[tree]
 
     def below(node):
@@ -36,7 +38,7 @@ def tree_value(forest, tree, row, known, other=None):
 
 
 def game(model, row, known, background=None):
-    """The raw scores of a row of which some features are known."""
+    """Return the raw scores of a row with some features present."""
     scores = np.zeros(model.n_outputs)
     others = [None] if background is None else background
     for tree in range(model.n_trees):
@@ -59,7 +61,7 @@ def all_games(model, row, background=None):
 
 
 def values(model, row, background=None):
-    """Shape (n_features, n_outputs)."""
+    """Return Shapley values, shape (n_features, n_outputs)."""
     features, worth = all_games(model, row, background)
     phi = np.zeros((model.schema.n_features, model.n_outputs))
     n = len(features)
@@ -71,7 +73,7 @@ def values(model, row, background=None):
 
 
 def interactions(model, row):
-    """Shape (n_features, n_features, n_outputs)."""
+    """Return Shapley interactions, shape (n_features, n_features, n_outputs)."""
     features, worth = all_games(model, row)
     n, n_features = len(features), model.schema.n_features
     phi = np.zeros((n_features, n_features, model.n_outputs))
@@ -88,7 +90,7 @@ def interactions(model, row):
 
 
 def as_dict(model):
-    """The model as shap.TreeExplainer takes it."""
+    """Return the model in the form that shap.TreeExplainer takes."""
     forest = model.forest
     scale = model.n_rounds if model.combine == "mean" else 1
     trees = []

@@ -1,4 +1,4 @@
-"""Runs a test file of scikit-learn with classes of arboost in the place of its own."""
+"""Runs of scikit-learn's test files with classes of arboost instead of its own."""
 
 import os
 import re
@@ -45,7 +45,7 @@ def pytest_sessionfinish():
 
 
 def run(folder, suite, names, only="", more=""):
-    """Return whether each test passed, by its name with parameters, and how often ours were fitted.
+    """Return whether each test passed, by name with parameters, and the number of our fits.
 
     Parameters
     ----------
@@ -98,14 +98,14 @@ def run(folder, suite, names, only="", more=""):
 
 
 def failed(passed):
-    """Return the functions, without parameters, of tests that did not pass."""
+    """Return the names, without parameters, of tests that did not pass."""
     return {name.partition("[")[0] for name, is_right in passed.items() if not is_right}
 
 
 def differences(page, heading=None):
-    """Return tests and reasons of a table with tests in the first column and reasons in the last.
+    """Return tests (first column) and reasons (last column) of a table of differences.
 
-    It is the only one of a page, or the one below a heading.
+    The table is the only one of a page, or the one below a heading.
     """
     text = (DOCS / page).read_text("utf-8")
     if heading is not None:

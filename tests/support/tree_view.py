@@ -1,7 +1,7 @@
-"""What scikit-learn's tests read of `tree_`, from our trees and the rows they were fitted on.
+"""The attribute `tree_` of scikit-learn's decision trees, from our trees and training rows.
 
-`tree_` is scikit-learn's own structure, which estimators of arboost do not have. Its tests of
-decision trees look at little else, so that they get this view of what we have.
+Estimators of arboost have no `tree_`, but scikit-learn's tests of decision trees read it almost
+everywhere.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ NO_CHILD, NO_FEATURE = -1, -2  # of leaves
 
 
 class TreeView:
-    """A fitted tree in the words of scikit-learn."""
+    """A fitted tree with the attributes of scikit-learn's `tree_`."""
 
     def __init__(self, estimator):
         forest = estimator.model_.forest
@@ -31,7 +31,7 @@ class TreeView:
         self.threshold = np.where(is_split, forest.threshold, float(NO_FEATURE))
         self.missing_go_to_left = forest.default_left.astype(np.uint8)
         self.weighted_n_node_samples = forest.cover
-        answers = [one.numbers for one in TreeWords(estimator.model_, 0, Style()).answers]
+        answers = [one.numbers for one in TreeWords(estimator.model_, 0, Style()).node_values]
         self.n_outputs = len(answers)
         self.n_classes = np.array([one.shape[1] for one in answers])
         most = self.n_classes.max()
@@ -44,7 +44,7 @@ class TreeView:
 
     @property
     def impurity(self):
-        """Of the rows that the tree was fitted on, node by node; the mean over the targets."""
+        """Return the impurity of the training rows of each node, the mean over the targets."""
         X, y, weight = self._estimator._fitted_to
         y = np.asarray(y).reshape(len(y), -1)
         weight = np.ones(len(y)) if weight is None else np.asarray(weight, float)
@@ -104,7 +104,7 @@ def remembering(fit):
 
 
 def install():
-    """Give our decision trees a `tree_`."""
+    """Add the attribute `tree_` to our decision trees."""
     for name in CLASSES:
         one = getattr(arboost, name)
         one.fit = remembering(one.fit)

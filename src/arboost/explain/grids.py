@@ -1,7 +1,7 @@
-"""Features and a table -> the values that explanations put in their place: numbers, levels, times.
+"""Feature + table -> grid points of an explanation: numbers, levels, times.
 
-A grid has its values twice: as the core reads them (codes of levels, seconds, NaN for missing), and
-as users do.
+Each point is kept in two forms: as the core reads it (codes of levels, seconds, NaN for missing),
+and as users read it.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ _MICROSECONDS = 1e6
 
 @dataclass(frozen=True)
 class Grid:
-    """Which values of a feature are looked at.
+    """Settings of the grid of a feature.
 
     Parameters
     ----------
     resolution : int, default=100
-        Points of a column of numbers: all its values where they are fewer, else so many from one
-        percentile to the other, in equal steps. Of categories that became numbers by the target,
-        the largest number of levels; of all others every level is a point.
+        Number of points of a numeric feature: all its distinct values where they are fewer, else
+        equally spaced points between the two percentiles. For target-encoded categories, the
+        largest number of levels; other categories have a point for each level.
     percentiles : (float, float), default=(0.05, 0.95)
-        Shares of the values below the first and the last point.
+        The first and the last point, as shares of the values below them.
     missing : bool, default=False
-        Whether a missing value is a point, too: the last one.
+        Whether a missing value is the last point.
     values : dict, optional
-        The points of a feature themselves, by its name or index.
+        Explicit points of features, by name or index.
 
     Examples
     --------
@@ -88,9 +88,10 @@ class Axis:
     ----------
     feature : int
     stored : float64 array of shape (n_points,)
-        As the core reads them.
+        Points as the core reads them.
     shown : array of shape (n_points,)
-        As users do: float64, datetime64, or objects for levels of strings (None for missing).
+        Points as users read them: float64, datetime64, timedelta64, or objects for string levels
+        (None for missing).
     """
 
     feature: int
@@ -99,12 +100,12 @@ class Axis:
 
 
 def axis_of(table: Table, feature: int, grid: Grid) -> Axis:
-    """Return the points of a feature of a table.
+    """Return the grid points of a feature of a table.
 
     Raises
     ------
     ValueError
-        The table has no values of the feature, or the grid has values that the feature cannot have.
+        The table has no values of the feature, or the grid holds impossible values of it.
     """
     schema = table.schema
     values = grid.values or {}
@@ -139,29 +140,32 @@ def _has_missing(shown: NDArray[Any]) -> bool:
 
 
 def _number_points(values: Floats, grid: Grid) -> Floats:
-    known = np.sort(values[np.isfinite(values)])
-    distinct = known[np.flatnonzero(np.diff(known, prepend=-np.inf))]
+    finite = np.sort(values[np.isfinite(values)])
+    distinct = finite[np.flatnonzero(np.diff(finite, prepend=-np.inf))]
     if len(distinct) < grid.resolution:
         return distinct
-    low, high = _quantile(known, grid.percentiles[0]), _quantile(known, grid.percentiles[1])
+    low, high = (_quantile(finite, share) for share in grid.percentiles)
     if low == high:  # nearly all rows have one value
-        low, high = float(known[0]), float(known[-1])
+        low, high = float(finite[0]), float(finite[-1])
     # Not low + place * (high - low): the difference of two doubles may not be finite.
     place = np.linspace(0.0, 1.0, grid.resolution)
     return np.where(place < 1.0, low * (1.0 - place) + high * place, high)
 
 
-def _quantile(known: Floats, share: float) -> float:
-    """Return a quantile of sorted values as scipy's ``mquantiles`` and so scikit-learn take it."""
-    n = len(known)
+def _quantile(ordered: Floats, share: float) -> float:
+    """Return a quantile of sorted values by the definition of scipy's ``mquantiles``.
+
+    scikit-learn's partial dependence uses it, too.
+    """
+    n = len(ordered)
     place = n * share + 0.4 + 0.2 * share
     below = int(min(max(place, 1), n - 1))
     part = min(max(place - below, 0.0), 1.0)
-    return float((1.0 - part) * known[below - 1] + part * known[below])
+    return float((1.0 - part) * ordered[below - 1] + part * ordered[below])
 
 
 def _spread(levels: Levels, most: int) -> NDArray[np.intp]:
-    """Return the codes of the levels to look at; of too many, some over the range of numbers."""
+    """Return the codes of the levels; of too many, some evenly spaced by target encoding."""
     if levels.statistic is None or len(levels) <= most:
         return np.arange(len(levels))
     order = np.argsort(levels.statistic, kind="stable")
@@ -171,7 +175,7 @@ def _spread(levels: Levels, most: int) -> NDArray[np.intp]:
 
 
 def _level_points(levels: Levels, codes: NDArray[np.intp]) -> tuple[Floats, NDArray[Any]]:
-    """Return the levels of some codes; -1 is missing."""
+    """Return the stored and shown points of level codes; -1 is missing."""
     numbers_of = (
         np.arange(len(levels), dtype=np.float64) if levels.statistic is None else levels.statistic
     )
@@ -194,7 +198,7 @@ def _shown_numbers(stored: Floats, unit: str) -> NDArray[Any]:
 
 
 def _given_points(schema: Schema, feature: int, values: Any) -> tuple[Floats, NDArray[Any]]:
-    given = np.atleast_1d(np.asarray(values, dtype=object if _has_text(values) else None))
+    given = np.atleast_1d(np.asarray(values, dtype=object if _has_strings(values) else None))
     label, levels = schema.label(feature), schema.levels_of(feature)
     if given.ndim != 1 or not len(given):
         raise ValueError(
@@ -221,23 +225,23 @@ def _given_points(schema: Schema, feature: int, values: Any) -> tuple[Floats, ND
     return stored, _shown_numbers(stored, unit)
 
 
-def _has_text(values: Any) -> bool:
-    """Whether NumPy would write None or numbers beside strings as strings."""
+def _has_strings(values: Any) -> bool:
+    """Whether NumPy would convert None and numbers next to strings to strings."""
     return isinstance(values, list | tuple) and any(
         isinstance(value, str) or value is None for value in values
     )
 
 
 def _codes_of(levels: Levels, given: NDArray[Any], label: str) -> NDArray[np.intp]:
-    place: dict[object, int] = {levels.label(code): code for code in range(len(levels))}
+    code_of: dict[object, int] = {levels.label(code): code for code in range(len(levels))}
     codes = []
     for value in given.tolist():
         is_missing = value is None or (isinstance(value, float) and math.isnan(value))
-        code = -1 if is_missing else place.get(value)
+        code = -1 if is_missing else code_of.get(value)
         if code is None:
             raise ValueError(
                 f"values of the feature {label} hold {value!r}, which is none of its levels: "
-                f"{listing(map(repr, place))}. Use those, or None for missing."
+                f"{listing(map(repr, code_of))}. Use those, or None for missing."
             )
         codes.append(code)
     return np.array(codes, np.intp)

@@ -1,4 +1,4 @@
-"""Which features a model needs: how much splits on them gain, and what it loses without them."""
+"""Feature importances: by the gain, cover or number of splits, by permutation, by SHAP values."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ def importances(
     sample_weight: object = None,
     n_threads: int = 1,
 ) -> Floats:
-    """Return what `arboost.Predictor.importances` does, shape (n_features,).
+    """Return the importances of `arboost.Predictor.importances`, shape (n_features,).
 
     Parameters
     ----------
     model : Model
     kind : {"gain", "cover", "split", "permutation", "shap"}, default="gain"
     X, y, shuffles, sample_weight, n_threads
-        Of `arboost.explain.permutation.loss_increases`, whose mean over the repeats is returned.
+        Arguments of `arboost.explain.permutation.loss_increases`; the importances are its mean
+        over the repeats.
 
     Examples
     --------
@@ -53,8 +54,8 @@ def importances(
     absent = [name for name, value in needed.items() if value is None]
     if absent:
         raise ValueError(
-            f"kind={kind!r} was asked for without {' and '.join(absent)}: it looks at the answers "
-            f"for rows. Pass {' and '.join(needed)}."
+            f"kind={kind!r} was asked for without {' and '.join(absent)}: it looks at the "
+            f"predictions for rows. Pass {' and '.join(needed)}."
         )
     unused = {"y": y} if kind == "shap" else {"X": X, "y": y, "sample_weight": sample_weight}
     given = [name for name, value in unused.items() if value is not None]
@@ -85,13 +86,13 @@ def _mean_shap(model: Model, X: object, sample_weight: object, n_threads: int) -
 
 
 def split_importances(model: Model, kind: str) -> Floats:
-    """Return a total for each feature over all splits on it, shape (n_features,).
+    """Return the total of a split statistic for each feature, shape (n_features,).
 
     Parameters
     ----------
     model : Model
     kind : {"gain", "cover", "split"}
-        Total gain of the splits, total of the hessians that reach them, or their number.
+        Total gain of the splits on a feature, total of their covers, or their number.
     """
     forest = model.forest
     split = forest.is_split
@@ -103,7 +104,7 @@ def split_importances(model: Model, kind: str) -> Floats:
 def tree_importances(model: Model) -> NDArray[np.float64]:
     """Return the share of each feature in the gains of each tree, shape (n_trees, n_features).
 
-    All 0 for trees that split nothing.
+    The shares are 0 for trees without a split.
     """
     forest, n_features = model.forest, model.schema.n_features
     split = forest.is_split

@@ -1,13 +1,13 @@
-"""A forest in cells: what its leaves are once only the order against thresholds counts.
+"""The leaves of a forest as boxes of cells, the intervals between thresholds.
 
-With the thresholds t0 < t1 < ... that a model compares a feature with, cell c holds the values in
+With the thresholds t0 < t1 < ... of all splits on a feature, cell c holds the values in
 (t_(c-1), t_c], and all values of a cell go the same way in every tree.
 
     thresholds        t0       t1       t2            a leaf is a box: for each feature a range of
     cells         0    |   1    |   2    |   3        cells, and whether missing values reach it
 
-The levels of a category have no order: a box holds a set of them, as a forest keeps sets, and its
-range of cells is the only cell there is. For numbers every bit of the set is set.
+The levels of a category have no order: a box holds a set of levels, as the bits of a forest's level
+set, and a category has a single cell. For numeric features every bit of the set is 1.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _ALL = np.uint64(2**64 - 1)
 
 @dataclass(frozen=True)
 class Boxes:
-    """Boxes of cells: inclusive ranges ``low`` to ``high`` and reach of missing values, (n, f).
+    """Boxes of cells: inclusive ranges ``low`` to ``high``, and ``missing``, of shape (n, f).
 
-    ``levels`` are the sets of levels that reach a box, (n, f, words).
+    ``missing`` is True where missing values reach the box; ``levels`` are the bits of the levels
+    that reach it, of shape (n, f, words).
     """
 
     low: NDArray[np.int64]
@@ -51,28 +52,28 @@ class Boxes:
         )
 
     def tiled(self, count: int) -> Boxes:
-        """Return so many copies of one box."""
+        """Return `count` copies of one box."""
         return Boxes(*(np.repeat(array[np.newaxis], count, axis=0) for array in self._arrays()))
 
     def with_columns(self, columns: NDArray[np.intp], boxes: Boxes) -> Boxes:
-        """Return the boxes with some columns replaced by those of as many others."""
+        """Return the boxes with the given columns replaced by those of other boxes."""
         arrays = [array.copy() for array in self._arrays()]
         for array, source in zip(arrays, boxes._arrays(), strict=True):
             array[:, columns] = source
         return Boxes(*arrays)
 
     @classmethod
-    def stacked(cls, several: list[Boxes]) -> Boxes:
-        """Return the boxes of all."""
-        return cls(*map(np.concatenate, zip(*(boxes._arrays() for boxes in several), strict=True)))
+    def concatenated(cls, parts: list[Boxes]) -> Boxes:
+        """Return the boxes of all parts."""
+        return cls(*map(np.concatenate, zip(*(boxes._arrays() for boxes in parts), strict=True)))
 
     def occupied(self) -> NDArray[np.bool_]:
-        """Return which boxes hold a point."""
+        """Return True for each box that holds a point."""
         filled: NDArray[np.bool_] = np.logical_and.reduce(self.present() | self.missing, axis=-1)
         return filled
 
     def present(self) -> NDArray[np.bool_]:
-        """Return which sides of which boxes hold a value that is not missing."""
+        """Return True where a box holds a value of the feature that is not missing."""
         return (self.low <= self.high) & np.not_equal(self.levels, 0).any(axis=-1)
 
     def _arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -81,7 +82,7 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Leaves:
-    """The leaves of one tree: features that it splits on, boxes over these, nodes in the forest."""
+    """The leaves of one tree: the features of its splits, boxes over these, nodes in the forest."""
 
     features: NDArray[np.int64]
     boxes: Boxes
@@ -89,7 +90,7 @@ class Leaves:
 
 
 class Cells:
-    """The model in cells: thresholds by feature, the place of each split's own, leaves by tree."""
+    """A model in cells: thresholds of each feature, threshold ranks of splits, leaves by tree."""
 
     def __init__(self, model: Model) -> None:
         self.forest: Forest = model.forest
@@ -105,14 +106,14 @@ class Cells:
         for feature in range(n_features):
             nodes = np.flatnonzero(split & ~by_set & (self.forest.feature == feature))
             values = self.forest.threshold[nodes]
-            # Every present value is left of an infinite threshold, so that one divides no cells.
-            known = np.unique(values[values < np.inf])
-            self.thresholds.append(known)
-            self.rank[nodes] = np.searchsorted(known, values)
-        self.last = np.array([len(known) for known in self.thresholds])
+            # All present values are left of an infinite threshold: it divides no cells.
+            finite = np.unique(values[values < np.inf])
+            self.thresholds.append(finite)
+            self.rank[nodes] = np.searchsorted(finite, values)
+        self.last = np.array([len(thresholds) for thresholds in self.thresholds])
 
     def whole(self, features: NDArray[np.int64]) -> Boxes:
-        """Return the box of everything, over some features."""
+        """Return the box of all values and levels of the given features."""
         levels = np.full((len(features), self.words), _ALL)
         for place in np.flatnonzero(self.is_category[features]).tolist():
             levels[place] = self._all_levels(int(features[place]))
@@ -124,12 +125,12 @@ class Cells:
         )
 
     def _all_levels(self, feature: int) -> NDArray[np.uint64]:
-        """Return the set of a category's levels; what is none of them counts as missing."""
-        known = np.arange(64 * self.words) < self._n_levels[feature]
-        return np.packbits(known, bitorder="little").view("<u8").astype(np.uint64)
+        """Return the bits of all levels of a category; an unknown level counts as missing."""
+        is_level = np.arange(64 * self.words) < self._n_levels[feature]
+        return np.packbits(is_level, bitorder="little").view("<u8").astype(np.uint64)
 
     def leaves(self, tree: int) -> Leaves:
-        """Return the leaves of a tree."""
+        """Return the leaves of a tree that a row can reach."""
         if tree not in self._leaves:
             self._leaves[tree] = self._find_leaves(tree)
         return self._leaves[tree]
@@ -161,12 +162,12 @@ class Cells:
         return Leaves(features, boxes[kept], begin + kept)
 
     def point_in(self, features: NDArray[np.int64], box: Boxes) -> list[float]:
-        """Return the lowest values in a box, codes of categories, NaN where all are missing."""
+        """Return the lowest values in a box: numbers, level codes, NaN for missing values only."""
         values = []
-        for feature, low, levels, here in zip(
+        for feature, low, levels, is_present in zip(
             features.tolist(), box.low.tolist(), box.levels, box.present(), strict=True
         ):
-            if not here:
+            if not is_present:
                 values.append(np.nan)
             elif self.is_category[feature]:
                 bits = np.unpackbits(levels.astype("<u8").view(np.uint8), bitorder="little")
@@ -176,11 +177,12 @@ class Cells:
         return values
 
     def value_in(self, feature: int, cell: int) -> float:
-        """Return a value in a cell of a number."""
-        known = self.thresholds[feature]
-        if cell < len(known):
-            return float(known[cell])
-        if not len(known):
+        """Return a value in a cell of a numeric feature."""
+        thresholds = self.thresholds[feature]
+        if cell < len(thresholds):
+            return float(thresholds[cell])
+        if not len(thresholds):
             return 0.0
-        above = float(known[-1]) + 1.0
-        return above if above > known[-1] else float(np.nextafter(known[-1], np.inf))
+        largest = float(thresholds[-1])
+        above = largest + 1.0
+        return above if above > largest else float(np.nextafter(largest, np.inf))

@@ -1,4 +1,4 @@
-"""Methods of a Predictor that explain it.
+"""Explanations as methods of a Predictor.
 
 Each method imports its implementation when it is called, so that loading and running a model stays
 light.
@@ -36,27 +36,30 @@ class ExplainMethods(Model):
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> NDArray[np.float64]:
-        """Return how much the model needs each feature, in the order of ``feature_names``.
+        """Return the importance of each feature, in the order of ``feature_names``.
 
         Parameters
         ----------
         kind : {"gain", "cover", "split", "permutation", "shap"}, default="gain"
-            Total gain of all splits on the feature; total of the hessians (of rows, in forests)
-            that reach them; their number; how much worse `metric` gets when the values of the
-            feature are shuffled among the rows of X; or the mean over these rows of what the
-            feature adds to the raw scores or takes from them, summed over the outputs.
+            "gain": total gain of all splits on the feature. "cover": total cover of these splits,
+            the hessian sum of their rows (the weight of the rows, in forests). "split": their
+            number. "permutation": increase of `metric` when the values of the feature are shuffled
+            among the rows of X. "shap": mean of the absolute SHAP values of the feature over the
+            rows of X, summed over the outputs.
         X : table of shape (n_rows, n_features)
-            For "permutation" and "shap" only. Rows that the model was not fitted on tell what it
-            needs for new ones.
+            For "permutation" and "shap" only, best held-out rows: importances on training rows
+            overrate features that were overfitted.
         y : array of shape (n_rows,) or (n_rows, n_targets)
-            True values or labels; for "permutation" only, as are all others but the weights.
+            True values or labels. Like all parameters below except `sample_weight` and `n_jobs`,
+            for "permutation" only.
         metric : str, callable, arboost.Metric or None
-            A name that ``eval_metric`` takes, a function of (y, raw scores, weight) of which less
-            is better, or an `arboost.Metric`; None is "rmse" or "log_loss".
+            A name that ``eval_metric`` takes, a function of (y, raw scores, weight), lower is
+            better, or an `arboost.Metric`; None is "rmse" or "log_loss".
         sample_weight : array of shape (n_rows,), optional
+            For "permutation" and "shap" only.
         n_repeats : int, default=5
-            Shuffles of each feature, whose mean is returned; `arboost.permutation_importances`
-            returns each of them.
+            Shuffles of each feature; the importance is their mean.
+            `arboost.permutation_importances` returns each of them.
         random_state : int, default=0
             Seed of the shuffles.
         n_jobs : int or None
@@ -99,30 +102,31 @@ class ExplainMethods(Model):
         sample_weight: object = None,
         n_jobs: int | None = None,
     ) -> PartialDependence:
-        """Return how the answer depends on one or two features, all others as they are.
+        """Return the partial dependence of the predictions on one or two features.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
             Rows to average over; the grid is made of their values.
         features : str, int, or a pair of them
-            Names or numbers.
+            Names or indices.
         kind : {"average", "individual", "both"}, default="average"
             The mean over the rows, or a curve for each row (individual conditional expectation).
         method : {"brute", "recursion"}, default="brute"
-            "brute" puts the values of the grid into every row, exactly. "recursion" needs no rows:
-            splits on other features count on both sides, by their cover in training. It is faster,
-            for raw scores and answers that are linear in them, and assumes that the features of the
-            grid do not depend on the others.
+            "brute" puts each point of the grid into every row, exactly. "recursion" averages over
+            the training rows instead: at a split on another feature both children count, weighted
+            by their cover. It is faster, needs predictions that are linear in the raw scores, and
+            assumes that the features of the grid are independent of the others.
         response : {"answer", "raw"}, default="answer"
-            Values and probabilities (of two classes that of the second), or raw scores.
+            "answer": predicted values, or class probabilities (with two classes that of the
+            second). "raw": raw scores.
         grid : int or arboost.Grid, default=100
-            Points of a column of numbers, or a Grid for all else. Categories have a point for each
-            level.
+            Number of points of a numeric feature, or a Grid for other settings. Categories have a
+            point for each level.
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows in the mean.
         n_jobs : int or None
-            Number of threads; the answers do not depend on it.
+            Number of threads; the result does not depend on it.
 
         Returns
         -------
@@ -138,13 +142,13 @@ class ExplainMethods(Model):
         >>> found.grid[0], found.average.round(2)
         (array([0., 3.]), array([0., 3.]))
         """
-        from arboost.explain.partial_dependence import Way, partial_dependence
+        from arboost.explain.partial_dependence import DependenceOptions, partial_dependence
 
         return partial_dependence(
             self,
             X,
             features,
-            way=Way(kind, method, response),
+            options=DependenceOptions(kind, method, response),
             grid=grid,
             sample_weight=sample_weight,
             n_threads=checked_threads(n_jobs),
@@ -153,16 +157,16 @@ class ExplainMethods(Model):
     def shap_values(
         self, X: object, *, background: object = None, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Return what each feature adds to the raw scores of the rows of X.
+        """Return the SHAP values of the rows of X: feature contributions to the raw scores.
 
-        With `expected_value`, the values of a row sum to its raw score, before the link.
+        The SHAP values of a row and `expected_value` sum to its raw score, before the link.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
         background : table of shape (n_others, n_features), optional
-            Rows from which the features that are not known are taken, each with the same chance.
-            Without it they are averaged over the training rows of each node, by its cover.
+            Rows that supply the values of absent features, each with the same probability.
+            Without it absent features are averaged over the training rows of each node, by cover.
         n_jobs : int or None
             Number of threads.
 
@@ -174,7 +178,7 @@ class ExplainMethods(Model):
         Raises
         ------
         TypeError
-            Where the trees are combined by a weighted median, which is no sum.
+            The trees are combined by a weighted median, which is no sum.
 
         Examples
         --------
@@ -189,12 +193,12 @@ class ExplainMethods(Model):
         return shap_values(self, X, background, n_threads=checked_threads(n_jobs))
 
     def shap_interactions(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return what pairs of features add to the raw scores of the rows of X.
+        """Return the SHAP interaction values of the rows of X.
 
         Returns
         -------
         float64 array of shape (n_rows, n_features, n_features)
-            Symmetric; on the diagonal is what a feature adds by itself, and each row sums to the
+            Symmetric; the diagonal holds the main effects, and each row of a matrix sums to the
             SHAP value of its feature. With several outputs there is one more axis.
         """
         from arboost.explain.shap import shap_interactions
@@ -212,10 +216,10 @@ class ExplainMethods(Model):
     def expected_value(
         self, *, background: object = None, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Return the raw scores of a row of which nothing is known, shape (n_outputs,).
+        """Return the base value of the SHAP values, shape (n_outputs,).
 
-        They are the mean over the training rows by the covers of the leaves, or with a `background`
-        the mean raw scores of its rows: what SHAP values are counted from.
+        It is the mean raw score of the training rows, by the covers of the leaves, or with a
+        `background` the mean raw score of its rows.
         """
         from arboost.explain.shap import expected_value
 

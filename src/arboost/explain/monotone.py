@@ -1,19 +1,19 @@
-"""Is a finished model monotone in a feature? A proof, or two rows that show the opposite.
+"""Monotonicity of a fitted model in a feature: a proof, or two rows as a counter-example.
 
-Only the order of values against the thresholds of the model matters, so values are replaced by
-cells, and leaves by boxes of them (see ``cells.py``).
+Only the order of values and thresholds matters, so values are replaced by cells, and leaves by
+boxes of cells (`arboost.explain.leaf_boxes`).
 
 1. Each tree alone. Two leaves whose boxes meet in all other features, one below the other in this
    feature, must hold values in order. If every tree is monotone so is the model, to the last bit:
    rounding keeps the order of sums and means. The median of monotone trees is monotone, too.
-2. Otherwise each step from cell k to k + 1 alone. Only trees with a split at t_k change there; each
-   cuts the space of the other features into boxes with one change in each. Branch and bound looks
-   for the point with the lowest sum of changes, in integers, so that no rounding can mislead it.
-   Of a median only rows where single trees fall are tried: either they show a fall of the median,
-   or the question stays open.
+2. Otherwise each step from cell k to cell k + 1. Only trees with a split at t_k change there; each
+   divides the space of the other features into boxes of constant change. Branch and bound searches
+   for the point with the lowest sum of changes, in integers, so that rounding has no effect.
+   For a median, only rows at which single trees fall are tried: either they show a fall of the
+   median, or the question stays open.
 
-Missing values of the other features are a value like any other; the feature itself is compared over
-its present values.
+A fall is a change of the raw score against the direction to prove. Missing values of the other
+features count as one more value; the feature itself is compared over its present values.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from arboost.params.boosting import PARAMS
 
 __all__ = ["CounterExample", "MonotoneProof", "verify_monotone"]
 
-_MOST_TRIES = 1000
+_MOST_TRIES = 1000  # pairs of rows, for a median
 
 
 @dataclass(frozen=True, eq=False)
 class CounterExample:
-    """Two rows that differ in one feature only, and whose scores are in the wrong order.
+    """Two rows that differ in one feature only, with raw scores in the wrong order.
 
     Attributes
     ----------
     rows : float64 array of shape (2, n_features)
         The row with the smaller value of the feature comes first; NaN is a missing value, and
-        categories have the codes of their levels.
+        category levels are codes.
     scores : float64 array of shape (2,)
-        Their raw scores, as ``predict_raw`` gives them.
+        Raw scores of the two rows, as of ``predict_raw``.
     """
 
     rows: NDArray[np.float64]
@@ -57,22 +57,22 @@ class CounterExample:
 
 @dataclass(frozen=True, eq=False)
 class MonotoneProof:
-    """What is known about one output of a model as a function of one feature.
+    """Proof or disproof that one output of a model is monotone in one feature.
 
     Attributes
     ----------
     feature : str or int
         Name of the feature, or its index where the table had no names.
     direction : {-1, 1}
-        1 for a score that never falls as the feature grows, -1 for one that never rises.
+        1 for a raw score that never falls as the feature grows, -1 for one that never rises.
     output : int
         Column of the raw scores.
     holds : bool
-        True is a proof: no row breaks the order. (Where single trees are not monotone and only
-        their sum is, changes that are lost in the rounding of the sum do not count; nor does in a
-        median which side of the half a sum of weights is rounded to.)
+        True is a proof: no row breaks the order. (Two effects of rounding are not counted: where
+        single trees are not monotone and only their sum is, changes below the rounding error of
+        the sum; in a median, the side of one half to which a sum of weights is rounded.)
     counter_example : CounterExample or None
-        Where it does not hold, two rows that show it.
+        Two rows that show the opposite where ``holds`` is False.
     """
 
     feature: str | int
@@ -85,15 +85,15 @@ class MonotoneProof:
 def verify_monotone(
     model: Model, features: object = None, *, n_threads: int = 1
 ) -> tuple[MonotoneProof, ...]:
-    """Prove that the raw scores are monotone, or find rows for which they are not.
+    """Return a proof that the raw scores are monotone, or a counter-example.
 
     Parameters
     ----------
     model : Model
     features : dict, sequence or None
-        What to prove, in the form of ``monotone_constraints``; None takes those of the fit.
+        Directions to prove, in the form of ``monotone_constraints``; None takes those of the fit.
     n_threads : int
-        Threads to predict with; the answer does not depend on it.
+        Number of threads; the result does not depend on it.
 
     Returns
     -------
@@ -103,8 +103,8 @@ def verify_monotone(
     Raises
     ------
     ValueError
-        There is nothing to prove, or it can neither be proved nor disproved: the model is a median,
-        some of its trees are not monotone, and no rows were found for which the median is not.
+        No direction was given, or the model is undecided: it is a median, some of its trees are
+        not monotone, and no rows were found at which the median falls.
     """
     directions = _directions(model, features)
     cells = Cells(model)
@@ -125,15 +125,15 @@ def _directions(model: Model, features: object) -> list[int]:
     directions = monotone_directions(given, model.schema, name)
     if not directions:
         raise ValueError(
-            "verify_monotone has nothing to prove: the model was fitted without constraints "
-            "that say what is monotone, and features names none. Pass for example "
+            "verify_monotone has nothing to prove: the model was fitted without monotone "
+            "constraints, and features names none. Pass for example "
             f"features={{{feature_label(0, model.schema)!r}: 1}}."
         )
     return directions
 
 
 class _Search:
-    """The search for one feature and output."""
+    """Search for a proof or a counter-example of one feature and output."""
 
     def __init__(
         self, model: Model, cells: Cells, feature: int, direction: int, output: int, n_threads: int
@@ -175,18 +175,18 @@ class _Search:
         return MonotoneProof(label, self._direction, self._output, found is None, found)
 
     def _split_leaves(self, tree: int) -> tuple[Leaves, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the leaves that present values reach, without this feature; and its ranges."""
+        """Return the leaves that present values reach, over the other features, and their cells."""
         leaves = self._cells.leaves(tree)
         own = int(np.searchsorted(leaves.features, self._feature))
         low, high = leaves.boxes.low[:, own], leaves.boxes.high[:, own]
         kept = np.flatnonzero(low <= high)
-        others = np.flatnonzero(leaves.features != self._feature)
-        boxes = leaves.boxes[np.ix_(kept, others)]
-        rest = Leaves(leaves.features[others], boxes, leaves.nodes[kept])
-        return rest, low[kept], high[kept]
+        other_columns = np.flatnonzero(leaves.features != self._feature)
+        boxes = leaves.boxes[np.ix_(kept, other_columns)]
+        without = Leaves(leaves.features[other_columns], boxes, leaves.nodes[kept])
+        return without, low[kept], high[kept]
 
     def _falls(self, tree: int) -> Iterator[_Fall]:
-        """Yield where the tree alone is not monotone."""
+        """Yield the falls of the tree alone."""
         leaves, low, high = self._split_leaves(tree)
         value = self._values[leaves.nodes]
         for before in range(len(value)):
@@ -198,10 +198,10 @@ class _Search:
                     yield _Fall(leaves.features, boxes[i], ends)
 
     def _try_falls(self, suspects: list[int]) -> CounterExample | None:
-        """Return two rows for which the median falls, looked for where single trees do.
+        """Return two rows at which the median falls, among the falls of single trees.
 
         Other features are as close to the middle of their cells as a fall allows: there most trees
-        have an answer between extremes, and a single one can decide the median.
+        have moderate values, and a single tree can decide the median.
         """
         cells = self._cells
         features = np.arange(len(cells.last))
@@ -224,7 +224,7 @@ class _Search:
         return CounterExample(rows[pair], scores[pair]) if change[lowest] < 0 else None
 
     def _find_fall(self, suspects: list[int]) -> CounterExample | None:
-        """Search the steps at which a tree falls, those with the lowest bounds first."""
+        """Return two rows at which the sum falls; the steps with the lowest bounds come first."""
         here = np.isin(self._tree_of, self._trees)
         last = int(self._cells.last[self._feature])
         inside = np.isin(self._tree_of, suspects) & (self._rank_of < last)
@@ -244,7 +244,7 @@ class _Search:
         return None
 
     def _step(self, cell: int, trees: list[int], exact: list[int]) -> _Step:
-        """Return how the trees change from a cell to the next, by boxes of the other features."""
+        """Return the changes of the trees from a cell to the next, by boxes of other features."""
         parts = []
         for tree in trees:
             leaves, low, high = self._split_leaves(tree)
@@ -284,7 +284,7 @@ class _Search:
 
 @dataclass(frozen=True)
 class _Fall:
-    """Two leaves of a tree in the wrong order: where they meet, and the cells between them."""
+    """Two leaves of a tree in the wrong order: their common box, and their nearest cells."""
 
     features: NDArray[np.int64]  # the other features of the tree
     box: Boxes
@@ -292,11 +292,11 @@ class _Fall:
 
 
 class _Step:
-    """How trees change between two neighbouring cells of a feature.
+    """The changes of trees between two neighbouring cells of a feature.
 
-    Each tree is a group of boxes that share out the space of the other features; in each box it
-    changes by one amount. Boxes are sorted by group, then by change, so that the first of a group
-    is its lowest.
+    Each tree is a group of boxes that partition the space of the other features; its change is
+    constant in each box. Boxes are sorted by group, then by change, so that the first box of a
+    group has its lowest change.
     """
 
     def __init__(
@@ -316,10 +316,10 @@ class _Step:
             column = np.searchsorted(self.features, features)
             filled.append(self.space.tiled(len(order)).with_columns(column, boxes[order]))
         self.group = np.concatenate(group)
-        self.boxes = Boxes.stacked(filled)
+        self.boxes = Boxes.concatenated(filled)
 
     def bound(self, alive: NDArray[np.int64]) -> int:
-        """Return the sum of the lowest changes of all groups among the boxes that are left."""
+        """Return the sum over the groups of the lowest change among the remaining boxes."""
         return sum(self.change[i] for i in alive[self._firsts(alive)].tolist())
 
     def falls(self) -> Iterator[Boxes]:
@@ -338,8 +338,8 @@ class _Step:
                 yield best
                 continue
             for choice in reversed(self._branch(alive)):
-                others = alive[self.group[alive] != self.group[choice]]
-                kept = np.sort(np.append(others, choice))
+                other_groups = alive[self.group[alive] != self.group[choice]]
+                kept = np.sort(np.append(other_groups, choice))
                 stack.append((kept, box.meet(self.boxes[choice])))
 
     def _firsts(self, alive: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -347,7 +347,7 @@ class _Step:
         return np.flatnonzero(np.diff(group, prepend=-1))
 
     def _common(self, chosen: NDArray[np.int64], box: Boxes) -> Boxes | None:
-        """Return where the chosen boxes all meet, if they do."""
+        """Return the intersection of the chosen boxes, or None where it is empty."""
         boxes = self.boxes[chosen]
         common = Boxes(
             np.maximum(boxes.low.max(axis=0), box.low),
@@ -358,7 +358,7 @@ class _Step:
         return common if common.occupied() else None
 
     def _branch(self, alive: NDArray[np.int64]) -> list[int]:
-        """Return the boxes of the group in which most is open: the widest range of changes."""
+        """Return the boxes of the group with the widest range of changes."""
         first = self._firsts(alive).tolist()
         groups = [
             [int(i) for i in alive[start:stop]]
@@ -368,7 +368,7 @@ class _Step:
 
 
 def _integers(values: NDArray[np.float64]) -> list[int]:
-    """Return the values times one power of 2 that makes all of them whole."""
+    """Return the values times one power of 2 that makes all of them integers."""
     ratios = [value.as_integer_ratio() for value in values.tolist()]
     scale = max((denominator for _, denominator in ratios), default=1)
     return [numerator * (scale // denominator) for numerator, denominator in ratios]

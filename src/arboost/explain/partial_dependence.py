@@ -1,8 +1,8 @@
-"""Model + table + a grid of one or two features -> how the answer depends on them.
+"""Model + table + grid of one or two features -> partial dependence.
 
-A row's answer as a function of one feature is a step function: a tree that does not ask for the
-feature is walked once, and others once on each side of the splits that do, never once for each
-point of the grid (``cpp/explain/partial_dependence.h``).
+A row's raw score is a step function of a feature. A row walks a tree once, into both children at
+splits on the features of the grid, and never once for each point of the grid
+(``cpp/explain/partial_dependence.h``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from arboost.model.model import Model
 from arboost.model.outputs import ALL_CLASS_LINKS, target_link
 from arboost.model.predict import table_scores
 
-__all__ = ["PartialDependence", "Way", "partial_dependence"]
+__all__ = ["DependenceOptions", "PartialDependence", "partial_dependence"]
 
 Floats = NDArray[np.float64]
 
@@ -32,22 +32,22 @@ KINDS = ("average", "individual", "both")
 METHODS = ("brute", "recursion")
 RESPONSES = ("answer", "raw")
 
-# Links whose mean over rows is the link of the mean.
+# Linear links: the mean of the links is the link of the mean.
 _LINEAR_LINKS = ("identity", "share_of_two", "shares")
 _TWO = 2
-_NUMBERS_AT_ONCE = 1 << 21  # of raw scores
+_MOST_SCORES = 1 << 21  # raw scores in memory at a time
 
 
 @dataclass(frozen=True)
-class Way:
-    """How it is worked out: one of `KINDS`, of `METHODS` and of `RESPONSES`."""
+class DependenceOptions:
+    """Options of partial dependence: one of `KINDS`, of `METHODS` and of `RESPONSES`."""
 
     kind: str = "average"
     method: str = "brute"
     response: str = "answer"
 
     def check(self, model: Model) -> None:
-        """Raise ValueError where the parts do not fit each other or the model."""
+        """Raise ValueError where the options contradict each other or the model."""
         for name, allowed in (("kind", KINDS), ("method", METHODS), ("response", RESPONSES)):
             given = getattr(self, name)
             if given not in allowed:
@@ -57,7 +57,7 @@ class Way:
             return
         if self.kind != "average":
             raise ValueError(
-                f'kind={self.kind!r} is not allowed with method="recursion", which knows no rows: '
+                f'kind={self.kind!r} is not allowed with method="recursion", which uses no rows: '
                 'use kind="average" or method="brute".'
             )
         if model.combine == "median":
@@ -67,31 +67,31 @@ class Way:
             )
         if self.response == "answer" and model.link not in _LINEAR_LINKS:
             raise ValueError(
-                'method="recursion" gives the mean of raw scores, and the answers of this model '
-                f'are not linear in them (link {model.link!r}). Use response="raw", or '
+                'method="recursion" gives the mean of raw scores, and the predictions of this '
+                f'model are not linear in them (link {model.link!r}). Use response="raw", or '
                 'method="brute".'
             )
 
 
 @dataclass(frozen=True, eq=False)
 class PartialDependence:
-    """What a model says on a grid of one or two features, on average over rows and of each row.
+    """Predictions on a grid of one or two features: their mean over rows, and those of each row.
 
     Attributes
     ----------
     features : tuple of int
-        The features of the grid.
+        Indices of the features of the grid.
     names : tuple of str
     grid : tuple of arrays
-        The points of each feature: numbers, times, or levels of a category (objects). A missing
-        value is NaN, NaT or None.
+        Points of each feature: numbers, times, or levels of a category (objects). A missing value
+        is NaN, NaT or None.
     outputs : tuple of str
-        What the answers are for: classes, targets, quantiles.
+        Names of the outputs: classes, targets, quantiles.
     average : float64 array of shape (n_points,) or (n_points, n_points_2), or None
-        Mean over the rows. With several outputs there is another axis for them, the last one.
+        Mean over the rows. With several outputs they are a further axis, the last one.
     individual : float64 array of shape (n_rows, n_points) or (n_rows, n_points, n_points_2), or \
 None
-        Of each row (ICE). With several outputs there is another axis for them, the last one.
+        Individual conditional expectation (ICE) of each row, with the same axis of outputs.
     """
 
     features: tuple[int, ...]
@@ -111,48 +111,48 @@ def partial_dependence(
     X: object,
     features: object,
     *,
-    way: Way,
+    options: DependenceOptions,
     grid: int | Grid = 100,
     sample_weight: object = None,
     n_threads: int,
 ) -> PartialDependence:
-    """Return what `arboost.Predictor.partial_dependence` does.
+    """Return the result of `arboost.Predictor.partial_dependence`.
 
     Parameters
     ----------
     model : Model
     X : table of shape (n_rows, n_features)
     features : str, int, or a pair of them
-    way : Way
+    options : DependenceOptions
     grid : int or Grid
     sample_weight : array of shape (n_rows,), optional
     n_threads : int
     """
-    way.check(model)
+    options.check(model)
     chosen = _chosen(model, features)
     table = ingest(X, model.schema)
     if not table.n_rows:
         raise ValueError("X has no rows, but partial dependence is a mean over rows. Pass some.")
-    given = grid if isinstance(grid, Grid) else Grid(grid)
-    axes = tuple(axis_of(table, feature, given) for feature in chosen)
+    settings = grid if isinstance(grid, Grid) else Grid(grid)
+    axes = tuple(axis_of(table, feature, settings) for feature in chosen)
     weight = weights(sample_weight, table.n_rows)
-    if way.method == "recursion":
+    if options.method == "recursion":
         if weight is not None:
             raise ValueError(
                 'sample_weight is not allowed with method="recursion": the trees keep the weights '
                 'of the rows that they were grown on. Use method="brute".'
             )
-        answers: Iterator[Floats] = iter([_answers(model, _of_trees(model, axes), way.response)])
+        raw: Iterator[Floats] = iter([_of_trees(model, axes)])
     else:
         raw = _of_rows(model, table, axes, n_threads)
-        answers = (_answers(model, part, way.response) for part in raw)
-    average, individual = _gathered(answers, way.kind, table.n_rows, weight)
+    responses = (_responses(model, part, options.response) for part in raw)
+    average, individual = _gathered(responses, options.kind, weight)
     shape = tuple(len(axis.stored) for axis in axes)
     return PartialDependence(
         features=chosen,
         names=tuple(model.schema.shown_names[feature] for feature in chosen),
         grid=tuple(axis.shown for axis in axes),
-        outputs=_outputs(model, way.response),
+        outputs=_output_names(model, options.response),
         average=None if average is None else _shaped(average[None], shape)[0],
         individual=None if individual is None else _shaped(individual, shape),
     )
@@ -166,7 +166,7 @@ def _chosen(model: Model, features: Any) -> tuple[int, ...]:
     )
     if len(chosen) not in (1, _TWO) or len(set(chosen)) != len(chosen):
         raise ValueError(
-            f"features={features!r} is not allowed: use the name or the number of a feature, or a "
+            f"features={features!r} is not allowed: use the name or the index of a feature, or a "
             "pair of two different ones."
         )
     return chosen
@@ -182,13 +182,13 @@ def _of_trees(model: Model, axes: tuple[Axis, ...]) -> Floats:
 def _of_rows(
     model: Model, table: Table, axes: tuple[Axis, ...], n_threads: int
 ) -> Iterator[Floats]:
-    """Yield the raw scores of some rows after the other, shape (rows, points, outputs)."""
+    """Yield the raw scores of blocks of rows, shape (rows, points, outputs)."""
     n_points = _n_points(axes)
     if model.combine == "median":
         yield _point_by_point(model, table, axes, n_threads)
         return
     grid_forest = _grid_forest(model, axes)
-    step = max(1, _NUMBERS_AT_ONCE // (n_points * model.n_outputs))
+    step = max(1, _MOST_SCORES // (n_points * model.n_outputs))
     for begin in range(0, table.n_rows, step):
         rows = min(step, table.n_rows - begin)
         out = np.empty((rows, n_points, model.n_outputs))
@@ -211,7 +211,7 @@ def _n_points(axes: tuple[Axis, ...]) -> int:
 
 
 def _scores(model: Model, sums: Floats) -> Floats:
-    """Return the raw scores that sums over trees mean; changes the sums."""
+    """Return the raw scores from sums over trees, in place."""
     if model.combine == "mean":
         sums /= max(model.n_rounds, 1)
     sums += model.base_score
@@ -219,7 +219,7 @@ def _scores(model: Model, sums: Floats) -> Floats:
 
 
 def _point_by_point(model: Model, table: Table, axes: tuple[Axis, ...], n_threads: int) -> Floats:
-    """Return the raw scores of models that are no sums of trees."""
+    """Return the raw scores of a model that is no sum of trees: one prediction for each point."""
     out = np.empty((table.n_rows, _n_points(axes), model.n_outputs))
     places = np.indices([len(axis.stored) for axis in axes]).reshape(len(axes), -1)
     for point, place in enumerate(places.T):
@@ -232,8 +232,8 @@ def _point_by_point(model: Model, table: Table, axes: tuple[Axis, ...], n_thread
     return out
 
 
-def _answers(model: Model, raw: Floats, response: str) -> Floats:
-    """Return what raw scores mean, for every row and point; of two classes the second only."""
+def _responses(model: Model, raw: Floats, response: str) -> Floats:
+    """Return raw scores or predictions of rows and points; of two classes the second only."""
     if response == "raw":
         return raw
     flat = raw.reshape(-1, model.n_outputs)
@@ -241,8 +241,8 @@ def _answers(model: Model, raw: Floats, response: str) -> Floats:
         return LINKS[model.link](flat).reshape(raw.shape)
     parts, first = [], 0
     for link, outputs, classes in _targets(model):
-        shares = LINKS[link](flat[:, first : first + outputs])
-        parts.append(shares[:, 1:] if len(classes) == _TWO else shares)
+        proba = LINKS[link](flat[:, first : first + outputs])
+        parts.append(proba[:, 1:] if len(classes) == _TWO else proba)
         first += outputs
     return np.concatenate(parts, axis=1).reshape(*raw.shape[:2], -1)
 
@@ -255,7 +255,7 @@ def _targets(model: Model) -> list[tuple[str, int, NDArray[Any]]]:
     return [(target_link(n, len(classes)), n, classes) for n, classes in pairs]
 
 
-def _outputs(model: Model, response: str) -> tuple[str, ...]:
+def _output_names(model: Model, response: str) -> tuple[str, ...]:
     if model.classes is None:
         if model.n_outputs == 1:
             return ("prediction" if response == "answer" else "raw score",)
@@ -272,13 +272,13 @@ def _outputs(model: Model, response: str) -> tuple[str, ...]:
 
 
 def _gathered(
-    answers: Iterator[Floats], kind: str, n_rows: int, weight: Floats | None
+    responses: Iterator[Floats], kind: str, weight: Floats | None
 ) -> tuple[Floats | None, Floats | None]:
-    """Return the mean over the rows and all rows, each where it is asked for."""
+    """Return the mean over the rows and the values of all rows, each if `kind` includes it."""
     kept: list[Floats] = []
     total: Floats | float = 0.0
     first = 0
-    for part in answers:
+    for part in responses:
         if kind != "average":
             kept.append(part)
         if kind != "individual":
@@ -288,13 +288,13 @@ def _gathered(
             else:
                 total = total + (part * weight[rows, None, None]).sum(axis=0)
         first += len(part)
-    whole = float(first) if weight is None else float(weight.sum())
-    average = np.asarray(total / whole) if kind != "individual" else None
+    total_weight = float(first) if weight is None else float(weight.sum())
+    average = np.asarray(total / total_weight) if kind != "individual" else None
     return average, (np.concatenate(kept) if len(kept) > 1 else kept[0]) if kept else None
 
 
-def _shaped(answers: Floats, shape: tuple[int, ...]) -> Floats:
-    """Bring (rows, points, outputs) to an axis for each feature, and none for a single output."""
-    n_outputs = answers.shape[-1]
+def _shaped(responses: Floats, shape: tuple[int, ...]) -> Floats:
+    """Return (rows, points, outputs) with an axis for each feature, and none for one output."""
+    n_outputs = responses.shape[-1]
     last = () if n_outputs == 1 else (n_outputs,)
-    return answers.reshape(len(answers), *shape, *last)
+    return responses.reshape(len(responses), *shape, *last)

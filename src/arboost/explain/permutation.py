@@ -1,8 +1,8 @@
-"""Model + table + truth -> how much worse its answers get when a feature's values are shuffled.
+"""Model + table + y -> permutation importances: increase of a metric when a feature is shuffled.
 
-The table is read once; a shuffle replaces one column of it. Trees that do not ask for the feature
-say the same as before and are walked once for all shuffles, and a feature that no tree asks for is
-never shuffled at all: its importance is 0 exactly.
+The table is read once; a shuffle replaces one column of it. Trees without a split on the feature
+are evaluated once for all shuffles. A feature without any split is never shuffled: its importance
+is exactly 0.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ Floats = NDArray[np.float64]
 Rating = Callable[[Floats], float]
 
 _ROWS_WORTH_A_THREAD = 256
-_WALKS_WORTH_A_NODE = 20  # what packing it costs
+_WALKS_WORTH_A_NODE = 20  # cost of packing a node, in walks of a row through a tree
 _LARGEST_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True)
 class Shuffles:
-    """How often values are shuffled, from which seed, and what rates the answers.
+    """Settings of permutation importances: metric, number of shuffles and seed.
 
     Attributes
     ----------
@@ -59,10 +59,12 @@ class Shuffles:
                 )
 
     def changed(self) -> list[str]:
-        """Return what is not as it is by itself, by the names that users know."""
+        """Return the public names of the settings that differ from their defaults."""
         names = {"metric": "metric", "n_repeats": "n_repeats", "seed": "random_state"}
-        own = Shuffles()
-        return [shown for name, shown in names.items() if getattr(self, name) != getattr(own, name)]
+        default = Shuffles()
+        return [
+            shown for name, shown in names.items() if getattr(self, name) != getattr(default, name)
+        ]
 
 
 def permutation_importances(
@@ -76,10 +78,10 @@ def permutation_importances(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> Floats:
-    """Return the permutation importances of every repeat; `Predictor.importances` has their mean.
+    """Return the permutation importances of every repeat; `Predictor.importances` is their mean.
 
     An importance is the increase of the metric when the values of the feature are shuffled among
-    the rows of X; below 0 the metric has improved.
+    the rows of X; where it is negative the metric has improved.
 
     Parameters
     ----------
@@ -148,29 +150,30 @@ def loss_increases(
         raise ValueError("X has no rows, so there is nothing to shuffle. Pass some.")
     weight = weights(sample_weight, table.n_rows)
     rating, in_threads = _rating(model, shuffles.metric, y, weight, table.n_rows)
-    start = rating(table_scores(model, table, n_threads=n_threads))
+    baseline = rating(table_scores(model, table, n_threads=n_threads))
     used = np.unique(model.forest.feature[model.forest.is_split]).tolist()
     losses = np.zeros((shuffles.n_repeats, model.schema.n_features))
 
-    # Whoever wrote a metric of their own may not have thought of threads.
-    def scores_of(feature: int) -> list[Any]:
+    # A user's metric may not be safe in threads: it rates the scores in this one.
+    def ratings_or_scores(feature: int) -> list[Any]:
         scores = _shuffled_scores(model, table, feature, shuffles)
         return [rating(score) for score in scores] if in_threads else list(scores)
 
     n_workers = min(n_threads, len(used), 1 + table.n_rows // _ROWS_WORTH_A_THREAD)
-    for feature, found in zip(used, _in_order(scores_of, used, n_workers), strict=True):
-        values = found if in_threads else [rating(score) for score in found]
-        losses[:, feature] = np.array(values) - start
+    results = _in_order(ratings_or_scores, used, n_workers)
+    for feature, result in zip(used, results, strict=True):
+        values = result if in_threads else [rating(score) for score in result]
+        losses[:, feature] = np.array(values) - baseline
     return losses
 
 
 def _in_order(work: Callable[[int], Any], items: list[int], n_workers: int) -> Iterator[Any]:
-    """Yield what becomes of the items, a few of them at a time in threads."""
+    """Yield the results of the items in their order, a few at a time in threads."""
     if n_workers <= 1:
         yield from map(work, items)
         return
     with ThreadPoolExecutor(n_workers) as pool:
-        step = 2 * n_workers  # so that not all answers wait in memory
+        step = 2 * n_workers  # so that not all results are in memory at once
         for first in range(0, len(items), step):
             yield from pool.map(work, items[first : first + step])
 
@@ -178,9 +181,9 @@ def _in_order(work: Callable[[int], Any], items: list[int], n_workers: int) -> I
 def _shuffled_scores(
     model: Model, table: Table, feature: int, shuffles: Shuffles
 ) -> Iterator[Floats]:
-    """Yield the raw scores with the values of a feature in other orders."""
-    asking, others = _divided(model, feature, (shuffles.n_repeats - 1) * table.n_rows)
-    rest = None if others is None else table_scores(others, table, n_threads=1)
+    """Yield the raw scores with the values of a feature shuffled, once for each repeat."""
+    using, without = _divided(model, feature, (shuffles.n_repeats - 1) * table.n_rows)
+    constant = None if without is None else table_scores(without, table, n_threads=1)
     values = table.columns.read(feature)
     columns = table.columns.select(range(model.schema.n_features))
     for repeat in range(shuffles.n_repeats):
@@ -189,9 +192,9 @@ def _shuffled_scores(
         column = core.Columns(table.n_rows)
         column.add(values[order])
         columns.put(feature, column)
-        scores = table_scores(asking, Table(columns, table.schema), n_threads=1)
-        if rest is not None:
-            scores += rest
+        scores = table_scores(using, Table(columns, table.schema), n_threads=1)
+        if constant is not None:
+            scores += constant
             if model.combine == "mean":
                 scores /= model.n_rounds
             scores += model.base_score
@@ -199,16 +202,16 @@ def _shuffled_scores(
 
 
 def _divided(model: Model, feature: int, rows_saved: int) -> tuple[Model, Model | None]:
-    """Return the trees that ask for a feature and the others, as sums without a base score.
+    """Return the trees with and without splits on a feature, as sums without a base score.
 
-    Where trees are not added up, or too few rows need not walk the others again to be worth it,
-    the model itself and None.
+    Return the model itself and None where the trees are combined by a median, or where the
+    `rows_saved` by evaluating the second part once do not repay the cost of packing both parts.
     """
     forest = model.forest
     tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.tree_start))
-    asks = np.zeros(forest.n_trees, np.bool_)
-    asks[tree[forest.is_split & (forest.feature == feature)]] = True
-    walks_saved = rows_saved * np.count_nonzero(~asks)
+    uses = np.zeros(forest.n_trees, np.bool_)
+    uses[tree[forest.is_split & (forest.feature == feature)]] = True
+    walks_saved = rows_saved * np.count_nonzero(~uses)
     if walks_saved <= _WALKS_WORTH_A_NODE * forest.n_nodes or model.combine == "median":
         return model, None
     sums: dict[str, Any] = {
@@ -216,10 +219,10 @@ def _divided(model: Model, feature: int, rows_saved: int) -> tuple[Model, Model 
         "trees_per_round": 1,
         "base_score": np.zeros(model.n_outputs),
     }
-    asking, others = (
-        replace(model, forest=_some_trees(forest, one), **sums) for one in (asks, ~asks)
+    using, without = (
+        replace(model, forest=_some_trees(forest, chosen), **sums) for chosen in (uses, ~uses)
     )
-    return asking, others
+    return using, without
 
 
 def _some_trees(forest: Forest, chosen: NDArray[np.bool_]) -> Forest:
@@ -238,13 +241,13 @@ def _some_trees(forest: Forest, chosen: NDArray[np.bool_]) -> Forest:
 def _rating(
     model: Model, metric: object, y: Any, weight: Floats | None, n_rows: int
 ) -> tuple[Rating, bool]:
-    """Return the function that rates raw scores, lower is better, and if threads may share it."""
+    """Return the metric of raw scores, lower is better, and whether threads may share it."""
     truth = _truth(model, y, n_rows)
     if callable(metric):
-        own = metric if isinstance(metric, Metric) else Metric("metric", metric)
-        own_sign = -1.0 if own.greater_is_better else 1.0
+        custom = metric if isinstance(metric, Metric) else Metric("metric", metric)
+        custom_sign = -1.0 if custom.greater_is_better else 1.0
         values = truth.astype(np.float64)
-        return lambda raw: own_sign * own(values, raw, weight), False
+        return lambda raw: custom_sign * custom(values, raw, weight), False
     of_classes = model.kind == "classifier"
     name = ("log_loss" if of_classes else "rmse") if metric is None else metric
     if not isinstance(name, str):
@@ -256,20 +259,20 @@ def _rating(
     sign = -1.0 if greater else 1.0
     if not of_classes and model.n_outputs > 1 and not model.targets:
         raise ValueError(
-            f"metric={metric!r} is not allowed: the model has {model.n_outputs} answers for one "
+            f"metric={metric!r} is not allowed: the model has {model.n_outputs} outputs for one "
             "target. Pass a function of (y, score, weight)."
         )
     columns = truth.reshape(n_rows, -1).T
 
     def rate(raw: Floats) -> float:
         pairs = zip(columns, _by_target(model, raw), strict=True)
-        return sign * float(np.mean([function(y, given, weight) for y, given in pairs]))
+        return sign * float(np.mean([function(y, predicted, weight) for y, predicted in pairs]))
 
     return rate, True
 
 
 def _by_target(model: Model, raw: Floats) -> list[Floats]:
-    """Return the probabilities or values of each target."""
+    """Return the class probabilities or predicted values of each target."""
     if model.kind == "classifier":
         found = probabilities(model, raw)
         return found if isinstance(found, list) else [found]
@@ -277,15 +280,15 @@ def _by_target(model: Model, raw: Floats) -> list[Floats]:
 
 
 def _truth(model: Model, y: Any, n_rows: int) -> NDArray[Any]:
-    """Return y as metrics read it: numbers, or indices of classes."""
+    """Return y as numbers or class codes, as metrics read it."""
     if np.shape(y)[1:] == (1,):
         y = np.ravel(y)
     given = target(y, n_rows, several=bool(model.targets))
     expected = (n_rows, len(model.targets)) if model.targets else (n_rows,)
     if given.shape != expected:
         raise ValueError(
-            f"y has the shape {given.shape}, but the model answers with {expected}. Pass a column "
-            "for each target."
+            f"y has the shape {given.shape}, but the model predicts {expected}. Pass a column for "
+            "each target."
         )
     if model.classes is None:
         return numbers_of(given)

@@ -1,7 +1,7 @@
-"""Model + table -> SHAP values: what each feature adds to the raw scores of a row.
+"""Model + table -> SHAP values: the contribution of each feature to the raw scores of a row.
 
-The values of a row and the expected value sum to its raw score. What is not known of a row is
-averaged over the training rows of each node, by its cover; or over the rows of a background table.
+The SHAP values of a row and the expected value sum to its raw score. Absent features are averaged
+over the training rows of each node, by its cover, or over the rows of a background table.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def expected_value(model: Model, background: object, *, n_threads: int) -> Floats:
-    """Return the raw scores of a row of which nothing is known, shape (n_outputs,)."""
+    """Return the mean raw score that SHAP values are relative to, shape (n_outputs,)."""
     forest = _forest(model, "expected_value")
     if background is not None:
         table = _read_background(model, background)
@@ -32,7 +32,7 @@ def expected_value(model: Model, background: object, *, n_threads: int) -> Float
 
 
 def shap_values(model: Model, X: object, background: object, *, n_threads: int) -> Floats:
-    """Return what each feature adds to the raw scores of the rows of X.
+    """Return the SHAP values of the rows of X.
 
     The shape is (n_rows, n_features), with several outputs (n_rows, n_features, n_outputs).
     """
@@ -40,7 +40,7 @@ def shap_values(model: Model, X: object, background: object, *, n_threads: int) 
 
 
 def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
-    """Return what pairs of features add to the raw scores of the rows of X.
+    """Return the SHAP interaction values of the rows of X.
 
     The shape is (n_rows, n_features, n_features), with several outputs there is one more axis.
     """
@@ -49,11 +49,11 @@ def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
     n_features = model.schema.n_features
     values = np.empty((table.n_rows, n_features, n_features, model.n_outputs))
     forest.interactions(columns=table.columns, out=values, n_threads=n_threads)
-    return _plain(_scaled(model, values))
+    return _squeezed(_scaled(model, values))
 
 
 def shap_explanation(model: Model, X: object, background: object, *, n_threads: int) -> Any:
-    """Return SHAP values as the package shap has them, for its plots."""
+    """Return the SHAP values as a ``shap.Explanation``, for the plots of that package."""
     try:
         import shap
     except ImportError as error:
@@ -67,7 +67,7 @@ def shap_explanation(model: Model, X: object, background: object, *, n_threads: 
     names = model.schema.names
     return shap.Explanation(
         values,
-        base_values=_plain(np.repeat(expected[np.newaxis], table.n_rows, axis=0)),
+        base_values=_squeezed(np.repeat(expected[np.newaxis], table.n_rows, axis=0)),
         data=_shown(table),
         feature_names=None if names is None else list(names),
         output_names=_output_names(model),
@@ -86,15 +86,15 @@ def _values(model: Model, table: Table, background: object, n_threads: int) -> F
             out=values,
             n_threads=n_threads,
         )
-    return _plain(_scaled(model, values))
+    return _squeezed(_scaled(model, values))
 
 
-def _forest(model: Model, asked: str) -> core.ShapForest:
+def _forest(model: Model, method: str) -> core.ShapForest:
     if model.combine == "median":
         raise TypeError(
-            f"{asked} was asked of a model whose trees are combined by a weighted median, as "
-            "AdaBoostRegressor does: SHAP values share out sums and means of trees only. Use a "
-            "forest or GradientBoostingRegressor, or shap.KernelExplainer of predict."
+            f"{method} was asked of a model whose trees are combined by a weighted median, as "
+            "AdaBoostRegressor does: SHAP values are defined for sums and means of trees only. Use "
+            "a forest or GradientBoostingRegressor, or shap.KernelExplainer of predict."
         )
     return core.ShapForest(model.forest, model.schema.n_features, model.n_outputs)
 
@@ -103,34 +103,34 @@ def _read_background(model: Model, background: object) -> Table:
     table = read_table(model, background, "background")
     if table.n_rows == 0:
         raise ValueError(
-            "background has no rows, but values that are not known are taken from them. Pass at "
-            "least one row, or background=None for the training rows' shares in each node."
+            "background has no rows, but the values of absent features are taken from them. Pass "
+            "at least one row, or background=None for the covers of the training rows."
         )
     return table
 
 
 def _scaled(model: Model, sums: Floats) -> Floats:
-    """Divide sums over the trees in place where the model takes their mean."""
+    """Return the sums over the trees, divided in place where the model is their mean."""
     if model.combine == "mean":
         sums /= max(model.n_rounds, 1)
     return sums
 
 
-def _plain(values: Floats) -> Floats:
-    """Drop the axis of the outputs where there is one output."""
+def _squeezed(values: Floats) -> Floats:
+    """Return the values without the axis of the outputs where there is one output."""
     return values[..., 0] if values.shape[-1] == 1 else values
 
 
 def _shown(table: Table) -> NDArray[Any]:
-    """Return the values of a table as plots show them: numbers, and labels of categories."""
+    """Return the values of a table for plots: numbers, and the labels of category levels."""
     schema = table.schema
     columns: list[NDArray[Any]] = [table.columns.read(i) for i in range(schema.n_features)]
     for feature in filter(schema.is_category, range(schema.n_features)):
         levels, codes = schema.levels_of(feature), columns[feature]
         assert levels is not None
         labels = np.full(len(codes), None, dtype=object)
-        known = np.isfinite(codes)
-        labels[known] = [levels.label(int(code)) for code in codes[known]]
+        is_known = np.isfinite(codes)
+        labels[is_known] = [levels.label(int(code)) for code in codes[is_known]]
         columns[feature] = labels
     if any(column.dtype == object for column in columns):
         columns = [column.astype(object) for column in columns]
@@ -138,5 +138,7 @@ def _shown(table: Table) -> NDArray[Any]:
 
 
 def _output_names(model: Model) -> list[str] | None:
-    one_each = isinstance(model.classes, np.ndarray) and len(model.classes) == model.n_outputs
-    return [str(label) for label in model.classes] if one_each else None
+    has_output_per_class = (
+        isinstance(model.classes, np.ndarray) and len(model.classes) == model.n_outputs
+    )
+    return [str(label) for label in model.classes] if has_output_per_class else None

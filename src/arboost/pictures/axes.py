@@ -1,4 +1,4 @@
-"""What all pictures share: matplotlib, which is imported when one is drawn, axes and colours."""
+"""Axes, colours and the late import of matplotlib, shared by all plots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BLACK", "BLUE", "GREEN", "GREY", "RED", "SKY", "finish", "matplotlib", "new_axes"]
 
-# Colours of Okabe and Ito, which colour-blind people tell apart; styles differ for printers.
+# Palette of Okabe and Ito, safe for colour-blind readers; line styles differ for grey prints.
 BLACK, BLUE, SKY, RED, GREEN = "#000000", "#0072b2", "#56b4e9", "#d55e00", "#009e73"
 GREY = "#707070"
 
@@ -19,7 +19,7 @@ _SIZE = (6.4, 4.0)
 
 
 def matplotlib() -> ModuleType:
-    """Return the package, or say how to get it."""
+    """Return the package matplotlib, or raise an error that says how to install it."""
     try:
         return import_module("matplotlib")
     except ModuleNotFoundError as error:
@@ -31,7 +31,7 @@ def matplotlib() -> ModuleType:
 
 
 def new_axes(ax: Axes | None) -> Axes:
-    """Return the axes that a user gave, or new ones."""
+    """Return the given axes, or new ones."""
     matplotlib()
     if ax is not None:
         return ax
@@ -41,7 +41,7 @@ def new_axes(ax: Axes | None) -> Axes:
 
 
 def finish(axes: Axes, title: str | None = None, *, has_legend: bool = True) -> Axes:
-    """Take away what says nothing, and add the legend."""
+    """Return the axes without the top and right spines, and with the legend."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(which="both", color=GREY)
     words: dict[str, Any] = {"fontsize": "small", "title": title, "title_fontsize": "small"}

@@ -1,4 +1,4 @@
-"""Methods of a Predictor that draw and tabulate its trees.
+"""Pictures and tables of trees as methods of a Predictor.
 
 Each method imports its implementation when it is called, so that loading and running a model stays
 light.
@@ -70,18 +70,18 @@ class PictureMethods(Model):
     def tree_table(self) -> dict[str, NDArray[Any]]:
         """Return the nodes of all trees as columns: ``pandas.DataFrame(model.tree_table())``.
 
-        The columns are tree, node (0 is the root of its tree), depth, feature (its name), threshold
-        (values up to it go left; seconds for times) or levels (those that go left, a list), missing
-        ("left" or "right"), left, right (children), gain, cover, output (that the tree adds to) and
-        value, or value_0, value_1 and so on where leaves hold several. Leaves have None, NaN and -1
-        where there is no split.
+        The columns are tree, node (0 is the root of its tree), depth, feature (name), threshold
+        (values up to it go left; seconds for times) or levels (list of the levels that go left),
+        missing ("left" or "right"), left, right (children), gain, cover, output (index of the raw
+        score that the tree adds to) and value, or value_0, value_1 and so on for vector leaves. In
+        columns of splits, leaves have None, NaN or -1.
         """
         from arboost.pictures.tree_table import tree_table
 
         return tree_table(self)
 
     def summary(self) -> Summary:
-        """Return the model at a glance, to be printed or shown in a notebook."""
+        """Return a summary of the model, for ``print`` and notebooks."""
         from arboost.pictures.summary import Summary
 
         return Summary(self)

@@ -1,4 +1,4 @@
-"""Partial dependence -> pictures: lines of one feature, colours of two."""
+"""Plots of partial dependence: lines for one feature, a colour map for two."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from arboost.explain.partial_dependence import PartialDependence
 from arboost.pictures.axes import BLACK, BLUE, GREEN, GREY, RED, SKY, finish, new_axes
-from arboost.pictures.tree_words import clean, shortened
+from arboost.pictures.tree_words import printable, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 __all__ = ["plot_partial_dependence"]
 
 _COLOURS = (BLUE, RED, GREEN, SKY, BLACK, GREY)
-_MOST_CURVES = 200  # of single rows
-_MOST_LETTERS, _MOST_LEVEL_LETTERS = 40, 16
+_MOST_CURVES = 200  # of individual rows
+_MAX_NAME, _MAX_LEVEL = 40, 16  # characters
 _FEW_LEVELS = 8
-_GAP = 1 / 12  # between numbers and what is missing, of the range of the numbers
+_GAP = 1 / 12  # between numbers and the missing value, as a share of the range
 
 
 def plot_partial_dependence(
     found: PartialDependence, ax: Axes | None = None, *, output: int | None = None
 ) -> Axes:
-    """Draw how answers depend on one feature (lines) or two (colours).
+    """Draw partial dependence on one feature (lines) or two (colours).
 
-    Rows of their own are thin lines, some of them where they are many. Levels of a category are
-    points, as there is nothing between them; so are missing values, to the right of all others.
+    Individual rows are thin lines; of many rows some are drawn. Levels of a category are dots,
+    as there are no values between them; so are missing values, to the right of all numbers.
 
     Parameters
     ----------
     found : PartialDependence
-        What `arboost.Predictor.partial_dependence` returned.
+        Result of `arboost.Predictor.partial_dependence`.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a new figure.
+        Axes to draw on; None makes a new figure.
     output : int, optional
-        Which of several answers (classes, targets, quantiles) to draw; None draws a line for each,
-        and the colours of the first.
+        Index of the output (class, target, quantile) to draw; None draws a line for each output,
+        or the colours of the first.
 
     Returns
     -------
@@ -58,12 +58,12 @@ def plot_partial_dependence(
     if not isinstance(found, PartialDependence):
         raise TypeError(
             "plot_partial_dependence draws a PartialDependence, but found is of type "
-            f"{type(found).__name__}. Pass what model.partial_dependence(X, features) returns."
+            f"{type(found).__name__}. Pass the result of model.partial_dependence(X, features)."
         )
     n_outputs = len(found.outputs)
     if output is not None and not 0 <= output < n_outputs:
         raise ValueError(
-            f"output={output} is not allowed: there are {n_outputs} answers. Use a number from 0 "
+            f"output={output} is not allowed: there are {n_outputs} outputs. Use a number from 0 "
             f"to {n_outputs - 1}, or None for all."
         )
     axes = new_axes(ax)
@@ -72,7 +72,7 @@ def plot_partial_dependence(
     if len(scales) == 1:
         for number in chosen:
             _draw_lines(axes, found, number, scales[0], is_alone=len(chosen) == 1)
-        name = _text(found.outputs[chosen[0]]) if len(chosen) == 1 else "answer"
+        name = _text(found.outputs[chosen[0]]) if len(chosen) == 1 else "output"
         axes.set_ylabel(name)
     else:
         _draw_colours(axes, found, chosen[0], scales)
@@ -85,15 +85,15 @@ def plot_partial_dependence(
 
 @dataclass(frozen=True)
 class _Scale:
-    """Where the points of a feature are drawn.
+    """Positions of the points of a feature on an axis.
 
     Attributes
     ----------
     place : array of shape (n_points,)
     joined : bool array of shape (n_points,)
-        Points with a line between them: numbers that are not missing.
+        True for points that a line connects: numbers that are not missing.
     names : tuple of str
-        Of levels; empty for numbers.
+        Labels of category levels; empty for numbers.
     """
 
     place: NDArray[Any]
@@ -104,23 +104,21 @@ class _Scale:
     def of(cls, points: NDArray[Any]) -> _Scale:
         none = np.zeros(len(points), np.bool_)
         if points.dtype == object:
-            names = (
-                "missing" if one is None else _text(str(one), _MOST_LEVEL_LETTERS) for one in points
-            )
+            names = ("missing" if one is None else _text(str(one), _MAX_LEVEL) for one in points)
             return cls(np.arange(len(points)), none, tuple(names))
-        known = ~np.isnat(points) if points.dtype.kind in "mM" else ~np.isnan(points)
-        if known.all():
-            return cls(points, known)
-        if not known.any():
+        is_present = ~np.isnat(points) if points.dtype.kind in "mM" else ~np.isnan(points)
+        if is_present.all():
+            return cls(points, is_present)
+        if not is_present.any():
             return cls(np.arange(len(points)), none, ("missing",) * len(points))
-        low, high = points[known].min(), points[known].max()
+        low, high = points[is_present].min(), points[is_present].max()
         away = (
             high + (high - low) * _GAP if high > low else high + np.ones(1, (high - low).dtype)[0]
         )
-        return cls(np.where(known, points, away), known)
+        return cls(np.where(is_present, points, away), is_present)
 
     def mark(self, axis: Any) -> None:
-        """Name levels, and say which point is a missing value."""
+        """Label the levels and the missing value on an axis of a plot."""
         if self.names:
             axis.set_ticks(np.arange(len(self.names)), self.names)
             if axis.axis_name == "x" and len(self.names) > _FEW_LEVELS:
@@ -176,8 +174,8 @@ def _draw(axes: Axes, scale: _Scale, values: NDArray[np.float64], style: dict[st
 def _draw_colours(axes: Axes, found: PartialDependence, output: int, scales: list[_Scale]) -> None:
     if found.average is None:
         raise ValueError(
-            "found has no average, and rows of their own cannot be drawn for two features. Use "
-            'kind="average" or kind="both" for it.'
+            "found has no average, and individual rows cannot be drawn for two features. Use "
+            'kind="average" or kind="both".'
         )
     values = _of_output(found.average, found, output)
     drawn = axes.pcolormesh(
@@ -192,6 +190,6 @@ def _of_output(
     return values if len(found.outputs) == 1 else values[..., output]
 
 
-def _text(name: str, most: int = _MOST_LETTERS) -> str:
-    r"""Return a name that matplotlib shows as it is: a dollar sign would start a formula."""
-    return shortened(clean(name), most).replace("$", r"\$")
+def _text(name: str, most: int = _MAX_NAME) -> str:
+    r"""Return a name with escaped dollar signs, which would start a formula in matplotlib."""
+    return shortened(printable(name), most).replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""A model at a glance: what it is, how large, what it needs. For terminals and notebooks."""
+"""Summary of a model: kind, size, important features, parameters. For terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from arboost.params.forest import (
     TREE_REGRESSOR,
 )
 from arboost.params.kinds import Param
-from arboost.pictures.tree_words import clean, columns_of, number_text, shortened
+from arboost.pictures.tree_words import display_width, number_text, printable, shortened
 
 __all__ = ["Summary"]
 
@@ -45,9 +45,9 @@ _TABLES: Mapping[str, tuple[Mapping[str, Param], ...]] = {
     ),
 }
 
-# Those whose default is "auto" were found by the fit, and are shown in any case.
+# Parameters with the default "auto" hold the value of the fit, so they are always shown.
 _PARAMS_HEAD = "parameters (defaults left out)"
-_MOST_BARS, _MOST_LABELS, _MOST_LETTERS = 10, 5, 28
+_MOST_BARS, _MOST_LABELS, _MAX_NAME = 10, 5, 28
 _BAR_COLUMNS = 24
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _KILO = 1000
@@ -55,16 +55,16 @@ _DOT = " \N{MIDDLE DOT} "
 
 
 class Summary:
-    """What a model is, as text (``print``) and as HTML (notebooks).
+    """Summary of a model, as text (``print``) and as HTML (notebooks).
 
     Attributes
     ----------
     title : str
     facts : dict of str to str
     bars : list of (str, float)
-        The features with the largest shares in the gain of all splits, and the rest.
+        Features with the largest shares of the total gain, and the rest.
     params : dict of str to str
-        Parameters that are not at their defaults.
+        Parameters that differ from their defaults.
     """
 
     def __init__(self, model: Model) -> None:
@@ -87,15 +87,15 @@ class Summary:
     __repr__ = __str__
 
     def _bar_lines(self) -> Iterator[str]:
-        width = max(columns_of(name) for name, _ in self.bars)
+        width = max(display_width(name) for name, _ in self.bars)
         longest = max(share for _, share in self.bars)
         for name, share in self.bars:
-            space = " " * (width - columns_of(name))
+            space = " " * (width - display_width(name))
             bar = _blocks(share / longest)
             yield f"  {name}{space}  {bar:<{_BAR_COLUMNS}} {share:6.1%}"
 
     def _repr_html_(self) -> str:
-        """Return a piece of a page: no script, no style sheet, and colours for any background."""
+        """Return an HTML fragment without script and style sheet, for light and dark pages."""
         parts = [f'<div style="font-weight:600;margin-bottom:.3em">{html.escape(self.title)}</div>']
         parts.append(_html_table(self.facts))
         if self.bars:
@@ -124,7 +124,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     if model.classes is not None:
         yield from _class_facts(model)
     elif model.n_outputs > 1:
-        yield "answers", f"{model.n_outputs} for each row"
+        yield "outputs", f"{model.n_outputs} for each row"
     if model.trees_per_round > 1:
         yield "rounds", f"{model.n_rounds:,} of {model.trees_per_round} trees"
     if model.n_trees:
@@ -146,7 +146,7 @@ def _class_facts(model: Model) -> Iterator[tuple[str, str]]:
         if i == _MOST_LABELS:
             yield "targets", f"{len(model.classes)} in all"
             return
-        shown = [shortened(clean(str(one)), _MOST_LETTERS) for one in labels[:_MOST_LABELS]]
+        shown = [shortened(printable(str(one)), _MAX_NAME) for one in labels[:_MOST_LABELS]]
         more = ", ..." if len(labels) > _MOST_LABELS else ""
         name = f"classes {i}" if several else "classes"
         yield name, f"{len(labels)}: {', '.join(shown)}{more}"
@@ -162,7 +162,7 @@ def _bars(model: Model) -> list[tuple[str, float]]:
     shown = order[:_MOST_BARS] if len(order) > _MOST_BARS + 1 else order
     names = model.schema.shown_names
     bars = [
-        (shortened(clean(names[i]) or "''", _MOST_LETTERS), float(gain[i] / total))
+        (shortened(printable(names[i]) or "''", _MAX_NAME), float(gain[i] / total))
         for i in shown.tolist()
     ]
     rest = order[len(shown) :]
@@ -172,9 +172,9 @@ def _bars(model: Model) -> list[tuple[str, float]]:
 
 
 def _changed(model: Model) -> dict[str, str]:
-    """Return the parameters that differ from the defaults of the estimator of these parameters.
+    """Return the parameters that differ from the defaults of the model's estimator.
 
-    Of estimators with the same parameters it is the one whose defaults are nearest.
+    Of estimators with the same parameter names it is the one with the fewest differences.
     """
     given = model.params
     candidates = [
@@ -183,13 +183,13 @@ def _changed(model: Model) -> dict[str, str]:
         if given.keys() <= table.keys()
     ]
     nearest = min(candidates, key=len, default={})
-    return {name: shortened(clean(_value_text(value)), 60) for name, value in nearest.items()}
+    return {name: shortened(printable(_value_text(value)), 60) for name, value in nearest.items()}
 
 
 def _differs(value: Any, param: Param) -> bool:
-    usual = param.record(param.default)
-    is_nan = isinstance(usual, float) and usual != usual  # noqa: PLR0124
-    return not (is_nan and value != value) and value != usual  # noqa: PLR0124
+    default = param.record(param.default)
+    is_nan = isinstance(default, float) and default != default  # noqa: PLR0124
+    return not (is_nan and value != value) and value != default  # noqa: PLR0124
 
 
 def _value_text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Pictures of single trees: as text, as SVG that notebooks show, and for Graphviz."""
+"""Pictures of single trees: as text, as SVG for notebooks, as DOT for Graphviz."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from arboost.model.model import Model
 from arboost.params.kinds import Integer
-from arboost.pictures.tree_svg import answer_text, drawn, edge_labels
-from arboost.pictures.tree_words import Answer, Style, TreeWords, columns_of
+from arboost.pictures.tree_svg import edge_labels, svg_of, value_text
+from arboost.pictures.tree_words import NodeValues, Style, TreeWords, display_width
 
 __all__ = ["TreePicture", "dot", "tree_dot", "tree_svg", "tree_text"]
 
@@ -17,14 +17,14 @@ _MAX_DEPTH = Integer(
     default=None,
     low=0,
     optional=True,
-    text="Splits above the nodes that are shown.",
+    text="Depth of the deepest nodes that are shown.",
     advice="Use max_depth=None for no limit.",
 )
-_MOST_SHARES = 8  # columns of classes that fit a line
+_MOST_CLASSES = 8  # columns of class probabilities that fit a line
 
 
 class TreePicture(str):
-    """SVG text that notebooks show as a picture."""
+    """SVG text that notebooks render as a picture."""
 
     __slots__ = ()
 
@@ -41,25 +41,26 @@ def tree_text(
     max_levels: int = 8,
     show_missing: bool = True,
 ) -> str:
-    """Return a tree as indented text: a line for each node, with its rows and what it says.
+    """Return a tree as indented text: one line per node with its condition, cover and value.
 
-    Each line tells what its rows have in common below the line that it hangs on; leaves have a
-    star. With trees that are averaged it shows what the tree alone would answer, with those that
-    are added up what it adds.
+    A line gives the condition by which rows of the parent node reach the node; leaves have a star.
+    The values of averaged trees are the predictions of the tree alone, those of summed trees its
+    contribution to the raw scores.
 
     Parameters
     ----------
     model : Model
-        An estimator's ``model_``, or what `arboost.load` returns.
+        An estimator's ``model_``, or the result of `arboost.load`.
     tree : int, default=0
     max_depth : int or None, default=10
-        How many splits deep to go; None for all.
+        Depth of the deepest nodes shown; None for all.
     precision : int, default=4
         Significant digits of thresholds and values.
     max_levels : int, default=8
-        Levels of a category that are named before the rest is counted.
+        Levels of a category that are listed by name; the rest is counted.
     show_missing : bool, default=True
-        Whether to say where missing values go, which all trees know even if no value was missing.
+        Whether to show the direction of missing values, which every split has, even if no training
+        value was missing.
 
     Examples
     --------
@@ -89,23 +90,24 @@ def tree_svg(
     precision: int = 4,
     show_missing: bool = True,
 ) -> TreePicture:
-    """Return a tree as SVG: a string, which notebooks show as a picture.
+    """Return a tree as an SVG string, which notebooks render as a picture.
 
-    A box has the question of a split or the answer of a leaf, and a bar: the shares of the classes,
-    or the place of the value between the smallest and the largest. Edges are wide where many rows
-    go. More is told where the mouse rests.
+    A box has the condition of a split or the value of a leaf, and a bar: the class probabilities,
+    or the position of the value between the smallest and the largest. The width of an edge grows
+    with the cover of its child. Tooltips show the other statistics of a node.
 
     Parameters
     ----------
     model : Model
-        An estimator's ``model_``, or what `arboost.load` returns.
+        An estimator's ``model_``, or the result of `arboost.load`.
     tree : int, default=0
     max_depth : int or None, default=4
-        How many splits deep to go; None for all.
+        Depth of the deepest nodes shown; None for all.
     precision : int, default=4
         Significant digits of thresholds and values.
     show_missing : bool, default=True
-        Whether to say where missing values go, which all trees know even if no value was missing.
+        Whether to show the direction of missing values, which every split has, even if no training
+        value was missing.
 
     Examples
     --------
@@ -115,11 +117,11 @@ def tree_svg(
     >>> picture.startswith("<svg")
     True
 
-    To keep it, write it to a file: ``pathlib.Path("tree.svg").write_text(picture)``.
+    To save the picture: ``pathlib.Path("tree.svg").write_text(picture)``.
     """
     style = Style(precision, show_missing=show_missing, at_most="\N{LESS-THAN OR EQUAL TO}")
     words = TreeWords(model, tree, style)
-    return TreePicture(drawn(words, _limit(max_depth, words)))
+    return TreePicture(svg_of(words, _limit(max_depth, words)))
 
 
 def tree_dot(
@@ -130,19 +132,20 @@ def tree_dot(
     precision: int = 4,
     show_missing: bool = True,
 ) -> str:
-    r"""Return a tree in the language of Graphviz, which draws it as a picture of any format.
+    r"""Return a tree in DOT, the language of Graphviz, which renders many picture formats.
 
     Parameters
     ----------
     model : Model
-        An estimator's ``model_``, or what `arboost.load` returns.
+        An estimator's ``model_``, or the result of `arboost.load`.
     tree : int, default=0
     max_depth : int or None, default=None
-        How many splits deep to go; None for all.
+        Depth of the deepest nodes shown; None for all.
     precision : int, default=4
         Significant digits of thresholds and values.
     show_missing : bool, default=True
-        Whether to say where missing values go, which all trees know even if no value was missing.
+        Whether to show the direction of missing values, which every split has, even if no training
+        value was missing.
 
     Examples
     --------
@@ -161,15 +164,15 @@ def _limit(max_depth: int | None, words: TreeWords) -> int:
 
 
 def _rows(words: TreeWords, limit: int) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of the table, line by line."""
-    yield ("node", "", "cover", *(header for one in words.answers for header in _headers(one)))
-    # Node, its parent, what stands before its line and before those of its children.
+    """Yield the cells of the text, line by line."""
+    yield ("node", "", "cover", *(header for one in words.node_values for header in _headers(one)))
+    # Node, its parent, the prefix of its line and of the lines of its children.
     waiting = [(0, -1, "", "")]
     while waiting:
         node, parent, lead, indent = waiting.pop()
         text = "all rows" if parent < 0 else words.condition(node, parent)
         left = int(words.left[node])
-        cells = (cell for one in words.answers for cell in _cells(words, one, node))
+        cells = (cell for one in words.node_values for cell in _cells(words, one, node))
         mark = " " if left else "*"
         yield (f"{node}{mark}", lead + text, words.number(words.cover[node]), *cells)
         if left and words.depth[node] == limit:
@@ -179,45 +182,45 @@ def _rows(words: TreeWords, limit: int) -> Iterator[tuple[str, ...]]:
             waiting.append((left, node, f"{indent}├─ ", f"{indent}│  "))
 
 
-def _headers(answer: Answer) -> Iterator[str]:
-    title = f"{answer.title} " if answer.title else ""
-    if not answer.is_share:
-        yield from answer.headers
+def _headers(values: NodeValues) -> Iterator[str]:
+    title = f"{values.title} " if values.title else ""
+    if not values.is_share:
+        yield from values.headers
         return
     yield f"{title}class"
-    yield from answer.headers if len(answer.headers) <= _MOST_SHARES else ["share"]
+    yield from values.headers if len(values.headers) <= _MOST_CLASSES else ["share"]
 
 
-def _cells(words: TreeWords, answer: Answer, node: int) -> Iterator[str]:
-    numbers = answer.numbers[node]
-    if not answer.is_share:
+def _cells(words: TreeWords, values: NodeValues, node: int) -> Iterator[str]:
+    numbers = values.numbers[node]
+    if not values.is_share:
         yield from map(words.number, numbers)
         return
-    best = int(answer.best[node])
-    yield answer.headers[best]
-    shown = numbers if len(numbers) <= _MOST_SHARES else numbers[best : best + 1]
+    best = int(values.best[node])
+    yield values.headers[best]
+    shown = numbers if len(numbers) <= _MOST_CLASSES else numbers[best : best + 1]
     yield from (f"{share:.1%}" for share in shown)
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    """Yield lines with the cells below each other: words to the left, all others to the right."""
+    """Yield lines of aligned cells: conditions to the left, all other columns to the right."""
     n_columns = len(rows[0])
     filled = [row + ("",) * (n_columns - len(row)) for row in rows]
-    widths = [max(columns_of(row[i]) for row in filled) for i in range(n_columns)]
+    widths = [max(display_width(row[i]) for row in filled) for i in range(n_columns)]
     for row in filled:
         cells = []
         for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            space = " " * (width - columns_of(cell))
+            space = " " * (width - display_width(cell))
             cells.append(cell + space if i == 1 else space + cell)
         yield f"{cells[0]} {'  '.join(cells[1:])}".rstrip()
 
 
-_MOST_LETTERS = 40  # of a name
+_MAX_NAME = 40  # characters
 _FONT = 'fontname="Helvetica,Arial,sans-serif"'
 
 
 def dot(words: TreeWords, max_depth: int) -> str:
-    """Return a tree down to a depth as a directed graph."""
+    """Return a tree down to a depth as a directed graph in DOT."""
     lines = [
         "digraph tree {",
         f"  graph [label={_quoted(words.headline)}, labelloc=t, {_FONT}];",
@@ -233,13 +236,13 @@ def _statements(words: TreeWords, max_depth: int) -> Iterator[str]:
     waiting = [0]
     for node in waiting:
         left = int(words.left[node])
-        answer, cover = answer_text(words, node), f"cover {words.number(words.cover[node])}"
+        value, cover = value_text(words, node), f"cover {words.number(words.cover[node])}"
         if not left:
-            label = _quoted(answer, cover)
+            label = _quoted(value, cover)
             yield f'  {node} [label={label}, style="rounded,filled", fillcolor="#e8eef4"];'
             continue
-        question = words.question(node, shortest=_MOST_LETTERS)
-        yield f"  {node} [label={_quoted(question, answer, cover)}];"
+        question = words.question(node, max_name=_MAX_NAME)
+        yield f"  {node} [label={_quoted(question, value, cover)}];"
         if words.depth[node] == max_depth:
             leaves = _quoted(f"{words.n_leaves[node]} leaves")
             yield f'  below{node} [label={leaves}, style="rounded,dashed"];'
@@ -251,7 +254,7 @@ def _statements(words: TreeWords, max_depth: int) -> Iterator[str]:
 
 
 def _quoted(*lines: str) -> str:
-    r"""Return lines as a string of DOT, in which nothing but the breaks between them is special.
+    r"""Return lines as a string literal of DOT.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""A tree in words -> SVG: boxes in a tidy order, and edges between them.
+"""Tree as text -> SVG: boxes of the nodes, and edges between them.
 
-Subtrees are put as near to each other as their outlines allow, and a parent stands over the middle
-of its children (Reingold and Tilford 1981). A box is at least as wide as the label that stands
-beside the edge into it, so nothing can overlap:
+Tidy layout of Reingold and Tilford (1981): subtrees are as close to each other as their outlines
+allow, and a parent is centred over its children. A box is at least as wide as the label of the edge
+into it, so nothing can overlap:
 
         +----------------+
-        | question       |      lines of a box, from top to bottom: what a split asks or a leaf
-        | ====bar======  |      answers; a bar for each target; what else is known
-        | answer, cover  |
+        | question       |      lines of a box, from top to bottom: condition of a split or value
+        | ====bar======  |      of a leaf; a bar for each target; value and cover
+        | value, cover   |
         +----------------+
          /              \
      yes |              | no or missing
@@ -23,53 +23,53 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from arboost.pictures.tree_words import Answer, TreeWords, columns_of, shortened
+from arboost.pictures.tree_words import NodeValues, TreeWords, display_width, shortened
 
-__all__ = ["answer_text", "drawn", "edge_labels"]
+__all__ = ["edge_labels", "svg_of", "value_text"]
 
 _FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, sans-serif"
-_BIG, _SMALL = 13.0, 11.0  # of letters
+_BIG, _SMALL = 13.0, 11.0  # font sizes
 _INK, _GREY, _LINE, _EDGE = "#1f2328", "#5f6670", "#b6bcc5", "#ccd1d8"
-# Colours of Okabe and Ito, which colour-blind people tell apart.
+# Palette of Okabe and Ito, safe for colour-blind readers.
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
-_LOW, _HIGH = (68, 119, 170), (221, 119, 51)  # of values, by way of a light grey
-_MIDDLE = (222, 222, 222)
+# Colours of the lowest, middle and highest value.
+_LOW, _MIDDLE, _HIGH = (68, 119, 170), (222, 222, 222), (221, 119, 51)
 
 _PAD, _GAP, _ROOM = 10.0, 14.0, 46.0  # inside boxes, between them, and between levels
 _MARGIN = 16.0
 _BAR = 7.0
-_MOST_LETTERS = 22  # of a name
+_MAX_NAME = 22  # characters
 _MOST_BARS = 4
 _MOST_LEGENDS = 12
 _EDGE_WIDTH = 9.0
 
-# Widths of letters in ems, on the safe side for all fonts of the list.
+# Upper bounds of character widths in ems, over all fonts of the list.
 _NARROW, _WIDE = frozenset("fijlrt.,:;'|!()[]{}/ -I"), frozenset("mwMW%@")
 _NARROW_EM, _USUAL_EM, _CAPITAL_EM, _WIDE_EM, _ASIAN_EM = 0.36, 0.6, 0.76, 1.06, 1.1
 _DOT = " \N{MIDDLE DOT} "
 
 
-def drawn(words: TreeWords, max_depth: int) -> str:
-    """Return the picture of a tree down to a depth, in ASCII so that every file can hold it."""
+def svg_of(words: TreeWords, max_depth: int) -> str:
+    """Return the picture of a tree down to a depth, in ASCII, valid in any file encoding."""
     boxes = _boxes(words, max_depth)
     _place(boxes)
-    head = _Head(words)
+    heading = _Heading(words)
     left = min(box.x - box.width / 2 for box in boxes.values())
     right = max(box.x + box.width / 2 for box in boxes.values())
-    width = max(right - left, head.width) + 2 * _MARGIN
+    width = max(right - left, heading.width) + 2 * _MARGIN
     box_height = boxes[0].height
-    # Trees that are less wide than what stands over them are in the middle.
+    # A tree that is narrower than the heading is centred.
     shift = _MARGIN - left + (width - 2 * _MARGIN - (right - left)) / 2
     for box in boxes.values():
         box.x += shift
-        box.y = _MARGIN + head.height + box.level * (box_height + _ROOM)
+        box.y = _MARGIN + heading.height + box.level * (box_height + _ROOM)
     height = max(box.y + box.height for box in boxes.values()) + _MARGIN
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{_FONT}">',
         f"<title>{escape(words.headline)}</title>",
         '<rect width="100%" height="100%" fill="#ffffff"/>',
-        *head.parts(),
+        *heading.parts(),
         *(part for box in boxes.values() for part in _edges(words, box, boxes)),
         *(part for box in boxes.values() for part in box.parts(words)),
         "</svg>",
@@ -79,7 +79,7 @@ def drawn(words: TreeWords, max_depth: int) -> str:
 
 @dataclass
 class _Box:
-    """A node, or what stands for the branch below one that is not shown."""
+    """A node, or a stub for a subtree that is not shown."""
 
     node: int
     level: int
@@ -87,11 +87,11 @@ class _Box:
     foot: str
     hint: str
     bars: Sequence[_Bar] = ()
-    label: str = ""  # beside the edge into it
+    label: str = ""  # of the edge into the box
     is_leaf: bool = False
     is_stub: bool = False
     children: tuple[int, ...] = ()  # keys of boxes
-    x: float = 0.0  # of its middle
+    x: float = 0.0  # of the centre
     y: float = 0.0
     height: float = 0.0
     width: float = field(init=False)
@@ -102,7 +102,7 @@ class _Box:
         self.height = _BIG + _SMALL + (_BAR + 4) * len(self.bars) + 2 * _PAD + 5
 
     def parts(self, words: TreeWords) -> Iterator[str]:
-        """Yield the elements of the picture."""
+        """Yield the SVG elements."""
         left = self.x - self.width / 2
         dash = ' stroke-dasharray="3 3"' if self.is_stub else ""
         colour = self.bars[0].colour if self.is_leaf and self.bars else _LINE
@@ -125,19 +125,19 @@ class _Box:
 
 @dataclass(frozen=True)
 class _Bar:
-    """Shares side by side, or a dot on a line."""
+    """Class probabilities as a stacked bar, or a value as a dot on a line."""
 
     shares: tuple[float, ...]
     colours: tuple[str, ...]
-    place: float | None = None  # of the dot, from 0 to 1
+    place: float | None = None  # position of the dot, from 0 to 1
 
     @property
     def colour(self) -> str:
-        """Of the largest share, or of the dot."""
+        """Colour of the largest class probability, or of the dot."""
         return self.colours[int(np.argmax(self.shares))]
 
     def parts(self, left: float, top: float, width: float) -> Iterator[str]:
-        """Yield the elements of the picture."""
+        """Yield the SVG elements."""
         if self.place is not None:
             middle, radius = top + _BAR / 2, _BAR / 2
             at = left + radius + self.place * (width - 2 * radius)
@@ -155,28 +155,28 @@ class _Bar:
             left += part
 
 
-class _Head:
-    """What stands over the tree: its size, and what the colours mean."""
+class _Heading:
+    """Heading: index and size of the tree, and the legend of the colours."""
 
     def __init__(self, words: TreeWords) -> None:
         self._title = words.headline
-        shares = [one for one in words.answers if one.is_share]
+        shares = [one for one in words.node_values if one.is_share]
         names = max((one.headers for one in shares), key=len, default=())
         named = zip(names[:_MOST_LEGENDS], _palette(len(names)), strict=False)
-        self._keys = [(shortened(name, _MOST_LETTERS), colour) for name, colour in named]
+        self._keys = [(shortened(name, _MAX_NAME), colour) for name, colour in named]
         if len(names) > _MOST_LEGENDS:
             self._keys.append((f"{len(names) - _MOST_LEGENDS} more", "#ffffff"))
-        if len(shares) > 1:  # several targets share the colours, so these have no names
+        if len(shares) > 1:  # a colour has another class for each target: no legend
             self._keys = []
         if not shares:
-            low, high = (_signed(words.number(end)) for end in _range(words.answers[0]))
+            low, high = (_signed(words.number(end)) for end in _range(words.node_values[0]))
             self._keys = [(f"lowest {low}", _between(0.0)), (f"highest {high}", _between(1.0))]
         keys = sum(22 + _width(name, _SMALL) + 12 for name, _ in self._keys)
         self.width = max(_width(self._title, _BIG, bold=True), keys)
         self.height = 2 * _BIG + (2 * _SMALL if self._keys else 0)
 
     def parts(self) -> Iterator[str]:
-        """Yield the elements of the picture."""
+        """Yield the SVG elements."""
         line = _MARGIN + _BIG - 2
         yield _text(self._title, (_MARGIN, line), _BIG, _INK, weight=600, anchor="start")
         left, line = _MARGIN, line + 2 * _SMALL
@@ -188,19 +188,19 @@ class _Head:
 
 
 def _boxes(words: TreeWords, max_depth: int) -> dict[int, _Box]:
-    """Return the boxes in an order in which parents come first."""
+    """Return the boxes by node, parents before their children."""
     bars = _Bars(words)
     boxes: dict[int, _Box] = {}
     waiting = [(0, "")]
     for node, label in waiting:
         left, level = int(words.left[node]), int(words.depth[node])
         cover = f"cover {words.number(words.cover[node])}"
-        answer = answer_text(words, node)
+        value = value_text(words, node)
         box = _Box(
             node,
             level,
-            head=words.question(node, shortest=_MOST_LETTERS) if left else answer,
-            foot=f"{answer}{_DOT}{cover}" if left else cover,
+            head=words.question(node, max_name=_MAX_NAME) if left else value,
+            foot=f"{value}{_DOT}{cover}" if left else cover,
             hint=_hint(words, node),
             bars=bars.of(node),
             label=label,
@@ -212,15 +212,15 @@ def _boxes(words: TreeWords, max_depth: int) -> dict[int, _Box]:
             waiting += zip(box.children, edge_labels(words, node), strict=True)
         elif left:
             count = f"{words.n_leaves[node]} leaves"
-            hidden = _Box(-node - 1, level + 1, "\N{HORIZONTAL ELLIPSIS}", count, count)
-            hidden.is_stub = True
-            boxes[-node - 1] = hidden
+            stub = _Box(-node - 1, level + 1, "\N{HORIZONTAL ELLIPSIS}", count, count)
+            stub.is_stub = True
+            boxes[-node - 1] = stub
             box.children = (-node - 1,)
     return boxes
 
 
 def edge_labels(words: TreeWords, node: int) -> tuple[str, str]:
-    """Return what stands beside the edges to the left and to the right."""
+    """Return the labels of the edges to the left and to the right child."""
     missing_left = words.missing_goes_left(node)
     return (
         "yes or missing" if missing_left is True else "yes",
@@ -228,19 +228,19 @@ def edge_labels(words: TreeWords, node: int) -> tuple[str, str]:
     )
 
 
-def answer_text(words: TreeWords, node: int) -> str:
-    """Return what a node says, in few words."""
+def value_text(words: TreeWords, node: int) -> str:
+    """Return the value of a node as short text: class and probability, or numbers."""
     parts = []
-    for answer in words.answers[:_MOST_BARS]:
-        if answer.is_share:
-            best = int(answer.best[node])
-            name = shortened(answer.headers[best], _MOST_LETTERS)
-            parts.append(f"{name} {answer.share_text(node, best)}")
+    for values in words.node_values[:_MOST_BARS]:
+        if values.is_share:
+            best = int(values.best[node])
+            name = shortened(values.headers[best], _MAX_NAME)
+            parts.append(f"{name} {values.share_text(node, best)}")
         else:
-            shown = answer.numbers[node, :_MOST_BARS]
+            shown = values.numbers[node, :_MOST_BARS]
             parts += [_signed(words.number(value)) for value in shown]
-            parts += ["\N{HORIZONTAL ELLIPSIS}"] * (len(answer.headers) > _MOST_BARS)
-    parts += ["\N{HORIZONTAL ELLIPSIS}"] * (len(words.answers) > _MOST_BARS)
+            parts += ["\N{HORIZONTAL ELLIPSIS}"] * (len(values.headers) > _MOST_BARS)
+    parts += ["\N{HORIZONTAL ELLIPSIS}"] * (len(words.node_values) > _MOST_BARS)
     return ", ".join(parts)
 
 
@@ -248,12 +248,12 @@ def _signed(number: str) -> str:
     return number.replace("-", "\N{MINUS SIGN}")
 
 
-def _range(answer: Answer) -> tuple[float, float]:
-    return float(answer.numbers.min()), float(answer.numbers.max())
+def _range(values: NodeValues) -> tuple[float, float]:
+    return float(values.numbers.min()), float(values.numbers.max())
 
 
 def _hint(words: TreeWords, node: int) -> str:
-    """Return all that is known of a node."""
+    """Return the tooltip of a node: conditions, gain, cover and values."""
     lines = [f"node {node}"]
     if words.left[node]:
         child = int(words.left[node])
@@ -261,44 +261,46 @@ def _hint(words: TreeWords, node: int) -> str:
         lines.append(f"right: {words.condition(child + 1, node)}")
         lines.append(f"gain: {words.number(words.gain[node])}")
     lines.append(f"cover: {words.number(words.cover[node])}")
-    for answer in words.answers:
-        title = f"{answer.title}, " if answer.title else ""
-        for name, value in zip(answer.headers, answer.numbers[node], strict=True):
-            text = f"{value:.1%}" if answer.is_share else words.number(value)
+    for values in words.node_values:
+        title = f"{values.title}, " if values.title else ""
+        for name, value in zip(values.headers, values.numbers[node], strict=True):
+            text = f"{value:.1%}" if values.is_share else words.number(value)
             lines.append(f"{title}{name}: {text}")
     return "\n".join(lines)
 
 
 class _Bars:
-    """The bars of all nodes, with the same scale and colours everywhere."""
+    """The bars of all nodes, with one scale and one palette."""
 
     def __init__(self, words: TreeWords) -> None:
-        self._answers = words.answers[:_MOST_BARS]
-        # One scale for all outputs: they are scores of the same kind.
-        self._ranges = [_range(one) for one in self._answers]
+        self._node_values = words.node_values[:_MOST_BARS]
+        # One scale for all outputs of a target: they are scores of the same kind.
+        self._ranges = [_range(one) for one in self._node_values]
 
     def of(self, node: int) -> tuple[_Bar, ...]:
         bars = []
-        for answer, ends in zip(self._answers, self._ranges, strict=True):
-            if answer.is_share:
-                shares = tuple(answer.numbers[node].tolist())
+        for values, ends in zip(self._node_values, self._ranges, strict=True):
+            if values.is_share:
+                shares = tuple(values.numbers[node].tolist())
                 bars.append(_Bar(shares, _palette(len(shares))))
             else:
-                bars += self._dots(answer, node, *ends)
+                bars += self._dots(values, node, *ends)
         return tuple(bars)
 
     @staticmethod
-    def _dots(answer: Answer, node: int, low: float, high: float) -> Iterator[_Bar]:
-        for value in answer.numbers[node, :_MOST_BARS].tolist():
-            # Halves, because the difference of two doubles may not be finite.
+    def _dots(values: NodeValues, node: int, low: float, high: float) -> Iterator[_Bar]:
+        for value in values.numbers[node, :_MOST_BARS].tolist():
+            # Halves, because the difference of two doubles may overflow.
             span = high / 2 - low / 2
             place = (value / 2 - low / 2) / span if span > 0 else 0.5
             yield _Bar((1.0,), (_between(place),), place)
 
 
 def _place(boxes: dict[int, _Box]) -> None:
-    """Set the middles of all boxes, parents over their children."""
-    outline: dict[int, list[tuple[float, float]]] = {}  # by level: left and right end, from the box
+    """Set the centres of all boxes, parents over their children."""
+    outline: dict[
+        int, list[tuple[float, float]]
+    ] = {}  # left and right end of each level, relative to the box
     offset: dict[int, float] = {}
     for key, box in reversed(boxes.items()):
         own = [(-box.width / 2, box.width / 2)]
@@ -363,14 +365,14 @@ def _em(char: str) -> float:
         return _NARROW_EM
     if char in _WIDE:
         return _WIDE_EM
-    if columns_of(char) > 1:
+    if display_width(char) > 1:
         return _ASIAN_EM
     is_usual = char.isascii() and (char.islower() or char.isdigit())
     return _USUAL_EM if is_usual else _CAPITAL_EM
 
 
 def _palette(count: int) -> tuple[str, ...]:
-    """Return a colour for each class; those beyond the first ones go round the circle of hues."""
+    """Return a colour for each class; classes beyond the palette go round the circle of hues."""
     more = (
         colorsys.hls_to_rgb(0.618034 * i % 1, (0.45, 0.65)[i % 2], 0.55)
         for i in range(count - len(_COLOURS))

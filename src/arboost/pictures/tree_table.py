@@ -1,4 +1,4 @@
-"""The nodes of all trees as columns, which pandas and Polars take for a data frame as they are."""
+"""The nodes of all trees as columns, ready for a data frame of pandas or Polars."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["tree_table"]
 
 
 def tree_table(model: Model) -> dict[str, NDArray[Any]]:
-    """Return what `arboost.Predictor.tree_table` does.
+    """Return the columns of `arboost.Predictor.tree_table`.
 
     Examples
     --------
@@ -28,9 +28,9 @@ def tree_table(model: Model) -> dict[str, NDArray[Any]]:
     split, start = forest.is_split, forest.tree_start
     size = np.diff(start)
     names = np.empty(model.schema.n_features + 1, object)
-    names[:-1] = model.schema.shown_names  # the last one is None: leaves ask for no feature
+    names[:-1] = model.schema.shown_names  # the last one is None, for leaves
     sides = np.array(["left", "right", None], object)
-    goes = sides[np.where(split, np.where(forest.default_left, 0, 1), 2)]
+    missing_side = sides[np.where(split, np.where(forest.default_left, 0, 1), 2)]
     table: dict[str, NDArray[Any]] = {
         "tree": np.repeat(np.arange(forest.n_trees), size),
         "node": np.arange(forest.n_nodes) - np.repeat(start[:-1], size),
@@ -38,7 +38,7 @@ def tree_table(model: Model) -> dict[str, NDArray[Any]]:
         "feature": names[np.where(split, forest.feature, -1)],
         "threshold": np.where(split & (forest.level_set < 0), forest.threshold, np.nan),
         "levels": _levels(model),
-        "missing": goes,
+        "missing": missing_side,
         "left": np.where(split, forest.left, -1).astype(np.int64),
         "right": np.where(split, forest.left + 1, -1).astype(np.int64),
         "gain": np.where(split, forest.gain, np.nan),
@@ -54,7 +54,7 @@ def tree_table(model: Model) -> dict[str, NDArray[Any]]:
 
 
 def _levels(model: Model) -> NDArray[Any]:
-    """Return for splits by sets the levels that go left, as lists; None for all other nodes."""
+    """Return the list of left levels for set splits, None for other nodes."""
     forest, schema = model.forest, model.schema
     found = np.full(forest.n_nodes, None, object)
     labels: dict[int, list[str | float]] = {}
@@ -66,6 +66,6 @@ def _levels(model: Model) -> NDArray[Any]:
             labels[feature] = [levels.label(code) for code in codes] if levels else []
         words = forest.level_sets[forest.level_set[node]]
         bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
-        known = zip(labels[feature], bits.tolist(), strict=False)
-        found[node] = [label for label, is_left in known if is_left]
+        pairs = zip(labels[feature], bits.tolist(), strict=False)
+        found[node] = [label for label, is_left in pairs if is_left]
     return found

@@ -1,4 +1,4 @@
-"""One tree of a model in words: what its splits ask, and what its nodes answer."""
+"""One tree of a model as text: conditions of its splits, and values of its nodes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from arboost.model.outputs import ALL_CLASS_LINKS, target_link
 from arboost.params.kinds import Integer
 
 __all__ = [
-    "Answer",
+    "NodeValues",
     "Style",
     "TreeWords",
-    "clean",
-    "columns_of",
+    "display_width",
     "number_text",
+    "printable",
     "shortened",
 ]
 
 Floats = NDArray[np.float64]
 
 _PRECISION = Integer(name="precision", default=4, low=1, text="Significant digits.")
-_MAX_LEVELS = Integer(name="max_levels", default=8, low=1, text="Levels that are named.")
+_MAX_LEVELS = Integer(name="max_levels", default=8, low=1, text="Category levels listed by name.")
 
 _SHARE_LINKS = ("share_of_two", "shares")
 _DAY = 86400
@@ -38,16 +38,16 @@ _DIGITS_OF_DOUBLE = 15
 
 @dataclass(frozen=True)
 class Style:
-    """How words are chosen.
+    """Style of the text.
 
     Attributes
     ----------
     precision : int
         Significant digits of thresholds and values.
     max_levels : int
-        Levels of a category that are named before the rest is counted.
+        Levels of a category that are listed by name; the rest is counted.
     show_missing : bool
-        Whether conditions say where missing values go.
+        Whether conditions name the direction of missing values.
     at_most, above : str
         Signs between a feature and its threshold.
     """
@@ -64,17 +64,17 @@ class Style:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What the nodes of a tree say of one target.
+class NodeValues:
+    """Values of the nodes of a tree for one target.
 
     Attributes
     ----------
     title : str
-        Which of several targets it is; "" where there is one.
+        Name of the target; "" where there is one.
     headers : tuple of str
-        Names of the columns: classes, or outputs.
+        Names of the columns: class labels, or outputs.
     numbers : float64 array of shape (n_nodes, n_columns)
-        Shares of the classes, or values.
+        Class probabilities, or values.
     is_share : bool
     """
 
@@ -84,7 +84,7 @@ class Answer:
     is_share: bool
 
     def share_text(self, node: int, column: int) -> str:
-        """Return a share in whole percent; 0 and 100 only where they are exact."""
+        """Return a class probability in percent; 0% and 100% only where they are exact."""
         share = float(self.numbers[node, column])
         if 0 < share < 0.005:  # noqa: PLR2004
             return "<1%"
@@ -92,7 +92,7 @@ class Answer:
 
     @property
     def best(self) -> NDArray[np.intp]:
-        """The most frequent class of each node, of equal ones the first as in predictions."""
+        """Index of the most frequent class of each node; of ties the first, as in predictions."""
         best: NDArray[np.intp] = self.numbers.argmax(axis=1)
         return best
 
@@ -106,8 +106,8 @@ class TreeWords:
         Left child, the right one follows it; 0 for leaves.
     cover : float64 array of shape (n_nodes,)
     depth, n_leaves : int64 arrays of shape (n_nodes,)
-        Splits above a node, and leaves at or below it.
-    answers : tuple of Answer
+        Depth of a node, and number of leaves at or below it.
+    node_values : tuple of NodeValues
         One for each target.
     """
 
@@ -129,11 +129,11 @@ class TreeWords:
         for node in np.flatnonzero(self.left)[::-1].tolist():  # children come after their parent
             child = self.left[node]
             self.n_leaves[node] = self.n_leaves[child] + self.n_leaves[child + 1]
-        self.answers = _answers(model, tree)
+        self.node_values = _node_values(model, tree)
 
     @property
     def headline(self) -> str:
-        """Which tree it is, and how large."""
+        """Index and size of the tree."""
         model = self._model
         of = f" of {model.n_trees}" if model.n_trees > 1 else ""
         leaves, depth = int(self.n_leaves[0]), int(self.depth.max())
@@ -142,22 +142,22 @@ class TreeWords:
 
     @property
     def _purpose(self) -> str:
-        """For which of several outputs the tree is, where it is for one."""
+        """Name of the output of the tree, where the model has several and the tree has one."""
         model = self._model
         if model.n_outputs == 1 or model.forest.width > 1:
             return ""
         output = int(model.forest.output[self._tree])
         return f", for {_output_names(model)[output]}"
 
-    def question(self, node: int, *, shortest: int | None = None) -> str:
-        """Return what a split asks: rows for which it is true go left.
+    def question(self, node: int, *, max_name: int | None = None) -> str:
+        """Return the condition of a split: rows that meet it go left.
 
-        With `shortest`, names are cut to so many characters, and few levels are named.
+        With `max_name`, names are cut to that many characters, and at most three levels are listed.
         """
-        return self._condition(node, is_left=True, shortest=shortest)
+        return self._condition(node, is_left=True, max_name=max_name)
 
     def condition(self, child: int, parent: int) -> str:
-        """Return what is true of the rows in a child, missing values included."""
+        """Return the condition of the rows in a child, missing values included."""
         is_left = child == self.left[parent]
         words = self._condition(parent, is_left=is_left)
         goes_here = bool(self._forest.default_left[parent]) == is_left
@@ -166,17 +166,17 @@ class TreeWords:
         return f"{words} or missing"
 
     def missing_goes_left(self, node: int) -> bool | None:
-        """Where missing values go; None where the question is about them, or nobody asked."""
+        """Whether missing values go left; None if the split tests for them, or none are shown."""
         if not self._style.show_missing or self._missing_alone(node) is not None:
             return None
         return bool(self._forest.default_left[node])
 
     def number(self, value: float) -> str:
-        """Return a number with the digits of the style."""
+        """Return a number with the precision of the style."""
         return number_text(float(value), self._style.precision)
 
     def _missing_alone(self, node: int) -> bool | None:
-        """Return whether it is the left side that has missing values alone; None for neither."""
+        """Whether the side of missing values alone is the left one; None if no side is."""
         forest = self._forest
         goes_left = bool(forest.default_left[node])
         if forest.level_set[node] < 0:
@@ -184,25 +184,25 @@ class TreeWords:
         is_left = self._levels_left(node)
         return goes_left if len(is_left) and (is_left != goes_left).all() else None
 
-    def _condition(self, node: int, *, is_left: bool, shortest: int | None = None) -> str:
+    def _condition(self, node: int, *, is_left: bool, max_name: int | None = None) -> str:
         feature = int(self._forest.feature[node])
-        name = shortened(self._names[feature], shortest)
+        name = shortened(self._names[feature], max_name)
         missing_side = self._missing_alone(node)
         if missing_side is not None:
             return f"{name} is {'missing' if is_left == missing_side else 'known'}"
         if self._forest.level_set[node] >= 0:
-            return f"{name} {self._levels_words(node, feature, is_left=is_left, limit=shortest)}"
+            return f"{name} {self._levels_words(node, feature, is_left=is_left, max_name=max_name)}"
         sign = self._style.at_most if is_left else self._style.above
         return f"{name} {sign} {self._threshold(feature, float(self._forest.threshold[node]))}"
 
-    def _levels_words(self, node: int, feature: int, *, is_left: bool, limit: int | None) -> str:
+    def _levels_words(self, node: int, feature: int, *, is_left: bool, max_name: int | None) -> str:
         levels = self._model.schema.levels_of(feature)
         codes = np.flatnonzero(self._levels_left(node) == is_left)
-        most = self._style.max_levels if limit is None else min(3, self._style.max_levels)
+        most = self._style.max_levels if max_name is None else min(3, self._style.max_levels)
         names = [] if levels is None else [levels.label(int(code)) for code in codes[:most]]
-        most_letters = None if limit is None else limit // 2
+        max_level = None if max_name is None else max_name // 2
         shown = [
-            shortened(clean(name) if isinstance(name, str) else self.number(name), most_letters)
+            shortened(printable(name) if isinstance(name, str) else self.number(name), max_level)
             for name in names
         ]
         if len(codes) == 1:
@@ -211,7 +211,7 @@ class TreeWords:
         return f"in {{{', '.join(shown + more)}}}"
 
     def _levels_left(self, node: int) -> NDArray[np.bool_]:
-        """Return for each level of a category whether it goes left."""
+        """Return True for each level of a category that goes left."""
         levels = self._model.schema.levels_of(int(self._forest.feature[node]))
         words = self._forest.level_sets[self._forest.level_set[node]]
         bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
@@ -228,33 +228,33 @@ class TreeWords:
         schema = self._model.schema
         names = []
         for feature in range(schema.n_features):
-            name = clean(schema.shown_names[feature]) or "''"
+            name = printable(schema.shown_names[feature]) or "''"
             levels = schema.levels_of(feature)
             by_target = levels is not None and levels.statistic is not None
             names.append(f"target mean of {name}" if by_target else name)
         return names
 
 
-def _answers(model: Model, tree: int) -> tuple[Answer, ...]:
+def _node_values(model: Model, tree: int) -> tuple[NodeValues, ...]:
     values = model.forest.only(tree).value
-    if model.combine == "mean":  # each tree alone is a model, too
+    if model.combine == "mean":  # each tree alone is a model, with its base score
         values = values + (model.base_score if values.shape[1] > 1 else model.base_score[:1])
     names = _output_names(model)
     if model.kind == "classifier" and model.link in _SHARE_LINKS:
         if not model.targets:
             headers = tuple(_label(one) for one in model.classes)
-            return (Answer("", headers, LINKS[model.link](values), is_share=True),)
+            return (NodeValues("", headers, LINKS[model.link](values), is_share=True),)
         parts = []
         ends = np.cumsum(model.targets)
         for i, (end, labels) in enumerate(zip(ends, model.classes, strict=True)):
             own = values[:, end - model.targets[i] : end]
             shares = LINKS[target_link(model.targets[i], len(labels))](own)
             headers = tuple(_label(one) for one in labels)
-            parts.append(Answer(f"target {i}", headers, shares, is_share=True))
+            parts.append(NodeValues(f"target {i}", headers, shares, is_share=True))
         return tuple(parts)
     if values.shape[1] == 1:
-        return (Answer("", ("value",), values, is_share=False),)
-    return (Answer("", names, values, is_share=False),)
+        return (NodeValues("", ("value",), values, is_share=False),)
+    return (NodeValues("", names, values, is_share=False),)
 
 
 def _output_names(model: Model) -> tuple[str, ...]:
@@ -266,15 +266,15 @@ def _output_names(model: Model) -> tuple[str, ...]:
 
 
 def _label(label: object) -> str:
-    return clean(str(label))
+    return printable(str(label))
 
 
-def clean(text: str) -> str:
-    r"""Return the text with escapes for characters that would not show, or would break a line.
+def printable(text: str) -> str:
+    r"""Return the text with escapes for control characters and line breaks.
 
     Examples
     --------
-    >>> clean("price\n(EUR)")
+    >>> printable("price\n(EUR)")
     'price\\n(EUR)'
     """
     return "".join(
@@ -282,26 +282,26 @@ def clean(text: str) -> str:
     )
 
 
-def columns_of(text: str) -> int:
-    """Return how many columns of a terminal the text takes.
+def display_width(text: str) -> int:
+    """Return the width of the text in columns of a terminal.
 
     Examples
     --------
-    >>> columns_of("price"), columns_of("価格")
+    >>> display_width("price"), display_width("価格")
     (5, 4)
     """
-    return sum(map(_columns_of_char, text))
+    return sum(map(_width_of_char, text))
 
 
 @cache
-def _columns_of_char(char: str) -> int:
+def _width_of_char(char: str) -> int:
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def number_text(value: float, digits: int) -> str:
-    """Return a number with so many significant digits, all of them before the point.
+    """Return a number with at least so many significant digits; digits before the point are kept.
 
     Examples
     --------
@@ -318,7 +318,7 @@ def number_text(value: float, digits: int) -> str:
 
 
 def shortened(text: str, most: int | None) -> str:
-    """Return the text, cut to so many characters.
+    """Return the text, cut to `most` characters.
 
     Examples
     --------
