@@ -11,7 +11,7 @@ import pytest
 from arboost.data.schema import Schema
 from arboost.model import links
 from arboost.model.forest import Forest
-from arboost.model.predict import answer, probabilities, raw_scores, staged_raw_scores
+from arboost.model.predict import predictions, probabilities, raw_scores, staged_raw_scores
 from arboost.predictor import Predictor
 from support.random_models import (
     ODD_CODES,
@@ -171,7 +171,7 @@ def test_links_are_stable():
 def test_answers_follow_probabilities(rng):
     model = make_model(random_forest(rng, 12, 4, 3, 1), 4, 3, trees_per_round=3)
     raw = raw_scores(model, random_table(rng, 200, 4), n_threads=1)
-    np.testing.assert_array_equal(answer(model, raw), probabilities(model, raw).argmax(axis=1))
+    np.testing.assert_array_equal(predictions(model, raw), probabilities(model, raw).argmax(axis=1))
 
 
 def test_regressor_has_no_probabilities():

@@ -12,7 +12,7 @@ from arboost import ModelFormatError
 from arboost.data.table import ingest
 from arboost.formats import model_file
 from arboost.model.leaves import leaf_ids
-from arboost.model.predict import answer, table_scores
+from arboost.model.predict import predictions, table_scores
 from arboost.model.quantiles import table_quantiles
 from arboost.predictor import Predictor
 from support.paths import MODELS
@@ -66,7 +66,7 @@ def use(model) -> None:
         warnings.simplefilter("ignore")
         scores = table_scores(model, table, n_threads=1)
         assert scores.shape == (3, model.n_outputs)
-        assert len(answer(model, scores)) == 3
+        assert len(predictions(model, scores)) == 3
         assert leaf_ids(model, table, n_threads=1).shape == (3, model.n_trees)
         if model.distributions is not None:
             found = table_quantiles(model, table, model.distributions, [0.0, 0.5, 1.0], n_threads=1)

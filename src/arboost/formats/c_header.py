@@ -52,7 +52,7 @@ def c_header(model: Model, name: str = "model") -> str:
     header.code(c.REQUIREMENTS)
     _write_names(header, model)
     _write_trees(header, model)
-    _write_answers(header, model)
+    _write_predictions(header, model)
     header.code("\n#ifdef __cplusplus\n}\n#endif\n#endif\n")
     return "".join(header.parts)
 
@@ -292,7 +292,7 @@ def _combine(header: _Header, model: Model, forest: Forest) -> str:
     return c.ADD_TO_ONE.substitute(start=start, output=output) + end
 
 
-def _write_answers(header: _Header, model: Model) -> None:
+def _write_predictions(header: _Header, model: Model) -> None:
     """Write the functions of the answer and of the probabilities."""
     if model.kind != "classifier":
         header.code(c.LINKS[model.link])

@@ -25,7 +25,7 @@ from arboost.model.links import LARGEST_EXPONENT
 from arboost.model.model import Model
 from arboost.model.outputs import ALL_CLASS_LINKS, Labels, TargetPart, target_parts
 
-__all__ = ["onnx_model", "output_names", "write_answers"]
+__all__ = ["onnx_model", "output_names", "write_outputs"]
 
 
 _THRESHOLD, _SET = 0, 6  # modes of a split: at most the threshold, and in the set
@@ -38,7 +38,7 @@ def onnx_model(model: Model) -> Any:
     """Return the model as an ``onnx.ModelProto``."""
     _check_depth(model.forest)
     graph = Graph(output_names(model))
-    write_answers(graph, model, _raw_scores(graph, model, _features(graph, model.schema)))
+    write_outputs(graph, model, _raw_scores(graph, model, _features(graph, model.schema)))
     names = model.schema.names
     return graph.finish({} if names is None else {"feature_names": json.dumps(names)})
 
@@ -233,7 +233,7 @@ def output_names(model: Model) -> list[str]:
     return [kind + end for end in ends for kind in ("label", "probabilities")]
 
 
-def write_answers(graph: Graph, model: Model, raw: str) -> None:
+def write_outputs(graph: Graph, model: Model, raw: str) -> None:
     """Give out what the raw scores mean."""
     names = output_names(model)
     if model.kind != "classifier":

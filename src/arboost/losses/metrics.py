@@ -20,7 +20,7 @@ from arboost.losses import Loss, Target
 from arboost.model.links import LINKS
 from arboost.model.outputs import CLASS_LINKS
 
-__all__ = ["Metric", "find", "find_all", "of_answers"]
+__all__ = ["Metric", "find", "find_all", "of_predictions"]
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats, Floats, Floats | None], float]
@@ -131,7 +131,7 @@ def find_all(metrics: object, loss: Loss, *, n_threads: int = 1) -> tuple[Metric
     return found
 
 
-def of_answers(name: str, *, of_classes: bool) -> tuple[Function, bool]:
+def of_predictions(name: str, *, of_classes: bool) -> tuple[Function, bool]:
     """Return the function (y, answers, weight) of a name, and whether greater is better.
 
     Answers are probabilities (n_rows, n_classes), with y the index of the class, or else values

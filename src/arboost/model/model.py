@@ -14,7 +14,7 @@ from arboost.backend import core
 from arboost.data.schema import Schema
 from arboost.model.forest import Forest, frozen_array
 from arboost.model.leaf_distributions import LeafDistributions
-from arboost.model.outputs import require, validate_answer
+from arboost.model.outputs import require, validate_outputs
 
 __all__ = ["COMBINATIONS", "Model", "provenance_of"]
 
@@ -161,7 +161,7 @@ class Model:
         if names is not None:
             require(len(names) == self.schema.n_features, f"{len(names)} feature names")
             require(len(set(names)) == len(names), "two features of one name")
-        validate_answer(self)
+        validate_outputs(self)
         self._validate_combination()
         if self.distributions is not None:
             require(self.kind == "regressor" and not self.targets, "distributions of no numbers")

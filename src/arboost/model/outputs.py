@@ -12,14 +12,14 @@ from arboost.model.links import LINKS
 __all__ = [
     "ALL_CLASS_LINKS",
     "CLASS_LINKS",
-    "Answering",
     "Labels",
+    "OutputSpec",
     "Probabilities",
     "TargetPart",
     "require",
     "target_link",
     "target_parts",
-    "validate_answer",
+    "validate_outputs",
 ]
 
 Labels = NDArray[Any]
@@ -30,7 +30,7 @@ ALL_CLASS_LINKS = ("softmax", "shares")
 CLASS_LINKS = ("logistic", "logistic_of_double", "share_of_two", *ALL_CLASS_LINKS)
 
 
-class Answering(Protocol):
+class OutputSpec(Protocol):
     """What is known of a model whose raw scores are to become answers."""
 
     @property
@@ -74,7 +74,7 @@ class TargetPart(NamedTuple):
     n_outputs: int
 
 
-def target_parts(model: Answering) -> list[TargetPart]:
+def target_parts(model: OutputSpec) -> list[TargetPart]:
     """Return the targets of a classifier in the order of their outputs; there may be only one."""
     if not model.targets:
         return [TargetPart(model.link, model.classes, 0, model.n_outputs)]
@@ -91,7 +91,7 @@ def require(holds: object, what: str) -> None:
         raise ValueError(f"inconsistent model: {what}")
 
 
-def validate_answer(model: Answering) -> None:
+def validate_outputs(model: OutputSpec) -> None:
     """Raise ValueError unless kind, link, classes, targets and outputs fit together."""
     require(model.link in LINKS, f"the link {model.link!r}")
     require(model.kind in ("regressor", "classifier"), f"the kind {model.kind!r}")
@@ -106,7 +106,7 @@ def validate_answer(model: Answering) -> None:
         require(model.link in ALL_CLASS_LINKS or model.n_outputs == 1, "link and outputs")
 
 
-def _validate_targets(model: Answering) -> None:
+def _validate_targets(model: OutputSpec) -> None:
     targets, classes = model.targets, model.classes
     require(len(targets) > 1, "a single target among several")
     require(min(targets) >= 1, "a target without outputs")

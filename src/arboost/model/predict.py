@@ -19,12 +19,12 @@ from arboost.data.dataset import Dataset
 from arboost.data.table import Table, ingest
 from arboost.model.links import LINKS
 from arboost.model.model import Model
-from arboost.model.outputs import ALL_CLASS_LINKS, Answering, Labels, Probabilities, target_parts
+from arboost.model.outputs import ALL_CLASS_LINKS, Labels, OutputSpec, Probabilities, target_parts
 
 __all__ = [
-    "answer",
-    "answer_of_row",
     "decision",
+    "predictions",
+    "predictions_of_row",
     "probabilities",
     "probabilities_of_row",
     "raw_scores",
@@ -40,8 +40,8 @@ def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64
     return table_scores(model, read_table(model, X), n_threads=n_threads)
 
 
-def answer_of_row(model: Model, X: object) -> NDArray[Any] | None:
-    """Return what `answer` would, where X is one row of plain numbers; else None."""
+def predictions_of_row(model: Model, X: object) -> NDArray[Any] | None:
+    """Return what `predictions` would, where X is one row of plain numbers; else None."""
     row = model.row
     if row is None or model.targets:
         return None
@@ -102,7 +102,7 @@ def decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     return raw[:, 0] if raw.shape[1] == 1 else raw
 
 
-def probabilities(model: Answering, raw: NDArray[np.float64]) -> Probabilities:
+def probabilities(model: OutputSpec, raw: NDArray[np.float64]) -> Probabilities:
     """Return the probabilities that the raw scores mean.
 
     Their shape is (n_rows, n_classes); for several targets there is a list of them.
@@ -117,7 +117,7 @@ def probabilities(model: Answering, raw: NDArray[np.float64]) -> Probabilities:
     return LINKS[model.link](raw)
 
 
-def answer(model: Answering, raw: NDArray[np.float64]) -> NDArray[Any]:
+def predictions(model: OutputSpec, raw: NDArray[np.float64]) -> NDArray[Any]:
     """Return the values (regression) or the most likely labels that the raw scores mean.
 
     Their shape is (n_rows,), or for several targets (n_rows, n_targets).
@@ -141,7 +141,7 @@ def _likeliest(link: str, classes: Labels, raw: NDArray[np.float64]) -> Labels:
 
 
 def _by_target(
-    model: Answering, raw: NDArray[np.float64]
+    model: OutputSpec, raw: NDArray[np.float64]
 ) -> Iterator[tuple[str, Labels, NDArray[np.float64]]]:
     """Yield link, labels and scores of each target of a classifier."""
     for link, labels, first, n_outputs in target_parts(model):
