@@ -215,7 +215,7 @@ def test_bad_input(rng):
     with pytest.raises(ValueError, match="one number for each row"):
         leaf_distributions(model, table, y[:-1], n_threads=1)
     for weight in (np.zeros(30), np.full(30, np.nan), np.linspace(-1, 1, 30)):
-        with pytest.raises(ValueError, match="weights from 0 on"):
+        with pytest.raises(ValueError, match="weights of at least 0"):
             leaf_distributions(model, table, y, weight, n_threads=1)
     other = make_model(random_forest(rng, 4, 4, 1, 1), 4, 1)
     with pytest.raises(ValueError, match="another forest"):

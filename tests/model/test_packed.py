@@ -257,7 +257,7 @@ def scores_digest():
 
 @pytest.mark.slow
 def test_same_bytes_for_every_instruction_set():
-    program = "from test_packed import scores_digest; print(scores_digest())"
+    program = "from model.test_packed import scores_digest; print(scores_digest())"
     found = set()
     for isa in (None, "avx512", "avx2", "baseline"):
         env = {name: value for name, value in os.environ.items() if name != "ARBOOST_ISA"}
