@@ -1,4 +1,4 @@
-"""Whole fits by each tree method: the forest says of values what training saw in ranks."""
+"""Whole fits by each tree method: thresholds of the forest agree with the codes of training."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_fit_goes_on_from_its_state(method):
 
 
 def test_same_scores_for_any_instruction_set():
-    """Where a CPU has fewer, the library is asked for what it has not, and takes what it has."""
+    """On a CPU with fewer of them, the library falls back to those that it has."""
     script = (
         "import test_tree_methods as t\n"
         "for method in t.METHODS:\n"
