@@ -13,7 +13,7 @@ THRESHOLDS = np.array([-np.inf, -1.0, -0.5, 0.0, 0.25, 1.0, np.inf])
 
 
 def random_forest(rng, n_trees, n_features, n_outputs, width, n_splits=20, categories=()):
-    """Trees of random shape: some deep on one side, some a lone leaf."""
+    """Trees of random shape: some deep on one side, some a single leaf."""
     trees = []
     for _ in range(n_trees):
         left, leaves = [0], [0]
@@ -59,7 +59,7 @@ def make_model(forest, n_features, n_outputs, trees_per_round=1, categories=()):
 
 
 def walk(model: Model, X, n_trees=None):
-    """The same scores, one row and one tree at a time."""
+    """Raw scores in plain Python, one row and one tree at a time."""
     forest = model.forest
     scores = np.tile(model.base_score, (len(X), 1))
     for row, x in enumerate(X):
