@@ -123,7 +123,7 @@ def _about(model: Model) -> str:
         if schema.unit_of(feature)
     )
     if schema.has_levels:
-        rows += " * For a category, pass what model_level or model_level_of_number returns.\n"
+        rows += " * For a category, pass the result of model_level or model_level_of_number.\n"
     trees = "1 tree" if model.n_trees == 1 else f"{model.n_trees} trees"
     what = f"A {model.kind} of {trees}"
     return c.ABOUT.substitute(what=what, version=__version__, missing=missing, rows=rows)

@@ -31,10 +31,10 @@ class Graph:
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
 
-    def input(self, wanted: str, kind: int, width: int) -> str:
+    def input(self, preferred: str, kind: int, width: int) -> str:
         """Return the name of a new input, shape (n_rows, width)."""
         # Python strings may hold lone surrogates, ONNX names may not.
-        name = self._free(wanted.encode("utf-8", "backslashreplace").decode())
+        name = self._free(preferred.encode("utf-8", "backslashreplace").decode())
         self._inputs.append(self._value(name, kind, ("n_rows", width)))
         return name
 
@@ -97,12 +97,12 @@ class Graph:
     def _value(self, name: str, kind: int, shape: Sequence[Any]) -> Any:
         return self._onnx.helper.make_tensor_value_info(name, kind, list(shape))
 
-    def _free(self, wanted: str) -> str:
-        """Return the wanted name, with a number appended if it is taken."""
-        name = wanted
+    def _free(self, preferred: str) -> str:
+        """Return the preferred name, with a number appended if it is taken."""
+        name = preferred
         while name in self._taken:
-            self._numbers[wanted] = self._numbers.get(wanted, 0) + 1
-            name = f"{wanted}_{self._numbers[wanted]}"
+            self._numbers[preferred] = self._numbers.get(preferred, 0) + 1
+            name = f"{preferred}_{self._numbers[preferred]}"
         self._taken.add(name)
         return name
 
