@@ -1,10 +1,10 @@
-"""Write model files of this version for tests/models, with the answers that they must always give.
+"""Write model files of this version for tests/models, with the predictions that they must keep.
 
 Usage: python tools/make_models.py [FOLDER]
 
-Each model is a real fit to a small table. Beside NAME.arb there is NAME.json: rows, the names of
-their columns where a frame is needed, raw scores, answers, and quantiles where the model has them.
-Files that exist are never written again: what a released version wrote is to be read for ever.
+Each model is a real fit to a small table. Next to NAME.arb there is NAME.json: rows, the names of
+their columns for data frames, raw scores, predictions ("answers"), and quantiles where the model
+has them. Existing files are never overwritten: every later version must read them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def booster() -> Fit:
 
 
 def booster_two_classes() -> Fit:
-    """Labels that are strings, and rounds that were found on rows set aside."""
+    """Labels that are strings, and early stopping on held-out rows."""
     X, y = numbers(2, n=400)
     model = arboost.GradientBoostingClassifier(
         n_estimators=30, max_depth=3, n_iter_no_change=3, learning_rate=0.5, validation_fraction=0.3
@@ -54,14 +54,14 @@ def booster_two_classes() -> Fit:
 
 
 def booster_classes() -> Fit:
-    """Three labels of int8, one tree for each in a round."""
+    """Three labels of int8, with one tree per class and round."""
     X, y = numbers(3)
     model = arboost.GradientBoostingClassifier(n_estimators=3, max_depth=2)
     return model, X, np.digitize(y, [0.0, 3.0]).astype(np.int8)
 
 
 def booster_vector_leaves() -> Fit:
-    """Leaves with a number for each class."""
+    """Vector leaves: one value for each class."""
     X, y = numbers(4)
     model = arboost.GradientBoostingClassifier(
         n_estimators=3, max_depth=2, multi_strategy="multi_output_tree"
@@ -70,7 +70,7 @@ def booster_vector_leaves() -> Fit:
 
 
 def booster_poisson() -> Fit:
-    """Counts behind a logarithm, and a number that means missing."""
+    """Counts with a log link, and a number for missing values."""
     X, y = numbers(5)
     X = np.nan_to_num(X, nan=-9.0)
     model = arboost.GradientBoostingRegressor(
@@ -89,7 +89,7 @@ def booster_quantiles() -> Fit:
 
 
 def booster_categories() -> Fit:
-    """Sets of levels, a category of many levels, times and numbers in one table."""
+    """Level sets, target encoding of many levels, times and numbers in one table."""
     rng = np.random.default_rng(7)
     n = 600
     colour = rng.choice(["red", "green", "blue", "ünï"], n)
@@ -106,14 +106,14 @@ def booster_categories() -> Fit:
 
 
 def tree() -> Fit:
-    """One tree of classes by entropy."""
+    """One classification tree by entropy."""
     X, y = numbers(8)
     model = arboost.DecisionTreeClassifier(max_depth=4, criterion="entropy", random_state=0)
     return model, X, y > 1
 
 
 def forest_classes() -> Fit:
-    """Votes for three classes."""
+    """Mean class probabilities of three classes."""
     X, y = numbers(9, n=120)
     model = arboost.RandomForestClassifier(n_estimators=5, max_depth=4, random_state=0)
     return model, X, np.digitize(y, [0.0, 3.0])
@@ -134,21 +134,21 @@ def extra_trees() -> Fit:
 
 
 def forest_targets() -> Fit:
-    """Two targets of numbers."""
+    """Regression of two targets."""
     X, y = numbers(12, n=100)
     model = arboost.RandomForestRegressor(n_estimators=4, max_depth=4, random_state=0)
     return model, X, np.column_stack([y, np.round(y**2, 2)])
 
 
 def forest_label_targets() -> Fit:
-    """Two targets of classes, with two and three labels."""
+    """Classification of two targets, with two and three labels."""
     X, y = numbers(13, n=100)
     model = arboost.ExtraTreesClassifier(n_estimators=4, max_depth=4, random_state=0)
     return model, X, np.column_stack([(y > 1).astype(int), np.digitize(y, [0.0, 3.0]) + 5])
 
 
 def forest_quantiles() -> Fit:
-    """Leaves that know the y of their rows."""
+    """Leaf distributions of y."""
     X, y = numbers(14, n=100)
     model = arboost.RandomForestRegressor(
         n_estimators=4, min_samples_leaf=5, quantiles=True, random_state=0
@@ -157,7 +157,7 @@ def forest_quantiles() -> Fit:
 
 
 def adaboost_real() -> Fit:
-    """Trees whose leaves are logarithms of odds."""
+    """Trees whose leaf values are log-odds."""
     X, y = numbers(15)
     model = arboost.AdaBoostClassifier(n_estimators=6, algorithm="real", random_state=0)
     return model, X, np.digitize(y, [0.0, 3.0])
@@ -199,7 +199,7 @@ MODELS: tuple[Callable[[], Fit], ...] = (
 
 
 def expected(model: arboost.Predictor, X: Any) -> dict[str, Any]:
-    """Rows, and what the model says of them."""
+    """Rows, and the predictions of the model for them."""
     frame = isinstance(X, pd.DataFrame)
     some = X[:20]
     kept: dict[str, Any] = {"rows": rows_of(some)}
@@ -224,13 +224,13 @@ def rows_of(some: Any) -> list[list[Any]]:
 
 
 def main() -> None:
-    """Write what is not there yet."""
+    """Write the files that do not exist."""
     default = Path(__file__).resolve().parent.parent / "tests" / "models"
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else default
     for make in MODELS:
         path = folder / f"{arboost.__version__}-v{FORMAT.version}-{make.__name__}.arb"
         if path.exists():
-            print(f"{path.name}: is there")
+            print(f"{path.name}: exists")
             continue
         estimator, X, y = make()
         model = estimator.fit(X, y).model_

@@ -1,6 +1,6 @@
 """Write tests/house/recorded_answers.json: digests of the models of about a hundred fits.
 
-A change of answers must be meant, and said in CHANGELOG.md; then this writes the new ones.
+A change of models must be intended, and stated in CHANGELOG.md; then this writes the new digests.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.recorded_fits import all_fits, answers_of  # noqa: E402
+from support.recorded_fits import all_fits, digests_of  # noqa: E402
 
 RECORD = ROOT / "tests" / "house" / "recorded_answers.json"
 
@@ -21,7 +21,7 @@ def main() -> None:
     recorded = {}
     for name, fit in all_fits().items():
         with tempfile.TemporaryDirectory() as folder:
-            recorded[name] = answers_of(fit(), Path(folder))
+            recorded[name] = digests_of(fit(), Path(folder))
     RECORD.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
     print(f"{len(recorded)} fits in {RECORD.relative_to(ROOT)}")
 

@@ -1,10 +1,10 @@
-"""Run tests with a core that AddressSanitizer and UBSan watch.
+"""Run tests with a core that is built with AddressSanitizer and UBSan.
 
 Usage: python tools/sanitize.py BUILD_FOLDER [arguments of pytest]
 
-BUILD_FOLDER is that of a build with -DARBOOST_SANITIZE=ON. A package of its core and the Python
-sources is put there, and the tests run with the compiler's run-time library loaded before all
-others. Any access outside of memory, and anything undefined, ends the run with a report.
+BUILD_FOLDER is the folder of a build with -DARBOOST_SANITIZE=ON. A package of its core and the
+Python sources is written there, and the tests run with the sanitizers' run-time libraries loaded
+first. Any out-of-bounds access or undefined behaviour ends the run with a report.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# What reads bytes that may come from anywhere, and what walks what was read.
+# Tests that read files of any origin, and that traverse the trees in them.
 TESTS = (
     "formats/test_packed_trees.py",
     "formats/test_fuzz_files.py",
@@ -42,22 +42,22 @@ TESTS = (
 def main() -> int:
     """Make the package, run the tests and return their exit status."""
     build = Path(sys.argv[1]).resolve()
-    wanted = sys.argv[2:] or [str(ROOT / "tests" / name) for name in TESTS]
+    arguments = sys.argv[2:] or [str(ROOT / "tests" / name) for name in TESTS]
     environment = os.environ | {
         "PYTHONPATH": str(package(build)),
         "LD_PRELOAD": " ".join(runtime(compiler(build))),
-        # Python keeps memory until its end: that is no leak of ours. Sizes that hostile files name
-        # are to be refused before anybody asks for the memory; 4 GB is more than any test needs.
+        # Python keeps memory until exit, which is no leak of the core. Sizes in hostile files must
+        # be refused before memory is allocated; 4 GB is more than any test needs.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=0:max_allocation_size_mb=4096",
         "UBSAN_OPTIONS": "print_stacktrace=1",
-        "PYTHONMALLOC": "malloc",  # so that what Python allocates is watched, too
+        "PYTHONMALLOC": "malloc",  # so that allocations of Python are checked, too
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *wanted]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
 def package(build: Path) -> Path:
-    """Return a folder for the module path, with the sources and the core of this build."""
+    """Return a folder for PYTHONPATH, with the sources and the core of this build."""
     folder = build / "package"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(
@@ -88,8 +88,8 @@ def compiler(build: Path) -> str:
 def runtime(compiler: str) -> list[str]:
     """Return the libraries to load first.
 
-    That of C++ is among them, because the sanitizer looks for what throws exceptions when it
-    starts, and Python itself has no C++.
+    The C++ library is among them: the sanitizer looks up its exception functions at the start, and
+    Python itself does not load it.
     """
     names = ("libasan.so", "libubsan.so", "libstdc++.so")
     found = [
@@ -101,7 +101,7 @@ def runtime(compiler: str) -> list[str]:
     missing = [name for name in found if not os.path.isabs(name)]
     if missing:
         raise SystemExit(
-            f"{compiler} has no {', '.join(missing)}, which watches memory. Use g++: "
+            f"{compiler} has no {', '.join(missing)}, which the sanitizers need. Use g++: "
             "CXX=g++ make sanitize."
         )
     return found

@@ -19,8 +19,8 @@ from arboost.formats.model_file import FORMAT, from_bytes, read_model, to_bytes,
 from arboost.model.leaves import leaf_ids
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import (
-    answer,
-    answer_of_row,
+    predictions,
+    predictions_of_row,
     probabilities,
     probabilities_of_row,
     raw_scores,
@@ -57,8 +57,8 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
 
         The shape is (n_rows,), with several outputs or targets (n_rows, n_targets).
         """
-        of_row = answer_of_row(self, X) if _is_valid(n_jobs) else None
-        return answer(self, self._raw(X, n_jobs)) if of_row is None else of_row
+        of_row = predictions_of_row(self, X) if _is_valid(n_jobs) else None
+        return predictions(self, self._raw(X, n_jobs)) if of_row is None else of_row
 
     def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Probabilities:
         """Return the class probabilities of the rows of X.
@@ -79,7 +79,7 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
 
     def staged_predict(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each round."""
-        return (answer(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
+        return (predictions(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
 
     def staged_predict_proba(
         self, X: object, *, n_jobs: int | None = None

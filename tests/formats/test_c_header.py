@@ -1,4 +1,4 @@
-"""Models as C: compiled without a warning, and the same scores to the last bit."""
+"""Models as C headers: compiled without a warning, and the same scores to the last bit."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ static const size_t width = {upper}_N_FEATURES;
 void raw_of(const double *rows, size_t n, double *raw) {{
   for (size_t i = 0; i < n; ++i) {name}_raw(rows + i * width, raw + i * {upper}_N_OUTPUTS);
 }}
-void answer_of(const double *rows, size_t n, {type} *answer) {{
-  for (size_t i = 0; i < n; ++i) {name}_predict(rows + i * width, answer + i * {n_answers});
+void prediction_of(const double *rows, size_t n, {type} *prediction) {{
+  for (size_t i = 0; i < n; ++i) {name}_predict(rows + i * width, prediction + i * {n_predictions});
 }}
 """
 PROBABILITIES = """
@@ -71,7 +71,7 @@ class Compiled:
             "name": name,
             "upper": name.upper(),
             "type": "size_t" if is_classifier else "double",
-            "n_answers": max(len(model.targets), 1) if is_classifier else model.n_outputs,
+            "n_predictions": max(len(model.targets), 1) if is_classifier else model.n_outputs,
         }
         model.to_c(folder / f"{name}.h", name=name)
         (folder / "driver.c").write_text(driver.format(**words))
@@ -81,7 +81,7 @@ class Compiled:
         self.library[f"{name}_feature_names"]  # is there
 
     def rows(self, X):
-        """Rows as C takes them: levels as what the header's own functions say of them."""
+        """Rows for C: levels as values of the header's own functions."""
         schema = self.model.schema
         rows = np.empty((len(X), schema.n_features))
         for feature in range(schema.n_features):
@@ -127,10 +127,10 @@ def check_raw(compiled, X):
     np.testing.assert_array_equal(found, expected)
 
 
-def check_answers(compiled, X):
+def check_predictions(compiled, X):
     model = compiled.model
     if model.kind == "regressor":
-        found = compiled.run("answer_of", X, model.n_outputs)
+        found = compiled.run("prediction_of", X, model.n_outputs)
         expected = model.predict(X).reshape(found.shape)
         np.testing.assert_allclose(found, expected, rtol=1e-14, atol=0)
         if model.link != "exp":
@@ -140,7 +140,7 @@ def check_answers(compiled, X):
     every = [str(one) for part in labels for one in part.tolist()]
     names = compiled.texts("model_classes", len(every))
     assert names == every
-    places = compiled.run("answer_of", X, len(labels), np.uintp)
+    places = compiled.run("prediction_of", X, len(labels), np.uintp)
     expected = model.predict(X).reshape(places.shape)
     assert np.array(names, object)[places].tolist() == expected.astype(object).astype(str).tolist()
     probabilities = model.predict_proba(X)
@@ -150,12 +150,12 @@ def check_answers(compiled, X):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_same_answers(case, rng, tmp_path):
+def test_same_predictions(case, rng, tmp_path):
     model = model_of(case)
     X = rows_of(model, rng)
     compiled = Compiled(model, tmp_path)
     check_raw(compiled, X)
-    check_answers(compiled, X)
+    check_predictions(compiled, X)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_random_medians(rng, tmp_path):
 @pytest.mark.parametrize("optimisation", ["-O0", "-O3 -ffp-contract=fast"])
 @pytest.mark.parametrize("case", ["many_levels", "forest_of_classes", "r2", "class_targets"])
 def test_compilers_agree(compiler, optimisation, case, rng, tmp_path):
-    """Contraction, too, has nothing to change."""
+    """Floating-point contraction changes nothing, too."""
     flags = ["-std=c99", *STRICT, *optimisation.split()]
     model = model_of(case)
     check_raw(Compiled(model, tmp_path, compiler, flags), rows_of(model, rng))
@@ -197,7 +197,7 @@ def test_what_is_no_code_is_missing(rng, tmp_path):
 
 @pytest.mark.parametrize("name", ["prices", "MODEL", "model_model", "int"])
 def test_strings_of_any_content(name, rng, tmp_path):
-    """Quotes, comments, trigraphs, zeros and long ones; names as those of functions."""
+    """Quotes, comments, trigraphs, zeros, long strings, and names of functions."""
     plain = model_of("levels_of_forest")
     model = hostile_names(plain)
     compiled = Compiled(model, tmp_path, name=name, flags=[*FLAGS, "-trigraphs"])
@@ -263,7 +263,7 @@ def test_several_files_and_models_in_one_program(tmp_path):
 
 
 def test_example_of_the_docs(tmp_path, monkeypatch):
-    """It says what Python says of the same row."""
+    """The example prints Python's prediction of the same row."""
     monkeypatch.chdir(tmp_path)
     page = (DOCS / "export.md").read_text("utf-8")
     code = re.search(r"```python\n(.*?)print", page, re.DOTALL)[1]

@@ -1,4 +1,4 @@
-"""Model files that somebody has damaged, also such that the checksum is right again."""
+"""Fuzzing of model files, with wrong and with right checksums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.damage import places, random_of, replaced
 from support.hostile import FILES, VALUES, read_or_refuse, use
 from support.model_files import DIGEST, sealed
 
-CASES = int(os.environ.get("ARBOOST_FUZZ_CASES", "60"))  # of each kind, for each file
+CASES = int(os.environ.get("ARBOOST_FUZZ_CASES", "60"))  # per kind of damage and file
 files = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 
 
@@ -61,7 +61,7 @@ def test_truncated_under_a_right_checksum(path):
 
 
 def hostile_numbers(rng, array):
-    """The section with other content: extremes, noise, more or less of it."""
+    """The section with other content: extremes, noise, another length."""
     flat = array.ravel().copy()
     raw = flat.view(np.uint8)
     kind = int(rng.integers(6))
@@ -153,6 +153,6 @@ def test_hostile_counts(change, count):
 
 
 def test_files_as_they_are_are_used():
-    """So that it is the damage that the tests above find."""
+    """Undamaged files are read: the tests above find the damage, nothing else."""
     for path in FILES:
         use(read_or_refuse(model_file.from_bytes, path.read_bytes()))

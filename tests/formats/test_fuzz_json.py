@@ -1,4 +1,4 @@
-"""Models in JSON that somebody has damaged."""
+"""Fuzzing of models in JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_hostile_values(path):
     document = json.loads(arboost.load(path).to_json())
     rng = random_of(path, "json")
     found = [place for place in places(document) if place]
-    # Most places are numbers of nodes: as many cases are for the rest.
+    # Most places are numbers of nodes: as many cases are for all other places.
     rest = [place for place in found if len(place) < 4]
     for case in range(CASES):
         chosen = found if case % 2 else rest

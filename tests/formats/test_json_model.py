@@ -1,4 +1,4 @@
-"""Models as JSON: people can read them, and not one bit is lost."""
+"""Models as JSON: readable, and not one bit is lost."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_names(names):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_odd_numbers(seed):
-    """Also where they mean nothing: in leaves, and as thresholds of sets."""
+    """Nonfinite numbers and -0, also in unused entries: of leaves, and thresholds of sets."""
     rng = np.random.default_rng(seed)
     forest = random_forest(rng, 9, 5, 3, 3, n_splits=12, categories=[1, 3])
     forest = scrambled(rng, forest)
@@ -141,7 +141,7 @@ def test_files(tmp_path):
 
 
 def test_edited_by_hand():
-    """Whole numbers are numbers, too."""
+    """Integers are valid where doubles are expected."""
     text = to_json(small_model()).replace('"at_most": 0.5', '"at_most": 2')
     assert from_json(text).forest.threshold[0] == 2.0
 

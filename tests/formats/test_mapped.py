@@ -1,4 +1,4 @@
-"""Mapped files: the arrays are pages of the file, and all checks are those of other files."""
+"""Memory-mapped files: the arrays are pages of the file, and all checks are made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.random_models import make_model, random_forest, random_table
 
 
 def owner(array):
-    """What the memory of an array belongs to."""
+    """The owner of an array's memory."""
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return array.obj if isinstance(array, memoryview) else array
@@ -48,7 +48,7 @@ def test_arrays_are_pages_of_the_file(large, tmp_path, rng):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel of Linux")
 def test_pages_are_shared(large, tmp_path, rng):
-    """Not one page of the file is copied, also where the model has answered."""
+    """Not one page of the file is copied, even by predictions."""
     path = tmp_path / "model.arb"
     large.save(path, layout="arrays")
     mapped = arboost.load(path, mmap=True)
@@ -107,7 +107,7 @@ def test_hostile_links_are_found(tmp_path):
 
 
 def test_a_mapped_file_can_be_saved_over(large, tmp_path):
-    """The new file takes the name; the old one stays as long as it is mapped."""
+    """The new file takes the name; the old file lives as long as it is mapped."""
     path = tmp_path / "model.arb"
     large.save(path, layout="arrays")
     mapped = arboost.load(path, mmap=True)

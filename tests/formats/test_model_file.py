@@ -1,4 +1,4 @@
-"""Model files: same model, same bytes; and no damage goes unnoticed."""
+"""Model files: same model, same bytes; every damage is detected."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_every_truncation_is_noticed():
 
 
 def test_flipped_bytes_under_a_right_checksum():
-    """What a checksum cannot show is found by the checks behind it, or changes only numbers."""
+    """The checks behind the checksum find such damage, or it only changes numbers."""
     data = model_file.to_bytes(small_model(np.array(["no", "yes"]), names=None))
     for position in range(len(data) - DIGEST):
         for mask in (0x01, 0x20, 0x80, 0xFF):

@@ -1,4 +1,4 @@
-"""Models as ONNX: the same answers from onnxruntime, for every row that could go astray."""
+"""Models as ONNX: the same predictions by onnxruntime, for rows at every threshold and level."""
 
 from __future__ import annotations
 
@@ -82,15 +82,15 @@ def check(session, X):
             found[f"probabilities{end}"], probabilities[i], rtol=1e-11, atol=1e-300
         )
         second, first = np.sort(probabilities[i], axis=1)[:, -2:].T
-        clear = first - second > 1e-9  # else the order of sums decides
+        clear = first - second > 1e-9  # otherwise the order of sums decides
         assert len(X) < 10 or clear.mean() > 0.5
         assert found[f"label{end}"].shape == (len(X),)
         assert found[f"label{end}"][clear].tolist() == labels[clear, i].tolist()
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_same_answers(case, rng):
-    """Many rows, one row and none."""
+def test_same_predictions(case, rng):
+    """Many rows, one row and no row."""
     model = model_of(case)
     X = rows_of(model, rng)
     session = Session(model)
@@ -125,7 +125,7 @@ def test_categories_without_levels(rng):
 
 @pytest.mark.parametrize("kind", ["fitted", "random"])
 def test_median_is_exact(kind, rng):
-    """It is what one of the trees says, not a sum."""
+    """A median is the value of one tree, not a rounded sum."""
     model = model_of("r2") if kind == "fitted" else random_median(rng)
     X = rows_of(model, rng)
     np.testing.assert_array_equal(Session(model).run(X)["variable"][:, 0], model.predict(X))
@@ -182,7 +182,7 @@ def test_types_of_labels(labels, kind):
 
 
 def chain(depth):
-    """One tree, whose right children are split again and again."""
+    """One tree that is a chain of right children."""
     left = np.zeros(2 * depth + 1, int)
     left[:-1:2] = np.arange(1, 2 * depth, 2)
     return Forest(

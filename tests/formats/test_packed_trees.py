@@ -1,4 +1,4 @@
-"""Forests in few bytes: every bit comes back, and no strange bytes are believed."""
+"""Packed trees: every bit is restored, and every invalid section is refused."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ DOUBLES = [0.0, -0.0, 1.0, -1.0, 1 / 3, 1e300, -1e-300, 5e-324, 2.0**53, 2.0**53
 @settings(max_examples=200, deadline=None)
 @given(seed=st.integers(0, 10**6), width=st.sampled_from([1, 3]), few=st.booleans())
 def test_every_bit_comes_back(seed, width, few):
-    """Whatever the numbers are: few or many, whole or not, in leaves where they mean nothing."""
+    """For few or many distinct numbers, integers or not, also in unused entries of leaves."""
     rng = np.random.default_rng(seed)
     forest = random_forest(rng, 9, 5, 3, width, n_splits=40, categories=[1, 3])
     if rng.integers(2):
@@ -129,7 +129,7 @@ def grown_forest(n_trees, width=1, depth=9):
 
 @pytest.mark.parametrize(("width", "most"), [(1, 1.9), (5, 3.0)])
 def test_bytes_of_a_node(width, most):
-    """scikit-learn's trees take 64 bytes a node and 8 for each class."""
+    """Compare scikit-learn's trees: 64 bytes a node, and 8 for each class."""
     forest = grown_forest(20, width)
     model = make_model(Forest.empty(width), 20, width)
     model = mean_of(model, forest=forest)
@@ -179,7 +179,7 @@ def test_every_damage_is_noticed(model):
 
 
 def with_sections(model, **changes):
-    """The file of the model with other sections; those that are None are left out."""
+    """The file of the model with some sections replaced, or left out for None."""
     header, arrays = unpack(model_file.FORMAT, model_file.to_bytes(model))
     header.pop("sections")
     header["width"] = changes.pop("width", header["width"])
@@ -190,7 +190,7 @@ def with_sections(model, **changes):
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_flipped_bytes_under_a_right_checksum(model):
-    """What the checks behind the checksum do not find is a forest that can be walked."""
+    """A forest that passes the checks behind the checksum can be traversed."""
     for name, array in packed_trees.to_sections(model.forest).items():
         for position in range(array.nbytes):
             for mask in (0x01, 0x20, 0x80, 0xFF):
@@ -282,13 +282,13 @@ def test_hostile_sections(changes):
 
 
 def test_unchanged_sections_are_read():
-    """So that it is the change that the tests above find."""
+    """Unchanged sections are read: the tests above find the change, nothing else."""
     again = model_file.from_bytes(with_sections(MODELS["small"]))
     assert_equal_bits(MODELS["small"].forest, again.forest)
 
 
 def test_counts_cost_no_memory():
-    """A file of a kilobyte that says it has trees of billions of nodes."""
+    """A file of a kilobyte that claims trees of billions of nodes."""
     splits = np.full(100, 2**32 - 1, np.uint32)
     data = with_sections(MODELS["small"], splits=splits, output=np.zeros(100, np.int32))
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""Model files of means: nothing is lost, and nothing hostile is believed."""
+"""Model files of means: nothing is lost, and invalid content is refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def assert_kept(model):
     data = model_file.to_bytes(model)
     assert struct.unpack_from("<II", data, 8) == (4, 4)
     again = model_file.from_bytes(data)
-    assert_same(mean_of(model), mean_of(again))  # all but the answers
+    assert_same(mean_of(model), mean_of(again))  # all but link, classes and targets
     for name in ("combine", "targets", "link", "kind"):
         assert getattr(again, name) == getattr(model, name)
     assert type(again.classes) is type(model.classes)

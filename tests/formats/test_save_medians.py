@@ -1,4 +1,4 @@
-"""Model files with medians: nothing is lost, and nothing hostile is believed."""
+"""Model files of medians: nothing is lost, and invalid content is refused."""
 
 from __future__ import annotations
 

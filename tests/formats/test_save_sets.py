@@ -1,4 +1,4 @@
-"""Model files with sets of levels: nothing is lost, and nothing hostile is believed."""
+"""Model files with level sets: nothing is lost, and invalid content is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doubles in few bits, what leaves know of y, and what is known of a fit, in model files."""
+"""Packed doubles, leaf distributions and metadata of the fit in model files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_scaled_doubles_come_back(numbers):
 
 
 def test_scaled_doubles_are_small():
-    """Whole numbers of a unit take the bits of the numbers."""
+    """Multiples of a unit take the bits of the multiples."""
     array = np.arange(6400.0) * 2.0**-200
     assert len(core.pack_scaled(array)) < 6400 * 14 / 8 + 400
 
@@ -101,12 +101,12 @@ def with_distributions(**changes):
     model = quantile_forest(WEIGHTS).model_
     header, arrays = unpack(model_file.FORMAT, model_file.to_bytes(model))
     header.pop("sections")
-    known = replace(model.distributions)
+    distributions = replace(model.distributions)
     for name, change in changes.items():
-        array = getattr(known, name).copy()
+        array = getattr(distributions, name).copy()
         change(array)
-        known = replace(known, **{name: array})
-    return pack(model_file.FORMAT, header, arrays | pack_distributions(known))
+        distributions = replace(distributions, **{name: array})
+    return pack(model_file.FORMAT, header, arrays | pack_distributions(distributions))
 
 
 def put(place, value):
@@ -156,7 +156,7 @@ ESTIMATORS = [
 
 @pytest.mark.parametrize(("estimator", "y"), ESTIMATORS, ids=lambda one: type(one).__name__)
 def test_pickles_hold_the_bytes_of_files(estimator, y, tmp_path):
-    """Also those of joblib: what is inside is checked when it is read."""
+    """Also pickles of joblib: their content is checked on reading."""
     fitted = clone(estimator).fit(X, y)
     joblib.dump(fitted, tmp_path / "model.joblib")
     others = [
@@ -180,12 +180,12 @@ def test_provenance():
     model = arboost.GradientBoostingRegressor(
         n_estimators=20, n_iter_no_change=2, validation_fraction=0.3
     ).fit(X, Y)
-    told = model.model_.provenance
-    assert told["version"] == arboost.__version__
-    assert told["rows"] <= 150
-    assert told["best_score"] == model.best_score_
-    assert isinstance(told["metric"], str)
-    assert model_file.from_bytes(model_file.to_bytes(model.model_)).provenance == told
+    metadata = model.model_.provenance
+    assert metadata["version"] == arboost.__version__
+    assert metadata["rows"] <= 150
+    assert metadata["best_score"] == model.best_score_
+    assert isinstance(metadata["metric"], str)
+    assert model_file.from_bytes(model_file.to_bytes(model.model_)).provenance == metadata
     forest = arboost.RandomForestRegressor(n_estimators=2).fit(X, Y)
     assert forest.model_.provenance == {"version": arboost.__version__, "rows": 150}
 
@@ -200,7 +200,7 @@ def test_provenance_that_is_none():
 
 
 def test_sums_take_few_bytes():
-    """A booster's node takes a third of what its arrays take, or less."""
+    """A booster's node takes at most a third of its size in arrays."""
     rng = np.random.default_rng(0)
     table = rng.normal(size=(5000, 8))
     y = table[:, 0] * table[:, 1] + rng.normal(size=5000)

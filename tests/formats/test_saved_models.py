@@ -1,4 +1,4 @@
-"""Files that released versions wrote are read forever, and give the same answers."""
+"""Files of all earlier versions are read forever, and give the same predictions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_there_are_files():
 
 
 def table_of(expected):
-    """The rows as a list, or where columns have names and types of their own as a frame."""
+    """The rows as a list, or as a data frame where columns have names and types."""
     if "names" not in expected:
         return expected["rows"]
     pandas = pytest.importorskip("pandas")
@@ -30,7 +30,7 @@ def table_of(expected):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_old_files_give_the_same_answers(path):
+def test_old_files_give_the_same_predictions(path):
     expected = json.loads(path.with_suffix(".json").read_text())
     model, table = arboost.load(path), table_of(expected)
     np.testing.assert_array_equal(model.predict_raw(table), expected["raw"])
@@ -42,7 +42,7 @@ def test_old_files_give_the_same_answers(path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_old_files_can_be_written_again(path, tmp_path):
-    """In today's format, in both layouts and as JSON; a file of today's format as it was."""
+    """In the current format, in both layouts and as JSON; a current file with the same bytes."""
     model, again = arboost.load(path), tmp_path / "again.arb"
     model.save(again)
     if struct.unpack_from("<I", path.read_bytes(), 8)[0] == FORMAT.version:

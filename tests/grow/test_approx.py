@@ -1,4 +1,4 @@
-"""Approximate trees: candidates that are eps of the hessian apart, of a round or of each node."""
+"""Approximate trees: candidate thresholds eps of the hessian apart, per round or per node."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_vanishing_eps_gives_exact_trees(seed, n, outputs):
 
 
 def thinned(own, eps):
-    """Ranks after which a node is cut, from the hessian of each value in integer units."""
+    """Ranks of a node's candidate thresholds, from the hessian of each value in integer units."""
     apart = int(np.floor(eps * own["total"]))
     cuts, kept, before = [], 0, 0
     seen = None
@@ -64,7 +64,7 @@ def thinned(own, eps):
     st.sampled_from([1, 1, 2]),
 )
 def test_candidates_of_a_node_are_eps_apart(seed, n, eps, outputs):
-    """The root's split is the best of those that the rule allows, found by a histogram of them."""
+    """The root's split is the best of the candidates by the rule, found by a histogram of them."""
     ranks, matrix, g, h = problem(seed, n, outputs)
     gradients = gradients_of(g, h)
     found = grow(ranks, gradients, params_of(PER_NODE, sketch_eps=eps, max_depth=1))
@@ -144,7 +144,7 @@ def test_same_bytes_for_any_number_of_threads(candidates):
 
 @pytest.mark.parametrize("candidates", [PER_ROUND, PER_NODE])
 def test_samples_rows_columns_and_constraints(candidates):
-    """Trees keep to what they are told: leaves, rows outside the sample, monotone and groups."""
+    """Trees follow their parameters: leaves, row samples, monotone and interaction constraints."""
     ranks, matrix, g, h = problem(9, 4000)
     rows = np.arange(0, 4000, 2).astype(np.uint32)
     gradients = gradients_of(g[rows], h[rows])
@@ -171,7 +171,7 @@ def test_samples_rows_columns_and_constraints(candidates):
     grower.add_leaves(own, 0, 1)
     np.testing.assert_array_equal(own, scores[rows])
     assert set(trees["feature"][trees["left"] > 0]) in ({0, 2}, {0}, {2}, {1})
-    # Along feature 0 alone, with everything else as in some row, scores never fall.
+    # Along feature 0 alone, with all other features fixed, scores never fall.
     base = np.repeat(matrix[:1], len(ranks.edges[0]), axis=0)
     base[:, 0] = ranks.edges[0]
     scores = np.zeros((len(base), 1))

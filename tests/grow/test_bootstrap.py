@@ -1,4 +1,4 @@
-"""Draws with replacement: counts, chances, threads, and trees that are grown on them."""
+"""Bootstrap samples: counts, probabilities, threads, and trees that are grown on them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def with_replacement(n_rows, n_draws, seed=0, draw=0, n_threads=1):
 
 
 def counts_of(sample, n):
-    """How often each row was drawn; positions ascend, and no row is there without a draw."""
+    """Number of draws of each row; positions ascend, and every one has a draw."""
     positions, weights = sample.positions(), sample.weights()
     assert (np.diff(positions.astype(int)) > 0).all()
     assert len(weights) == len(positions)
@@ -72,7 +72,7 @@ def test_draws_are_in_proportion_to_weights(kind, n):
 
 @pytest.mark.parametrize("n", [1000, 200_000])
 def test_rows_that_are_never_drawn_are_one_of_e(n):
-    """A row is missed by each of n draws with probability (1 - 1 / n)^n."""
+    """A row is out of bag, missed by all n draws, with probability (1 - 1 / n)^n."""
     for seed in range(5):
         missed = (counts_of(by_weight(np.full(n, 0.1), seed=seed), n) == 0).mean()
         assert abs(missed - np.exp(-1)) < 4 * np.sqrt(0.1 / n) + 1 / n
@@ -83,12 +83,12 @@ def test_draws_of_another_number_or_seed_are_others():
     one = counts_of(by_weight(weight), 5000)
     assert (one == counts_of(by_weight(weight), 5000)).all()
     for other in (by_weight(weight, draw=1), by_weight(weight, seed=1)):
-        # Of equal samples all would agree; of independent ones about 40 %.
+        # In equal samples all counts would agree; in independent ones about 40 %.
         assert (one == counts_of(other, 5000)).mean() < 0.6
 
 
 def test_one_row_may_have_nearly_all_the_weight():
-    for heavy in (0, 12_345, 99_999):  # its stretch covers nearly all parts
+    for heavy in (0, 12_345, 99_999):  # its interval covers nearly all parts
         weight = np.full(100_000, 1e-300)
         weight[heavy] = 1e300
         sample = by_weight(weight)

@@ -1,4 +1,4 @@
-"""Trees as CART has them: limits, splits without gain, random cuts, and criteria."""
+"""CART trees: limits, splits without gain, random cuts, and criteria."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_tree_of_scikit_learn(kind, criterion, limits, exact):
     tree, _ = grow(encode(codes, exact=exact), target, weight, criterion=criterion, **limits)
     cart = Cart(codes, target, weight, criterion=criterion, **limits)
     model = sklearn_tree(codes, target, weight, criterion=NAMES[kind, criterion], **limits)
-    # Small nodes are full of ties: of one hundred nodes and more these are left to compare.
+    # Small nodes are full of ties: of one hundred nodes and more, these remain to compare.
     least = min(15, model.tree_.node_count)
     assert_same_as_sklearn(cart, tree, model, least_compared=least)
 
@@ -78,7 +78,7 @@ def test_a_table_of_exclusive_or_is_split_without_any_gain():
 
 @pytest.mark.parametrize("n", [300, 40_000])
 def test_rows_that_want_the_same_value_are_a_leaf(n):
-    """Whatever their weights are, and however their gradients were rounded."""
+    """For any weights, and any rounding of the gradients."""
     rng = np.random.default_rng(7)
     codes = rng.integers(0, 7, (n, 3))
     y = rng.normal(size=7)[codes[:, :1]]
@@ -124,7 +124,7 @@ def test_two_classes_in_one_output_gain_twice_the_decrease_of_gini():
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_entropy_of_two_classes_in_one_output(exact):
-    """The same splits, gains and limits as with an output for each of them."""
+    """The same splits, gains and limits as with one output for each class."""
     codes, target = problem("classes", 500, seed=22, missing=0.1)
     y = target[:, 1:2]
     weight = np.random.default_rng(6).choice([1.0, 2.0, 5.0], len(codes))
@@ -160,7 +160,7 @@ def test_random_cuts_grow_full_trees_too(kind, criterion, missing, exact):
 
 
 def test_random_cuts_are_uniform_in_value():
-    """Bins are one wide up to 50, and then ten times that: so are the chances of a cut."""
+    """Bins have width 1 up to 50, and width 10 above: so have the probabilities of a cut."""
     values = np.concatenate([np.arange(50.0), 50 + 10 * np.arange(40.0)])
     columns = _core.Columns(len(values))
     columns.add_matrix(values[:, np.newaxis])
@@ -172,14 +172,14 @@ def test_random_cuts_are_uniform_in_value():
         cuts[number] = tree["bin"][0]
     # Of 440 units of value, 50 have cuts after bins 0 .. 49.
     assert abs((cuts < 50).mean() - 50 / 440) < 4 * np.sqrt(0.11 * 0.89 / len(cuts))
-    # Evenly within each part: chi-squared of 13 groups of three bins.
+    # Uniform within each part: chi-squared of 13 groups of three bins.
     counts = np.histogram(cuts[cuts >= 50], bins=np.arange(50, 90, 3))[0]
     expected = counts.sum() / len(counts)
     assert ((counts - expected) ** 2 / expected).sum() < 35
 
 
 def test_features_that_are_constant_in_a_node_are_replaced():
-    """One of twenty features varies, and one is drawn for each node: scikit-learn looks on."""
+    """One of twenty features varies, and one is drawn per node: further ones are, as in sklearn."""
     rng = np.random.default_rng(11)
     codes = np.zeros((200, 20), dtype=int)
     codes[:, 13] = rng.permutation(200)
@@ -192,4 +192,4 @@ def test_features_that_are_constant_in_a_node_are_replaced():
         assert len(greedy["left"]) == 1
 
 
-# The same bytes, whatever computes them.
+# The same bytes for any way of computation.

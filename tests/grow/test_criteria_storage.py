@@ -1,4 +1,4 @@
-"""Trees of CART are the same whatever threads, storage and samples; categories; refusals."""
+"""CART trees: the same for any threads, storage and samples; categories; refusals."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_several_targets_of_regression_and_of_classes():
 
 
 def test_counts_of_many_rows_are_rounded_but_unbiased():
-    """From 32,768 rows on, 15 bits of each travel with the rows."""
+    """From 32,768 rows on, 15 bits of each count are stored with the rows."""
     rng = np.random.default_rng(19)
     codes = rng.integers(0, 50, (50_000, 2))
     y = rng.poisson(np.exp(np.sin(codes[:, 0] / 8) + (codes[:, 1] > 20)))[:, np.newaxis]
@@ -201,7 +201,7 @@ def test_categories(kind, criterion, method):
         assert cart.check(tree, best=False) > 20
         many, _ = grow(table, target, weight, n_threads=4, **settings)
         assert_same_bytes(tree, many)
-    # One target, or two classes: the best of all sets of levels, missing ones among them, is found.
+    # One target, or two classes: the best of all level sets, missing values included, is found.
     tree, _ = grow(table_of(matrix[:, :1], [7], method), target, weight, criterion=criterion)
     sets = itertools.chain.from_iterable(
         itertools.combinations(range(-1, 7), k) for k in (1, 2, 3, 4)
@@ -224,7 +224,7 @@ def test_random_sets_hold_each_level_half_of_the_time():
     assert (np.abs(held / 2000 - 0.5) < 4 * 0.5 / np.sqrt(2000)).all()
 
 
-# What is refused.
+# Refusals.
 
 
 @pytest.mark.parametrize(

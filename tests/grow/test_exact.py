@@ -1,4 +1,4 @@
-"""Exact trees: the same as histogram trees whose every value has a bin, and as the reference."""
+"""Exact trees: the same as histogram trees with one bin per value, and as the reference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BINS, VALUES = _core.Candidates.bins, _core.Candidates.values
 
 
 def assert_like_hist(matrix, g, h, *, rows=None, sample=None, n_trees=1, **tree):
-    """The same bytes as on codes of which each is one value."""
+    """The same bytes as histogram trees on codes of one value each."""
     ranks = _core.rank(columns_of(matrix), None, 1)
     codes = _core.encode(columns_of(matrix), None, list(ranks.edges), 1)
     gradients = gradients_of(g, h)
@@ -64,8 +64,8 @@ trees = st.fixed_dictionaries(
 )
 def test_same_bytes_as_with_a_bin_for_every_value(seed, n, outputs, monotone, some_rows, tree):
     rng = np.random.default_rng(seed)
-    # With constraints and missing values, histograms also try to send the missing ones alone to the
-    # left, where they have bins without rows below all values of a node.
+    # With constraints and missing values, histograms also try only the missing values on the left,
+    # where they have empty bins below all values of a node.
     matrix = random_values(rng, n, missing=0.0 if monotone else rng.choice([0.0, 0.2]))
     rows = sample = None
     if some_rows and n > 2:
@@ -140,7 +140,7 @@ def test_same_bytes_for_any_number_of_threads(outputs, best_first):
 
 
 def test_the_best_split_of_all_is_found():
-    """A step between two of 5000 values, which no 255 bins would meet."""
+    """A step between two of 5000 values, which is no edge of 255 bins."""
     x = np.random.default_rng(4).permutation(5000).astype(float)
     g = np.where(x <= 3210, -1.0, 1.0)[:, np.newaxis]
     ranks = _core.rank(columns_of(x[:, np.newaxis]), None, 1)

@@ -1,4 +1,4 @@
-"""The grower: the same trees as the plain reference, for any threads and any way to its sums."""
+"""The grower: the same trees as the plain reference, for any threads and any source of sums."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_same_trees_as_the_reference(problem):
 @pytest.mark.parametrize("best_first", [False, True])
 @pytest.mark.parametrize("min_samples_leaf", [1, 20])
 def test_same_trees_with_histograms_and_subtraction(best_first, min_samples_leaf):
-    """Enough rows for every way to a node's sums: built, subtracted, and straight from rows."""
+    """Enough rows for every source of a node's sums: built, subtracted, and directly from rows."""
     rng = np.random.default_rng(3)
     n, n_bins = 1500, [40, 7, 12]
     codes = np.stack([rng.integers(0, bins, n) for bins in n_bins], axis=1)
@@ -98,7 +98,7 @@ def test_same_trees_when_gradients_are_rounded_to_travel_with_the_rows():
 
 
 def test_huge_gradients_do_not_hide_the_others():
-    """15 bits would round the others away: the grower must notice and use its wide integers."""
+    """15 bits would round small gradients to 0: the grower must use its wide integers."""
     rng = np.random.default_rng(5)
     n = 40_000
     codes = rng.integers(0, 10, (n, 1))
@@ -131,7 +131,7 @@ def test_same_bytes_for_any_number_of_threads(outputs, best_first):
 
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_same_bytes_without_memory_for_histograms(outputs):
-    """A node that could not keep its histogram has its children's built from their rows."""
+    """Without a stored histogram of a node, those of its children are built from their rows."""
     problem = wide_problem(outputs=outputs)
     s = Settings(max_depth=9, max_leaves=63, best_first=True)
     kept, *_ = grow(*problem, s)

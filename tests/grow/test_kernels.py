@@ -85,8 +85,7 @@ def test_the_best_split_of_a_hand_made_histogram():
     hist = pack([-4, -4, 2, 6], [1, 1, 1, 1])
     score, cut, _ = find_split(hist)
     assert (score, cut) == (64 / 2 + 64 / 2, 1)
-    # Every side must have a hessian of 3: only cuts that leave three bins on a side could, and
-    # none leaves three on both.
+    # Each side needs a hessian of 3, so three bins, and no cut leaves three on both.
     assert find_split(hist, min_h=3)[0] == -1
     # lambda shrinks both sides: 64 / (2 + 2) twice.
     assert find_split(hist, lam=2.0)[:2] == (32, 1)

@@ -1,4 +1,4 @@
-"""Leaf values that are order statistics, limited steps, and the quantiles behind them."""
+"""Leaf values: order statistics, limited steps, and the quantiles behind them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_leaves_without_a_minimum_take_a_limited_step():
     assert make("poisson").leaf_values(one, one) == -10  # all counts are 0
     assert make("log_loss").leaf_values(one, zero) == -10
     assert make("log_loss").leaf_values(-one, 1e-9 * one) == 10
-    assert make("exponential").leaf_values(-one, one) == 1  # one class: a Newton step is no longer
+    assert make("exponential").leaf_values(-one, one) == 1  # one class: the longest Newton step
     assert make("log_loss", n_outputs=3).leaf_values(-one, zero) == pytest.approx(20 / 3)
     for loss in (LOSSES[name] for name in SMOOTH):
         assert loss.leaf_values(zero, zero) == 0  # no rows
@@ -50,7 +50,7 @@ def test_refitted_leaves_minimise_the_loss(name, weighted, rng):
 
 
 def plain_quantile(values, weight, alpha):
-    """By its definition: the middle of all minimisers of the pinball loss, which are at values."""
+    """Quantile by definition: the middle of all values that minimise the pinball loss."""
     slack = values - values[:, None]  # [candidate][value]
     losses = np.maximum(alpha * slack, (alpha - 1) * slack) @ weight
     best = values[losses <= losses.min() + 1e-9 * np.abs(losses).max()]
@@ -70,7 +70,7 @@ def test_small_quantiles_are_minimisers(values, alpha, seed):
     expected = plain_quantile(y[times > 0], times[times > 0].astype(float), alpha)
     assert loss.start(Target(y, times.astype(float))) == pytest.approx(expected, abs=1e-12)
     assert loss.start(Target(y.repeat(times), None)) == pytest.approx(expected, abs=1e-12)
-    # A scale of the weights that is no power of two rounds their sums.
+    # Weights scaled by other factors than powers of two have rounded sums.
     assert loss.start(Target(y, times * 0.1)) == pytest.approx(expected, abs=1e-12)
 
 
@@ -82,7 +82,7 @@ def test_the_median_of_two_is_their_middle():
 @pytest.mark.parametrize("kind", ["normal", "sorted", "periodic", "ties", "heavy", "constant"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_large_quantiles_are_exact(kind, weighted, rng):
-    """Where a sample encloses the answer, and where it misleads: the answer is that of a sort."""
+    """The same as by a sort, whether or not the quantile lies between the pivots of a sample."""
     n = 100_000
     y = {
         "normal": rng.normal(size=n),

@@ -1,4 +1,4 @@
-"""Splits of categories by sets of levels: the best ones, the same by every way to a node's sums."""
+"""Categorical splits by level sets: the best sets, the same for every source of a node's sums."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FREE = {
 
 
 def split_of(matrix, g, n_levels, method="hist", **changes):
-    """The levels on the left of one tree's root, with missing as None."""
+    """The levels that go left in the root of one tree, with missing as None."""
     s = Settings(max_depth=1, **(FREE | changes))
     codes = table_of(matrix, n_levels, method)
     trees = grow(codes, g, np.ones_like(g), core_params(s, method))[0].trees()
@@ -115,7 +115,7 @@ def test_same_trees_as_the_reference(problem):
 @pytest.mark.parametrize("method", METHODS[:3])
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_same_trees_in_large_nodes(method, outputs):
-    """Enough rows for every way to a node's sums: built, subtracted, and straight from rows."""
+    """Enough rows for every source of a node's sums: built, subtracted, and directly from rows."""
     rng = np.random.default_rng(3)
     n_levels = [60, 0, 4, 250]
     matrix, g, h = random_problem(rng, 1500, n_levels, outputs)
@@ -129,8 +129,8 @@ def test_same_trees_when_gradients_are_rounded_to_travel_with_the_rows():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_known_answer(method):
-    """Levels 1 and 4 are low, 0 and 3 high, missing is low; nobody has level 2."""
+def test_a_known_split(method):
+    """Levels 1 and 4 are low, 0 and 3 high, missing is low; no row has level 2."""
     matrix = np.repeat([[1.0], [4.0], [0.0], [3.0], [np.nan]], 3, axis=0)
     g = np.repeat([[-2.0], [-1.0], [1.0], [2.0], [-1.5]], 3, axis=0)
     left, missing_left = split_of(matrix, g, [5], method)
@@ -154,7 +154,7 @@ def test_unseen_levels_follow_the_heavier_side_where_no_row_is_missing():
 
 
 def test_few_levels_are_each_tried_against_all_others():
-    """The best set of two and two beats every single level, but is tried only for more levels."""
+    """The best set of two levels beats every single level, but is tried only for more levels."""
     matrix, g = np.repeat([[0.0], [1.0], [2.0], [3.0]], 5, axis=0), np.repeat([-1.0, 1, -1.1, 1], 5)
     for most, sizes in ((3, {2}), (4, {1, 3})):
         left, _ = split_of(matrix, g[:, np.newaxis], [4], max_cat_to_onehot=most)
@@ -190,7 +190,7 @@ def test_the_best_of_all_partitions_is_found(seed, method):
 
 
 def test_smoothing_keeps_rare_levels_from_the_ends():
-    """One row of an extreme gradient does not make its level the first to be set apart."""
+    """One row of an extreme gradient does not make its level the first in order."""
     rng = np.random.default_rng(0)
     level = np.append(rng.integers(0, 8, 4000), [8])
     g = np.where(level < 2, -1.0, 1.0) + 0.1 * rng.normal(size=len(level))
@@ -205,7 +205,7 @@ def test_smoothing_keeps_rare_levels_from_the_ends():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_rare_levels_stay_together(method):
-    """Levels 5 to 8 have one row each; by themselves 5 and 6 would be left, 7 and 8 right."""
+    """Levels 5 to 8 have one row each; individually 5 and 6 would go left, 7 and 8 right."""
     matrix = np.concatenate([np.repeat(np.arange(5.0), 20), [5, 6, 7, 8]])[:, np.newaxis]
     g = np.where(matrix < 2, -1.0, 1.0)
     g[-4:, 0] = [-3.0, -2.5, 3.5, 3.0]
@@ -214,7 +214,7 @@ def test_rare_levels_stay_together(method):
     together, _ = split_of(matrix, g, [9], method, min_cat_weight=2.0)
     assert together & set(range(9)) in ({0, 1}, {0, 1, 5, 6, 7, 8})
     rare = split_of(matrix, g, [9], method, min_cat_weight=50.0)
-    assert rare is None  # nothing but rare levels: there is nothing to split
+    assert rare is None  # only rare levels: no split is possible
 
 
 def test_the_penalty_makes_gains_smaller():
@@ -242,7 +242,7 @@ def test_same_bytes_for_any_number_of_threads(method, outputs):
 
 
 def test_same_bytes_by_histograms_and_by_rows():
-    """All methods see the same sums of levels, whichever way they come to them."""
+    """All methods have the same sums of levels, from histograms or from rows."""
     n_levels = [255, 40, 3]
     matrix, g, h = random_problem(np.random.default_rng(7), 20_000, n_levels)
     s = Settings(max_depth=np.inf, max_leaves=200, best_first=True)
@@ -250,7 +250,7 @@ def test_same_bytes_by_histograms_and_by_rows():
     for method in METHODS:
         codes = table_of(matrix, n_levels, method)
         seen.append(grow(codes, g, h, core_params(s, method))[0].trees())
-        if method == "hist":  # nothing kept, so that children are built and not subtracted
+        if method == "hist":  # no stored histograms: those of children are built, not subtracted
             seen.append(grow(codes, g, h, core_params(s, method, histogram_bytes=0))[0].trees())
     for other in seen[1:]:
         for name in TREE_ARRAYS:
@@ -283,7 +283,7 @@ def test_every_instruction_set_gives_the_same_bytes(isa, instruction_sets):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("wide", [False, True])
 def test_rows_walk_to_the_leaves_that_they_were_grown_in(method, wide):
-    """With codes of one, two and four bytes; in order, where rows walk together, and by number."""
+    """With codes of one, two and four bytes; rows in order, traversed together, and by number."""
     n_levels, matrix, g, h = wide_problem()
     if wide:
         matrix[:, 1] = np.random.default_rng(0).integers(0, 2000, len(matrix))

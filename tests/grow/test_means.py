@@ -1,4 +1,4 @@
-"""Means and medians of y over the rows of a tree's nodes, as the core sets them."""
+"""Means and medians of y over the rows of each node, set by the core."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def grown(width=2, sample=None, rows=None):
 
 
 def by_hand(grower, weight, centre):
-    """The centre of y over the rows of each node, from the leaves of the rows up."""
+    """The mean or median of y over the rows of each node, from the leaves up."""
     trees, node = grower.trees(), grower.leaf_of_row().astype(np.int64)
     n_nodes = len(trees["left"])
     parent = np.full(n_nodes, -1)

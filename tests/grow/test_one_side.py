@@ -1,4 +1,4 @@
-"""GOSS: the rows of large gradients, and some of the others, which count for all of them."""
+"""GOSS: the rows of large gradients, and a weighted sample of the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_largest_gradients_are_kept_and_of_the_others_a_share(outputs, top_r
     assert (np.diff(positions.astype(int)) > 0).all()
     norm = np.sqrt((g**2).sum(axis=1))
     by_size = np.argsort(-norm)
-    # Norms are told apart by 8 bits of their mantissa: 1 in 256.
+    # Norms are compared to 8 bits of their mantissa: 1 in 256.
     last = norm[by_size[int(top_rate * n) - 1]]
     surely = np.flatnonzero(norm > last * (1 + 1 / 128))
     assert np.isin(surely, positions).all()
@@ -57,7 +57,7 @@ def test_hessians_do_not_count():
 
 @pytest.mark.parametrize("levels", [1, 2, 5])
 def test_equal_gradients_do_not_change_the_shares(levels):
-    """Of rows with the same norm as the last large one, chance takes as many as are missing."""
+    """Rows with the same norm as the last large one are drawn at random."""
     rng = np.random.default_rng(2)
     n = 40_000
     g = rng.integers(1, levels + 1, (n, 1)) * rng.choice([-1.0, 1.0], (n, 1))
@@ -65,7 +65,7 @@ def test_equal_gradients_do_not_change_the_shares(levels):
     positions, weights = one_side(gradients)
     assert abs((weights == 1).sum() - 0.2 * n) < 5 * np.sqrt(0.2 * 0.8 * n)
     assert abs(len(positions) - 0.3 * n) < 5 * np.sqrt(0.3 * 0.7 * n)
-    if levels == 5:  # 20 % of the rows each: the largest are nearly all that is kept for its size
+    if levels == 5:  # 20 % of the rows each: the top rows are nearly all of the largest norm
         kept = np.isin(np.flatnonzero(np.abs(g[:, 0]) == 5), positions)
         assert kept.mean() > 0.97
 
@@ -83,7 +83,7 @@ def test_rows_without_gradient_are_a_sample_too():
 def test_sums_over_samples_have_the_mean_of_the_whole(ties):
     """Sums of g, h and rows over every quarter of the table, over 4,000 draws.
 
-    Sums of h and of rows vary by more than those of g, whose large ones are always there. All
+    Sums of h and of rows vary by more than those of g, whose large terms are always kept. All
     twelve means lie within 4 standard errors of the sums over all rows.
     """
     rng = np.random.default_rng(3)
@@ -100,7 +100,7 @@ def test_sums_over_samples_have_the_mean_of_the_whole(ties):
         sums.append([weighted[quarter[positions] == q].sum(axis=0) for q in range(4)])
     error = np.std(sums, axis=0) / np.sqrt(len(sums))
     expected = [values[quarter == q].sum(axis=0) for q in range(4)]
-    assert (error[:, 1:] > 0.01).all()  # there is chance in it
+    assert (error[:, 1:] > 0.01).all()  # samples differ
     np.testing.assert_array_less(np.abs(np.mean(sums, axis=0) - expected), 4 * error)
 
 
@@ -158,7 +158,7 @@ def test_forests_in_every_round_draw_for_each_tree(problem):
 
 
 def test_order_statistics_come_from_all_rows(problem):
-    """They know no weights of a sample, so Huber's leaves in Friedman's boosting are of all."""
+    """Order statistics ignore sample weights, so Huber's in Friedman's boosting use all rows."""
     X, y = problem
     model = GradientBoostingRegressor(
         n_estimators=2, learning_rate=1.0, sampling_method="goss", loss="huber", boosting="gradient"

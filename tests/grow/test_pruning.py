@@ -1,4 +1,4 @@
-"""Cost-complexity pruning: scikit-learn's trees pruned by us, and the definition by brute force."""
+"""Cost-complexity pruning of scikit-learn's trees, and the definition by brute force."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.random_models import random_forest
 
 
 def impurity_decreases(forest, impurity):
-    """What splits take off the impurity of their node, times its weight; of a single tree."""
+    """Decrease of impurity of each split times the weight of its node, of a single tree."""
     split = np.flatnonzero(forest.is_split)
     left = forest.left[split]
     amount = forest.cover * impurity
@@ -28,7 +28,7 @@ def impurity_decreases(forest, impurity):
 
 
 def converted(estimator, *, two_as_one=False):
-    """A fitted tree of scikit-learn as ours: nodes level by level, children side by side."""
+    """A fitted tree of scikit-learn as a Forest: nodes level by level, siblings adjacent."""
     tree = estimator.tree_
     order, left = [0], []
     for node in order:
@@ -54,13 +54,13 @@ def converted(estimator, *, two_as_one=False):
 
 
 def assert_same_tree(found, expected):
-    """The same tree, but for the order of the nodes that are equally deep."""
+    """The same tree up to the order of nodes of equal depth."""
     for name in ("feature", "threshold", "left", "cover", "value"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12)
 
 
 def continuous(load):
-    """Rows whose features and weights are so odd that hardly two splits are worth the same."""
+    """Rows of random features and weights, so that hardly two splits have equal decreases."""
     X, y = load(return_X_y=True)
     rng = np.random.default_rng(5)
     X = X + rng.normal(scale=0.5 * X.std(axis=0), size=X.shape)
@@ -93,7 +93,7 @@ def test_scikit_learns_trees(case):
 
     between = (expected.ccp_alphas[:-1] + expected.ccp_alphas[1:]) / 2
     chosen = between[np.linspace(0, len(between) - 1, 8).astype(int)]
-    # Splits that are worth nothing have alphas that are rounding errors, and others for us.
+    # Splits of decrease 0 have alphas of rounding size, which differ from scikit-learn's.
     for alpha in [*chosen[chosen > 1e-12], expected.ccp_alphas[-1] * 2]:
         smaller = kind(random_state=0, ccp_alpha=alpha).fit(X, y, weight)
         expected_tree, _ = converted(smaller, two_as_one=two_as_one)
@@ -161,7 +161,7 @@ def small_trees(draw):
         left[node] = len(left)
         leaves += [len(left), len(left) + 1]
         left += [0, 0]
-    # Small whole numbers: many branches are worth the same.
+    # Small integers: many branches have equal decreases.
     return left, draw(st.lists(st.integers(0, 4), min_size=len(left), max_size=len(left)))
 
 
@@ -203,7 +203,7 @@ def test_forests_are_pruned_tree_by_tree(rng):
         for name in ("left", "feature", "threshold", "value", "cover", "level_set", "level_sets"):
             expected, one = getattr(found.only(tree), name), getattr(alone, name)
             np.testing.assert_array_equal(one, expected)
-        # Every node that is left is one of before, with the same split or as a leaf.
+        # Every kept node has the same split as before, or is a leaf.
         before = {(*forest.value[node],): node for node in range(span.start, span.stop)}
         for node, value in enumerate(alone.value):
             old = before[(*value,)]
@@ -220,7 +220,7 @@ def test_forests_are_pruned_tree_by_tree(rng):
 def test_nothing_and_everything(rng):
     forest = random_forest(rng, 5, 4, 1, 1)
     decrease = rng.random(forest.n_nodes) + 0.1
-    decrease[np.flatnonzero(forest.is_split)[-1]] = 0.0  # is worth nothing, and yet stays with 0
+    decrease[np.flatnonzero(forest.is_split)[-1]] = 0.0  # of decrease 0, and kept with ccp_alpha=0
     assert pruned(forest, decrease, 0.0) is forest
     slightly = pruned(forest, decrease, 1e-9)
     assert slightly.n_nodes == forest.n_nodes - 2

@@ -1,4 +1,4 @@
-"""Rows and columns of a tree: subsets, samples, and the leaves of all other rows."""
+"""Rows and columns of a tree: subsets, samples, and the leaves of rows outside the sample."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_every_row_gets_the_value_of_its_leaf_sampled_or_not():
 @pytest.mark.parametrize("max_leaves", [5, 255, 256, 257, 1000])
 @pytest.mark.parametrize("bins", [200, 3000])
 def test_walks_over_codes_end_in_the_right_leaves(max_leaves, bins):
-    """Trees on both sides of the limit of the walk in masks, and codes of one and two bytes."""
+    """Trees on both sides of the size limit of traversal by masks, codes of one and two bytes."""
     rng = np.random.default_rng(2)
     codes = rng.integers(0, bins, (3001, 4))
     codes[rng.random(codes.shape) < 0.1] = -1
@@ -240,7 +240,7 @@ def test_columns_of_trees_levels_and_nodes():
     assert len(set.union(*per_level)) > 2
     by_node = grown_on_noise(core_params(wide, colsample_bynode=0.05))
     chosen = by_node["feature"][by_node["left"] > 0]
-    # One feature for each node: on noise all of them come up, whatever they could gain.
+    # One feature for each node: on noise all features are used, whatever their gain.
     assert len(set(chosen)) > 10
     nested = grown_on_noise(
         core_params(wide, colsample_bytree=0.5, colsample_bylevel=0.5, colsample_bynode=0.5)
@@ -319,7 +319,7 @@ def test_trees_that_would_lead_nowhere_do_not_come_back(name, value):
 
 
 def test_leaves_from_all_rows():
-    """The sample chooses the splits, and every row counts in its leaf."""
+    """Splits come from the sample, leaf values from all rows."""
     codes, n_bins, g, h = wide_problem(n=5000)
     gradients = gradients_of(g, h)
     trees = []

@@ -1,4 +1,4 @@
-"""Subtrees that are grown at once: the same trees as node by node, whatever their size."""
+"""Subtrees that are grown at once: the same trees as node by node, for any size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def codes_of(rng, n, n_bins, missing, categories=()):
 
 
 def gradients_of(rng, n, outputs, kind):
-    """Of classes (many rows agree), of numbers, and with rows that count next to nothing."""
+    """Gradients of classification (many are equal), of regression, and of tiny weights."""
     if kind == "classes":
         g = -(rng.integers(0, outputs + 1, n)[:, None] == np.arange(outputs)).astype(float)
         h = np.ones((n, outputs))
@@ -113,7 +113,7 @@ def test_the_same_tree_as_node_by_node(problem, size):
 @pytest.mark.parametrize("best_first", [False, True])
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_a_deep_tree_for_any_threads(outputs, best_first):
-    """Enough rows for gradients that travel with them, threads, and histograms at the top."""
+    """Enough rows for gradients stored with the rows, threads, and histograms at the top."""
     rng = np.random.default_rng(2)
     n = 40_000
     codes = codes_of(rng, n, [250] * 8 + [30], 0.02)
@@ -135,7 +135,7 @@ def test_a_deep_tree_for_any_threads(outputs, best_first):
 @pytest.mark.parametrize("random_cuts", [False, True])
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_columns_that_share_a_byte(outputs, random_cuts):
-    """Digits of one byte, exclusive flags among them, and columns of their own."""
+    """Columns packed in one byte, exclusive flags (EFB) among them, and columns alone."""
     rng = np.random.default_rng(4)
     n = 3000
     X = rng.integers(0, [200, 3, 4, 2, 5, 90], (n, 6)).astype(float)
@@ -166,7 +166,7 @@ def test_columns_that_share_a_byte(outputs, random_cuts):
 
 
 def test_a_pure_node_is_a_leaf():
-    """Rows of one class agree, however often each was drawn: what they weigh is no reason."""
+    """Rows of one class are a leaf, for any counts of draws: weights are no reason to split."""
     rng = np.random.default_rng(0)
     n = 300
     codes = codes_of(rng, n, [50, 50], 0.0)

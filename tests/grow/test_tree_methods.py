@@ -14,7 +14,6 @@ from arboost.data.table import ingest
 from arboost.grow.grower import TreeParams
 from arboost.grow.row_sampling import RowSampling
 from arboost.losses import Target, make
-from arboost.params.shared import LEVELS
 from arboost.training.sets import EvaluationSet, TrainingSet
 from support.ranked import random_gradients, random_values
 
@@ -37,7 +36,6 @@ def tree_params(**more) -> TreeParams:
         reg_lambda=1.0,
         reg_alpha=0.0,
         max_delta_step=0.0,
-        **{name: param.default for name, param in LEVELS.items()},
         **more,
     )
 

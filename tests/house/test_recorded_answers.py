@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.recorded_fits import all_fits, answers_of
+from support.recorded_fits import all_fits, digests_of
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_answers.json").read_text("utf-8"))
 
@@ -21,7 +21,7 @@ def test_every_fit_is_recorded():
 @pytest.mark.filterwarnings("ignore::arboost.DataWarning")
 @pytest.mark.parametrize("name", list(RECORDED))
 def test_answers_are_those_recorded(name, tmp_path):
-    found = answers_of(all_fits()[name](), tmp_path)
+    found = digests_of(all_fits()[name](), tmp_path)
     recorded = RECORDED[name]
     assert found.get("trees") == recorded.get("trees"), "the trees have changed"
     assert found == recorded, "the trees are the same, but the files or scores have changed"

@@ -1,4 +1,4 @@
-"""Losses: gradients against differences of their values, starts and leaves against a minimiser."""
+"""Losses: gradients against finite differences, starts and leaf values against a minimiser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arboost import _core
 from arboost.losses import Target, make
 from support.loss_cases import LOSSES, ORDERED, SMOOTH, problem
 
-NEWTON = ["logistic", "softmax", "exponential"]  # minima without a formula, or at infinity
+NEWTON = ["logistic", "softmax", "exponential"]  # minima without a closed form, or at infinity
 MINIMISED = [name for name in SMOOTH if name not in NEWTON]
 each_loss = pytest.mark.parametrize("name", LOSSES)
 
@@ -27,7 +27,7 @@ def gradients(loss, target, scores, *, by_row=False, n_threads=1, least_squares=
 
 
 def value_of_row(name, loss, target, scores, row):
-    """The weighted loss of one row, with the parameters that the gradients have at `scores`."""
+    """The weighted loss of one row, with the loss's parameters at `scores`."""
     parameters = loss.parameters(target, scores, 1)
 
     def value(row_scores):
@@ -53,8 +53,8 @@ def test_gradients_are_finite_differences(name, rng):
             up, here, down = (value(scores[row] + s * move) for s in (1, 0, -1))
             scale = max(1.0, abs(here))
             assert g[row, k] == pytest.approx((up - down) / (2 * step), abs=1e-5 * scale)
-            # Softmax takes twice the diagonal of its hessian: a bound on the whole matrix. Losses
-            # without curvature, here or there, have the weight in its place.
+            # Softmax has twice the diagonal of its hessian: an upper bound of the matrix. Losses
+            # without curvature, somewhere or everywhere, have the weight as hessian.
             second = (up - 2 * here + down) / step**2 * (2 if name == "softmax" else 1)
             expected = second if name in SMOOTH else target.weight[row]
             assert h[row, k] == pytest.approx(expected, abs=1e-4 * scale)
@@ -90,7 +90,7 @@ def test_threads_and_layout_do_not_matter(name, rng):
 
 
 def plain_values(name, y, score):
-    """Losses of the rows, as plain as possible."""
+    """Losses of the rows, in plain NumPy."""
     return {
         "squared_error": lambda: (y - score) ** 2 / 2,
         "absolute_error": lambda: np.abs(y - score),
@@ -121,9 +121,9 @@ def test_values_are_those_of_others(name, rng):
         expected = np.mean(np.where(size < delta, size**2 / 2, delta * (size - delta / 2)))
     else:
         expected = np.mean(plain_values(name, y, score))
-    rtol = 1e-3 if name == "huber" else 1e-13  # other quantiles lie elsewhere between two values
+    rtol = 1e-3 if name == "huber" else 1e-13  # a quantile between two values is a convention
     assert loss.value(Target(y, None), scores, 1) == pytest.approx(expected, rel=rtol)
-    # Weights are repetitions.
+    # Integer weights are repetitions of rows.
     times = rng.integers(1, 4, 1000)
     repeated = loss.value(Target(y.repeat(times), None), scores.repeat(times, axis=0), 1)
     weighted = loss.value(Target(y, times.astype(float)), scores, 1)
@@ -147,7 +147,7 @@ def test_start_is_the_best_constant(name, weighted, rng):
 
 
 def leaf_step(loss, target, scores):
-    """The step of one leaf that holds all rows."""
+    """The leaf value of one leaf with all rows."""
     g, h = gradients(loss, target, scores)
     return loss.leaf_values(g.sum(axis=0), h.sum(axis=0))
 
@@ -162,11 +162,11 @@ def test_leaf_values_minimise_the_loss(name, rng):
 
 @pytest.mark.parametrize("name", NEWTON)
 def test_leaf_values_are_newton_steps(name, rng):
-    """By differences of the mean loss; with K classes (K - 1) / K of a step for each alone."""
+    """Against differences of the mean loss; with K classes, (K - 1) / K of each class's step."""
     loss = LOSSES[name]
     target, scores = problem(name, rng, n=200)
     step, k = leaf_step(loss, target, scores), loss.n_outputs
-    assert (np.abs(step) < 9).all()  # the limit is not what is tested here
+    assert (np.abs(step) < 9).all()  # below the limit of steps
     width = 1e-3
     for output in range(k):
         move = np.eye(k)[output] * width
@@ -227,7 +227,7 @@ def test_starts_of_extreme_targets_are_finite():
     ],
 )
 def test_gradients_at_extreme_scores(name, score, expected):
-    """Right, or an error where a double ends. y is 1 in both rows."""
+    """Exact, or an error where doubles overflow. y is 1 in both rows."""
     target, scores = Target(np.ones(2), None), np.array([[0.0], [score]])
     if expected is None:
         with pytest.raises(ValueError, match="is infinite or not a number: the scores have grown"):
@@ -252,7 +252,7 @@ def test_values_of_scores_that_are_no_numbers_are_none(name):
 
 
 def test_exponentials_and_logarithms_are_exact(rng):
-    """Through losses that are little else: log1p e^-x, y log y and e^x to the last bits."""
+    """Through losses that are little else: log1p e^-x, y log y and e^x, to a few ulps."""
     for score in np.r_[rng.normal(size=200) * 30, 36.7, -37.0, 1e-9, 0.0, 700.0]:
         found = LOSSES["logistic"].value(Target(np.zeros(1), None), np.array([[score]]), 1)
         assert found == pytest.approx(np.logaddexp(0, score), rel=4e-16 * max(1, abs(score)))

@@ -1,4 +1,4 @@
-"""Losses by name, what they refuse, and losses that users bring."""
+"""Losses by name, their checks of y, and custom losses."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_custom_loss_cannot_change_what_it_is_given(which):
 
 
 @pytest.mark.parametrize(
-    ("answer", "error", "message"),
+    ("gradients", "error", "message"),
     [
         (np.ones(3), TypeError, "'bad' returned a ndarray, but a pair is needed"),
         ((np.ones(3),), TypeError, "returned a tuple, but a pair"),
@@ -153,8 +153,8 @@ def test_a_custom_loss_cannot_change_what_it_is_given(which):
         ((np.ones(3), np.array([1, -2.0, 1])), ValueError, "second derivative -2.0 in row 1"),
     ],
 )
-def test_wrong_answers_of_a_custom_loss(answer, error, message):
-    loss = make(CustomLoss(name="bad", gradients=lambda *_: answer))
+def test_wrong_gradients_of_a_custom_loss(gradients, error, message):
+    loss = make(CustomLoss(name="bad", gradients=lambda *_: gradients))
     with pytest.raises(error, match=message):
         pairs(loss, Target(np.ones(3), None), np.zeros((3, 1)))
 

@@ -1,4 +1,4 @@
-"""Margins: what a vote says about its rows, counted by hand."""
+"""Margins of votes, counted by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_two_classes_by_hand():
 
 
 def test_three_classes_by_hand():
-    # Votes for the classes, of 4 in all. What is the same in all columns does not count.
+    # Votes for the classes, 4 in all. A constant in all columns does not matter.
     votes = np.array([[4.0, 0.0, 0.0], [2.0, 1.0, 1.0], [1.0, 1.0, 2.0], [0.0, 4.0, 0.0]])
     for shift in (0.0, 4.0 / 3.0):
         found = margins(votes - shift, np.zeros(4), 4.0)

@@ -1,4 +1,4 @@
-"""Metrics: scikit-learn's numbers where it has the same metric, and clear words where none fits."""
+"""Metrics: equal to scikit-learn's where it has the same metric; errors where a metric misfits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N = 400
 
 @dataclass(frozen=True)
 class FakeLoss:
-    """What metrics need of a loss; its value is a number to recognise it by."""
+    """The part of a loss that metrics need; its value is a number to recognise it by."""
 
     name: str = "squared_error"
     link: str = "identity"
@@ -87,7 +87,7 @@ BUILT_IN = {
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_losses_and_metrics_agree(rng, name, weighted):
-    """The core's mean loss and NumPy's metric of the same thing."""
+    """The core's mean loss equals the NumPy metric that belongs to it."""
     loss, metric, of_metric = BUILT_IN[name]
     y, score = rng.gamma(2.0, size=N), rng.normal(size=(N, 1))
     weight = weights(rng, weighted)
@@ -115,7 +115,7 @@ def test_log_loss_is_scikit_learns(rng, n_outputs):
     expected = reference.log_loss(y, LINKS[loss.link](score))
     assert find("log_loss", loss)(y, score, None) == pytest.approx(expected, rel=1e-12)
     exponential = losses.make("exponential")
-    if n_outputs == 1:  # by way of the probabilities
+    if n_outputs == 1:  # from the probabilities
         expected = reference.log_loss(y, LINKS["logistic_of_double"](score))
         assert find("log_loss", exponential)(y, score, None) == pytest.approx(expected, rel=1e-12)
 
@@ -145,7 +145,7 @@ def test_binary(rng, name, ties, weighted):
         score = np.round(score, 1)
     y = (score[:, 0] + rng.normal(size=N) > 0.3).astype(float)
     weight = weights(rng, weighted)
-    # Not the log loss itself, so that its metric is not the loss's own value.
+    # Another loss than log loss, so that the metric is not the loss's own value.
     metric = find(name, FakeLoss("exponential", "logistic"))
     expected = BINARY[name](y, LINKS["logistic"](score)[:, 1], weight)
     assert metric(y, score, weight) == pytest.approx(expected, rel=1e-12)
@@ -153,7 +153,7 @@ def test_binary(rng, name, ties, weighted):
 
 
 def test_auc_sees_beyond_the_last_probability():
-    """The probabilities of these scores are all 1, but the order of the scores is perfect."""
+    """The probabilities of these scores all round to 1, but their order is perfect."""
     score = np.array([[40.0], [41.0], [42.0], [43.0]])
     assert find("auc", LOGISTIC)(np.array([0.0, 0.0, 1.0, 1.0]), score, None) == 1.0
 
@@ -198,7 +198,7 @@ def test_auc_of_three_classes_is_scikit_learns(rng):
 
 
 def test_class_that_the_evaluation_data_lack(rng):
-    """It has no weight in the mean, but no other class changes."""
+    """A class without rows has no weight in the mean, and changes no other class."""
     score = rng.normal(size=(N, 3))
     y = rng.integers(0, 2, N).astype(float)
     p = LINKS["softmax"](score)
@@ -275,7 +275,7 @@ def test_function_cannot_change_the_scores():
     scores = np.zeros((4, 1))
     with pytest.raises(ValueError, match="read-only"):
         find(spoil, FakeLoss())(np.zeros(4), scores, None)
-    scores += 1.0  # still ours to change
+    scores += 1.0  # still writeable
 
 
 @pytest.mark.parametrize("result", [None, "good", True, np.zeros(3), 1j, [0.5]], ids=repr)

@@ -65,7 +65,7 @@ def test_leaves_and_paths(rng, n_rows, n_outputs, width, per_round, categories):
 
 
 def raw_codes(X, schema):
-    """A table whose columns are taken as codes of levels, also such as are none."""
+    """A table of level codes, some of them invalid."""
     table = ingest(X)
     return type(table)(table.columns, schema)
 

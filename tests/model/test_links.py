@@ -1,4 +1,4 @@
-"""Links: raw scores to answers, and base scores to raw scores."""
+"""Links: raw scores to predictions, and base scores to raw scores."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ EXTREMES = np.array([[-1.7e308], [-800.0], [-1e-300], [0.0], [709.7], [710.0], [
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_finite_scores_have_finite_answers(name):
+def test_finite_scores_have_finite_predictions(name):
     raw = EXTREMES if name != "softmax" else np.repeat(EXTREMES / 2, 3, axis=1) * [1, 0, -1]
-    answer = LINKS[name](raw)
-    assert np.isfinite(answer).all()
+    prediction = LINKS[name](raw)
+    assert np.isfinite(prediction).all()
     if name in ("logistic", "logistic_of_double", "softmax", "share_of_two"):
-        np.testing.assert_allclose(answer.sum(axis=1), 1.0)
+        np.testing.assert_allclose(prediction.sum(axis=1), 1.0)
     elif name != "ordered":
-        assert (np.diff(answer[:, 0]) >= 0).all()
+        assert (np.diff(prediction[:, 0]) >= 0).all()
 
 
 def test_exp_is_almost_exact_and_ends_at_the_largest_doubles():
@@ -34,7 +34,7 @@ def test_exp_is_almost_exact_and_ends_at_the_largest_doubles():
 def test_ordered_sorts_each_row():
     raw = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, -1.0]])
     assert LINKS["ordered"](raw).tolist() == [[1, 2, 3], [-1, 0, 5]]
-    assert raw[0, 0] == 3.0  # the scores themselves stay
+    assert raw[0, 0] == 3.0  # the input is unchanged
 
 
 def test_shares_stay_in_their_range():
@@ -54,8 +54,8 @@ def test_half_log_odds():
 @pytest.mark.parametrize("name", sorted(LINKS.keys() - {"softmax", "shares"}))
 @pytest.mark.parametrize("value", [0.001, 0.3, 0.999])
 def test_base_scores_are_what_links_undo(name, value):
-    answer = LINKS[name](np.array([[score_of(name, value)]]))
-    assert answer[0, -1] == pytest.approx(value)
+    prediction = LINKS[name](np.array([[score_of(name, value)]]))
+    assert prediction[0, -1] == pytest.approx(value)
 
 
 @pytest.mark.parametrize(

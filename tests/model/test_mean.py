@@ -14,7 +14,7 @@ from support.random_models import make_model, random_forest, random_table, walk
 
 
 def expected_scores(model, X, n_trees):
-    """Base score and mean, from the sums that a walk in Python gives."""
+    """Base score plus mean, from the sums of a walk in Python."""
     unbased = replace(model, base_score=np.zeros(model.n_outputs))
     rounds = n_trees // model.trees_per_round
     return model.base_score + walk(unbased, X, n_trees) / max(rounds, 1)
@@ -65,7 +65,7 @@ def test_shares():
 
 
 def test_several_targets():
-    """The second has two classes in one output, the third has one class only."""
+    """The second target has two classes in one output, the third target a single class."""
     values = [[0.2, 0.8, 0, 0.5, 1], [0, 0.4, 0.6, -1, 1]]
     classes = (np.array([1, 2, 3]), np.array([0, 5]), np.array([4]))
     model = votes_model(values, classes=classes, targets=(3, 1, 1))
@@ -74,9 +74,9 @@ def test_several_targets():
     np.testing.assert_allclose(proba[0][0], [0.1, 0.6, 0.3])
     np.testing.assert_allclose(proba[1][0], [0.625, 0.375])
     np.testing.assert_allclose(proba[2][0], [1.0])
-    answers = model.predict([[0], [1]])
-    assert answers.dtype == np.dtype(int)
-    assert answers.tolist() == [[2, 0, 4], [2, 0, 4]]
+    predictions = model.predict([[0], [1]])
+    assert predictions.dtype == np.dtype(int)
+    assert predictions.tolist() == [[2, 0, 4], [2, 0, 4]]
 
 
 def test_labels_of_several_kinds_stay_what_they_are():

@@ -20,7 +20,7 @@ from support.random_models import random_forest, random_table
 
 
 def defined(values, weights):
-    """Each row sorted, its weights cumulated, and the first value that reaches half of them."""
+    """First value of each sorted row at which the cumulative weight reaches half."""
     medians = []
     for row in values:
         order = np.argsort(row, kind="stable")
@@ -33,7 +33,7 @@ def defined(values, weights):
     return np.array(medians)
 
 
-# Sums of these depend on the order, and halves of the total are met exactly or missed by rounding.
+# Sums of these weights depend on their order, and meet half of the total exactly or up to rounding.
 WEIGHTS = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7, 1.0, 3.0, 1e-17, 1e16, 5e-324, 1e308])
 VALUES = st.integers(-3, 3).map(float) | st.sampled_from([-0.0, np.nan, np.inf, -np.inf, 1e-300])
 
@@ -59,7 +59,7 @@ def test_random_rows(rng, n):
 @pytest.mark.parametrize("weight", [1.0, 0.1, 1 / 3])
 @pytest.mark.parametrize("n", [2, 6, 10, 22, 100])
 def test_equal_weights(rng, n, weight):
-    """Half of the weights is then a sum of half of them, but for the rounding of both."""
+    """Half of the total is then the sum of half of the weights, up to rounding."""
     values, weights = rng.normal(size=(300, n)), np.full(n, weight)
     medians = _core.weighted_median(values, weights, 1)
     np.testing.assert_array_equal(medians, defined(values, weights))
@@ -105,7 +105,7 @@ def test_rows_that_are_hard_to_split(kind):
 
 
 def test_row_made_against_the_pivots():
-    """Of the first, middle and last value that is left, two are always the smallest of all."""
+    """Of the first, middle and last remaining value, two are always the smallest of all."""
     left, row = list(range(2000)), np.zeros(2000)
     for value in range(0, 1990, 2):
         first, middle = left[0], left[len(left) // 2]
@@ -163,7 +163,7 @@ def median_model(forest, weights, n_features=5, categories=(), base_score=0.0):
 
 
 def tree_values(model, X):
-    """What each tree says of each row, from a model of its sums."""
+    """Leaf value of each row in each tree, from a model that sums."""
     fields = model.fields() | {"combine": "sum", "tree_weights": np.empty(0)}
     sums = Predictor(**fields | {"base_score": np.zeros(1)})
     stages = [np.zeros(len(X)), *(stage[:, 0] for stage in sums.staged_raw(X))]
@@ -171,11 +171,11 @@ def tree_values(model, X):
 
 
 def whole_numbers(forest):
-    """The forest with few values, which are equal in many leaves and add without rounding."""
+    """The forest with few distinct leaf values, which add without rounding."""
     return Forest(**{**vars(forest), "value": (4 * forest.value).round()})
 
 
-# Few rows are not worth to rank the leaves for, with 1200 they are.
+# The core ranks the leaves only where many rows make it worthwhile: with 1200 it does.
 @pytest.mark.parametrize("n_rows", [1, 33, 1200])
 @pytest.mark.parametrize("n_trees", [1, 2, 7, 40])
 @pytest.mark.parametrize("categories", [(), (1, 3)])
@@ -232,7 +232,7 @@ def test_copies(rng):
 
 @pytest.mark.parametrize("n_rows", [1, 1000])
 def test_leaves_that_are_no_numbers_are_left_out(rng, n_rows):
-    """No model has them, but the core has the same answer for them either way."""
+    """No model has such leaves, but both walks of the core give the same score for them."""
     forest = random_forest(rng, 9, 5, 1, 1, n_splits=3)
     value = np.where(rng.random(forest.value.shape) < 0.4, np.nan, forest.value)
     forest = Forest(**{**vars(forest), "value": value})

@@ -1,4 +1,4 @@
-"""Forest and Model: what is frozen, and what `validate` refuses."""
+"""Forest and Model: read-only arrays, and the inconsistencies that `validate` refuses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TREES = {
     "output": [0, 0, 0],
 }
 
-# The same with feature 2 a category: its splits, of nodes 1 and 8, are by sets.
+# The same trees with feature 2 categorical: its splits, nodes 1 and 8, have level sets.
 SETS = {
     "level_set": [-1, 0, -1, -1, -1, -1, -1, -1, 1, -1, -1],
     "level_sets": np.array([[5, 0, 0, 1], [0, 2**63, 2**64 - 1, 8]], np.uint64),
@@ -74,7 +74,7 @@ def test_frozen():
     subject = model(**MEDIAN)
     with pytest.raises(dataclasses.FrozenInstanceError):
         subject.link = "softmax"
-    for name in FOREST_DTYPES:  # there are no sets to write to
+    for name in FOREST_DTYPES:  # the arrays of level sets are empty
         with pytest.raises(ValueError, match="read-only"):
             getattr(subject.forest, name)[0] = 0
     for scores in (subject.base_score, subject.tree_weights):

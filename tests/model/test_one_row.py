@@ -1,4 +1,4 @@
-"""One row from Python: the same bytes as among others, whatever it is passed as."""
+"""Predictions of single rows: the same bytes as in a table, for every type of input."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def test_same_bytes_as_among_others(name, table):
     estimator = fitted(name, table)
     model = estimator.model_
     is_classifier = model.kind == "classifier"
-    raw, answers = model.predict_raw(X), model.predict(X)
-    shares = model.predict_proba(X) if is_classifier else answers
+    raw, predictions = model.predict_raw(X), model.predict(X)
+    shares = model.predict_proba(X) if is_classifier else predictions
     for i in range(60):
         row = X[i : i + 1]
         forms = [row, row.astype(np.float64), row.tolist(), np.asfortranarray(X)[i : i + 1]]
@@ -86,16 +86,16 @@ def test_same_bytes_as_among_others(name, table):
             assert one.shape == raw[i : i + 1].shape
             assert one.tobytes() == raw[i : i + 1].tobytes()
             one = model.predict(form)
-            assert (one.dtype, one.shape) == (answers.dtype, answers[i : i + 1].shape)
-            assert one.tolist() == answers[i : i + 1].tolist()
+            assert (one.dtype, one.shape) == (predictions.dtype, predictions[i : i + 1].shape)
+            assert one.tolist() == predictions[i : i + 1].tolist()
             if is_classifier:
                 assert model.predict_proba(form).tobytes() == shares[i : i + 1].tobytes()
-        assert estimator.predict(row).tolist() == answers[i : i + 1].tolist()
+        assert estimator.predict(row).tolist() == predictions[i : i + 1].tolist()
         if is_classifier:
             assert estimator.predict_proba(row).tobytes() == shares[i : i + 1].tobytes()
 
 
-def test_answers_are_arrays_of_their_own(table):
+def test_predictions_are_arrays_of_their_own(table):
     X, _ = table
     model = fitted("two classes", table).model_
     for ask in (model.predict, model.predict_raw, model.predict_proba):
@@ -103,7 +103,7 @@ def test_answers_are_arrays_of_their_own(table):
         first[:] = first[::-1] if first.dtype.kind == "U" else 7
         assert ask(X[:1]).tolist() != [7]
         assert ask(X[:1]) is not first
-        first.sort()  # can be written
+        first.sort()  # is writeable
     model.predict(X[:1])[0] = "maybe"
     assert set(model.classes) == {"no", "yes"}
 
@@ -112,7 +112,7 @@ def test_answers_are_arrays_of_their_own(table):
 @pytest.mark.parametrize("categories", [(), (1, 3)])
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_random_forests(rng, width, categories, missing):
-    """Straight to the core, with codes of levels and what is none of them."""
+    """The core called directly, with level codes and with invalid codes."""
     forest = random_forest(rng, 40, 5, 3, width, n_splits=30, categories=categories)
     model = make_model(forest, 5, 3, categories=categories)
     X = random_table(rng, 40, 5, missing)
@@ -207,7 +207,7 @@ def test_no_rows(rng):
 
 
 def test_names_are_still_missed(table):
-    """A row without names, of a model that knows names, gets the usual warning."""
+    """A row without names gives the usual warning where the model has names."""
     X, y = table
     frame = pd.DataFrame(X, columns=list("abcde"))
     model = GradientBoostingRegressor(n_estimators=5).fit(frame, y).model_

@@ -1,10 +1,9 @@
-"""Forests that are packed once: the same scores as tree by tree, however they are walked."""
+"""Packed forests: the same scores as tree by tree, for every way of traversal."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
-import os
 import pickle
 from dataclasses import replace
 
@@ -21,7 +20,7 @@ from support.scrambled_models import scrambled
 
 
 def tree_by_tree(model, X):
-    """Scores from trees that are packed one at a time, for the call only."""
+    """Scores from trees that are packed one at a time."""
     table = ingest(X, model.schema)
     scores = np.tile(model.base_score, (len(X), 1))
     for tree in range(model.n_trees):
@@ -30,7 +29,7 @@ def tree_by_tree(model, X):
 
 
 def many_thresholds(rng, forest):
-    """Every split has one of its own."""
+    """A forest in which every split has a threshold of its own."""
     return replace(forest, threshold=rng.normal(size=forest.n_nodes))
 
 
@@ -38,7 +37,7 @@ def many_thresholds(rng, forest):
 @pytest.mark.parametrize(("n_outputs", "width"), [(1, 1), (3, 1), (3, 3)])
 @pytest.mark.parametrize("n_features", [3, 15, 16, 40, 70])
 def test_same_as_tree_by_tree(rng, n_features, n_outputs, width, missing):
-    """Rows of all strides, and more of them than walk together."""
+    """Rows of all strides, more of them than are traversed together."""
     forest = random_forest(rng, 150, n_features, n_outputs, width, n_splits=60)
     forest = scrambled(rng, forest)
     X = random_table(rng, 203, n_features, missing)
@@ -51,7 +50,7 @@ def test_same_as_tree_by_tree(rng, n_features, n_outputs, width, missing):
 
 @pytest.mark.parametrize("n_thresholds", [32_000, 33_000, 70_000])
 def test_as_many_thresholds_as_there_can_be(rng, n_thresholds):
-    """Of one feature; from 32766 on they have no numbers."""
+    """Thresholds of one feature; from 32766 on they are not numbered."""
     n_trees = 40
     forest = random_forest(rng, n_trees, 1, 1, 1, n_splits=4000)
     while forest.is_split.sum() < n_thresholds:
@@ -66,7 +65,7 @@ def test_as_many_thresholds_as_there_can_be(rng, n_thresholds):
 
 @pytest.mark.parametrize("categories", [(), (1,)])
 def test_blocks_and_threads_do_not_matter(rng, categories):
-    """More rows than a block has, in a forest that no cache has to hold."""
+    """More rows than fit a block, in a large forest."""
     forest = random_forest(rng, 60, 6, 1, 1, n_splits=600, categories=categories)
     assert forest.n_nodes > 20_000
     model = make_model(forest, 6, 1, categories=categories)
@@ -80,7 +79,7 @@ def test_blocks_and_threads_do_not_matter(rng, categories):
 
 
 def test_thresholds_at_the_ends(rng):
-    """Infinite ones, equal ones, zeros of both signs, and values exactly at them."""
+    """Infinite and equal thresholds, zeros of both signs, and values exactly at them."""
     ends = [-np.inf, np.inf, -0.0, 0.0, 5e-324, -5e-324, 1.7e308, -1.7e308]
     forest = random_forest(rng, 100, 2, 1, 1)
     forest = replace(forest, threshold=rng.choice(ends, forest.n_nodes))
@@ -92,7 +91,7 @@ def test_thresholds_at_the_ends(rng):
 def test_packed_once(rng):
     model = make_model(random_forest(rng, 30, 3, 1, 1), 3, 1)
     X = random_table(rng, 20, 3)
-    answers = model.predict(X)
+    predictions = model.predict(X)
     packed = model.packed
     model.predict(X)
     assert model.packed is packed
@@ -100,8 +99,8 @@ def test_packed_once(rng):
     assert plain.packed is not packed
     for other in (copy.deepcopy(plain), pickle.loads(pickle.dumps(plain)), model.truncated(30)):
         assert "packed" not in vars(other)
-        np.testing.assert_array_equal(raw_scores(other, X, n_threads=1)[:, 0], answers)
-    assert not np.array_equal(model.truncated(10).predict(X), answers)
+        np.testing.assert_array_equal(raw_scores(other, X, n_threads=1)[:, 0], predictions)
+    assert not np.array_equal(model.truncated(10).predict(X), predictions)
 
 
 def test_other_tables_are_refused(rng):
@@ -113,7 +112,7 @@ def test_other_tables_are_refused(rng):
 
 
 def level_trees(rng, depth, n_trees, n_features, share=1.0):
-    """A model of full trees, of which some splits are left out."""
+    """A model of full trees without some of their splits."""
     forest = random_forest(rng, n_trees, n_features, 1, 1, n_splits=0)
     for tree in range(n_trees):
         left, level = [0], [0]
@@ -147,7 +146,7 @@ def level_trees(rng, depth, n_trees, n_features, share=1.0):
 @pytest.mark.parametrize("share", [1.0, 0.8])
 @pytest.mark.parametrize("depth", range(10))
 def test_trees_of_every_depth(rng, depth, share, missing):
-    """Full trees and such as are nearly full; deeper ones are walked in another way."""
+    """Full and nearly full trees; deeper trees are traversed in another way."""
     model = level_trees(rng, depth, 5, 4, share)
     X = random_table(rng, 600, 4, missing)
     X[:300] = X[:300].round(1)  # at thresholds
@@ -183,7 +182,7 @@ def test_more_tests_than_one_group_takes(rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", ["depthwise", "leafwise"])
 def test_rows_at_every_threshold_of_a_fit(rng, dtype, shape):
-    """And one step of the type beside it, as training saw them; zeros of both signs."""
+    """Rows at the thresholds and at the adjacent floating-point numbers; zeros of both signs."""
     X = rng.normal(size=(2000, 3)).astype(dtype)
     X[:, 1] = np.round(X[:, 1] * 3) / 3
     X[rng.random(X.shape) < 0.05] = np.nan
@@ -212,7 +211,7 @@ def test_rows_at_every_threshold_of_a_fit(rng, dtype, shape):
 
 
 def test_wide_leaves_and_sets_by_blocks(rng):
-    """Vectors in the leaves, categories of all numbers of levels, rows that end inside a block."""
+    """Vector leaves, categories of few and many levels, rows that end inside a block."""
     for width, n_rows in ((1, 513), (3, 700)):
         forest = random_forest(rng, 30, 6, 3, width, n_splits=40, categories=(0, 2, 5))
         model = make_model(forest, 6, 3, categories=(0, 2, 5))
@@ -223,7 +222,7 @@ def test_wide_leaves_and_sets_by_blocks(rng):
 
 
 def scores_digest():
-    """All kinds of walks in one number."""
+    """Digest of the scores of all kinds of traversal."""
     rng = np.random.default_rng(11)
     X = random_table(rng, 3000, 5, 0.02).astype(np.float32)
     y = np.nan_to_num(np.clip(X, -2, 2)).sum(axis=1)
@@ -256,11 +255,9 @@ def scores_digest():
 @pytest.mark.slow
 def test_same_bytes_for_every_instruction_set(instruction_sets):
     program = """
-        import sys
-        sys.path.insert(0, sys.argv[1])
-        from test_packed import scores_digest
+        from model.test_packed import scores_digest
         print(scores_digest())
     """
     wishes = (None, "avx512", "avx2", "baseline")
-    found = {instruction_sets.run(wish, program, os.path.dirname(__file__)) for wish in wishes}
+    found = {instruction_sets.run(wish, program) for wish in wishes}
     assert len(found) == 1

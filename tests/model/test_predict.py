@@ -11,7 +11,7 @@ import pytest
 from arboost.data.schema import Schema
 from arboost.model import links
 from arboost.model.forest import Forest
-from arboost.model.predict import answer, probabilities, raw_scores, staged_raw_scores
+from arboost.model.predict import predictions, probabilities, raw_scores, staged_raw_scores
 from arboost.predictor import Predictor
 from support.random_models import (
     ODD_CODES,
@@ -36,7 +36,7 @@ def test_same_as_a_plain_walk(rng, n_outputs, width, n_rows, missing):
 @pytest.mark.parametrize("n_rows", [1, 9, 300])
 @pytest.mark.parametrize(("n_outputs", "width"), [(1, 1), (3, 1), (3, 3)])
 def test_sets_of_levels_same_as_a_plain_walk(rng, n_outputs, width, n_rows):
-    """Codes of levels, and all that is none and so counts as missing."""
+    """Level codes, and invalid codes, which are missing values."""
     forest = random_forest(rng, 12, 5, n_outputs, width, categories=[1, 3])
     model = make_model(forest, 5, n_outputs, categories=[1, 3])
     X = random_table(rng, n_rows, 5)
@@ -73,7 +73,7 @@ def test_neighbours_do_not_matter(rng):
 
 
 def test_many_columns(rng):
-    """So wide that a block holds few rows, and most columns are never read."""
+    """So many columns that a block holds few rows, and most columns are never read."""
     n_features = 5000
     model = make_model(random_forest(rng, 40, n_features, 1, 1), n_features, 1)
     X = random_table(rng, 50, n_features)
@@ -136,7 +136,7 @@ def test_one_class():
     ],
 )
 def test_core_refuses_broken_trees(changes, message):
-    """Even a forest that nobody has validated cannot lead the core out of its arrays."""
+    """Even with a forest that was not validated the core stays inside its arrays."""
     arrays = {
         "tree_start": [0, 3],
         "feature": [0, -1, -1],
@@ -168,10 +168,10 @@ def test_links_are_stable():
     assert links.identity(raw) is raw
 
 
-def test_answers_follow_probabilities(rng):
+def test_predictions_follow_probabilities(rng):
     model = make_model(random_forest(rng, 12, 4, 3, 1), 4, 3, trees_per_round=3)
     raw = raw_scores(model, random_table(rng, 200, 4), n_threads=1)
-    np.testing.assert_array_equal(answer(model, raw), probabilities(model, raw).argmax(axis=1))
+    np.testing.assert_array_equal(predictions(model, raw), probabilities(model, raw).argmax(axis=1))
 
 
 def test_regressor_has_no_probabilities():

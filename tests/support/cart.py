@@ -1,6 +1,6 @@
-"""CART by its definitions, slow and plain: says of every node of a tree whether it is right.
+"""CART by its definitions, slow and plain: a check of every node of a tree.
 
-A split is right when no other one has more gain, and a leaf when no split is allowed: so ties, of
+A split is right when no other split has more gain, and a leaf when no split is allowed: so ties, of
 which small nodes are full, need no rule. Codes of -1 are missing values.
 """
 
@@ -14,7 +14,7 @@ from arboost import _core
 
 
 def impurity(criterion: str, target: np.ndarray, weight: np.ndarray) -> float:
-    """Of rows with targets (n, outputs), times their weight; one-hot targets for classes."""
+    """Impurity of rows with targets (n, outputs), times their weight; classes are one-hot."""
     total = weight.sum()
     mean = weight @ target / total
     if criterion == "quadratic":
@@ -48,7 +48,7 @@ class Cart:
         return impurity(self.criterion, self.target[rows], self.weight[rows])
 
     def gain(self, rows: np.ndarray, left: np.ndarray) -> float | None:
-        """What a split takes off the impurity; None where it is not allowed."""
+        """Decrease of impurity by a split; None where the split is not allowed."""
         sides = rows[left], rows[~left]
         if min(len(side) for side in sides) < self.min_samples_leaf:
             return None
@@ -118,7 +118,7 @@ class Cart:
 
 
 def encode(codes: np.ndarray, *, exact: bool = False) -> _core.Codes | _core.Ranks:
-    """Whole numbers from 0 on, -1 for missing ones, as the core keeps them."""
+    """Encode integers from 0 on, -1 for missing values, as codes of the core."""
     values = np.where(codes < 0, np.nan, codes.astype(float))
     columns = _core.Columns(len(codes))
     columns.add_matrix(values)
@@ -128,7 +128,7 @@ def encode(codes: np.ndarray, *, exact: bool = False) -> _core.Codes | _core.Ran
 
 
 def cart_params(**settings: object) -> _core.TreeParams:
-    """The parameters of a CART tree without limits, but for the given ones."""
+    """Parameters of a CART tree, without limits other than the given ones."""
     defaults = {
         "max_depth": None,
         "max_leaves": None,

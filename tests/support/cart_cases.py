@@ -1,4 +1,4 @@
-"""Problems for trees of CART: codes, and targets of regression, counts or classes."""
+"""Random problems for CART trees: codes, and targets of regression, counts or classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def one_hot(y: np.ndarray) -> np.ndarray:
 
 
 def dense(codes: np.ndarray) -> np.ndarray:
-    """The same order of values in codes without gaps: ranks and bins are one then."""
+    """Codes without gaps in the order of the values, so that ranks are bins."""
     result = np.stack([np.unique(column, return_inverse=True)[1] for column in codes.T], axis=1)
     return result - (codes.min(axis=0) < 0)
 
@@ -47,7 +47,7 @@ def assert_same_bytes(one, other) -> None:
 
 
 def sklearn_tree(codes, target, weight, **settings):
-    """Its tree on the same rows; classes for one-hot targets."""
+    """The tree of scikit-learn on the same rows; classes for one-hot targets."""
     if target.shape[1] > 1:
         return DecisionTreeClassifier(random_state=0, **settings).fit(
             codes, target.argmax(axis=1), sample_weight=weight
@@ -58,14 +58,14 @@ def sklearn_tree(codes, target, weight, **settings):
 
 
 def assert_same_as_sklearn(cart: Cart, tree, model, *, least_compared: int) -> None:
-    """The same splits and values from the root down, up to splits that are equally good."""
+    """The same splits and values from the root down, up to splits of equal gain."""
     theirs = model.tree_
     value = theirs.value[:, 0, :] if theirs.n_outputs == 1 else theirs.value[:, :, 0]
     waiting, compared = [(0, 0, np.arange(len(cart.codes)))], 0
     while waiting:
         ours, other, rows = waiting.pop()
         compared += 1
-        if cart.criterion != "absolute_error":  # whose medians are set by the caller
+        if cart.criterion != "absolute_error":  # its medians are set by the caller
             own = tree["value"].reshape(len(tree["left"]), -1)[ours]
             np.testing.assert_allclose(own, value[other], rtol=1e-6, atol=1e-7)
         child = int(tree["left"][ours])

@@ -1,4 +1,4 @@
-"""Damage to bytes: places, and what is put there."""
+"""Damage to bytes and documents: positions and replacements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def random_of(path, purpose):
 
 
 def places(value, path=()):
-    """All places in a tree of tables and lists."""
+    """All places in nested dicts and lists."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value)
     if isinstance(value, dict | list):

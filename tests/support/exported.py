@@ -1,4 +1,4 @@
-"""Models of every kind, and rows that tell their splits apart: for the tests of exports."""
+"""Models of every kind, and rows at all of their splits: for the tests of exports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def numbers(rng, n=300):
 
 
 def mixed(rng, n=400, *, many=False):
-    """Numbers, strings, a category of numbers, and where asked strings of many levels."""
+    """Numbers, strings, a category of numbers, and optionally strings of many levels."""
     table = np.empty((n, 4 if many else 3), object)
     table[:, 0] = rng.normal(size=n).round(2)
     table[:, 1] = rng.choice(np.array(WORDS, object), n)
@@ -127,7 +127,7 @@ def model_of(case):
 
 
 def random_model(rng, *, n_outputs=1, width=1, categories=(), n_trees=12):
-    """Trees of any shape, thresholds at infinity, and sets of any levels."""
+    """Random trees, with thresholds at infinity and random level sets."""
     forest = random_forest(rng, n_trees, 5, n_outputs, width, 40, categories)
     return make_model(forest, 5, n_outputs, categories=categories)
 
@@ -147,9 +147,9 @@ def without_levels(rng, n=100):
 
 
 def times(rng, n=300):
-    """Return a model of days and numbers, rows of it, and the same as seconds and numbers.
+    """Return a model of days and numbers, its rows, and the same rows with days as seconds.
 
-    The number that means missing is a day, too, and there it is none.
+    The number for missing values is a valid day, too.
     """
     table = np.empty((n, 2), object)
     days = rng.integers(0, 10, n)
@@ -162,7 +162,7 @@ def times(rng, n=300):
 
 
 def random_median(rng):
-    """Trees whose weights have sums that are not exact, and leaves of few values."""
+    """Trees whose weights have rounded sums, and leaves of few distinct values."""
     forest = random_forest(rng, 40, 5, 1, 1)
     forest = replace(forest, value=forest.value.round(1))
     weights = rng.choice([0.1, 0.2, 0.3, 0.7], 40)
@@ -173,14 +173,14 @@ def random_median(rng):
 
 
 def hostile_names(model):
-    """Return the model with names that no language likes."""
+    """Return the model with names that need escapes in C."""
     n = model.schema.n_features
     names = (HOSTILE * (n // len(HOSTILE) + 1))[:n]
     return Predictor(**model.fields() | {"schema": replace(model.schema, names=names)})
 
 
 def rows_of(model, rng, n=200):
-    """Rows at every threshold and beside it, with missing values, infinities and all levels."""
+    """Rows at and next to every threshold, with missing values, infinities and all levels."""
     schema = model.schema
     rows = np.empty((n, schema.n_features), object)
     for feature in range(schema.n_features):

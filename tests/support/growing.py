@@ -11,7 +11,7 @@ TREE_ARRAYS = ("tree_start", "feature", "bin", "left", "default_left", "value", 
 
 
 def encode(codes: np.ndarray, n_bins: list[int]) -> _core.Codes:
-    """Codes as the core keeps them, from a matrix of codes in which -1 is missing."""
+    """Codes of the core from a matrix of codes in which -1 is missing."""
     values = np.where(codes < 0, np.nan, codes.astype(float))
     columns = _core.Columns(len(codes))
     columns.add_matrix(values)

@@ -1,4 +1,4 @@
-"""Models for the fuzzing of files, and what every survivor of a reader must stand."""
+"""Models for the fuzzing of files, and the checks of every model that a reader accepts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arboost import ModelFormatError
 from arboost.data.table import ingest
 from arboost.formats import model_file
 from arboost.model.leaves import leaf_ids
-from arboost.model.predict import answer, table_scores
+from arboost.model.predict import predictions, table_scores
 from arboost.model.quantiles import table_quantiles
 from arboost.predictor import Predictor
 from support.paths import MODELS
@@ -24,15 +24,15 @@ VALUES += [[0], [[]], {"a": 0}, [None], 10**30, "\ud800", "1e999"]
 
 _MOST_COLUMNS = 1000
 _MOST_SECONDS = 5.0
-# Sections of zeros take a byte for 64 numbers, and JSON becomes objects of Python.
+# Packed zeros take a byte per 64 numbers, and JSON becomes Python objects.
 _MOST_MEMORY = 1000
 _BASE_MEMORY = 4 * 2**20
 
 
 def read_or_refuse(read, data):
-    """The model that a reader makes of the data, or None where it says what is wrong.
+    """The model that a reader returns, or None where it raises a ModelFormatError.
 
-    Nothing else may happen: no other error, no wait, no memory that the data is not worth.
+    Nothing else may happen: no other error, no hang, no memory out of proportion to the data.
     """
     model, message = None, "cannot read "
     tracemalloc.start()
@@ -52,7 +52,7 @@ def read_or_refuse(read, data):
 
 
 def use(model) -> None:
-    """Do with a model what users do; whatever it says, it must not crash."""
+    """Use a model as users do; any predictions are fine, a crash is not."""
     model = Predictor(**model.fields())
     assert model_file.to_bytes(model)
     n_features = model.schema.n_features
@@ -66,7 +66,7 @@ def use(model) -> None:
         warnings.simplefilter("ignore")
         scores = table_scores(model, table, n_threads=1)
         assert scores.shape == (3, model.n_outputs)
-        assert len(answer(model, scores)) == 3
+        assert len(predictions(model, scores)) == 3
         assert leaf_ids(model, table, n_threads=1).shape == (3, model.n_trees)
         if model.distributions is not None:
             found = table_quantiles(model, table, model.distributions, [0.0, 0.5, 1.0], n_threads=1)

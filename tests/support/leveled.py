@@ -1,4 +1,4 @@
-"""Random problems with categories, and trees of the core on them: for the tests of set splits."""
+"""Random problems with categories, and trees of the core on them: for tests of level sets."""
 
 from __future__ import annotations
 

@@ -302,7 +302,7 @@ def digest(*parts):
     return hashed.hexdigest()[:32]
 
 
-def answers_of(estimator, folder):
+def digests_of(estimator, folder):
     """Return the digests of a fitted estimator.
 
     Returns

@@ -44,10 +44,10 @@ class Node:
     feature: int = 0
     bin: int = 0
     missing_left: bool = False
-    levels: frozenset[int] | None = None  # of a category, that go left; missing is one of them
+    levels: frozenset[int] | None = None  # categorical split: levels that go left; missing is one
     children: list[Node] = field(default_factory=list)
     path: frozenset[int] = frozenset()
-    bounds: tuple[float, float] = (-np.inf, np.inf)  # of its step, in units
+    bounds: tuple[float, float] = (-np.inf, np.inf)  # bounds of its step, in units
 
 
 def fixed_point(values: np.ndarray, bound: float) -> tuple[np.ndarray, int]:
@@ -74,7 +74,7 @@ def _mix(rows: np.ndarray, seed: int) -> np.ndarray:
 
 
 def units(fixed: np.ndarray, seed: int) -> tuple[np.ndarray, tuple[int, int]]:
-    """Fixed-point pairs (n, outputs, 2) to the integers that splits are judged by, and shifts."""
+    """Fixed-point pairs (n, outputs, 2) to the integers of the split search, and shifts."""
     n, outputs, _ = fixed.shape
     totals = np.abs(fixed).sum(axis=0)
     if outputs == 1 and n >= NARROW_ROWS:
@@ -110,7 +110,7 @@ class ReferenceGrower:
         self.categories = frozenset(categories)
         self.exponents, self.settings = exponents, settings
         self.edges = edges or [np.arange(bins - 1) + 0.5 for bins in n_bins]
-        # Of equal splits the first in turn is taken.
+        # Of equal splits the first in order is taken.
         self.features = np.roll(np.arange(codes.shape[1]), -(turn % codes.shape[1]))
         self.units, shifts = units(fixed, seed)
         self.g_unit = 2.0 ** (shifts[0] - exponents[0])
@@ -118,7 +118,7 @@ class ReferenceGrower:
         self.min_h = np.clip(np.ceil(settings.min_child_weight / self.h_unit), 1, 2**31 - 1)
 
     def score(self, g, h, more_lambda=0.0):
-        """Of one side, with g and h (..., outputs) in integer units."""
+        """Score of one side, with g and h (..., outputs) in integer units."""
         s = self.settings
         alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit + more_lambda
         shrunk = np.maximum(np.abs(g) - alpha, 0.0)
@@ -128,7 +128,7 @@ class ReferenceGrower:
         return (step * (2 * shrunk - (h + lam) * step)).sum(axis=-1)
 
     def step(self, g, h, bounds, more_lambda=0.0):
-        """Of one side, one output, in units, within the bounds of its node."""
+        """Step of one side, one output, in units, within the bounds of its node."""
         s = self.settings
         alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit + more_lambda
         step = max(abs(g) - alpha, 0.0) / (h + lam) if h + lam > 0 else 0.0
@@ -142,7 +142,7 @@ class ReferenceGrower:
         return -(2 * g * step + (h + lam) * step**2 + 2 * alpha * abs(step))
 
     def both_scores(self, node, f, g, h):
-        """Of two sides together, or None where a monotone constraint forbids the split."""
+        """Score of two sides together, or None where a monotone constraint forbids the split."""
         if not self.settings.monotone:
             return sum(self.score(x, y) for x, y in zip(g, h, strict=True))
         steps = [self.step(x[0], y[0], node.bounds) for x, y in zip(g, h, strict=True)]
@@ -204,7 +204,7 @@ class ReferenceGrower:
                             node.missing_left = 2 * h[0].sum() >= h_all.sum()
 
     def level_sets(self, g, h):
-        """Sets of levels that are tried, by number, and the L2 penalty of such a split in units.
+        """Candidate level sets, by number, and the L2 penalty of such a split in units.
 
         g and h are the sums of each level that occurs, (levels, outputs).
         """
@@ -230,7 +230,7 @@ class ReferenceGrower:
         return sets, s.cat_l2 / self.h_unit
 
     def best_set(self, node, f, code, own, best):
-        """Search a category; return the best score so far, which the node has then."""
+        """Search a categorical feature; return the best score so far, stored in the node."""
         s, units = self.settings, self.units[node.rows]
         occurring = [c for c in np.unique(code).tolist() if units[code == c].any()]
         sums = np.array([units[code == c].sum(0) for c in occurring]).reshape(len(occurring), -1, 2)
@@ -261,14 +261,14 @@ class ReferenceGrower:
         return best
 
     def middle(self, f, right, b):
-        """Of the bins that split the rows as b does, that with the edge nearest to their middle."""
+        """Bin that splits the rows as b does, with the edge nearest to the middle of the gap."""
         if len(right) == 0:
             return self.n_bins[f] - 1
         edges = self.edges[f][b : right.min()]
         return b + int(np.argmin(np.abs(edges - (edges[0] / 2 + edges[-1] / 2))))
 
     def grow(self):
-        """Nodes by id; splits in the order of the settings."""
+        """Nodes by id; splits in the order of the growth policy."""
         s = self.settings
         root = Node(np.arange(len(self.codes)), 0, 0)
         self.best_split(root)
@@ -311,7 +311,7 @@ class ReferenceGrower:
         return sides if direction > 0 else sides[::-1]
 
     def leaf_value(self, node):
-        """From the fixed-point integers, in exact arithmetic up to the last division."""
+        """Leaf value from the fixed-point integers, in exact arithmetic up to the last division."""
         s = self.settings
         g = self.fixed[node.rows, :, 0].sum(0) * 2.0 ** -self.exponents[0]
         h = self.fixed[node.rows, :, 1].sum(0) * 2.0 ** -self.exponents[1]

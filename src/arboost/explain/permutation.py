@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from arboost.backend import checked_threads, core
 from arboost.data.table import Table, ingest
 from arboost.data.target import codes_of, numbers_of, target, weights
-from arboost.losses.metrics import Metric, of_answers
+from arboost.losses.metrics import Metric, of_predictions
 from arboost.model.forest import ALL_DTYPES, Forest
 from arboost.model.model import Model
-from arboost.model.predict import answer, probabilities, table_scores
+from arboost.model.predict import predictions, probabilities, table_scores
 
 __all__ = ["Shuffles", "loss_increases", "permutation_importances"]
 
@@ -255,7 +255,7 @@ def _rating(
             f"metric={metric!r} ({type(metric).__name__}) is not allowed: it must be a name, a "
             "function of (y, score, weight), an arboost.Metric, or None."
         )
-    function, greater = of_answers(name, of_classes=of_classes)
+    function, greater = of_predictions(name, of_classes=of_classes)
     sign = -1.0 if greater else 1.0
     if not of_classes and model.n_outputs > 1 and not model.targets:
         raise ValueError(
@@ -276,7 +276,7 @@ def _by_target(model: Model, raw: Floats) -> list[Floats]:
     if model.kind == "classifier":
         found = probabilities(model, raw)
         return found if isinstance(found, list) else [found]
-    return list(answer(model, raw).reshape(len(raw), -1).T)
+    return list(predictions(model, raw).reshape(len(raw), -1).T)
 
 
 def _truth(model: Model, y: Any, n_rows: int) -> NDArray[Any]:

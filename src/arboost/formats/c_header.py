@@ -1,11 +1,10 @@
-"""Model -> one C99 header, without dependencies: tables of the trees and a short walk.
+"""Model -> one C99 header, without dependencies: tables of the trees and a short traversal.
 
-A node is three small numbers. What they point to is stored once, however many nodes have it: the
-thresholds, the sets of levels and the leaves. So 500 trees of depth 6 are one or two megabytes of
-source, and compile in about a second.
+A node is three small numbers, indices of distinct thresholds, level sets and leaves, each of which
+is stored once. So 500 trees of depth 6 are one or two megabytes of source, and compile in about a
+second.
 
-Names of features, labels and levels become strings of C and nothing else: no comment and no
-identifier is made of them.
+Names of features, labels and levels become C strings only, never comments or identifiers.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from arboost.model.outputs import ALL_CLASS_LINKS, target_parts
 
 __all__ = ["c_header"]
 
-_LINE = 98  # characters of a table
-_LONGEST_LITERAL = 4095  # bytes of a string, as far as C99 promises to read them
-_LARGEST_WHOLE = 2**53  # of the numbers up to which a double holds all whole ones
-_AS_THEY_ARE = frozenset(range(32, 127)) - set(b'"?\\')  # bytes in a string
+_LINE = 98  # characters of a line in a table
+_LONGEST_LITERAL = 4095  # bytes of a string literal that every C99 compiler supports
+_LARGEST_INTEGER = 2**53  # doubles hold all integers up to it
+_UNESCAPED = frozenset(range(32, 127)) - set(b'"?\\')  # bytes of a string literal
 
 
 def c_header(model: Model, name: str = "model") -> str:
@@ -42,7 +41,7 @@ def c_header(model: Model, name: str = "model") -> str:
     ----------
     model : Model
     name : str
-        What functions and macros begin with; what no name in C may hold becomes an underscore.
+        Prefix of functions and macros; characters that C names cannot have become underscores.
     """
     header = _Header(_identifier(name))
     header.code("#ifndef MODEL_ARBOOST_H\n#define MODEL_ARBOOST_H\n")
@@ -52,20 +51,20 @@ def c_header(model: Model, name: str = "model") -> str:
     header.code(c.REQUIREMENTS)
     _write_names(header, model)
     _write_trees(header, model)
-    _write_answers(header, model)
+    _write_predictions(header, model)
     header.code("\n#ifdef __cplusplus\n}\n#endif\n#endif\n")
     return "".join(header.parts)
 
 
 class _Header:
-    """A header that grows part by part; code and names are given for a model called "model"."""
+    """A header that grows part by part, from code for a model called "model"."""
 
     def __init__(self, name: str) -> None:
         self.parts: list[str] = []
         self._names = {"model_": f"{name}_", "MODEL_": f"{name.upper()}_"}
 
     def renamed(self, text: str) -> str:
-        """Return code for the model as it is called."""
+        """Return code with the model's own name."""
         return re.sub(r"\b(?:model|MODEL)_", lambda one: self._names[one[0]], text)
 
     def code(self, text: str) -> None:
@@ -73,14 +72,14 @@ class _Header:
         self.parts.append(self.renamed(text))
 
     def array(self, declared: str, items: Sequence[str]) -> None:
-        """Add a table; C has none without items, so an empty one gets a zero."""
+        """Add a table; an empty one gets a zero, as C has no empty arrays."""
         items = items or ["0"]
         step = max(_LINE // (max(map(len, items)) + 1), 1)
         lines = (",".join(items[i : i + step]) for i in range(0, len(items), step))
         self.parts += self.renamed(f"{declared} = {{\n"), ",\n".join(lines), "};\n"
 
     def integers(self, name: str, numbers: NDArray[Any]) -> None:
-        """Add a table of numbers from 0 on, of the smallest type."""
+        """Add a table of nonnegative integers, in the smallest type."""
         bits = 8 * np.min_scalar_type(int(numbers.max(initial=0))).itemsize
         self.array(f"static const uint{bits}_t {name}[]", list(map(str, numbers.tolist())))
 
@@ -89,9 +88,9 @@ class _Header:
         self.array(declared, list(map(_double, numbers.ravel().tolist())))
 
     def text(self, name: str, data: bytes) -> str:
-        """Return a string of C; one that is too long for a literal becomes a table of this name."""
+        """Return a C string; one that is too long for a literal becomes a table of this name."""
         if len(data) < _LONGEST_LITERAL:
-            shown = (chr(one) if one in _AS_THEY_ARE else f"\\{one:03o}" for one in data)
+            shown = (chr(one) if one in _UNESCAPED else f"\\{one:03o}" for one in data)
             return '"' + "".join(shown) + '"'
         self.array(f"static const char {name}[]", [f"'\\{one:03o}'" for one in data] + ["0"])
         return self.renamed(name)
@@ -124,7 +123,7 @@ def _about(model: Model) -> str:
         if schema.unit_of(feature)
     )
     if schema.has_levels:
-        rows += " * For a category, pass what model_level or model_level_of_number returns.\n"
+        rows += " * For a category, pass the result of model_level or model_level_of_number.\n"
     trees = "1 tree" if model.n_trees == 1 else f"{model.n_trees} trees"
     what = f"A {model.kind} of {trees}"
     return c.ABOUT.substitute(what=what, version=__version__, missing=missing, rows=rows)
@@ -169,14 +168,14 @@ def _bytes(text: str) -> bytes:
 
 
 def _class_numbers(model: Model) -> NDArray[np.float64] | None:
-    """Return the labels as numbers, where all of them are such and doubles can hold them."""
+    """Return the labels as numbers, if all are numbers that doubles hold exactly; else None."""
     if model.kind != "classifier":
         return None
     labels = [part.labels for part in target_parts(model)]
     if any(one.dtype.kind not in "biuf" for one in labels):
         return None
     numbers = np.concatenate([one.astype(np.float64) for one in labels])
-    return numbers if (np.abs(numbers) <= _LARGEST_WHOLE).all() else None
+    return numbers if (np.abs(numbers) <= _LARGEST_INTEGER).all() else None
 
 
 def _write_levels(header: _Header, schema: Schema) -> None:
@@ -201,7 +200,7 @@ def _write_levels(header: _Header, schema: Schema) -> None:
 
 
 def _level_tables(header: _Header, feature: int, levels: Levels) -> dict[str, str]:
-    """Write the tables of one category; return their names by what they hold."""
+    """Write the tables of one categorical feature; return their names by content."""
     tables = {}
     if levels.offsets is None:
         tables["model_level_numbers"] = f"model_numbers_{feature}"
@@ -251,20 +250,20 @@ def _write_trees(header: _Header, model: Model) -> None:
 
 
 def _one_leaf(width: int) -> Forest:
-    """Return a tree that adds nothing."""
+    """Return a forest of one tree with one leaf of value 0."""
     arrays = {name: np.zeros(1, dtype) for name, dtype in FOREST_DTYPES.items()}
     return Forest(**arrays | {"tree_start": np.arange(2), "value": np.zeros((1, width))})
 
 
 def _words(forest: Forest, schema: Schema) -> NDArray[np.uint32]:
-    """Return the sets of levels as words of 32 bits, as many as the levels need."""
+    """Return the level sets as words of 32 bits, as many as the levels need."""
     low, high = forest.level_sets & np.uint64(0xFFFFFFFF), forest.level_sets >> np.uint64(32)
     words = np.stack([low, high], axis=2).reshape(len(low), -1).astype(np.uint32)
     return words[:, : -(-max(*schema.n_levels, 1) // 32)]
 
 
 def _test(header: _Header, schema: Schema) -> str:
-    """Return the test of a threshold."""
+    """Return the code of a threshold test."""
     if math.isnan(schema.missing):
         return c.BY_THRESHOLD
     is_present = f"x != {_double(schema.missing)}"
@@ -276,7 +275,7 @@ def _test(header: _Header, schema: Schema) -> str:
 
 
 def _combine(header: _Header, model: Model, forest: Forest) -> str:
-    """Return how the raw scores follow from leaves."""
+    """Return the code that combines leaf values into raw scores."""
     if model.combine == "median":
         weights = model.tree_weights if model.n_trees else np.ones(1)
         header.doubles("static const double model_weight[]", weights)
@@ -292,25 +291,25 @@ def _combine(header: _Header, model: Model, forest: Forest) -> str:
     return c.ADD_TO_ONE.substitute(start=start, output=output) + end
 
 
-def _write_answers(header: _Header, model: Model) -> None:
-    """Write the functions of the answer and of the probabilities."""
+def _write_predictions(header: _Header, model: Model) -> None:
+    """Write the functions of predictions and of class probabilities."""
     if model.kind != "classifier":
         header.code(c.LINKS[model.link])
-        call = f"  model_{model.link}(raw, MODEL_N_OUTPUTS, answer);\n"
-        header.code(c.ANSWER.substitute(name="predict", type="double", out="answer", body=call))
+        call = f"  model_{model.link}(raw, MODEL_N_OUTPUTS, prediction);\n"
+        header.code(c.OUTPUT.substitute(name="predict", type="double", out="prediction", body=call))
         return
-    labels, chances, used, first = "", "", [], 0
+    labels, probabilities, used, first = "", "", [], 0
     for target, part in enumerate(target_parts(model)):
         raw = f"raw + {part.first}"
-        place = f"(raw[{part.first}] > 0.0 ? 1u : 0u)"
+        index = f"(raw[{part.first}] > 0.0 ? 1u : 0u)"
         if part.link in ALL_CLASS_LINKS:
-            place = f"model_largest({raw}, {part.n_outputs})"
+            index = f"model_largest({raw}, {part.n_outputs})"
             used.append("largest")
-        labels += f"  answer[{target}] = {first}u + {place};\n"
-        chances += f"  model_{part.link}({raw}, {part.n_outputs}, p + {first});\n"
+        labels += f"  prediction[{target}] = {first}u + {index};\n"
+        probabilities += f"  model_{part.link}({raw}, {part.n_outputs}, p + {first});\n"
         used += c.LINK_NEEDS.get(part.link, (part.link,))
         first += len(part.labels)
     for one in dict.fromkeys(used):
         header.code(c.LINKS[one])
-    header.code(c.ANSWER.substitute(name="predict", type="size_t", out="answer", body=labels))
-    header.code(c.ANSWER.substitute(name="proba", type="double", out="p", body=chances))
+    header.code(c.OUTPUT.substitute(name="predict", type="size_t", out="prediction", body=labels))
+    header.code(c.OUTPUT.substitute(name="proba", type="double", out="p", body=probabilities))

@@ -1,7 +1,7 @@
-"""C that is the same for all models; `export_c` puts the numbers and names of a model around it.
+"""C code templates of `c_header`, which adds the numbers and names of a model.
 
-It is written for a model called "model", whose macros begin with MODEL_. What depends on the model
-is marked by a $.
+They are written for a model called "model", whose macros begin with MODEL_. Parts that depend on
+the model are marked by a $.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ __all__ = [
     "ABOUT",
     "ADD_TO_ALL",
     "ADD_TO_ONE",
-    "ANSWER",
     "BY_SET",
     "BY_THRESHOLD",
     "BY_THRESHOLD_OF_PRESENT",
@@ -24,6 +23,7 @@ __all__ = [
     "LINKS",
     "LINK_NEEDS",
     "MEDIAN",
+    "OUTPUT",
     "REQUIREMENTS",
     "TIMES",
     "VALUES",
@@ -44,8 +44,8 @@ ABOUT = Template("""\
 $rows *
  * Raw scores are those of predict_raw to the last bit, with any compiler that computes doubles as
  * doubles (on 32-bit x86: -msse2 -mfpmath=sse). There is nothing that -ffp-contract could change,
- * but -ffast-math would lose missing values, and is refused. Answers that need exp() are as exact
- * as that of the C library.
+ * but -ffast-math would lose missing values, and is refused. Predictions that need exp() are as
+ * exact as that of the C library.
  */
 """)
 
@@ -71,33 +71,33 @@ TIMES = {
 VALUES = """
 /* raw[MODEL_N_OUTPUTS]: the raw scores, before the link. */
 void model_raw(const double *row, double *raw);
-/* answer[MODEL_N_OUTPUTS]: the answer. */
-void model_predict(const double *row, double *answer);
+/* prediction[MODEL_N_OUTPUTS]: the predicted values. */
+void model_predict(const double *row, double *prediction);
 """
 
 CLASSES = """
 /* raw[MODEL_N_OUTPUTS]: the raw scores, before the link. */
 void model_raw(const double *row, double *raw);
-/* answer[MODEL_N_TARGETS]: the place of each target's most likely label in model_classes. */
-void model_predict(const double *row, size_t *answer);
-/* probabilities[MODEL_N_CLASSES]: those of all labels in model_classes. */
+/* prediction[MODEL_N_TARGETS]: the index of each target's most likely label in model_classes. */
+void model_predict(const double *row, size_t *prediction);
+/* probabilities[MODEL_N_CLASSES]: the probabilities of all labels in model_classes. */
 void model_proba(const double *row, double *probabilities);
-/* The labels, first all of the first target, as text and, where they are numbers, as numbers. */
+/* The labels, target after target, as text and, where they are numbers, as numbers. */
 extern const char *const model_classes[MODEL_N_CLASSES];
 """
 
 LEVEL_TABLES = """
-/* What a row holds for a level, NAN where the level is unknown: of a category of strings, by its
- * text in UTF-8; of a category of numbers, by the number. It is the level's code, or of a category
- * of many levels the number that stands for it. */
+/* The value of a row for a level, NAN where the level is unknown: of a category of strings, by its
+ * text in UTF-8; of a category of numbers, by the number. It is the level's code, or for a category
+ * of many levels its target encoding. */
 double model_level(size_t feature, const char *text, size_t length);
 double model_level_of_number(size_t feature, double number);
 
 /* The levels of each feature in the order of their codes. model_levels are those of categories of
- * strings, model_level_numbers those of categories of numbers, and model_level_values what stands
- * for levels instead of codes; NULL where there are none. */
+ * strings, model_level_numbers those of categories of numbers, and model_level_values the target
+ * encodings of levels; NULL where there are none. */
 typedef struct {
-  const char *text; /* ends with a 0, and may hold others */
+  const char *text; /* ends with a 0, and may hold other zeros */
   size_t length;
 } model_text;
 extern const size_t model_n_levels[MODEL_N_FEATURES];
@@ -150,9 +150,9 @@ $missing  size_t low = 0, high = model_n_levels[feature];
 """)
 
 WALK = Template("""
-/* The nodes of a tree follow each other, right children after left ones. model_left: place of the
+/* The nodes of a tree are contiguous, right children after left ones. model_left: index of the
  * left child in the tree, 0 for a leaf. model_split: twice the feature, and 1 more where missing
- * values go left. model_at: which threshold, set or leaf the node has. */
+ * values go left. model_at: index of the node's threshold, level set or leaf. */
 static size_t model_leaf(size_t tree, const double *row) {
   const size_t root = model_root[tree];
   size_t node = root;
@@ -169,7 +169,7 @@ void model_raw(const double *row, double *raw) {
 $combine}
 """)
 
-# Without a branch: which way a row goes cannot be foreseen.
+# Without a branch, because the direction of a row cannot be predicted.
 BY_THRESHOLD = """\
     left = (x <= model_threshold[model_at[node]]) | (left & (x != x));
 """
@@ -204,7 +204,7 @@ DIVIDE = Template("""\
   for (size_t i = 0; i < MODEL_N_OUTPUTS; ++i) raw[i] = raw[i] / $rounds + model_base[i];
 """)
 
-# The weighted median: trees are sorted by their values, those of equal ones by their numbers.
+# The weighted median: trees are sorted by their values, ties by their numbers.
 MEDIAN = """\
   double value[MODEL_N_TREES], total = 0.0, sum = 0.0;
   size_t order[MODEL_N_TREES], place = 0;
@@ -231,21 +231,21 @@ MEDIAN = """\
   raw[0] = model_base[0] + value[order[place]];
 """
 
-ANSWER = Template("""
+OUTPUT = Template("""
 void model_$name(const double *row, $type *$out) {
   double raw[MODEL_N_OUTPUTS];
   model_raw(row, raw);
 $body}
 """)
 
-# What the functions of links call; a link and those that it needs, each after what it calls.
+# Functions that a link needs, itself included, each after those that it calls.
 LINK_NEEDS = {
     "logistic_of_double": ("clip", "logistic", "logistic_of_double"),
     "share_of_two": ("clip", "share_of_two"),
     "shares": ("clip", "shares"),
 }
 
-# From n raw scores to what `links` makes of them.
+# Functions of n raw scores: the links of `arboost.model.links`, and their helpers.
 LINKS = {
     "largest": """
 static size_t model_largest(const double *raw, size_t n) {
@@ -260,22 +260,22 @@ static double model_clip(double x, double low, double high) {
 }
 """,
     "identity": """
-static void model_identity(const double *raw, size_t n, double *answer) {
-  for (size_t i = 0; i < n; ++i) answer[i] = raw[i];
+static void model_identity(const double *raw, size_t n, double *prediction) {
+  for (size_t i = 0; i < n; ++i) prediction[i] = raw[i];
 }
 """,
     "exp": """
-static void model_exp(const double *raw, size_t n, double *answer) {
+static void model_exp(const double *raw, size_t n, double *prediction) {
   for (size_t i = 0; i < n; ++i)
-    answer[i] = exp(raw[i] < 709.782712893384 ? raw[i] : 709.782712893384);
+    prediction[i] = exp(raw[i] < 709.782712893384 ? raw[i] : 709.782712893384);
 }
 """,
     "ordered": """
-static void model_ordered(const double *raw, size_t n, double *answer) {
+static void model_ordered(const double *raw, size_t n, double *prediction) {
   for (size_t i = 0; i < n; ++i) {
     size_t to = i;
-    for (; to > 0 && answer[to - 1] > raw[i]; --to) answer[to] = answer[to - 1];
-    answer[to] = raw[i];
+    for (; to > 0 && prediction[to - 1] > raw[i]; --to) prediction[to] = prediction[to - 1];
+    prediction[to] = raw[i];
   }
 }
 """,

@@ -1,7 +1,7 @@
-"""A header and arrays <-> one file that shows all damage. No pickle and nothing executable inside.
+"""Header and arrays <-> one checksummed file. No pickle and nothing executable inside.
 
-    offset  bytes  what
-    0       8      magic: which kind of file it is
+    offset  bytes  content
+    0       8      magic: the kind of file
     8       4      format version
     12      4      oldest format version whose readers understand this file
     16      8      length of the file
@@ -50,7 +50,7 @@ Data = bytes | mmap.mmap
 _FRAME = struct.Struct("<8sIIQQ")
 _DIGEST_SIZE = 32
 _ALIGNMENT = 8
-_LONGEST = 300  # characters of an error about content
+_LONGEST = 300  # characters of a quoted error message
 _DTYPES = frozenset(
     ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 )
@@ -63,18 +63,18 @@ class Format:
     Attributes
     ----------
     what : str
-        What messages call it: "model".
+        Its name in messages: "model".
     magic : bytes
-        Its first 8 bytes. An odd first byte and line ends show transfers that strip bits or
+        The first 8 bytes. A first byte above 127 and line ends show transfers that strip bits or
         translate text.
     version : int
-        What this code writes, and the newest that it reads.
+        The format version that this code writes, and the newest that it reads.
     oldest_reader : int
-        The oldest code that reads what this code writes.
+        The oldest format version whose readers understand files of this code.
     source : str
-        What to do with a path of something else.
+        Advice in messages about a file of another kind.
     remedy : str
-        What to do with a damaged file.
+        Advice in messages about a damaged file.
     """
 
     what: str
@@ -106,7 +106,7 @@ def pack(kind: Format, header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
 def unpack(kind: Format, data: Data) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays, read-only views of the data: bytes, or a mapped file.
 
-    To be called inside `errors_named`, which gives every error its words.
+    To be called inside `errors_named`, which turns its errors into messages.
     """
     header, offset = _read_frame(kind, data)
     return header, _read_sections(data, header["sections"], offset)
@@ -116,7 +116,7 @@ def unpack(kind: Format, data: Data) -> tuple[dict[str, Any], dict[str, NDArray[
 def errors_named(
     kind: Format, name: str, found: str = "its checksum is right, but its content is not"
 ) -> Iterator[None]:
-    """Turn whatever strange content raises into a ModelFormatError about the file of this name."""
+    """Turn any error of invalid content into a ModelFormatError that names the file."""
     try:
         yield
     except ModelFormatError as error:
@@ -129,13 +129,13 @@ def errors_named(
         TypeError,
         ValueError,
     ) as error:
-        # Where there is a checksum, these bytes were written so: by a bug, or by hand.
+        # Under a right checksum, such bytes were written by a bug, or by hand.
         what = f"{found} ({type(error).__name__}: {_short(error)})"
         raise ModelFormatError(f"cannot read {name}: {what}. {kind.remedy}") from error
 
 
 def _short(error: Exception) -> str:
-    """Return what an error says; a hostile file can make that as long as itself."""
+    """Return an error's message, cut: a hostile file can make it as long as itself."""
     text = str(error)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
@@ -143,7 +143,7 @@ def _short(error: Exception) -> str:
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file; a failure leaves the file that was there before.
 
-    The bytes go to a new file beside the old one, reach the disk, and only then take its name.
+    The bytes go to a new file in the same folder, reach the disk, and only then take its name.
     """
     target = os.path.realpath(os.fsdecode(path))
     scratch = f"{target}.{secrets.token_hex(6)}.tmp"
@@ -161,24 +161,24 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def read_file(kind: Format, path: str | os.PathLike[str], other: bytes | None = None) -> bytes:
-    """Return the bytes of a file; of one that is of another kind only the first.
+    """Return the bytes of a file; only the first of a file of another kind.
 
-    Text that starts with `other` is read, too.
+    Text that starts with `other` is read in full, too.
     """
     with open(os.fsdecode(path), "rb") as file:
         data = file.read(len(kind.magic))
         if data == kind.magic or (other is not None and data.lstrip().startswith(other)):
             if not file.seekable():
                 return data + file.read()
-            file.seek(0)  # then the bytes need not be joined
+            file.seek(0)  # cheaper than joining the bytes
             data = file.read()
     return data
 
 
 def map_file(kind: Format, path: str | os.PathLike[str]) -> Data:
-    """Return a file as pages that are read when they are used, and shared by all who map it.
+    """Return a memory-mapped file: pages are read on use, and shared between processes.
 
-    Of one that is of another kind the first bytes.
+    For a file of another kind the result is its first bytes.
     """
     with open(os.fsdecode(path), "rb") as file:
         data = file.read(len(kind.magic))
@@ -188,7 +188,7 @@ def map_file(kind: Format, path: str | os.PathLike[str]) -> Data:
 
 
 def _sync_folder(folder: str) -> None:
-    # Without this a power cut can bring the old file back. Not every system can open a folder.
+    # Without this a power failure can restore the old file. Not every system can open a folder.
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -206,7 +206,7 @@ def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _read_frame(kind: Format, data: Data) -> tuple[dict[str, Any], int]:
-    """Return the header and where it ends, after all checks that need no look inside."""
+    """Return the header and the offset of its end, after all checks of the frame."""
     if not data:
         raise ModelFormatError(f"it is empty. {kind.source}")
     if data[: len(kind.magic)] != kind.magic:
@@ -243,7 +243,7 @@ def _read_frame(kind: Format, data: Data) -> tuple[dict[str, Any], int]:
 def _read_sections(
     data: Data, sections: list[tuple[str, str, list[int]]], offset: int
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays as read-only views of the data; no count is believed before its check."""
+    """Return the arrays as read-only views of the data; every count is checked before use."""
     end = len(data) - _DIGEST_SIZE
     arrays: dict[str, NDArray[Any]] = {}
     for name, dtype, shape in sections:

@@ -1,4 +1,4 @@
-"""Model <-> JSON for people: trees with names, thresholds and levels, and every bit of the rest.
+"""Model <-> readable JSON: trees with names, thresholds and levels, exact to the bit.
 
     {
       "format": "arboost model", "version": 4,
@@ -11,9 +11,9 @@
           {"value": 0.25, "cover": 7.0},
           ...
 
-Numbers are written with all digits that tell them from their neighbours; what is not finite is a
-string: "nan", "inf", "-inf". What means nothing, but is in the arrays, is under "unused" where it
-is not what it usually is. Reading believes no more than that of model files.
+Numbers have the shortest digits that identify them; nonfinite numbers are strings: "nan", "inf",
+"-inf". Array entries without a meaning, such as the threshold of a leaf, are under "unused" where
+they differ from their default. Reading checks as much as that of model files.
 """
 
 from __future__ import annotations
@@ -70,28 +70,28 @@ def to_json(model: Model) -> str:
         document["tree_weights"] = numbers(model.tree_weights)
     document["width"] = model.forest.width
     of_leaves = model.forest.feature[~model.forest.is_split]
-    document["leaf_feature"] = int(of_leaves[0]) if len(of_leaves) else -1  # where it is usual
+    document["leaf_feature"] = int(of_leaves[0]) if len(of_leaves) else -1  # the default of leaves
     if model.distributions is not None:
-        known = model.distributions
-        document["distributions"] = {name: getattr(known, name).tolist() for name in _OF_LEAVES}
+        parts = {name: getattr(model.distributions, name).tolist() for name in _OF_LEAVES}
+        document["distributions"] = parts
     features = [feature_of(model.schema, feature) for feature in range(model.schema.n_features)]
     labels = {
         feature: labels_of(levels)
         for feature, levels in enumerate(model.schema.levels)
         if levels is not None and levels.statistic is None
     }
-    usual = _UNUSED | {"feature": document["leaf_feature"]}
-    trees = [_tree(model, tree, labels, usual) for tree in range(model.n_trees)]
+    defaults = _UNUSED | {"feature": document["leaf_feature"]}
+    trees = [_tree(model, tree, labels, defaults) for tree in range(model.n_trees)]
     return _layout(document, {"features": features, "trees": trees})
 
 
 def from_json(text: str | bytes, name: str = "the text") -> Model:
-    """Return the model in a text; `name` is what errors call it.
+    """Return the model in a text; error messages call it `name`.
 
     Raises
     ------
     ModelFormatError
-        The text is no model, is damaged, or needs a newer version.
+        The text is not a model, is damaged, or needs a newer version.
     """
     with errors_named(FORMAT, name, "its content is not that of a model"):
         try:
@@ -127,7 +127,7 @@ def _text(value: object) -> str:
 
 
 def _tree(
-    model: Model, tree: int, labels: Mapping[int, list[Any]], usual: Mapping[str, Any]
+    model: Model, tree: int, labels: Mapping[int, list[Any]], defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
     forest = model.forest
     own = slice(*forest.tree_start[tree : tree + 2].tolist())
@@ -144,7 +144,7 @@ def _tree(
         if left:
             nodes.append(_split(node, model, labels) | tail | {"gain": node["gain"]})
         else:
-            nodes.append(tail | _unused(node, usual))
+            nodes.append(tail | _unused(node, defaults))
     return {"output": int(forest.output[tree]), "nodes": nodes}
 
 
@@ -152,21 +152,23 @@ def _split(
     node: Mapping[str, Any], model: Model, labels: Mapping[int, list[Any]]
 ) -> dict[str, Any]:
     feature, names = node["feature"], model.schema.names
-    said: dict[str, Any] = {"feature": feature if names is None else names[feature]}
+    described: dict[str, Any] = {"feature": feature if names is None else names[feature]}
     if node["level_set"] < 0:
-        said["at_most"] = number(node["threshold"])
+        described["at_most"] = number(node["threshold"])
     else:
-        known = labels[feature]
+        levels = labels[feature]
         codes = _codes(model.forest.level_sets[node["level_set"]])
-        said["levels"] = [known[c] if c < len(known) else {"code": c} for c in codes]
-        said |= _unused(node, {"threshold": 0.0})
-    said["missing"] = "left" if node["default_left"] else "right"
-    return said | {"left": node["left"], "right": node["left"] + 1}
+        described["levels"] = [levels[c] if c < len(levels) else {"code": c} for c in codes]
+        described |= _unused(node, {"threshold": 0.0})
+    described["missing"] = "left" if node["default_left"] else "right"
+    return described | {"left": node["left"], "right": node["left"] + 1}
 
 
-def _unused(node: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what means nothing, where it is not what it usually is; -0 is not 0."""
-    found = {name: node[name] for name, value in usual.items() if repr(node[name]) != repr(value)}
+def _unused(node: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries without a meaning that differ from their default; -0 is not 0."""
+    found = {
+        name: node[name] for name, value in defaults.items() if repr(node[name]) != repr(value)
+    }
     numbers = {name: number(x) if type(x) is float else x for name, x in found.items()}
     return {"unused": numbers} if numbers else {}
 
@@ -181,10 +183,10 @@ def _codes(words: NDArray[np.uint64]) -> list[int]:
 
 
 class _Reader:
-    """Collects the nodes of all trees, and finds what they speak of among the features."""
+    """Collector of the nodes of all trees, with names and levels resolved to indices."""
 
     def __init__(self, schema: Schema, leaf_feature: int) -> None:
-        self._usual = _UNUSED | {"feature": leaf_feature}
+        self._defaults = _UNUSED | {"feature": leaf_feature}
         names = schema.names
         self._features = {} if names is None else {name: i for i, name in enumerate(names)}
         self._schema = schema
@@ -199,7 +201,7 @@ class _Reader:
     def add(self, node: Mapping[str, Any]) -> None:
         unused = node.get("unused", {})
         found: dict[str, Any] = {
-            name: unused.get(name, value) for name, value in self._usual.items()
+            name: unused.get(name, value) for name, value in self._defaults.items()
         }
         found["left"] = 0
         by_set = False
@@ -236,7 +238,7 @@ class _Reader:
             "gain": node["gain"],
         }
 
-    def _set(self, feature: int, said: object) -> list[int]:
+    def _set(self, feature: int, described: object) -> list[int]:
         if feature not in self._codes:
             if not 0 <= feature < self._schema.n_features:
                 raise ValueError(f"the feature {feature}")
@@ -244,7 +246,7 @@ class _Reader:
             labels = [] if levels is None else labels_of(levels)
             self._codes[feature] = {label: code for code, label in enumerate(labels)}
         words = [0] * SET_WORDS
-        for level in as_list(said):
+        for level in as_list(described):
             is_code = isinstance(level, dict)
             code = as_integer(level["code"]) if is_code else self._codes[feature][level]
             if not 0 <= code < _WORD_BITS * SET_WORDS:
@@ -296,10 +298,10 @@ def _read(document: dict[str, Any]) -> Model:
         arrays["tree_weights"] = read_numbers(document["tree_weights"])
     header = document | {"classes": read_classes(document["classes"], arrays)}
     forest = _read_forest(document, schema)
-    return assemble(header, arrays, forest, _read_known(document, forest), schema)
+    return assemble(header, arrays, forest, _read_distributions(document, forest), schema)
 
 
-def _read_known(document: Mapping[str, Any], forest: Forest) -> LeafDistributions | None:
+def _read_distributions(document: Mapping[str, Any], forest: Forest) -> LeafDistributions | None:
     if "distributions" not in document:
         return None
     parts = document["distributions"]

@@ -1,4 +1,4 @@
-"""Numbers, labels and columns <-> JSON for people, as `readable` has them; nothing is believed."""
+"""Numbers, labels and columns <-> values of the readable JSON in `json_model`, with checks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LABEL_TYPES = frozenset(
 
 
 def number(x: float) -> float | str:
-    """Return a number for JSON, which has none that are not finite."""
+    """Return a number for JSON, which has no nonfinite numbers: these become strings."""
     return float(x) if math.isfinite(x) else str(float(x))
 
 
@@ -45,7 +45,7 @@ def numbers(array: NDArray[Any]) -> list[float | str]:
 
 
 def read_number(given: object) -> float:
-    """Return what `number` was given."""
+    """Return the number of a result of `number`."""
     if type(given) is float or type(given) is int:
         return float(given)
     if given in ("nan", "inf", "-inf"):
@@ -54,31 +54,31 @@ def read_number(given: object) -> float:
 
 
 def read_numbers(given: object) -> NDArray[np.float64]:
-    """Return what `numbers` was given."""
+    """Return the array of a result of `numbers`."""
     return np.array([read_number(x) for x in as_list(given)], np.float64)
 
 
 def as_integer(given: object) -> int:
-    """Return an integer; raise TypeError where it is none."""
+    """Return an integer; raise TypeError for any other type."""
     if type(given) is not int:
         raise TypeError(f"{given!r} where an integer is due")
     return given
 
 
 def as_list(given: object) -> list[Any]:
-    """Return a list; raise TypeError where it is none."""
+    """Return a list; raise TypeError for any other type."""
     if not isinstance(given, list):
         raise TypeError(f"{given!r} where a list is due")
     return given
 
 
 def as_integers(given: object, dtype: type[np.integer[Any]]) -> NDArray[Any]:
-    """Return integers; raise TypeError where they are none, OverflowError beyond the dtype."""
+    """Return an array of integers; raise TypeError for others, OverflowError beyond the dtype."""
     return np.array([as_integer(x) for x in as_list(given)], dtype)
 
 
 def classes_of(described: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """Return labels with their values, where the header of a file has them in arrays."""
+    """Return the labels of a file's header, with values in place of sections."""
 
     def full(part: dict[str, Any], section: str) -> dict[str, Any]:
         if part:
@@ -93,7 +93,7 @@ def classes_of(described: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 
 def read_classes(described: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return labels as the header of a file describes them; numbers go to the arrays."""
+    """Return the labels for a file's header; numbers go to the arrays."""
 
     def stored(part: dict[str, Any], section: str) -> dict[str, Any]:
         dtype, values = part["dtype"], as_list(part["values"])
@@ -119,7 +119,7 @@ def read_classes(described: Any, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 def feature_of(schema: Schema, feature: int) -> dict[str, Any]:
-    """Return what is known of a column."""
+    """Return the description of a column: name, unit and levels."""
     described: dict[str, Any] = {}
     if schema.names is not None:
         described["name"] = schema.names[feature]
@@ -134,7 +134,7 @@ def feature_of(schema: Schema, feature: int) -> dict[str, Any]:
 
 
 def labels_of(levels: Levels) -> list[Any]:
-    """Return the levels; bytes that are no UTF-8 as surrogates, so that none is lost."""
+    """Return the levels; bytes that are not UTF-8 become surrogates, so that none is lost."""
     if levels.offsets is None:
         return numbers(levels.values)
     data, ends = levels.values.tobytes(), levels.offsets.tolist()
@@ -145,7 +145,7 @@ def labels_of(levels: Levels) -> list[Any]:
 
 
 def read_levels(described: Mapping[str, Any] | None) -> Levels | None:
-    """Return the levels of a column; the schema they belong to validates them."""
+    """Return the levels of a column, not yet validated by their schema."""
     if described is None:
         return None
     kind, statistic = described["kind"], described.get("statistic")
@@ -161,7 +161,7 @@ def read_levels(described: Mapping[str, Any] | None) -> Levels | None:
 
 
 def as_string(given: object) -> str:
-    """Return a string; raise TypeError where it is none."""
+    """Return a string; raise TypeError for any other type."""
     if type(given) is not str:
         raise TypeError(f"{given!r} where a string is due")
     return given

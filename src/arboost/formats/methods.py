@@ -1,4 +1,4 @@
-"""What a model can be written as beside its own file: C, ONNX and JSON."""
+"""Export methods of a model: C, ONNX and JSON."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ __all__ = ["ExportMethods"]
 
 
 class ExportMethods(Model):
-    """A model that other programs can read."""
+    """A model with exports for other programs."""
 
     def to_c(
         self, path: str | os.PathLike[str] | None = None, *, name: str = "model"
     ) -> str | None:
         """Write the model as one C99 header that needs nothing but the standard library.
 
-        Raw scores of the compiled code are those of `predict_raw` to the last bit. The head of the
-        file says how it is used, and how categories and missing values are passed.
+        Raw scores of the compiled code are those of `predict_raw` to the last bit. The comment at
+        the head of the file explains its use, and how categories and missing values are passed.
 
         Parameters
         ----------
         path : path or None
             None returns the source instead.
         name : str
-            What functions and macros of the header begin with. Characters that no name in C may
-            have become underscores.
+            Prefix of the header's functions and macros. Characters that are not allowed in names of
+            C become underscores.
 
         Examples
         --------
         >>> import arboost
         >>> model = arboost.GradientBoostingRegressor().fit([[0], [1]], [0, 1]).model_
-        >>> "void price_predict(const double *row, double *answer);" in model.to_c(name="price")
+        >>> "void price_predict(const double *row, double *prediction);" in model.to_c(name="price")
         True
         """
         from arboost.formats.c_header import c_header
@@ -48,10 +48,10 @@ class ExportMethods(Model):
     def to_onnx(self, path: str | os.PathLike[str] | None = None) -> Any:
         """Write the model as ONNX; needs the package onnx (``pip install arboost[onnx]``).
 
-        onnxruntime takes the same way through every tree, and adds in an order of its own: answers
+        onnxruntime reaches the same leaf in every tree, but adds in its own order: predictions
         differ from those of `predict` and `predict_proba` by rounding only. A model without
         categories has one input "X" of doubles, shape (n_rows, n_features). With categories there
-        is one input for each column, called as the column is, shape (n_rows, 1): strings for
+        is one input for each column, with the column's name, shape (n_rows, 1): strings for
         categories of strings, doubles for all others. Unknown levels and NaN are missing, and
         times are seconds.
 
@@ -72,15 +72,15 @@ class ExportMethods(Model):
         return None
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """Return the model as JSON for people, or write it to a file where a path is given.
+        """Return the model as readable JSON, or write it to a file if a path is given.
 
         Trees are lists of nodes with the names of features, thresholds and levels. `from_json` and
-        `load` read it, and give the same model, bit for bit.
+        `load` read it and return the same model, bit for bit.
 
         Parameters
         ----------
         path : str or path-like, optional
-            A file to write instead; a failure leaves the one that was there before.
+            File to write instead; a failure leaves an existing file unchanged.
 
         Examples
         --------

@@ -1,7 +1,7 @@
-"""Model <-> versioned bytes, as `container` lays them out. No pickle and nothing executable inside.
+"""Model <-> versioned bytes of a `container`. No pickle and nothing executable inside.
 
-The same model gives the same bytes: there is no date, no path, and nothing of the fit that cannot
-change the model or what is known of it.
+The same model gives the same bytes: there is no date, no path, and no setting of the fit that
+changes neither the model nor its metadata.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ __all__ = [
     "write_model",
 ]
 
-# Version 2 added sets of levels, and what a schema says of columns beside their names; version 3
-# medians, means in few bytes and several targets; version 4 few bytes for all trees, what leaves
-# know of y, and what is known of the fit. All of them are read, 4 is written.
+# Version 2 added level sets, and levels, units and missing values of the schema; version 3 medians,
+# packed means and several targets; version 4 packed trees of all kinds, leaf distributions, and
+# metadata of the fit. All versions are read, 4 is written.
 FORMAT = Format(
     what="model",
     magic=b"\x91ARB\r\n\x1a\n",
@@ -68,7 +68,7 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
             f"layout={layout!r} is not allowed: it must be one of {', '.join(map(repr, LAYOUTS))}. "
             "Use 'compact' for a small file, 'arrays' for one that can be mapped."
         )
-    model.validate()  # what is broken has no compact form, and no file should have it
+    model.validate()  # a broken model has no compact form, and belongs in no file
     header, arrays = describe(model)
     if layout == "compact":
         header["width"] = model.forest.width
@@ -83,12 +83,12 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
 
 
 def from_bytes(data: Data, name: str = "the data") -> Model:
-    """Return the model that the bytes hold; `name` is what errors call them.
+    """Return the model in the bytes; error messages call them `name`.
 
     Raises
     ------
     ModelFormatError
-        The bytes are no model, are damaged, or need a newer version.
+        The bytes are not a model, are damaged, or need a newer version.
     """
     return _read(data, name)[0]
 
@@ -103,14 +103,14 @@ def _read(data: Data, name: str) -> tuple[Model, bool]:
 
 
 def write_model(model: Model, path: str | os.PathLike[str], layout: str = "compact") -> None:
-    """Write the model to a file; a failure leaves the file that was there before."""
+    """Write the model to a file; a failure leaves an existing file unchanged."""
     write_file(path, to_bytes(model, layout))
 
 
 def read_model(path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
-    """Return the model in a file; raise ModelFormatError where it holds none, or a damaged one.
+    """Return the model in a file; raise ModelFormatError if it is not a model, or damaged.
 
-    Where it is mapped, the arrays of trees are pages of the file.
+    With `mapped` the arrays of trees are pages of the file.
     """
     name = f"the model file {os.fsdecode(path)!r}"
     if not mapped:
@@ -125,7 +125,7 @@ def read_model(path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
 
 
 def describe(model: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return all of a model but its trees: a header for JSON, and arrays that it speaks of."""
+    """Return a model without its trees: a header for JSON, and the arrays that it refers to."""
     header: dict[str, Any] = {name: getattr(model, name) for name in _MODEL_FIELDS}
     arrays: dict[str, NDArray[Any]] = {"base_score": model.base_score}
     header["schema"] = _describe_schema(model.schema, arrays)
@@ -144,9 +144,9 @@ def assemble(
     distributions: LeafDistributions | None,
     schema: Schema | None = None,
 ) -> Model:
-    """Return the model that `describe` described, with its trees; nothing is believed.
+    """Return the model of a header and arrays of `describe`, with its trees, after all checks.
 
-    The schema is that of the header where none is given.
+    The default schema is that of the header.
     """
     values = {name: header[name] for name in ("kind", "link", "trees_per_round", "params")}
     values["combine"] = header.get("combine", "sum")
@@ -174,7 +174,7 @@ def assemble(
 def _describe_classes(
     classes: Labels | tuple[Labels, ...] | None, arrays: dict[str, NDArray[Any]]
 ) -> dict[str, Any] | list[dict[str, Any]] | None:
-    """Return the labels for the header, of several targets in a list."""
+    """Return the labels for the header, a list for several targets."""
     if classes is None:
         return None
     if isinstance(classes, tuple):
@@ -185,7 +185,7 @@ def _describe_classes(
 def _describe_labels(
     labels: Labels, section: str, arrays: dict[str, NDArray[Any]]
 ) -> dict[str, Any]:
-    """Return the labels for the header; numbers go to a section, so that no bit is lost."""
+    """Return the labels for the header; numbers go to a section, to keep all bits."""
     if labels.dtype.kind in "OU":
         return {"dtype": labels.dtype.newbyteorder("<").str, "values": labels.tolist()}
     arrays[section] = labels
@@ -219,7 +219,7 @@ def _read_distributions(
 
 
 def _describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return the schema for the header; what only some models have is left out in others."""
+    """Return the schema for the header, without the optional parts that the model lacks."""
     described: dict[str, Any] = {"names": schema.names, "n_features": schema.n_features}
     if not math.isnan(schema.missing):
         described["missing"] = schema.missing
@@ -288,8 +288,8 @@ def _read_labels(
     if dtype == "|O":
         return np.array(values, dtype=object)
     labels = np.array(values, dtype=str)
-    # numpy's strings have a width, and predictions keep the one that the labels had in fit. The
-    # bound keeps a hostile width from asking for memory.
+    # NumPy's strings have a width, and predictions keep that of the labels in fit. The bound keeps
+    # a hostile width from allocating memory.
     width = int(dtype.removeprefix("<U"))
     needed = labels.dtype.itemsize // np.dtype("U1").itemsize
     if not needed <= width <= needed + 2**16:

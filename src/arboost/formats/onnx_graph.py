@@ -1,4 +1,4 @@
-"""A graph of ONNX, operator by operator: the only file that knows the package onnx."""
+"""Builder of an ONNX graph: the only module that imports the package onnx."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 
 __all__ = ["FLOAT64", "INT32", "INT64", "STRING", "Graph"]
 
-# Types of elements, by the numbers that ONNX has for them.
+# ONNX's numbers of element types.
 STRING, INT32, INT64, FLOAT64 = 8, 6, 7, 11
 
-_OPSET, _ML_OPSET, _IR_VERSION = 21, 5, 10  # those of onnx 1.16, the first with TreeEnsemble
+_OPSET, _ML_OPSET, _IR_VERSION = 21, 5, 10  # of onnx 1.16, the first with TreeEnsemble
 _ML = "ai.onnx.ml"
 _OF_TREES = ("LabelEncoder", "TreeEnsemble")
-_LARGEST_FILE = 2**31 - 1  # bytes of a message of protobuf
+_LARGEST_FILE = 2**31 - 1  # bytes of a protobuf message
 
 
 class Graph:
-    """A graph of ONNX that grows operator by operator; values are known by their names."""
+    """An ONNX graph that grows operator by operator; values are referred to by name."""
 
     def __init__(self, reserved: Sequence[str]) -> None:
-        """Begin a graph; names that are reserved are those of outputs."""
+        """Start an empty graph; `reserved` are the names of its outputs."""
         self._onnx = _import_onnx()
         self._taken = {"", *reserved}
         self._numbers: dict[str, int] = {}
@@ -31,15 +31,15 @@ class Graph:
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
 
-    def input(self, wanted: str, kind: int, width: int) -> str:
+    def input(self, preferred: str, kind: int, width: int) -> str:
         """Return the name of a new input, shape (n_rows, width)."""
-        # Half of a pair of UTF-16 is a string of Python, but none of ONNX.
-        name = self._free(wanted.encode("utf-8", "backslashreplace").decode())
+        # Python strings may hold lone surrogates, ONNX names may not.
+        name = self._free(preferred.encode("utf-8", "backslashreplace").decode())
         self._inputs.append(self._value(name, kind, ("n_rows", width)))
         return name
 
     def output(self, name: str, value: str, kind: int, width: int | None = None) -> None:
-        """Give a value out, of shape (n_rows, width), or (n_rows,) for no width."""
+        """Add an output of a value, shape (n_rows, width), or (n_rows,) without a width."""
         self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
         shape = ("n_rows",) if width is None else ("n_rows", width)
         self._outputs.append(self._value(name, kind, shape))
@@ -51,7 +51,7 @@ class Graph:
         return name
 
     def op(self, kind: str, *inputs: str, n_outputs: int = 1, **attributes: Any) -> list[str]:
-        """Return the names of what an operator makes of its inputs."""
+        """Add an operator; return the names of its results."""
         domain = _ML if kind in _OF_TREES else ""
         outputs = [self._free(kind) for _ in range(n_outputs)]
         node = self._onnx.NodeProto(op_type=kind, domain=domain, input=inputs, output=outputs)
@@ -60,7 +60,7 @@ class Graph:
         return outputs
 
     def one(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Return the name of the first thing that an operator makes."""
+        """Add an operator; return the name of its first result."""
         return self.op(kind, *inputs, **attributes)[0]
 
     def tensor(self, array: Any, name: str = "") -> Any:
@@ -81,7 +81,7 @@ class Graph:
         size = made.ByteSize()
         if size > _LARGEST_FILE:
             raise ValueError(
-                f"the model would have {size} bytes as ONNX, but a file of ONNX has at most "
+                f"the model would have {size} bytes as ONNX, but an ONNX file has at most "
                 f"{_LARGEST_FILE}. Use save or to_c, or train fewer or smaller trees."
             )
         return made
@@ -97,12 +97,12 @@ class Graph:
     def _value(self, name: str, kind: int, shape: Sequence[Any]) -> Any:
         return self._onnx.helper.make_tensor_value_info(name, kind, list(shape))
 
-    def _free(self, wanted: str) -> str:
-        """Return the wanted name, with a number where it is taken."""
-        name = wanted
+    def _free(self, preferred: str) -> str:
+        """Return the preferred name, with a number appended if it is taken."""
+        name = preferred
         while name in self._taken:
-            self._numbers[wanted] = self._numbers.get(wanted, 0) + 1
-            name = f"{wanted}_{self._numbers[wanted]}"
+            self._numbers[preferred] = self._numbers.get(preferred, 0) + 1
+            name = f"{preferred}_{self._numbers[preferred]}"
         self._taken.add(name)
         return name
 

@@ -1,11 +1,12 @@
 """Model -> ONNX: the trees as one TreeEnsemble in double precision, and operators around it.
 
     inputs ── levels to codes, `missing` to NaN ──▶ (n_rows, n_features)
-           ── TreeEnsemble, combination ──▶ raw scores ── link ──▶ outputs
+           ── TreeEnsemble, combination ──▶ raw scores
+           ── link ──▶ outputs: values, or labels and class probabilities
 
-TreeEnsemble (version 5 of ai.onnx.ml) has a threshold or a set of levels in a split, a direction
-for NaN, and one number in a leaf. A leaf of several numbers has its place in a table instead, one
-for each tree; the rows of the table are then gathered and added, a few trees at a time.
+TreeEnsemble (version 5 of ai.onnx.ml) has a threshold or a level set in a split, a direction for
+NaN, and one value in a leaf. A leaf of several values holds an index in a table of leaves instead;
+the rows of the table are then gathered and added, a few trees at a time.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ from arboost.model.links import LARGEST_EXPONENT
 from arboost.model.model import Model
 from arboost.model.outputs import ALL_CLASS_LINKS, Labels, TargetPart, target_parts
 
-__all__ = ["onnx_model", "output_names", "write_answers"]
-
+__all__ = ["onnx_model"]
 
 _THRESHOLD, _SET = 0, 6  # modes of a split: at most the threshold, and in the set
 _SUM = 1
-_DEEPEST = 1000  # onnxruntime calls itself from level to level; a stack of 1 MB holds so many
-_GATHERED = 128  # numbers of leaves that are gathered for a row at a time
+_DEEPEST = 1000  # onnxruntime recurses from level to level; a stack of 1 MB holds so many
+_GATHERED = 128  # leaf values that are gathered for a row at a time
+_LABEL_TYPES = {"O": STRING, "i": INT64, "u": 13, "f": FLOAT64, "b": 9}  # by kind of dtype
 
 
 def onnx_model(model: Model) -> Any:
     """Return the model as an ``onnx.ModelProto``."""
     _check_depth(model.forest)
-    graph = Graph(output_names(model))
-    write_answers(graph, model, _raw_scores(graph, model, _features(graph, model.schema)))
+    graph = Graph(_output_names(model))
+    _write_outputs(graph, model, _raw_scores(graph, model, _features(graph, model.schema)))
     names = model.schema.names
     return graph.finish({} if names is None else {"feature_names": json.dumps(names)})
 
@@ -58,15 +59,18 @@ def _check_depth(forest: Forest) -> None:
     )
 
 
+# ---- inputs -> features ----
+
+
 def _features(graph: Graph, schema: Schema) -> str:
-    """Return the columns of the model: codes of levels, NaN for what is missing."""
+    """Return the features of the model: level codes, and NaN for missing values."""
     if schema.has_levels:
         names = schema.names or [f"x{feature}" for feature in range(schema.n_features)]
         is_text = [one is not None and one.kind == "string" for one in schema.levels]
         inputs = [
             graph.input(name, STRING if text else FLOAT64, 1)
             for name, text in zip(names, is_text, strict=True)
-        ]  # all of them first, so that they have their names for themselves
+        ]  # before any other value, so that inputs get these names
         columns = [_column(graph, schema, i, one) for i, one in enumerate(inputs)]
         X = graph.one("Concat", *columns, axis=1)
     else:
@@ -74,13 +78,13 @@ def _features(graph: Graph, schema: Schema) -> str:
     if math.isnan(schema.missing):
         return X
     missing = np.full((1, schema.n_features), schema.missing)
-    missing[0, list(schema.special)] = np.nan  # equal to nothing
+    missing[0, list(schema.special)] = np.nan  # equal to no value
     is_missing = graph.one("Equal", X, graph.constant(missing))
     return graph.one("Where", is_missing, graph.constant(np.full((1, 1), np.nan)), X)
 
 
 def _column(graph: Graph, schema: Schema, feature: int, given: str) -> str:
-    """Return a column of numbers as it is, and of a category what stands for its levels."""
+    """Return a numeric column unchanged, a categorical one as level codes or target encoding."""
     levels = schema.levels_of(feature)
     if levels is None:
         return given
@@ -92,7 +96,7 @@ def _column(graph: Graph, schema: Schema, feature: int, given: str) -> str:
         values = np.where(codes < N_CODES, codes, np.nan)
     if not is_text:
         values = np.where(keys == schema.missing, np.nan, values)
-    if not len(levels):  # no map without a key
+    if not len(levels):  # a map needs a key
         keys, values = np.array([b""], object) if is_text else np.zeros(1), np.array([np.nan])
     return graph.one(
         "LabelEncoder",
@@ -101,6 +105,9 @@ def _column(graph: Graph, schema: Schema, feature: int, given: str) -> str:
         values_tensor=values,
         default_tensor=np.array([np.nan]),
     )
+
+
+# ---- features -> raw scores ----
 
 
 def _raw_scores(graph: Graph, model: Model, X: str) -> str:
@@ -129,10 +136,10 @@ def _trees(
     value: NDArray[np.float64],
     n_targets: int,
 ) -> str:
-    """Return the sums of what leaves say, by the target of each tree, shape (n_rows, n_targets)."""
+    """Return the sums of leaf values by the target of each tree, shape (n_rows, n_targets)."""
     forest = model.forest
     size, split = np.diff(forest.tree_start), forest.is_split
-    # A tree of one leaf has a node as well, with that leaf on both sides.
+    # A tree of one leaf needs a node, with that leaf on both sides.
     inner = split.copy()
     inner[forest.tree_start[:-1]] = True
     node = np.flatnonzero(inner)
@@ -144,7 +151,7 @@ def _trees(
     sets = _members(forest)
     set_of = forest.level_set[node]
     by_set = np.isin(set_of, list(sets))
-    # Nothing is in an empty set, and no code is at most minus infinity.
+    # An empty set becomes a threshold of minus infinity, which no code is at most.
     threshold = np.where(set_of >= 0, -np.inf, forest.threshold[node])
     attributes: dict[str, Any] = {}
     if by_set.any():
@@ -171,7 +178,7 @@ def _trees(
 
 
 def _members(forest: Forest) -> dict[int, NDArray[np.float64]]:
-    """Return the levels of each set that has any, ended by NaN."""
+    """Return the level codes of each nonempty set, ended by NaN."""
     codes = np.arange(N_CODES, dtype=np.uint64)
     words = forest.level_sets[:, np.arange(N_CODES) // 64]
     held = (words >> (codes % np.uint64(64)) & np.uint64(1)).astype(np.bool_)
@@ -183,11 +190,12 @@ def _members(forest: Forest) -> dict[int, NDArray[np.float64]]:
 
 
 def _by_tree(graph: Graph, model: Model, X: str, value: NDArray[np.float64]) -> str:
-    """Return a number of the leaf of each tree, shape (n_rows, n_trees)."""
+    """Return the value of the leaf in each tree, shape (n_rows, n_trees)."""
     return _trees(graph, model, X, np.arange(model.n_trees, dtype=np.int32), value, model.n_trees)
 
 
 def _sum_of_vectors(graph: Graph, model: Model, X: str) -> str:
+    """Return the sums of vector leaves, shape (n_rows, n_outputs)."""
     forest = model.forest
     is_leaf = ~forest.is_split
     leaves, which = distinct_rows(forest.value[is_leaf])
@@ -209,7 +217,7 @@ def _sum_of_vectors(graph: Graph, model: Model, X: str) -> str:
 
 
 def _median(graph: Graph, model: Model, X: str) -> str:
-    """Return the smallest value at which the weights, in the order of values, reach half."""
+    """Return the weighted median of the trees: the first value that reaches half the weight."""
     found = _by_tree(graph, model, X, model.forest.value[:, 0])
     n_trees = graph.constant(np.array([model.n_trees]))
     values, order = graph.op("TopK", found, n_trees, axis=1, largest=0, sorted=1, n_outputs=2)
@@ -222,33 +230,33 @@ def _median(graph: Graph, model: Model, X: str) -> str:
     return graph.one("GatherElements", values, first, axis=1)
 
 
-_KINDS = {"O": STRING, "i": INT64, "u": 13, "f": FLOAT64, "b": 9}  # types of labels
+# ---- raw scores -> outputs ----
 
 
-def output_names(model: Model) -> list[str]:
-    """Return the names of all outputs, which those of scikit-learn's converter are."""
+def _output_names(model: Model) -> list[str]:
+    """Return the names of all outputs, those of scikit-learn's converter."""
     if model.kind != "classifier":
         return ["variable"]
     ends = [f"_{target}" for target in range(len(model.targets))] or [""]
     return [kind + end for end in ends for kind in ("label", "probabilities")]
 
 
-def write_answers(graph: Graph, model: Model, raw: str) -> None:
-    """Give out what the raw scores mean."""
-    names = output_names(model)
+def _write_outputs(graph: Graph, model: Model, raw: str) -> None:
+    """Add the outputs of raw scores: values, or labels and class probabilities."""
+    names = _output_names(model)
     if model.kind != "classifier":
         graph.output(names[0], _LINKS[model.link](graph, raw), FLOAT64, model.n_outputs)
         return
     for target, part in enumerate(target_parts(model)):
-        scores = _outputs_of(graph, raw, part, model)
+        scores = _scores_of(graph, raw, part, model)
         labels = _labels(part.labels)
-        label = graph.one("Gather", graph.constant(labels), _place(graph, part, scores), axis=0)
-        graph.output(names[2 * target], label, _KINDS[labels.dtype.kind])
-        chances = _LINKS[part.link](graph, scores)
-        graph.output(names[2 * target + 1], chances, FLOAT64, len(labels))
+        label = graph.one("Gather", graph.constant(labels), _likeliest(graph, part, scores), axis=0)
+        graph.output(names[2 * target], label, _LABEL_TYPES[labels.dtype.kind])
+        probabilities = _LINKS[part.link](graph, scores)
+        graph.output(names[2 * target + 1], probabilities, FLOAT64, len(labels))
 
 
-def _outputs_of(graph: Graph, raw: str, part: TargetPart, model: Model) -> str:
+def _scores_of(graph: Graph, raw: str, part: TargetPart, model: Model) -> str:
     """Return the raw scores of one target."""
     if part.n_outputs == model.n_outputs:
         return raw
@@ -256,8 +264,8 @@ def _outputs_of(graph: Graph, raw: str, part: TargetPart, model: Model) -> str:
     return graph.one("Gather", raw, graph.constant(columns), axis=1)
 
 
-def _place(graph: Graph, part: TargetPart, raw: str) -> str:
-    """Return the place of the most likely label."""
+def _likeliest(graph: Graph, part: TargetPart, raw: str) -> str:
+    """Return the index of the most likely label."""
     if part.link in ALL_CLASS_LINKS:
         return graph.one("ArgMax", raw, axis=1, keepdims=0, select_last_index=0)
     is_second = graph.one("Greater", raw, graph.constant(0.0))
@@ -265,7 +273,7 @@ def _place(graph: Graph, part: TargetPart, raw: str) -> str:
 
 
 def _labels(labels: Labels) -> Labels:
-    """Return labels of a type that a tensor may have."""
+    """Return labels in a dtype that a tensor supports."""
     if labels.dtype.kind in "OU":
         return np.array([str(one).encode("utf-8", "surrogatepass") for one in labels], object)
     if labels.dtype.kind == "u" and int(labels.max()) > np.iinfo(np.int64).max:
@@ -273,7 +281,7 @@ def _labels(labels: Labels) -> Labels:
     return labels.astype({"f": np.float64, "b": np.bool_}.get(labels.dtype.kind, np.int64))
 
 
-# The links of `arboost.model.links`, step by step.
+# ---- the links of `arboost.model.links` as operators ----
 
 
 def _identity(graph: Graph, raw: str) -> str:

@@ -1,1 +1,1 @@
-"""Codes and gradients -> trees: the grower, row samples, bootstrap draws, pruning."""
+"""Bin codes and gradients -> trees: the grower, row sampling, bootstrap samples, pruning."""

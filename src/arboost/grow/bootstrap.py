@@ -1,7 +1,7 @@
-"""Which rows each tree or member of an ensemble is trained on, and what is said of the others.
+"""Row samples of each tree or member of an ensemble, and sums of out-of-bag predictions.
 
-What is drawn depends on the seed and the number of the tree or member alone, so that any thread can
-train any of them, and a draw can be made again instead of being kept.
+A sample depends only on the seed and the number of the tree or member, so that any thread can train
+any of them, and a sample can be drawn again instead of being stored.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ Rows = NDArray[np.uint32]
 
 
 class Drawn(NamedTuple):
-    """Rows of one tree or member.
+    """Sample of the rows for one tree or member.
 
     Attributes
     ----------
     rows : uint32 array
-        Rows that were drawn, ascending, each of them once.
+        Distinct rows of the sample, ascending.
     counts : float64 array, or None
-        How often each was; None where all were drawn once.
+        Number of draws of each; None where all were drawn once.
     """
 
     rows: Rows
     counts: Floats | None
 
     def repeated(self) -> NDArray[np.intp]:
-        """Return the rows as often as they were drawn."""
+        """Return the rows, each repeated by its number of draws."""
         rows = self.rows.astype(np.intp)
         return rows if self.counts is None else np.repeat(rows, self.counts.astype(np.intp))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowDraws:
-    """How rows are drawn: with replacement (Efron 1979), as counts, or without. None is copied.
+    """Scheme of the row samples: with replacement (Efron 1979), as counts, or without.
 
     Attributes
     ----------
     n_rows, n_draws : int
-        Training rows, and how many times one of them is drawn.
+        Number of training rows, and size of a sample.
     seed : int
     repeats : bool
-        Whether they are drawn with replacement.
+        Whether rows are drawn with replacement.
     weight : float64 array of shape (n_rows,), or None
-        What the chances of rows that are drawn with replacement are proportional to; None where
-        they are equal. A row of weight 2 is then as two rows of weight 1, and what is trained on
-        the draws knows no weights.
+        Draws with replacement have probabilities in proportion to these weights; None for equal
+        probabilities. A row of weight 2 is then like two rows of weight 1, and trees or members are
+        fitted to the sample without weights.
     """
 
     n_rows: int
@@ -66,11 +66,11 @@ class RowDraws:
 
     @property
     def takes_all(self) -> bool:
-        """Whether every row is drawn once."""
+        """Whether every sample is all rows, once each."""
         return self.n_draws == self.n_rows and not self.repeats
 
     def sample(self, number: int, n_threads: int = 1) -> core.Sample:
-        """Return rows that are drawn with replacement, as trees take them."""
+        """Return a sample with replacement, in the core's type."""
         sample = core.Sample()
         if self.weight is None:
             sample.draw_with_replacement(self.n_rows, self.n_draws, self.seed, number, n_threads)
@@ -79,7 +79,7 @@ class RowDraws:
         return sample
 
     def drawn(self, number: int) -> Drawn:
-        """Return the rows of the tree or member of this number."""
+        """Return the sample of the tree or member of this number."""
         if self.repeats:
             sample = self.sample(number)
             counts = sample.weights().astype(np.float64)
@@ -92,14 +92,14 @@ class RowDraws:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where the rows of a fitted tree or member came from.
+    """Origin of the sample of a fitted tree or member.
 
     Attributes
     ----------
     draws : RowDraws
     number : int
     kept : uint32 array, or None for all
-        Which of the rows that were given had a weight above 0, and were drawn from.
+        The given rows of nonzero weight, from which samples are drawn.
     """
 
     draws: RowDraws
@@ -107,13 +107,13 @@ class Origin:
     kept: Rows | None
 
     def rows(self) -> NDArray[np.intp]:
-        """Return rows of the table that was given, ascending, each as often as it was drawn."""
+        """Return the sample as rows of the given table, ascending, repeated by their draws."""
         rows = self.draws.drawn(self.number).repeated()
         return rows if self.kept is None else self.kept[rows].astype(np.intp)
 
 
 def others(rows: NDArray[np.integer], n_rows: int) -> Rows:
-    """Return the rows of a table that are not among some, ascending.
+    """Return the complement of some rows in a table of n_rows, ascending.
 
     Examples
     --------
@@ -125,13 +125,13 @@ def others(rows: NDArray[np.integer], n_rows: int) -> Rows:
     return np.flatnonzero(is_other).astype(np.uint32)
 
 
-def smallest(bits: NDArray[np.uint64], wanted: int) -> NDArray[np.intp]:
-    """Return the places of the smallest of some random bits, ascending: a draw of places."""
-    return np.sort(np.argsort(bits, kind="stable")[:wanted])
+def smallest(bits: NDArray[np.uint64], size: int) -> NDArray[np.intp]:
+    """Return the indices of the smallest of some random bits, ascending: a sample of indices."""
+    return np.sort(np.argsort(bits, kind="stable")[:size])
 
 
 def draw_size(max_samples: float | None, n_rows: int) -> int:
-    """Return the number of draws for a tree: as many as rows, a number, or a share of the rows.
+    """Return the sample size for `max_samples`: a number, a share of the rows, or None for all.
 
     Examples
     --------
@@ -144,10 +144,10 @@ def draw_size(max_samples: float | None, n_rows: int) -> int:
 
 
 class Unseen:
-    """Sums of what trees or members say of rows that they have not seen, in their order.
+    """Sums of the out-of-bag predictions of trees or members, in the order of their numbers.
 
-    Threads add what they have when they are done. What comes before its turn waits here, not the
-    thread: sums of doubles depend on their order, and this one is that of the numbers, from 0 on.
+    Threads add predictions in any order. Predictions that come early wait here, so that no thread
+    has to: sums of doubles depend on their order, which is that of the numbers, from 0 on.
 
     Parameters
     ----------
@@ -162,7 +162,10 @@ class Unseen:
         self._lock = threading.Lock()
 
     def add(self, number: int, rows: Rows, values: Floats | float) -> None:
-        """Add what one says of some rows, shape (len(rows), n_outputs)."""
+        """Add the predictions of one tree or member for its out-of-bag rows.
+
+        Their shape is (len(rows), n_outputs).
+        """
         with self._lock:
             self._early[number] = rows, values
             while self._next in self._early:
@@ -172,11 +175,11 @@ class Unseen:
                 self._next += 1
 
     def heard(self) -> NDArray[np.bool_]:
-        """Return for which rows there was one that had not seen them."""
+        """Return the mask of the rows that were out of bag at least once."""
         return self._counts > 0
 
     def means(self) -> Floats:
-        """Return the mean of what was said of each row; NaN where nothing was."""
+        """Return the mean out-of-bag prediction of each row; NaN for rows that have none."""
         counts = self._counts[:, np.newaxis]
         means = np.full_like(self._sums, np.nan)
         np.divide(self._sums, counts, out=means, where=counts > 0)

@@ -1,4 +1,4 @@
-"""Codes and gradients to trees: one core call for each tree."""
+"""Bin codes and gradients to trees: one core call for each tree."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ __all__ = ["TreeParams", "grown_forest", "make_grower", "restore_trees"]
 
 @dataclass(frozen=True, kw_only=True)
 class TreeParams:
-    """How one tree is grown; the parameters of the same names in ``params/boosting.py``.
+    """Parameters of one tree; most are those of the same names in ``params/boosting.py``.
 
     ``monotone`` has -1, 0 or 1 for each feature, and ``interactions`` the groups of features that
-    may meet on one path; both are empty where nothing is constrained.
+    may occur together on one path; both are empty without constraints.
 
     ``criterion`` is "quadratic" (squared error, Gini), "entropy" (an output of 0 or 1 for each
-    class, or one output of -1 and 1 for two), "poisson" (targets from 0 on) or "absolute_error"
-    (whose leaves have means until they are given medians; no categories). All but the first know
-    no penalties and no monotone constraints.
+    class, or one output of -1 and 1 for two), "poisson" (nonnegative targets) or "absolute_error"
+    (leaf values are means until medians are set; no categorical features). All but the first
+    support no penalties and no monotone constraints.
 
-    ``min_gain_share`` is the least gain of a split for each unit of the tree's weight (the sum of
-    the hessians, mean over the outputs). It is scikit-learn's ``min_impurity_decrease`` times the
+    ``min_gain_share`` is the minimum gain of a split per unit of the tree's weight (the sum of the
+    hessians, mean over the outputs). It is scikit-learn's ``min_impurity_decrease`` times the
     number of targets; for "quadratic" and two classes in one output of -1 and 1, twice that.
 
     With ``allow_zero_gain`` splits are those of CART: a gain only has to reach ``gamma`` and
-    ``min_gain_share``, even if they are 0; nodes whose rows all want the same value are leaves;
-    and where all features that were drawn for a node are constant in it, further ones are drawn.
+    ``min_gain_share``, even if they are 0; nodes whose rows all have the same target are leaves;
+    and where all features drawn for a node are constant in it, further features are drawn.
 
-    With ``random_cuts`` each feature of a node is cut at one random value between the extremes of
-    its rows, and a category by a random set of its levels.
+    With ``random_cuts`` each feature of a node has one random threshold between the extremes of the
+    node's rows, or for a categorical feature one random level set.
     """
 
     max_depth: int | None
@@ -72,7 +72,7 @@ class TreeParams:
 
     @property
     def candidates(self) -> core.Candidates:
-        """Between which values splits are tried."""
+        """Kind of candidate thresholds."""
         kinds = core.Candidates
         if self.tree_method == "approx":
             return kinds.per_round if self.sketch_scope == "global" else kinds.per_node
@@ -86,12 +86,12 @@ def make_grower(
     rows: NDArray[np.uint32] | None = None,
     workspace: core.Workspace | None = None,
 ) -> core.Grower:
-    """A grower of trees with ``width`` numbers in each leaf, on rows of one binned table.
+    """Return a grower of trees with ``width`` values in each leaf, on rows of one binned table.
 
     Growers that take turns, round by round, can share a workspace.
 
-    Before the first tree of a round, tell it the gradients with ``propose``: bins of the global
-    ``sketch_scope`` are made for them.
+    Before the first tree of a round, pass the gradients to ``propose``: bins of the global
+    ``sketch_scope`` depend on them.
     """
     binned.require(params.tree_method)
     core_params = core.TreeParams()
@@ -111,20 +111,20 @@ def grown_forest(
     order: NDArray[np.int64] | None = None,
     n_threads: int = 1,
 ) -> Forest:
-    """Return the trees of growers, with the values that splits compare with instead of bins.
+    """Return the trees of growers as a forest, with thresholds in place of bin codes.
 
     Parameters
     ----------
     growers : sequence of core.Grower
     binned : Binned
-        What they grew them on.
+        Training table of the growers.
     outputs : sequence of int
         The first output of each tree of a round.
     order : int64 array of shape (n_trees,), or None
-        Which of all trees, those of the first grower before those of the second, comes where; None
-        leaves them as they are.
+        Order of the trees, as indices into those of the first grower, then of the second, and so
+        on; None keeps that order.
     n_threads : int
-        The answer does not depend on it.
+        Number of threads; the result does not depend on it.
     """
     n_trees = sum(grower.n_trees for grower in growers)
     order = np.arange(n_trees) if order is None else order
@@ -141,7 +141,7 @@ def grown_forest(
 
 
 def restore_trees(grower: core.Grower, binned: Binned, trees: Mapping[str, NDArray[Any]]) -> None:
-    """Give a grower trees back that it once gave; raise ValueError where they are of other bins."""
+    """Restore the saved trees of a grower; raise ValueError if they do not fit the bins."""
     n_bins = np.array([len(edges) + 1 for edges in binned.edges])
     if (trees["bin"] >= n_bins[trees["feature"]]).any():
         raise ValueError("a split after an unknown bin")

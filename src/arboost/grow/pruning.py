@@ -1,21 +1,21 @@
-"""Minimal cost-complexity pruning: which splits of a grown tree are worth a leaf more.
+"""Minimal cost-complexity pruning: remove branches whose splits decrease impurity too little.
 
 A tree T costs R(T) + alpha * (number of its leaves), where R is the impurity of its leaves, each
 weighted by its share of the rows. For every alpha there is one smallest tree among those of lowest
-cost, and they are nested: with growing alpha, again and again the branch goes whose splits, on
-average, take off the least impurity (Breiman, Friedman, Olshen and Stone 1984, chapter 3).
+cost, and these trees are nested: as alpha grows, the branch of the least mean decrease of impurity
+per split goes next (Breiman, Friedman, Olshen and Stone 1984, chapter 3).
 
-All that counts is therefore the *decrease* of each split, float64 of shape (n_nodes,), anything for
-leaves: weight of the node times its impurity, less the same of its two children. How to get it:
+The only input is therefore the *decrease* of each split, float64 of shape (n_nodes,), ignored for
+leaves: weight times impurity of the node, minus the same of its two children. Its sources:
 
 ================================ ====================================================
 criterion                        decrease
 ================================ ====================================================
 squared error, Gini              `mean_decreases`, from values and covers
-any whose gain is a decrease     ``forest.gain``, times a constant that may be needed
+any whose gain is a decrease     ``forest.gain``, possibly times a constant
 ================================ ====================================================
 
-Nodes that become leaves keep their value: inner nodes must hold what they would say as leaves.
+Nodes that become leaves keep their value: every split must hold its value as a leaf.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Floats = NDArray[np.float64]
 
 
 class PruningPath(NamedTuple):
-    """The trees from the whole one to the root alone.
+    """Sequence of pruned trees, from the whole tree to the root alone.
 
     Attributes
     ----------
     ccp_alphas : float64 array of shape (n_steps + 1,)
-        From which alpha on each tree is the best; 0 for the whole one.
+        Smallest alpha at which each tree is optimal; 0 for the whole tree.
     impurities : float64 array of shape (n_steps + 1,)
         Impurity of the leaves of each tree, weighted by their shares of the rows.
     """
@@ -50,27 +50,27 @@ class PruningPath(NamedTuple):
 
 
 def mean_decreases(forest: Forest, scale: ArrayLike = 1.0) -> Floats:
-    """Return the decreases of trees whose leaves hold means, shape (n_nodes,).
+    """Return the decreases of trees whose leaf values are means, shape (n_nodes,).
 
     With weights W and means v of two children, squared error falls by W1 W2 / (W1 + W2) (v1 - v2)^2
-    for each output. Means are those of the leaves below a node: only values and covers of leaves
-    are read.
+    for each output. The mean of a node is that of the leaves below it: only values and covers of
+    leaves are read.
 
     Parameters
     ----------
     forest : Forest
     scale : float, or array of shape (width,)
-        By which the decrease of each output counts. With one target: 1 for squared error, and for
-        Gini with the shares of all classes in the leaves; 1/2 for Gini of two classes with the
-        difference of their shares. With several targets, whose impurities are averaged, each
-        divided by their number.
+        Factor of each output's decrease. With one target: 1 for squared error, and for Gini with
+        the shares of all classes in the leaves; 1/2 for Gini of two classes with the difference of
+        their shares. With several targets, whose impurities are averaged: each divided by their
+        number.
 
     Examples
     --------
     >>> from arboost import GradientBoostingRegressor
     >>> model = GradientBoostingRegressor(n_estimators=1, max_depth=1, reg_lambda=0.0,
     ...     learning_rate=1.0).fit([[0], [1], [2]], [0.0, 0.0, 3.0]).model_
-    >>> mean_decreases(model.forest)  # variance 2 of three rows, and nothing is left of it
+    >>> mean_decreases(model.forest)  # variance 2 of three rows, 0 in both leaves
     array([6., 0., 0.])
     """
     split, child = _splits(forest)
@@ -89,15 +89,15 @@ def mean_decreases(forest: Forest, scale: ArrayLike = 1.0) -> Floats:
 
 
 def pruning_path(forest: Forest, decrease: Floats, impurity: float, tree: int = 0) -> PruningPath:
-    """Return at which alphas one of the trees gets smaller, and how impure it is then.
+    """Return the alphas at which one tree gets smaller, and its impurities.
 
     Parameters
     ----------
     forest : Forest
     decrease : float64 array of shape (n_nodes,)
-        Of all splits of the forest; see the head of this file.
+        Decreases of all splits of the forest; see the head of this file.
     impurity : float
-        Of the root, in the unit of the decreases per weight: the variance, say.
+        Impurity of the root, in the unit of the decreases per weight: for example the variance.
     tree : int, default=0
 
     Examples
@@ -115,16 +115,17 @@ def pruning_path(forest: Forest, decrease: Floats, impurity: float, tree: int = 
 
 
 def pruned(forest: Forest, decrease: Floats, ccp_alpha: float) -> Forest:
-    """Return the forest with each tree as small as ccp_alpha says.
+    """Return the forest with each tree pruned by ccp_alpha.
 
     Parameters
     ----------
     forest : Forest
     decrease : float64 array of shape (n_nodes,)
-        Of all splits; see the head of this file.
+        Decreases of all splits; see the head of this file.
     ccp_alpha : float
-        Branches go while the weakest is worth at most this for each of its splits; with 0 none
-        goes, not even one that is worth nothing. The alphas of `pruning_path` lead to its trees.
+        Branches are removed while the weakest has a mean decrease of at most ccp_alpha per split;
+        with 0 none is removed, not even one of decrease 0. The alphas of `pruning_path` give its
+        trees.
 
     Examples
     --------
@@ -149,15 +150,15 @@ def pruned(forest: Forest, decrease: Floats, ccp_alpha: float) -> Forest:
 
 
 def _without_branches(forest: Forest, new_leaf: NDArray[np.bool_]) -> Forest:
-    """Return the forest where these nodes are leaves, and what was below them is gone."""
+    """Return the forest with these nodes as leaves, without the nodes below them."""
     split, child = _splits(forest)
     reached = np.zeros(forest.n_nodes, np.bool_)
     reached[forest.tree_start[:-1]] = True
     for level in _levels(forest, split):
-        goes_on = level[reached[split[level]] & ~new_leaf[split[level]]]
-        reached[child[goes_on]] = reached[child[goes_on] + 1] = True
+        kept_splits = level[reached[split[level]] & ~new_leaf[split[level]]]
+        reached[child[kept_splits]] = reached[child[kept_splits] + 1] = True
     kept = np.flatnonzero(reached)
-    place = np.cumsum(reached) - 1  # of the nodes that are kept, over the whole forest
+    place = np.cumsum(reached) - 1  # index among the kept nodes of the whole forest
     start = np.concatenate([[0], np.cumsum(reached)])[forest.tree_start]
     root = np.repeat(start[:-1], np.diff(forest.tree_start))
     left = np.zeros(forest.n_nodes, np.int64)
@@ -165,7 +166,7 @@ def _without_branches(forest: Forest, new_leaf: NDArray[np.bool_]) -> Forest:
     arrays = {name: getattr(forest, name) for name in ALL_DTYPES}
     arrays["left"] = np.where(new_leaf, 0, left)
     arrays["level_set"] = np.where(new_leaf, -1, forest.level_set)
-    for name in ("feature", "threshold", "default_left", "gain"):  # as leaves of the core have them
+    for name in ("feature", "threshold", "default_left", "gain"):  # as in leaves of the core
         arrays[name] = np.where(new_leaf, 0, arrays[name])
     for name in set(ALL_DTYPES) - {"tree_start", "output", "level_sets"}:
         arrays[name] = arrays[name][kept]
@@ -181,14 +182,14 @@ def _span(forest: Forest, tree: int) -> slice:
 
 
 def _splits(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the nodes with splits, and their left children, counted over the whole forest."""
+    """Return the splits and their left children, as node indices in the whole forest."""
     split = np.flatnonzero(forest.is_split)
     root = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
     return split, root[split] + forest.left[split]
 
 
 def _levels(forest: Forest, split: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the places in `split` of the splits of each depth."""
+    """Return the indices in `split` of the splits of each depth."""
     depth = depths(forest)[split]
     order = np.argsort(depth, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)

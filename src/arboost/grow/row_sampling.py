@@ -1,6 +1,6 @@
-"""Which rows a tree sees: all of them, or a sample that the core draws anew for every tree.
+"""Row sampling for boosting: all rows, or a new sample for every tree, drawn by the core.
 
-A row's fate is a hash of seed, draw and its position, so it depends on nothing else.
+Each row is drawn by a hash of seed, draw and its position, so it depends on nothing else.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ __all__ = ["RowSampling"]
 
 @dataclass(frozen=True, kw_only=True)
 class RowSampling:
-    """A share of the rows for every tree.
+    """Row sampling scheme of a fit.
 
     Attributes
     ----------
     method : {"uniform", "gradient_based", "goss"}
-        Each row with the same probability; or in proportion to the norm sqrt(g^2 + lambda h^2) of
-        its gradient, and then weighed by the inverse of its probability; or those of the largest
-        gradients, with a sample of all others that is weighed up to their number (Ke et al. 2017,
-        "LightGBM", section 3). For the last, gradients count alone: the paper's are first-order,
-        and with hessians in the norm the rows of uncertain answers would not be the largest.
+        Rows of equal probability; or of probability in proportion to the norm sqrt(g^2 + lambda
+        h^2) of the gradient, with the inverse probability as weight; or the rows of the largest
+        gradients and a sample of the others, weighted up to their number (Ke et al. 2017,
+        "LightGBM", section 3).
+        "goss" uses first-order gradients only, as the paper does: with hessians in the norm, rows
+        of uncertain predictions would not be the largest.
     rate : float
         Share of the rows, in (0, 1]; always 1 with "goss".
     reg_lambda : float
         The lambda of the norm.
     top_rate, other_rate : float
-        With "goss": shares of the rows that are kept for their gradients, and by chance.
+        With "goss": shares of the rows that are kept for their gradients, and at random.
     full_rounds : int
-        With "goss": rounds at the start that see all rows, because first gradients say little.
+        With "goss": number of first rounds on all rows, because first gradients say little.
     ordered_leaves : bool
-        Values of leaves are order statistics, which know nothing of the weights of a sample.
+        Leaf values are order statistics, which ignore the weights of a sample.
     """
 
     method: str = "uniform"
@@ -46,11 +47,11 @@ class RowSampling:
 
     @property
     def leaves_from_all_rows(self) -> bool:
-        """Whether only splits are chosen by the sample, and leaves hold what all rows say.
+        """Whether leaf values come from all rows, and only splits from the sample.
 
-        A tree of many leaves on few rows learns their noise, and the weights of rare rows make it
-        worse. Values from all rows cost one pass, and leave only the choice of splits to chance.
-        "goss" has its amplified sample in the leaves as well, as published.
+        A tree of many leaves on few rows fits their noise, and large weights of rare rows make it
+        worse. Leaf values from all rows cost one pass, and leave only the splits to chance. "goss"
+        takes leaf values from its weighted sample, as published.
         """
         return self.method == "gradient_based" or (self.method == "goss" and self.ordered_leaves)
 
@@ -64,9 +65,9 @@ class RowSampling:
         draw: int,
         n_threads: int,
     ) -> core.Sample | None:
-        """Return sample number ``draw`` of the rows, in ``out``; or None for all of them.
+        """Return sample number ``draw`` of the rows, in ``out``; or None for all rows.
 
-        ``round_`` is the number of earlier rounds, those of a model that is trained on included.
+        ``round_`` is the number of earlier rounds, those before a warm start included.
         """
         if self.method == "goss":
             if round_ < self.full_rounds:

@@ -1,4 +1,4 @@
-"""Losses: what a model is asked to make small. Each knows its gradients and its best constant."""
+"""Losses: the objectives that training minimises, with their gradients and best constants."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def make(
     loss : str or CustomLoss
         One of `REGRESSION` or `CLASSIFICATION`, or functions.
     n_outputs : int
-        Classes with three or more of them, else 1.
+        Number of classes from three on, else 1.
     alpha : float or sequence of float
-        For "quantile" the quantile, or several in rising order; for "huber" the share of rows
-        whose residuals are not outliers.
+        For "quantile" the quantile, or several, ascending; for "huber" the share of rows whose
+        residuals are not outliers.
     tweedie_power : float
         For "tweedie": above 1 and below 2.
     """

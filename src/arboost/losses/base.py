@@ -1,9 +1,9 @@
-"""What a loss is.
+"""Base class of losses.
 
-The life of a loss in one fit: ``check_target`` looks at y; ``start`` gives the scores of round 0;
-then each round asks ``gradients`` for the derivatives at the current scores, as fixed-point
-integers, grows trees on them, and may replace the values of their leaves: by ``refit``, or in
-Friedman's boosting by ``leaf_values``. ``value`` is the number that all of it makes small.
+The life of a loss in one fit: ``check_target`` checks y; ``start`` gives the scores of round 0;
+then each round takes the derivatives at the current scores from ``gradients``, as fixed-point
+integers, grows trees on them, and may replace the leaf values: by ``refit``, or in Friedman's
+boosting by ``leaf_values``. ``value`` is the mean loss, which all of it minimises.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.model.links import score_of
 
-__all__ = ["Floats", "Leaves", "Loss", "Target", "limited", "mean", "newton_steps"]
+__all__ = ["Floats", "Leaves", "Loss", "Target", "limited", "mean", "newton_steps", "read_only"]
 
 Floats = NDArray[np.float64]
 Leaves = NDArray[np.uint32]
@@ -29,32 +29,32 @@ _LARGEST_STEP = 10.0
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be predicted: y as numbers (classes as 0 .. K-1), and weights or None for 1."""
+    """Target of a fit: y as numbers (classes as 0 .. K-1), and row weights or None for 1."""
 
     y: Floats
     weight: Floats | None
 
     @cached_property
     def largest_weight(self) -> float:
-        """The largest weight, looked for once."""
+        """The largest weight."""
         return 1.0 if self.weight is None else float(self.weight.max())
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss; the attributes and methods are what training asks it.
+    """A loss: the attributes and methods that training uses.
 
     Attributes
     ----------
     refits_leaves : bool
-        Leaf values are order statistics of the residuals, which `refit` gives.
+        Leaf values are order statistics of the residuals, from `refit`.
     refits_friedman : bool
-        They are so in Friedman's boosting.
+        Leaf values are from `refit` in Friedman's boosting.
     constant_hessian : bool
         The hessian is the weight.
     varied : bool
-        Gradients differ between rows by more than sign and weight, so that sampling rows by their
-        size makes sense.
+        Gradients differ between rows by more than sign and weight, so that gradient-based row
+        sampling makes sense.
     """
 
     refits_leaves = False
@@ -74,27 +74,27 @@ class Loss:
 
     @property
     def link(self) -> str:
-        """What makes answers of scores, by its name in `arboost.model.links`."""
+        """Name in `arboost.model.links` of the function from raw scores to predictions."""
         return "identity"
 
     @property
     def n_outputs(self) -> int:
-        """Scores of a row."""
+        """Number of raw scores of a row."""
         return 1
 
     def parameters(self, target: Target, scores: Floats, n_threads: int) -> tuple[float, ...]:
-        """The numbers that the core needs with the name."""
+        """Parameters of the loss in the core."""
         return ()
 
     def check_target(self, y: Floats) -> None:
-        """Raise a ValueError where the loss has no meaning for a value of y."""
+        """Raise ValueError where the loss is not defined for a value of y."""
 
     def start(self, target: Target) -> Floats:
         """Scores of the best constant model, shape (n_outputs,)."""
         raise NotImplementedError
 
     def score_of(self, value: float) -> float:
-        """The raw score that means ``value``, which a user gives as ``base_score``."""
+        """Raw score whose prediction is ``value``, a user's ``base_score``."""
         return score_of(self.link, value)
 
     def gradients(
@@ -108,7 +108,7 @@ class Loss:
     ) -> None:
         """Write the gradients and hessians at ``scores`` (n_rows, n_outputs) into ``out``.
 
-        With ``least_squares`` the weights take the places of the hessians.
+        With ``least_squares`` the hessians are the weights.
         """
         core.apply_loss(
             self.kernel,
@@ -123,21 +123,21 @@ class Loss:
         )
 
     def refits(self, boosting: str) -> bool:
-        """Whether `refit` gives the leaves' values with boosting "newton" or "gradient"."""
+        """Whether `refit` gives the leaf values with boosting "newton" or "gradient"."""
         return self.refits_leaves or (boosting == "gradient" and self.refits_friedman)
 
     def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
         """Steps that minimise the loss in each leaf, from its sums of gradients and hessians.
 
-        Those of `gradients` without ``least_squares``, at the scores before the step. Arrays of
-        any shape.
+        The sums are those of `gradients` without ``least_squares``, at the scores before the step,
+        in arrays of any shape.
         """
         raise NotImplementedError
 
     def leaf_rule(
         self, target: Target, scores: Floats, output: int, n_threads: int
     ) -> tuple[float, float | None]:
-        """What `refit` takes of the residuals: a quantile, and Huber's delta or None."""
+        """Statistic of the residuals in `refit`: a quantile, and Huber's delta or None."""
         raise NotImplementedError
 
     def refit(
@@ -151,8 +151,7 @@ class Loss:
     ) -> Floats:
         """Values of all nodes, shape (n_nodes,), from the residuals of one output.
 
-        ``leaf`` is each row's node, 0xffffffff for rows that do not count; a node without rows
-        gets 0.
+        ``leaf`` is each row's node, 0xffffffff for rows to leave out; a node without rows gets 0.
         """
         alpha, delta = self.leaf_rule(target, scores, output, n_threads)
         values: Floats = core.refit_leaves(
@@ -187,11 +186,18 @@ def mean(target: Target) -> float:
     return float(first + np.average(target.y - first, weights=target.weight))
 
 
+def read_only(array: Floats) -> Floats:
+    """A read-only view: users' functions cannot change the training data."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def newton_steps(sums_g: Floats, sums_h: Floats) -> Floats:
-    """-G / H, and 0 where no row has a hessian."""
+    """-G / H, and 0 where H is 0."""
     return np.divide(-sums_g, sums_h, out=np.zeros_like(sums_g), where=sums_h > 0)
 
 
 def limited(steps: Floats) -> Floats:
-    """Steps on a logarithmic scale, none longer than 10; no step where 0 / 0 was asked."""
+    """Steps on a logarithmic scale, clipped to [-10, 10]; 0 for 0 / 0."""
     return np.nan_to_num(steps, nan=0.0).clip(-_LARGEST_STEP, _LARGEST_STEP)

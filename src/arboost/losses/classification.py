@@ -1,6 +1,6 @@
-"""Losses of classes. F is the score; their formulas are in cpp/loss/losses.h.
+"""Classification losses. F is the raw score; the formulas are in cpp/loss/losses.h.
 
-Steps of leaves are those of Friedman (2001), sections 4.5 and 4.6.
+Leaf values are those of Friedman (2001), sections 4.5 and 4.6.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from arboost.losses.base import Floats, Loss, Target, limited
 
 __all__ = ["ClassExponential", "Exponential", "Logistic", "Softmax"]
 
-# Log-odds of a class that no row, or every row, belongs to would be infinite; this far out a
-# probability differs from 0 or 1 by less than a double can show.
+# Log-odds of a class of no row, or of every row, would be infinite; this far out a probability
+# differs from 0 or 1 by less than the precision of a double.
 _LARGEST_LOG_ODDS = 36.0
 
 
@@ -32,7 +32,7 @@ class Logistic(Loss):
         return np.array([_log_odds(target)])
 
     def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
-        """One Newton step: the minimum itself has no formula."""
+        """One Newton step: the minimum has no closed form."""
         return _newton(sums_g, sums_h)
 
 
@@ -48,11 +48,11 @@ class Softmax(Loss):
 
     @property
     def n_outputs(self) -> int:
-        """One for each class."""
+        """Number of classes."""
         return self.n_classes
 
     def start(self, target: Target) -> Floats:
-        """Logarithms of the shares of the classes."""
+        """Logarithms of the class shares."""
         counts = np.bincount(target.y.astype(np.intp), target.weight, minlength=self.n_classes)
         with np.errstate(divide="ignore"):
             log_shares: Floats = np.log(counts / counts.sum())
@@ -60,7 +60,7 @@ class Softmax(Loss):
 
     def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
         """(K - 1) / K Newton steps."""
-        # The hessians of training are twice p (1 - p), a bound on the whole matrix.
+        # The hessians of training are 2 p (1 - p), an upper bound of the full hessian matrix.
         k = self.n_classes
         return (k - 1) / k * _newton(sums_g, sums_h / 2)
 
@@ -79,8 +79,8 @@ class Exponential(Loss):
     def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
         """One Newton step.
 
-        The minimum is at half the log-odds of the classes' sums, which is infinite in a leaf of one
-        class. The Newton step is its tangent, tanh of it, and never longer than 1.
+        The minimum is at half the log-odds of the class weights, which is infinite in a leaf of
+        one class. The Newton step is the tanh of that, and never longer than 1.
         """
         return _newton(sums_g, sums_h)
 
@@ -89,7 +89,7 @@ class Exponential(Loss):
 class ClassExponential(Loss):
     """e^(-F_y) for y in {0 .. K-1} and scores whose sum is 0: SAMME's loss.
 
-    It rates scores; no gradient boosting follows it, so it has neither gradients nor start.
+    It only evaluates scores: gradient boosting does not use it, and it has no gradients or start.
     """
 
     n_classes: int
@@ -99,7 +99,7 @@ class ClassExponential(Loss):
 
     @property
     def n_outputs(self) -> int:
-        """One for each class."""
+        """Number of classes."""
         return self.n_classes
 
     def value(self, target: Target, scores: Floats, n_threads: int) -> float:

@@ -1,4 +1,4 @@
-"""Losses that users bring, as NumPy functions."""
+"""Custom losses, as NumPy functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arboost.backend import core
-from arboost.losses.base import Floats, Loss, Target, newton_steps
+from arboost.losses.base import Floats, Loss, Target, newton_steps, read_only
 from arboost.model.links import LINKS
 
 __all__ = ["CustomLoss", "FromFunctions"]
@@ -25,16 +25,16 @@ class CustomLoss:
     Attributes
     ----------
     name : str
-        What the loss is called in results and errors.
+        Name of the loss in results and error messages.
     gradients : function of (y, score, weight)
         Returns two arrays of shape (n_rows,): first and second derivatives of each row's loss by
         its score, multiplied by its weight. Second derivatives may not be negative.
     start : function of (y, weight), optional
-        Returns the score that training starts from; 0 without it.
+        Returns the score at which training starts; without the function, 0.
     value : function of (y, score, weight), optional
         Returns the weighted mean loss; without it, early stopping needs an ``eval_metric``.
     link : str, default="identity"
-        What makes predictions of scores: "identity", "exp", or for classifiers "logistic" or
+        Function from scores to predictions: "identity", "exp", or for classifiers "logistic" or
         "logistic_of_double".
 
     Examples
@@ -74,25 +74,25 @@ _ALLOWED_LINKS = tuple(name for name in LINKS if name not in ("softmax", "ordere
 
 @dataclass(frozen=True)
 class FromFunctions(Loss):
-    """A custom loss in the form that training asks for."""
+    """A custom loss with the interface of `Loss`."""
 
     functions: CustomLoss
 
     @property
     def name(self) -> str:
-        """The user's name for it."""
+        """The user's name of the loss."""
         return self.functions.name
 
     @property
     def link(self) -> str:
-        """The user's choice."""
+        """The user's link."""
         return self.functions.link
 
     def start(self, target: Target) -> Floats:
-        """The user's start, or 0."""
+        """The user's start score, or 0."""
         if self.functions.start is None:
             return np.zeros(1)
-        score = np.asarray(self.functions.start(_guarded(target.y), _weights(target)), np.float64)
+        score = np.asarray(self.functions.start(read_only(target.y), _weights(target)), np.float64)
         if score.size != 1 or not np.isfinite(score).all():
             raise ValueError(
                 f"start of the loss {self.name!r} returned {score.tolist()!r}, but training starts "
@@ -109,9 +109,9 @@ class FromFunctions(Loss):
         *,
         least_squares: bool = False,
     ) -> None:
-        """Ask the user's function, and check what it returns."""
-        weight = _weights(target)
-        pair: object = self.functions.gradients(_guarded(target.y), _guarded(scores[:, 0]), weight)
+        """Write the user's gradients and hessians into ``out``, after checks."""
+        y, score, weight = read_only(target.y), read_only(scores[:, 0]), _weights(target)
+        pair: object = self.functions.gradients(y, score, weight)
         if not isinstance(pair, tuple | list) or len(pair) != 2:  # noqa: PLR2004
             raise TypeError(
                 f"gradients of the loss {self.name!r} returned a {type(pair).__name__}, but a "
@@ -139,7 +139,7 @@ class FromFunctions(Loss):
                 f"the loss {self.name!r} has no function `value`, so there is nothing to watch. "
                 "Give it one, or name another eval_metric."
             )
-        y, score = _guarded(target.y), _guarded(scores[:, 0])
+        y, score = read_only(target.y), read_only(scores[:, 0])
         return float(self.functions.value(y, score, _weights(target)))
 
     def _checked(self, array: object, which: str, n_rows: int) -> Floats:
@@ -155,7 +155,7 @@ class FromFunctions(Loss):
                 f"gradients of the loss {self.name!r} returned {which} derivatives of shape "
                 f"{values.shape}, but one number for each row is needed: ({n_rows},)."
             )
-        # NaN and infinity come out of these two without an array of answers.
+        # Minimum and maximum show NaN and infinity without a mask of all rows.
         if not (np.isfinite(values.min()) and np.isfinite(values.max())):
             row = int(np.flatnonzero(~np.isfinite(values))[0])
             raise ValueError(
@@ -167,14 +167,7 @@ class FromFunctions(Loss):
 
 
 def _weights(target: Target) -> Floats:
-    """The weights, always as an array: 1 for each row costs no memory."""
+    """Row weights as an array; that of equal weights takes no memory."""
     if target.weight is None:
         return np.broadcast_to(1.0, target.y.shape)
-    return _guarded(target.weight)
-
-
-def _guarded(array: Floats) -> Floats:
-    """A view that cannot be written to: no function may change what is trained on."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    return read_only(target.weight)

@@ -1,4 +1,4 @@
-"""Scores of a vote -> margins: by how much, and in which direction, each row is decided.
+"""Scores of a vote -> margins: the signed lead of each row's true class.
 
 The margin of a row is the share of the votes for its class, less that for the strongest other
 class. It is 1 where all agree on the truth, above 0 where the row is classified correctly, below 0
@@ -25,8 +25,8 @@ def margins(scores: Floats, codes: NDArray[Any], total: float) -> Floats:
     Parameters
     ----------
     scores : float64 array of shape (n_rows, n_outputs)
-        One column F for two classes, positive for the second; else one column for each class. What
-        is added to all columns of a row does not matter.
+        One column F for two classes, positive for the second; else one column for each class. A
+        constant added to all columns of a row does not matter.
     codes : array of shape (n_rows,)
         Index of the true class of each row.
     total : float

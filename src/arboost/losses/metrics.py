@@ -1,7 +1,7 @@
-"""Scores -> one number that says how good they are: what evaluation and early stopping look at.
+"""Metrics: raw scores -> one number, for evaluation and early stopping.
 
-Each built-in metric is a few lines of NumPy and one pass, or one sort, over the rows. The metric of
-a fit where none is named is the loss itself.
+Each built-in metric is a few lines of NumPy and one pass, or one sort, over the rows. The default
+metric of a fit is the loss itself.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from numpy.typing import NDArray
 
 from arboost.data.messages import listing
 from arboost.losses import Loss, Target
+from arboost.losses.base import Floats, read_only
 from arboost.model.links import LINKS
 from arboost.model.outputs import CLASS_LINKS
 
-__all__ = ["Metric", "find", "find_all", "of_answers"]
+__all__ = ["Metric", "find", "find_all", "of_predictions"]
 
-Floats = NDArray[np.float64]
 Function = Callable[[Floats, Floats, Floats | None], float]
 
-# A probability of 0 would cost infinitely much; scikit-learn's bound.
+# The log loss of a probability of 0 would be infinite; this is scikit-learn's bound.
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A name, a function that rates raw scores, and which way is up.
+    """A metric: its name, its function of raw scores, and whether greater is better.
 
     Parameters
     ----------
     name : str
-        What the results are called in ``evals_result_``.
+        Name of the results in ``evals_result_``.
     function : callable (y, score, weight) -> float
         `y` holds numbers, for a classifier the index of the class; `score` the raw scores before
         the link, of shape (n_rows,), or (n_rows, n_outputs) where there are several outputs;
@@ -61,15 +61,14 @@ class Metric:
     def __call__(self, y: Floats, score: Floats, weight: Floats | None) -> float:
         """Return the metric of raw scores of shape (n_rows, n_outputs) or (n_rows,).
 
-        The function gets arrays that it cannot change: the scores are those that training goes on
-        with.
+        The function gets read-only arrays: training continues from the same scores.
         """
         # One output as a vector: an (n, 1) matrix minus a vector would be an n x n matrix.
         flat = score[:, 0] if score.ndim > 1 and score.shape[1] == 1 else score
         if weight is None and self._needs_weights:
             weight = np.broadcast_to(1.0, y.shape)  # costs no memory
         result = self.function(
-            _locked(y), _locked(flat), None if weight is None else _locked(weight)
+            read_only(y), read_only(flat), None if weight is None else read_only(weight)
         )
         if isinstance(result, np.ndarray) and result.ndim == 0:
             result = result.item()
@@ -82,18 +81,18 @@ class Metric:
 
 
 class _BuiltIn(Metric):
-    """A metric of ours: without weights it counts, faster and exactly."""
+    """A built-in metric: without weights it counts rows, faster and exactly."""
 
     _needs_weights = False
 
 
 def find(metric: object, loss: Loss, *, n_threads: int = 1) -> Metric:
-    """Return the metric that a user means: a name, a function, a Metric, or None for the loss.
+    """Return the metric of a user's argument: a name, a function, a Metric, or None for the loss.
 
     Raises
     ------
     ValueError
-        A name that does not exist, or that makes no sense with this loss.
+        A name that is unknown, or that does not fit the loss.
     TypeError
         Something else.
     """
@@ -113,7 +112,7 @@ def find(metric: object, loss: Loss, *, n_threads: int = 1) -> Metric:
 
 
 def find_all(metrics: object, loss: Loss, *, n_threads: int = 1) -> tuple[Metric, ...]:
-    """Return the metrics of one or a list of what `find` takes; no two have the same name."""
+    """Return the metrics of one argument of `find`, or of a list of them; their names differ."""
     given: Sequence[object] = metrics if isinstance(metrics, list | tuple) else [metrics]
     if not given:
         raise ValueError(
@@ -131,37 +130,31 @@ def find_all(metrics: object, loss: Loss, *, n_threads: int = 1) -> tuple[Metric
     return found
 
 
-def of_answers(name: str, *, of_classes: bool) -> tuple[Function, bool]:
-    """Return the function (y, answers, weight) of a name, and whether greater is better.
+def of_predictions(name: str, *, of_classes: bool) -> tuple[Function, bool]:
+    """Return a metric's function (y, predicted, weight), and whether greater is better.
 
-    Answers are probabilities (n_rows, n_classes), with y the index of the class, or else values
-    (n_rows,). It needs no loss, and so serves models of any kind.
+    Predictions are class probabilities (n_rows, n_classes), with y the index of the class, or else
+    values (n_rows,). No loss is needed, so any kind of model can be evaluated.
     """
-    known: Mapping[str, Any] = _OF_PROBABILITIES if of_classes else _OF_VALUES
-    if name not in known:
+    metrics: Mapping[str, Any] = _PROBABILITY_METRICS if of_classes else _VALUE_METRICS
+    if name not in metrics:
         raise ValueError(
             f"metric={name!r} is not allowed for a {'classifier' if of_classes else 'regressor'}: "
-            f"use one of {listing(known, 20)}, a function of (y, score, weight), or an "
+            f"use one of {listing(metrics, 20)}, a function of (y, score, weight), or an "
             "arboost.Metric."
         )
-    of_order, function = _OF_ORDER.get(name), known[name]
+    of_ranks, function = _RANK_METRICS.get(name), metrics[name]
 
-    def rate(y: Floats, answers: Floats, weight: Floats | None) -> float:
-        if of_order is not None and answers.shape[1] == 2:  # noqa: PLR2004
-            return of_order(y == 1, answers[:, 1], weight)  # as in a fit: of the second class
-        return float(function(y, answers, weight))
+    def value(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+        if of_ranks is not None and predicted.shape[1] == 2:  # noqa: PLR2004
+            return of_ranks(y == 1, predicted[:, 1], weight)  # of the second class, as in a fit
+        return float(function(y, predicted, weight))
 
-    return rate, name in _GREATER_IS_BETTER
-
-
-def _locked(array: Floats) -> Floats:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    return value, name in _GREATER_IS_BETTER
 
 
 def _own(loss: Loss, n_threads: int) -> Metric:
-    # A mean of squares under this name is taken for the whole of it; the loss has a factor 1/2.
+    # The metric "squared_error" is the mean of squares; the loss has a factor of 1/2.
     scale = 2.0 if loss.name == "squared_error" else 1.0
 
     def value(y: Floats, score: Floats, weight: Floats | None) -> float:
@@ -176,7 +169,7 @@ def _by_name(name: str, loss: Loss, n_threads: int) -> Metric:
         return own
     allowed = _allowed(loss)
     if name not in allowed:
-        exists = name in {*_OF_VALUES, *_OF_PROBABILITIES}
+        exists = name in {*_VALUE_METRICS, *_PROBABILITY_METRICS}
         reason = f"it does not fit loss={own.name!r}" if exists else "there is no such metric"
         raise ValueError(
             f"eval_metric={name!r} is not allowed: {reason}. Use one of "
@@ -187,26 +180,26 @@ def _by_name(name: str, loss: Loss, n_threads: int) -> Metric:
 
 def _allowed(loss: Loss) -> list[str]:
     if loss.link in CLASS_LINKS:
-        return list(dict.fromkeys([loss.name, *_OF_PROBABILITIES]))
+        return list(dict.fromkeys([loss.name, *_PROBABILITY_METRICS]))
     if loss.n_outputs > 1:  # several quantiles: no one of them is the prediction
         return [loss.name]
-    # A deviance of unknown power is none.
-    known = [name for name in _OF_VALUES if name != "tweedie_deviance" or loss.name == "tweedie"]
-    return [loss.name, *known]
+    # The Tweedie deviance needs the power of the loss.
+    has_power = loss.name == "tweedie"
+    return [loss.name, *(one for one in _VALUE_METRICS if has_power or one != "tweedie_deviance")]
 
 
 def _function(name: str, loss: Loss) -> Function:
     link = LINKS[loss.link]
-    if name in _OF_VALUES:
-        of_values = _OF_VALUES[name]
+    if name in _VALUE_METRICS:
+        of_values = _VALUE_METRICS[name]
         if name == "tweedie_deviance":
             of_values = partial(_tweedie_deviance, power=vars(loss)["tweedie_power"])
         return lambda y, score, weight: of_values(y, link(score.reshape(-1, 1)).ravel(), weight)
-    if loss.n_outputs == 1 and name in _OF_ORDER:
-        # The order of the scores is that of the probabilities, but these reach 0 and 1.
-        of_order = _OF_ORDER[name]
-        return lambda y, score, weight: of_order(y == 1, score, weight)
-    of_probabilities = _OF_PROBABILITIES[name]
+    if loss.n_outputs == 1 and name in _RANK_METRICS:
+        # Scores have the order of the probabilities, and no ties where these round to 0 or 1.
+        of_ranks = _RANK_METRICS[name]
+        return lambda y, score, weight: of_ranks(y == 1, score, weight)
+    of_probabilities = _PROBABILITY_METRICS[name]
     return lambda y, score, weight: of_probabilities(
         y.astype(np.intp), link(score.reshape(len(y), -1)), weight
     )
@@ -216,7 +209,7 @@ def _mean(values: NDArray[Any], weight: Floats | None) -> float:
     return float(np.average(values, weights=weight))
 
 
-# ---- of predicted values ----
+# ---- metrics of predicted values ----
 
 
 def _rmse(y: Floats, predicted: Floats, weight: Floats | None) -> float:
@@ -235,7 +228,7 @@ def _mape(y: Floats, predicted: Floats, weight: Floats | None) -> float:
 def _r2(y: Floats, predicted: Floats, weight: Floats | None) -> float:
     spread = _mean(np.square(y - _mean(y, weight)), weight)
     error = _mean(np.square(predicted - y), weight)
-    if spread == 0.0:  # y is constant: perfect or worth nothing, as scikit-learn says
+    if spread == 0.0:  # y is constant: 1 for perfect predictions, else 0, as in scikit-learn
         return float(error == 0.0)
     return 1.0 - error / spread
 
@@ -274,7 +267,7 @@ def _require_above_zero(name: str, what: str, values: Floats, *, zero_too: bool 
         )
 
 
-# ---- of probabilities (n_rows, n_classes) ----
+# ---- metrics of class probabilities (n_rows, n_classes) ----
 
 
 def _log_loss(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
@@ -291,7 +284,7 @@ def _error(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
 
 
 def _brier(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
-    """Mean square of p - onehot(y): of one column for two classes, summed over all for more."""
+    """Mean square of p - onehot(y): of one column for two classes, else summed over all columns."""
     if p.shape[1] == 2:  # noqa: PLR2004
         return _mean(np.square(p[:, 1] - y), weight)
     errors = p.copy()
@@ -299,16 +292,16 @@ def _brier(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
     return _mean(np.square(errors).sum(axis=1), weight)
 
 
-# ---- of the order of the scores ----
+# ---- metrics of the ranks of the scores ----
 
 
 def _steps(
     positive: NDArray[np.bool_], score: Floats, weight: Floats | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Weight of the positive and of the other rows at or above each distinct score, from the top.
+    """Weight of the positive and of the other rows at or above each distinct score, descending.
 
-    Without weights these are counts: exact, in whatever order equal scores come. With them the sort
-    is stable, so that sums round the same way on every machine.
+    Without weights these are counts: exact in any order of equal scores. With weights the sort is
+    stable, so that sums round the same way on every machine.
     """
     order = np.argsort(-score, kind=None if weight is None else "stable")
     score, positive = score[order], positive[order]
@@ -323,7 +316,7 @@ def _steps(
 
 
 def _auc(positive: NDArray[np.bool_], score: Floats, weight: Floats | None) -> float:
-    """Chance that a positive row has a higher score than another one; half for equal scores."""
+    """Probability that a positive row has a higher score than a negative one; ties count half."""
     above, others = _steps(positive, score, weight)
     _require_both("auc", above[-1], others[-1])
     before = np.concatenate(([0], above[:-1]))
@@ -347,20 +340,20 @@ def _require_both(name: str, positive: float, other: float) -> None:
         )
 
 
-def _one_against_rest(
-    of_order: Callable[[NDArray[np.bool_], Floats, Floats | None], float],
+def _one_vs_rest(
+    of_ranks: Callable[[NDArray[np.bool_], Floats, Floats | None], float],
     y: NDArray[np.intp],
     p: Floats,
     weight: Floats | None,
 ) -> float:
-    """Mean over the classes, each against all others, by their weight in y."""
+    """One-vs-rest mean over the classes, weighted by their weight in y."""
     shares = np.bincount(y, weight, minlength=p.shape[1])
     present = np.flatnonzero(shares)
-    values = [of_order(y == k, p[:, k], weight) for k in present]
+    values = [of_ranks(y == k, p[:, k], weight) for k in present]
     return float(np.average(values, weights=shares[present]))
 
 
-_OF_VALUES: Mapping[str, Callable[[Floats, Floats, Floats | None], float]] = {
+_VALUE_METRICS: Mapping[str, Callable[[Floats, Floats, Floats | None], float]] = {
     "rmse": _rmse,
     "mae": _mae,
     "mape": _mape,
@@ -369,14 +362,14 @@ _OF_VALUES: Mapping[str, Callable[[Floats, Floats, Floats | None], float]] = {
     "gamma_deviance": _gamma_deviance,
     "tweedie_deviance": _tweedie_deviance,
 }
-_OF_ORDER: Mapping[str, Callable[[NDArray[np.bool_], Floats, Floats | None], float]] = {
+_RANK_METRICS: Mapping[str, Callable[[NDArray[np.bool_], Floats, Floats | None], float]] = {
     "auc": _auc,
     "average_precision": _average_precision,
 }
-_OF_PROBABILITIES: Mapping[str, Callable[[NDArray[np.intp], Floats, Floats | None], float]] = {
+_PROBABILITY_METRICS: Mapping[str, Callable[[NDArray[np.intp], Floats, Floats | None], float]] = {
     "log_loss": _log_loss,
-    "auc": partial(_one_against_rest, _auc),
-    "average_precision": partial(_one_against_rest, _average_precision),
+    "auc": partial(_one_vs_rest, _auc),
+    "average_precision": partial(_one_vs_rest, _average_precision),
     "accuracy": _accuracy,
     "error": _error,
     "brier": _brier,

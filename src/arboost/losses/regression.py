@@ -1,7 +1,7 @@
-"""Losses of numbers, counts and amounts. F is the score; their formulas are in cpp/loss/losses.h.
+"""Regression losses. F is the raw score; the formulas are in cpp/loss/losses.h.
 
-Steps of leaves are those of Friedman (2001), sections 4.1 to 4.4, and for the losses with a log
-link the exact minimisers: with sums over the leaf, sum w y and sum w e^F follow from G and H.
+Leaf values are those of Friedman (2001), sections 4.1 to 4.4, and for the losses with a log link
+the exact minimisers: the leaf's sums of w y and w e^F follow from G and H.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["AbsoluteError", "Gamma", "Huber", "Poisson", "Quantile", "SquaredErr
 
 # Newton's method for Huber's start: on a piecewise linear slope it ends after a few steps.
 _MOST_STEPS = 100
-_SMALLEST_MOVE = 1e-12  # of delta
+_SMALLEST_MOVE = 1e-12  # in units of delta
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SquaredError(Loss):
 
 @dataclass(frozen=True)
 class Quantile(Loss):
-    """The pinball loss of one or more quantiles, an output for each, in rising order."""
+    """The pinball loss of one or more quantiles, ascending, with one output each."""
 
     alphas: tuple[float, ...]
 
@@ -50,12 +50,12 @@ class Quantile(Loss):
 
     @property
     def link(self) -> str:
-        """Several quantiles are sorted for every row."""
+        """Identity for one quantile; several quantiles are sorted within each row."""
         return "identity" if len(self.alphas) == 1 else "ordered"
 
     @property
     def n_outputs(self) -> int:
-        """One for each quantile."""
+        """Number of quantiles."""
         return len(self.alphas)
 
     def parameters(self, target: Target, scores: Floats, n_threads: int) -> tuple[float, ...]:
@@ -82,7 +82,7 @@ class AbsoluteError(Quantile):
     name = "absolute_error"
 
     def parameters(self, target: Target, scores: Floats, n_threads: int) -> tuple[float, ...]:
-        """None: the core knows this loss by its name."""
+        """No parameters."""
         return ()
 
 
@@ -90,8 +90,8 @@ class AbsoluteError(Quantile):
 class Huber(Loss):
     """Squared error up to delta, absolute error beyond (Friedman 2001, algorithm 4).
 
-    Delta is the quantile at ``alpha`` of the |residuals|, anew each round. The mean loss has one
-    delta for all rounds, so that it can be compared between them: that of residuals to the median.
+    Delta is the ``alpha`` quantile of the |residuals|, updated each round. The mean loss has one
+    delta for all rounds, that of residuals to the median, so that rounds can be compared.
     """
 
     alpha: float
@@ -125,7 +125,7 @@ class Huber(Loss):
     def leaf_rule(
         self, target: Target, scores: Floats, output: int, n_threads: int
     ) -> tuple[float, float | None]:
-        """Medians of the residuals, and from there the mean of what lies within delta."""
+        """Median of the residuals, plus the mean distance from it, clipped to delta."""
         return 0.5, self._delta(target, scores, n_threads)
 
     def value(self, target: Target, scores: Floats, n_threads: int) -> float:
@@ -141,7 +141,7 @@ class Huber(Loss):
         delta = _quantile(target, scores, self.alpha, n_threads)
         if delta > 0:
             return delta
-        # So many residuals are 0 that delta would stop all learning: it is that of the others.
+        # With so many residuals of 0 all gradients would be 0: delta is that of the other rows.
         missed = target.y != scores[:, 0]
         if not missed.any():
             return 0.0
@@ -150,7 +150,7 @@ class Huber(Loss):
 
 
 def _quantile(target: Target, scores: Floats | None, alpha: float, n_threads: int = 1) -> float:
-    """The weighted quantile of y, or of |y - score| where there are scores."""
+    """The weighted quantile of y, or of |y - score| if scores are given."""
     return core.residual_quantile(
         target.y,
         target.weight,
@@ -163,7 +163,7 @@ def _quantile(target: Target, scores: Floats | None, alpha: float, n_threads: in
 
 @dataclass(frozen=True)
 class LogLink(Loss):
-    """What losses of a mean e^F share: their best constant is the logarithm of the mean of y."""
+    """Base of losses with a log link: the mean is e^F, the best constant the log mean of y."""
 
     link = "exp"
 
@@ -172,7 +172,7 @@ class LogLink(Loss):
         return np.log([mean(target)])
 
     def check_target(self, y: Floats) -> None:
-        """Values of 0 or more, not all 0."""
+        """Raise ValueError unless y is 0 or more, and not 0 in all rows."""
         lowest = float(y.min())
         if lowest < 0:
             raise ValueError(
@@ -204,7 +204,7 @@ class Gamma(LogLink):
     name = "gamma"
 
     def check_target(self, y: Floats) -> None:
-        """Values above 0."""
+        """Raise ValueError unless y is above 0."""
         lowest = float(y.min())
         if lowest <= 0:
             raise ValueError(
@@ -236,6 +236,6 @@ class Tweedie(LogLink):
 
 
 def _log_ratio(above: Floats, below: Floats) -> Floats:
-    """log(above / below): sums that are never negative, but for the rounding of gradients."""
+    """log(above / below) of sums that are negative only by the rounding of gradients."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return limited(np.log(above.clip(min=0.0)) - np.log(below.clip(min=0.0)))

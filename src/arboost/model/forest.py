@@ -1,4 +1,4 @@
-r"""Forest (trees as flat arrays) and Model: what a fit leaves behind, frozen.
+r"""Forest: the trees of a model as flat, read-only arrays.
 
 The nodes of tree t lie at ``tree_start[t]`` to ``tree_start[t + 1]``, parents before children:
 
@@ -42,18 +42,18 @@ FOREST_DTYPES: Mapping[str, np.dtype[Any]] = {
     "cover": np.dtype(np.float64),
     "output": np.dtype(np.int32),
 }
-# What splits of categories need beside it.
+# Arrays of categorical splits.
 SET_DTYPES: Mapping[str, np.dtype[Any]] = {
     "level_set": np.dtype(np.int32),
     "level_sets": np.dtype(np.uint64),
 }
 ALL_DTYPES: Mapping[str, np.dtype[Any]] = {**FOREST_DTYPES, **SET_DTYPES}
-SET_WORDS = 4  # of 64 bits
-N_CODES = 255  # of levels in sets; others are missing
+SET_WORDS = 4  # 64-bit words in a level set
+N_CODES = 255  # level codes that a set can hold; all other codes are missing values
 
 
 def frozen_array(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-    """Read-only view as the core reads it, or copy where dtype, order or alignment differ."""
+    """Return a read-only view for the core, or a copy where dtype, order or alignment differ."""
     view = np.asarray(array, dtype=dtype, order="C").view()
     if not view.flags.aligned:
         view = view.copy()
@@ -62,7 +62,7 @@ def frozen_array(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
 
 
 def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the distinct rows of a matrix, to the bit, and which of them each row is."""
+    """Return the distinct rows of a matrix, compared bit by bit, and each row's index in them."""
     whole = np.dtype((np.void, rows.shape[1] * rows.dtype.itemsize))
     _, first, which = np.unique(
         np.ascontiguousarray(rows).view(whole)[:, 0], return_index=True, return_inverse=True
@@ -74,27 +74,27 @@ def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 class Forest:
     """Trees as flat arrays; a row goes left where x <= threshold or x is missing and default_left.
 
-    A split of a category has a set of levels instead of a threshold: left go the codes of levels
-    whose bit is set. What is no code from 0 to 254 is missing.
+    A categorical split has a level set instead of a threshold: level codes whose bit is set go
+    left. Any value other than a code from 0 to 254 is missing.
 
     Attributes
     ----------
     tree_start : int64 array of shape (n_trees + 1,)
         First node of each tree, and the number of nodes.
     feature, left : int32 arrays of shape (n_nodes,)
-        Column that is compared, and left child (see the head of this file).
+        Feature of the split, and left child (see the head of this file).
     threshold, gain, cover : float64 arrays of shape (n_nodes,)
         Largest value that goes left, gain of the split, and sum of hessians in the node.
     default_left : bool array of shape (n_nodes,)
         Whether missing values go left.
     value : float64 array of shape (n_nodes, width)
-        What the leaf adds: to one output (width 1), or one number to each (width n_outputs).
+        Value that the leaf adds to one output (width 1), or to each output (width n_outputs).
     output : int32 array of shape (n_trees,)
         Output that the tree adds to; 0 where it adds to all.
     level_set : int32 array of shape (n_nodes,)
-        Which set the split has, -1 where it has a threshold. Sets are in the order of their nodes.
+        Index of the split's level set, -1 for a threshold. Sets are in the order of their nodes.
     level_sets : uint64 array of shape (n_sets, 4)
-        Sets of levels: code c is bit c % 64 of word c // 64.
+        Level sets: code c is bit c % 64 of word c // 64.
     """
 
     tree_start: NDArray[np.int64]
@@ -135,21 +135,21 @@ class Forest:
 
     @property
     def width(self) -> int:
-        """Numbers in a leaf."""
+        """Number of values in a leaf."""
         return int(self.value.shape[1])
 
     @property
     def is_split(self) -> NDArray[np.bool_]:
-        """Which nodes are no leaves."""
+        """Mask of the nodes that are splits, not leaves."""
         return np.not_equal(self.left, 0)
 
     @property
     def has_sets(self) -> bool:
-        """Whether a split is one of a category."""
+        """Whether any split is categorical."""
         return len(self.level_sets) > 0
 
     def first(self, n_trees: int) -> Self:
-        """Return a forest of the first trees; its arrays are views of this one's."""
+        """Return a forest of the first trees; its arrays are views of this forest's."""
         n_nodes = int(self.tree_start[n_trees])
         ends = dict.fromkeys(ALL_DTYPES, n_nodes) | {
             "tree_start": n_trees + 1,
@@ -159,7 +159,7 @@ class Forest:
         return type(self)(**{name: getattr(self, name)[:end] for name, end in ends.items()})
 
     def only(self, tree: int) -> Self:
-        """Return a forest of one of the trees."""
+        """Return a forest of one tree."""
         ends = self.tree_start[tree : tree + 2]
         of_tree = slice(*ends)
         arrays = {name: getattr(self, name)[of_tree] for name in ALL_DTYPES}
@@ -172,7 +172,7 @@ class Forest:
         return type(self)(**arrays)
 
     def joined(self, other: Forest) -> Self:
-        """Return a forest of these trees and then those of another with leaves as wide."""
+        """Return a forest of these trees followed by those of another forest of equal width."""
         arrays = {
             name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in ALL_DTYPES
         }
@@ -188,7 +188,7 @@ class Forest:
     ) -> None:
         """Raise ValueError unless every walk from a root ends in a leaf inside the arrays.
 
-        `categorical` says which features are split by sets, and is None where nobody knows.
+        `categorical` is the mask of the categorical features, None if unknown.
         """
         self._validate_shapes()
         require(self.width in (1, n_outputs), f"leaves of width {self.width}")

@@ -1,6 +1,6 @@
-"""What leaves know of y: the ranks of the training rows' values, for quantiles.
+"""Leaf distributions: the y of the training rows in each leaf, for quantile predictions.
 
-Kept is the rank of each training row's y among all values, leaf by leaf and ascending:
+Each leaf holds the ranks of its training rows' y among the distinct values, ascending:
 
     values   1.5  2.0  7.0  9.0                 distinct y, ascending
     node       0    1        2                  of a tree
@@ -23,7 +23,7 @@ __all__ = ["DTYPES", "SHARE_UNITS", "LeafDistributions"]
 
 Integers = NDArray[np.int64]
 
-SHARE_UNITS = 2**44  # of a leaf's shares: sums of whole numbers depend on no order
+SHARE_UNITS = 2**44  # of a leaf's weight; sums of integers do not depend on their order
 DTYPES: Mapping[str, np.dtype[Any]] = {
     "tree_start": np.dtype(np.int64),
     "start": np.dtype(np.int64),
@@ -35,7 +35,7 @@ DTYPES: Mapping[str, np.dtype[Any]] = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LeafDistributions:
-    """The y of the training rows in each leaf, as the head of this file shows.
+    """The y of the training rows in each leaf; see the head of this file.
 
     Attributes
     ----------
@@ -44,8 +44,8 @@ class LeafDistributions:
     start : int64 array of shape (n_nodes + 1,)
     rank : int32 array of shape (n_entries,)
     upto : int64 array of shape (n_entries,), or empty
-        Shares of the leaf's weight up to and with each entry, in units of 2^-44; empty where all
-        rows weigh the same.
+        Cumulative share of the leaf's weight, each entry included, in units of 2^-44; empty for
+        equal weights.
     values : float64 array of shape (n_values,)
     """
 
@@ -67,7 +67,7 @@ class LeafDistributions:
         return len(self.tree_start) - 1
 
     def first(self, n_trees: int) -> Self:
-        """Return those of the first trees."""
+        """Return the distributions of the first trees."""
         n_nodes = int(self.tree_start[n_trees])
         n_entries = int(self.start[n_nodes])
         return replace(
@@ -79,7 +79,7 @@ class LeafDistributions:
         )
 
     def validate(self, tree_start: Integers, is_split: NDArray[np.bool_]) -> None:
-        """Raise ValueError unless they are those of such trees; needed after they were read."""
+        """Raise ValueError unless the distributions fit the trees; needed for data from a file."""
         require(all(getattr(self, name).ndim == 1 for name in DTYPES), "distributions in tables")
         require(np.array_equal(self.tree_start, tree_start), "distributions of other trees")
         require(len(self.start) == len(is_split) + 1, "distributions of other nodes")
@@ -96,7 +96,7 @@ class LeafDistributions:
         self._validate_order()
 
     def _validate_order(self) -> None:
-        inner = np.ones(max(len(self.rank) - 1, 0), np.bool_)  # pairs of neighbours in one leaf
+        inner = np.ones(max(len(self.rank) - 1, 0), np.bool_)  # adjacent entries of one leaf
         ends = self.start[1:-1]
         inner[ends[(ends > 0) & (ends < len(self.rank))] - 1] = False
         require(np.all(np.diff(self.rank)[inner] >= 0), "rows of a leaf that are not ascending")

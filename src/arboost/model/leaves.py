@@ -1,6 +1,6 @@
-"""Model + table -> the leaves that rows reach, and the nodes on their way.
+"""Model + table -> leaf indices and decision paths of the rows.
 
-Nodes of a tree are numbered from 0, its root, on, as `arboost.pictures.tree_pictures` shows them.
+Nodes are numbered within each tree, the root as 0, as in `arboost.pictures.tree_pictures`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def leaf_ids(model: Model, table: Table, *, n_threads: int) -> NDArray[np.int32]
 
 
 def forest_leaves(forest: Forest, table: Table, *, n_threads: int) -> NDArray[np.int32]:
-    """Return what `leaf_ids` does, for trees whose model is not needed."""
+    """Return the leaf of each row in each tree, as `leaf_ids` does, for trees without a model."""
     n_outputs = max(forest.width, int(forest.output.max(initial=0)) + 1)
     packed = core.PackedForest(forest, table.columns.n_columns, n_outputs)
     return _leaves(packed, forest.n_trees, table, n_threads)
@@ -61,7 +61,7 @@ def _leaves(
 
 
 def decision_path(model: Model, table: Table, *, n_threads: int) -> tuple[csr_matrix, Integers]:
-    """Return which nodes each row passes, from the roots to the leaves.
+    """Return the nodes on each row's paths from the roots to its leaves.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def decision_path(model: Model, table: Table, *, n_threads: int) -> tuple[csr_ma
     leaf = (leaf_ids(model, table, n_threads=n_threads) + forest.tree_start[:-1]).ravel()
     size = first[leaf + 1] - first[leaf]
     end = np.concatenate([[0], np.cumsum(size)])
-    # Entry number i, which is number i - end[k] of its path, is at this place in `nodes`.
+    # Index in `nodes` of entry i, which is entry i - end[k] of path k.
     place = np.arange(end[-1]) + np.repeat(first[leaf] - end[:-1], size)
     by_row = end[:: model.n_trees] if model.n_trees else np.zeros(table.n_rows + 1, np.int64)
     shape = (table.n_rows, forest.n_nodes)
@@ -146,9 +146,9 @@ def depths(forest: Forest) -> Integers:
 
 
 def _paths(forest: Forest) -> tuple[Integers, Integers]:
-    """Return the nodes from the root to each leaf: where each leaf's begin, and the nodes.
+    """Return the paths from root to leaf: the start of each node's path, and all paths' nodes.
 
-    Nodes that are no leaves have none.
+    The path of a split is empty.
     """
     above, depth = parents(forest), depths(forest)
     size = np.where(forest.is_split, 0, depth + 1)

@@ -1,22 +1,22 @@
-"""Raw scores -> answers: what a link makes of the sum of the trees.
+"""Raw scores -> predictions: the link functions.
 
 A link takes float64 scores of shape (n_rows, n_outputs):
 
 ================== ============ =====================================================
-link               n_outputs    answer
+link               n_outputs    prediction
 ================== ============ =====================================================
 identity           any          the scores themselves
 exp                any          e^score: means of counts and amounts
 ordered            n_quantiles  the scores of each row, sorted: quantiles never cross
 logistic           1            (n_rows, 2) probabilities of the two classes
-logistic_of_double 1            the same of twice the score: those of exponential loss
+logistic_of_double 1            the same for twice the score: exponential loss
 softmax            n_classes    (n_rows, n_classes) probabilities
 share_of_two       1            (n_rows, 2) probabilities whose difference is the score
 shares             n_classes    (n_rows, n_classes) probabilities: the scores themselves
 ================== ============ =====================================================
 
-Finite scores have finite answers. They come from the core: the same bytes on every machine, and for
-a row alone as among others.
+Finite scores have finite predictions. The core computes them: the same bytes on every machine, and
+for a row alone as among others.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def identity(raw: Scores) -> Scores:
 
 
 def exp(raw: Scores) -> Scores:
-    """Return e^score; from a score of 709.78 on, where doubles end, the answer stays the same.
+    """Return e^score; from a score of 709.78 on, where doubles end, the result stays the same.
 
     Examples
     --------
@@ -69,8 +69,7 @@ def exp(raw: Scores) -> Scores:
 def ordered(raw: Scores) -> Scores:
     """Return the scores of each row, sorted.
 
-    Sorting brings no quantile further from its truth: the mean pinball loss cannot grow by it
-    (Chernozhukov, Fernandez-Val and Galichon, 2010).
+    Sorting never increases the mean pinball loss (Chernozhukov, Fernandez-Val and Galichon, 2010).
 
     Examples
     --------
@@ -128,7 +127,7 @@ def share_of_two(raw: Scores) -> Scores:
 
 
 def shares(raw: Scores) -> Scores:
-    """Return the scores, where rounding has not brought them out of the range of probabilities.
+    """Return the scores, clipped to [0, 1] where rounding brought them out of it.
 
     Examples
     --------
@@ -151,7 +150,7 @@ LINKS: Mapping[str, Callable[[Scores], Scores]] = {
 
 
 def score_of(link: str, value: float) -> float:
-    """Return the raw score whose answer is ``value``, a user's ``base_score``.
+    """Return the raw score whose prediction is ``value``, a user's ``base_score``.
 
     With two classes the value is the probability of the second.
 
@@ -186,6 +185,6 @@ def score_of(link: str, value: float) -> float:
 
 
 def _linked(name: str, raw: Scores, width: int) -> Scores:
-    answer = np.empty((len(raw), width))
-    core.link(name, np.ascontiguousarray(raw, np.float64), answer)
-    return answer
+    out = np.empty((len(raw), width))
+    core.link(name, np.ascontiguousarray(raw, np.float64), out)
+    return out

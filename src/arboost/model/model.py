@@ -1,4 +1,4 @@
-"""Model: a fitted ensemble, frozen, with all that predictions need."""
+"""Model: a fitted ensemble, frozen, with everything that predictions need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arboost.backend import core
 from arboost.data.schema import Schema
 from arboost.model.forest import Forest, frozen_array
 from arboost.model.leaf_distributions import LeafDistributions
-from arboost.model.outputs import require, validate_answer
+from arboost.model.outputs import require, validate_outputs
 
 __all__ = ["COMBINATIONS", "Model", "provenance_of"]
 
@@ -33,14 +33,14 @@ class Model:
         Names and number of the columns.
     base_score : float64 array of shape (n_outputs,)
     link : str
-        One of those in ``links.py`` that fits the kind.
+        Name of a link in ``links.py`` that fits the kind.
     classes : array of shape (n_classes,), tuple of them, or None
-        Labels in the order of the probabilities, of several targets one array each; None for
+        Labels in the order of the probabilities, one array for each of several targets; None for
         regression.
     trees_per_round : int
     params : dict
-        Parameters of the fit that can change the model. A custom loss or metric is there by its
-        name alone, as ``{"custom": name}``.
+        Parameters of the fit that can change the model. A custom loss or metric is stored by name
+        only, as ``{"custom": name}``.
     kind : {"regressor", "classifier"}
     combine : {"sum", "median", "mean"}
         The mean is the sum divided by the number of rounds. With "median" the trees of a regressor
@@ -49,13 +49,13 @@ class Model:
     tree_weights : float64 array of shape (n_trees,)
         Weights of the trees in the median; empty for sums and means.
     targets : tuple of int
-        Outputs of each target, which lie side by side; empty where there is one target. Targets of
-        a classifier have the link that `target_link` tells, and the model's is "shares".
+        Number of outputs of each target, in order; empty for a single target. Targets of a
+        classifier have the link that `target_link` returns, and the model's is "shares".
     distributions : arboost.model.leaf_distributions.LeafDistributions or None
-        The y of the training rows in each leaf, where the fit was to keep them.
+        The y of the training rows in each leaf, if the fit had ``quantiles=True``.
     provenance : dict
-        What is known of the fit: "version" of the library, "rows", and where rows were set aside to
-        find the best round "metric" and "best_score". Empty where nothing is known.
+        Metadata of the fit: "version" of the library, "rows", and where held-out rows chose the
+        last round "metric" and "best_score". Empty if unknown.
     """
 
     forest: Forest
@@ -88,7 +88,7 @@ class Model:
 
     @property
     def n_outputs(self) -> int:
-        """Raw scores of a row."""
+        """Number of raw scores of a row."""
         return len(self.base_score)
 
     @property
@@ -103,12 +103,12 @@ class Model:
 
     @cached_property
     def packed(self) -> core.PackedForest:
-        """The forest as the core walks it; made when it is first asked for."""
+        """The forest in the layout of the core; built on first use."""
         return core.PackedForest(self.forest, self.schema.n_features, self.n_outputs)
 
     @cached_property
     def row(self) -> core.RowModel | None:
-        """What answers for single rows; None where that takes more than the values of the row."""
+        """Predictor of single rows; None where it would need more than the row's plain numbers."""
         columns_are_numbers = self.schema.names is None and not self.schema.special
         if not columns_are_numbers or self.combine == "median" or self.link == "ordered":
             return None
@@ -116,10 +116,10 @@ class Model:
         return core.RowModel(self.packed, self.base_score, self.link, mean_of, self.schema.missing)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.fields()  # without what can be made again
+        return self.fields()  # without cached properties
 
     def truncated(self, rounds: int) -> Self:
-        """Return the model as it was after some rounds.
+        """Return the model of the first rounds.
 
         Examples
         --------
@@ -134,13 +134,12 @@ class Model:
                 f"Use a number from 0 to {self.n_rounds}."
             )
         n_trees = rounds * self.trees_per_round
-        weights = self.tree_weights[:n_trees]  # there are none but in medians
-        known = self.distributions
+        distributions = self.distributions
         return replace(
             self,
             forest=self.forest.first(n_trees),
-            tree_weights=weights,
-            distributions=None if known is None else known.first(n_trees),
+            tree_weights=self.tree_weights[:n_trees],  # empty without a median
+            distributions=None if distributions is None else distributions.first(n_trees),
         )
 
     def fields(self) -> dict[str, Any]:
@@ -151,17 +150,18 @@ class Model:
         """Raise ValueError unless the parts fit together; a valid model cannot crash the core."""
         require(self.base_score.ndim == 1 and self.n_outputs >= 1, "no base score")
         require(np.all(np.isfinite(self.base_score)), "a base score that is not finite")
-        # Without levels the number of features may be any: nothing that long is made of it.
-        known = np.array(self.schema.categorical, np.bool_) if self.schema.levels else None
-        self.forest.validate(self.schema.n_features, self.n_outputs, known)
-        require(known is not None or not self.forest.has_sets, "sets for splits of no category")
+        # Without levels a file can claim any number of features: no array of that length is made.
+        levels = self.schema.levels
+        categorical = np.array(self.schema.categorical, np.bool_) if levels else None
+        self.forest.validate(self.schema.n_features, self.n_outputs, categorical)
+        require(levels or not self.forest.has_sets, "sets for splits of no category")
         require(self.trees_per_round >= 1, f"{self.trees_per_round} trees per round")
         require(self.n_trees % self.trees_per_round == 0, "an unfinished round")
         names = self.schema.names
         if names is not None:
             require(len(names) == self.schema.n_features, f"{len(names)} feature names")
             require(len(set(names)) == len(names), "two features of one name")
-        validate_answer(self)
+        validate_outputs(self)
         self._validate_combination()
         if self.distributions is not None:
             require(self.kind == "regressor" and not self.targets, "distributions of no numbers")
@@ -181,28 +181,28 @@ class Model:
             require(self.trees_per_round == 1, "a median with several trees per round")
             require(np.all(np.isfinite(weights)), "a tree weight that is not finite")
             require(np.all(weights >= 0), "a negative tree weight")
-            # Then every truncated model has a tree with a vote, too.
+            # Then every truncated model has a tree of nonzero weight, too.
             require(np.all(weights[:1] > 0), "a first tree without weight")
 
 
 def provenance_of(
     n_rows: int, metric: str | None = None, best_score: float | None = None
 ) -> dict[str, Any]:
-    """Return what is told of a fit, for JSON.
+    """Return the metadata of a fit, for JSON.
 
     Parameters
     ----------
     n_rows : int
-        Rows that it learnt from.
+        Number of training rows.
     metric : str, optional
-        What chose the last round, on rows that were set aside.
+        Metric that chose the last round, on held-out rows.
     best_score : float, optional
-        That of the last round; left out where nothing chose it.
+        Metric of the last round; left out where no metric chose it.
     """
-    told: dict[str, Any] = {"version": _version(), "rows": int(n_rows)}
+    metadata: dict[str, Any] = {"version": _version(), "rows": int(n_rows)}
     if metric is not None and best_score is not None and math.isfinite(best_score):
-        told |= {"metric": metric, "best_score": float(best_score)}
-    return told
+        metadata |= {"metric": metric, "best_score": float(best_score)}
+    return metadata
 
 
 @cache

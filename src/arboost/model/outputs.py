@@ -1,4 +1,4 @@
-"""What the raw scores of a model mean: which links, classes and targets fit together."""
+"""Outputs of a model: the link, classes and targets that its raw scores stand for."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from arboost.model.links import LINKS
 __all__ = [
     "ALL_CLASS_LINKS",
     "CLASS_LINKS",
-    "Answering",
     "Labels",
+    "OutputSpec",
     "Probabilities",
     "TargetPart",
     "require",
     "target_link",
     "target_parts",
-    "validate_answer",
+    "validate_outputs",
 ]
 
 Labels = NDArray[Any]
@@ -30,51 +30,51 @@ ALL_CLASS_LINKS = ("softmax", "shares")
 CLASS_LINKS = ("logistic", "logistic_of_double", "share_of_two", *ALL_CLASS_LINKS)
 
 
-class Answering(Protocol):
-    """What is known of a model whose raw scores are to become answers."""
+class OutputSpec(Protocol):
+    """The properties of a model that turn raw scores into predictions."""
 
     @property
     def kind(self) -> str:
-        """A regressor or a classifier, in one word."""
+        """Either "regressor" or "classifier"."""
         ...
 
     @property
     def link(self) -> str:
-        """By its name in `arboost.model.links`."""
+        """Name of the link in `arboost.model.links`."""
         ...
 
     @property
     def classes(self) -> Any:
-        """Labels, of several targets a tuple of one array each; None for regression."""
+        """Class labels, a tuple of arrays for several targets; None for regression."""
         ...
 
     @property
     def n_outputs(self) -> int:
-        """Raw scores of a row."""
+        """Number of raw scores of a row."""
         ...
 
     @property
     def targets(self) -> tuple[int, ...]:
-        """Outputs of each target; empty where there is one target."""
+        """Number of outputs of each target; empty for a single target."""
         ...
 
 
 def target_link(n_outputs: int, n_classes: int) -> str:
-    """Return the link of one of several targets with classes."""
+    """Return the link of one target of a classifier that has several."""
     two_in_one = (n_outputs, n_classes) == (1, 2)
     return "share_of_two" if two_in_one else "shares"
 
 
 class TargetPart(NamedTuple):
-    """What one target of a classifier has of the raw scores."""
+    """One target of a classifier: its link, its labels and its raw-score columns."""
 
     link: str
     labels: Labels
-    first: int  # of its outputs
+    first: int  # index of its first raw-score column
     n_outputs: int
 
 
-def target_parts(model: Answering) -> list[TargetPart]:
+def target_parts(model: OutputSpec) -> list[TargetPart]:
     """Return the targets of a classifier in the order of their outputs; there may be only one."""
     if not model.targets:
         return [TargetPart(model.link, model.classes, 0, model.n_outputs)]
@@ -85,13 +85,13 @@ def target_parts(model: Answering) -> list[TargetPart]:
     ]
 
 
-def require(holds: object, what: str) -> None:
-    """Raise ValueError, with what is wrong with a model, unless something holds."""
-    if not holds:
-        raise ValueError(f"inconsistent model: {what}")
+def require(condition: object, problem: str) -> None:
+    """Raise ValueError for an inconsistent model unless the condition holds."""
+    if not condition:
+        raise ValueError(f"inconsistent model: {problem}")
 
 
-def validate_answer(model: Answering) -> None:
+def validate_outputs(model: OutputSpec) -> None:
     """Raise ValueError unless kind, link, classes, targets and outputs fit together."""
     require(model.link in LINKS, f"the link {model.link!r}")
     require(model.kind in ("regressor", "classifier"), f"the kind {model.kind!r}")
@@ -106,7 +106,7 @@ def validate_answer(model: Answering) -> None:
         require(model.link in ALL_CLASS_LINKS or model.n_outputs == 1, "link and outputs")
 
 
-def _validate_targets(model: Answering) -> None:
+def _validate_targets(model: OutputSpec) -> None:
     targets, classes = model.targets, model.classes
     require(len(targets) > 1, "a single target among several")
     require(min(targets) >= 1, "a target without outputs")

@@ -1,4 +1,4 @@
-"""Model + table -> raw scores -> link -> answer.
+"""Model + table -> raw scores -> link -> predictions.
 
 Raw scores are float64 of shape (n_rows, n_outputs): the base score plus the sum of the trees in
 their order, their mean or their weighted median. They depend neither on the number of threads nor
@@ -19,12 +19,12 @@ from arboost.data.dataset import Dataset
 from arboost.data.table import Table, ingest
 from arboost.model.links import LINKS
 from arboost.model.model import Model
-from arboost.model.outputs import ALL_CLASS_LINKS, Answering, Labels, Probabilities, target_parts
+from arboost.model.outputs import ALL_CLASS_LINKS, Labels, OutputSpec, Probabilities, target_parts
 
 __all__ = [
-    "answer",
-    "answer_of_row",
     "decision",
+    "predictions",
+    "predictions_of_row",
     "probabilities",
     "probabilities_of_row",
     "raw_scores",
@@ -40,8 +40,8 @@ def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64
     return table_scores(model, read_table(model, X), n_threads=n_threads)
 
 
-def answer_of_row(model: Model, X: object) -> NDArray[Any] | None:
-    """Return what `answer` would, where X is one row of plain numbers; else None."""
+def predictions_of_row(model: Model, X: object) -> NDArray[Any] | None:
+    """Return the result of `predictions` if X is one row of plain numbers; else None."""
     row = model.row
     if row is None or model.targets:
         return None
@@ -52,7 +52,7 @@ def answer_of_row(model: Model, X: object) -> NDArray[Any] | None:
 
 
 def probabilities_of_row(model: Model, X: object) -> NDArray[np.float64] | None:
-    """Return what `probabilities` would, where X is one row of plain numbers; else None."""
+    """Return the result of `probabilities` if X is one row of plain numbers; else None."""
     row = model.row
     if row is None or model.targets or model.classes is None:
         return None
@@ -69,7 +69,7 @@ def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.fl
 
 
 def tree_values(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
-    """Return what each tree says of the rows of a table, shape (n_rows, n_trees)."""
+    """Return the leaf value of each row in each tree, shape (n_rows, n_trees)."""
     values = np.zeros((table.n_rows, model.n_trees))
     forest = replace(model.forest, output=np.arange(model.n_trees, dtype=np.int32))
     core.traverse(
@@ -102,10 +102,10 @@ def decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     return raw[:, 0] if raw.shape[1] == 1 else raw
 
 
-def probabilities(model: Answering, raw: NDArray[np.float64]) -> Probabilities:
-    """Return the probabilities that the raw scores mean.
+def probabilities(model: OutputSpec, raw: NDArray[np.float64]) -> Probabilities:
+    """Return the class probabilities of raw scores, shape (n_rows, n_classes).
 
-    Their shape is (n_rows, n_classes); for several targets there is a list of them.
+    For several targets the result is a list of such arrays.
     """
     if model.kind != "classifier":
         raise TypeError(
@@ -117,39 +117,39 @@ def probabilities(model: Answering, raw: NDArray[np.float64]) -> Probabilities:
     return LINKS[model.link](raw)
 
 
-def answer(model: Answering, raw: NDArray[np.float64]) -> NDArray[Any]:
-    """Return the values (regression) or the most likely labels that the raw scores mean.
+def predictions(model: OutputSpec, raw: NDArray[np.float64]) -> NDArray[Any]:
+    """Return the predicted values (regression) or the most likely labels of raw scores.
 
-    Their shape is (n_rows,), or for several targets (n_rows, n_targets).
+    Their shape is (n_rows,), or (n_rows, n_targets) for several targets.
     """
     if model.classes is None:
         values = LINKS[model.link](raw)
         return values[:, 0] if model.n_outputs == 1 else values
     if isinstance(model.classes, tuple):
         parts = [_likeliest(*part) for part in _by_target(model, raw)]
-        # Labels of several kinds would else become strings.
+        # Labels of different dtypes would become strings.
         kinds = {part.dtype.kind for part in parts}
         return np.stack(parts if len(kinds) == 1 else [part.astype(object) for part in parts], 1)
     return _likeliest(model.link, model.classes, raw)
 
 
 def _likeliest(link: str, classes: Labels, raw: NDArray[np.float64]) -> Labels:
-    # The links keep the order of the scores, so the most likely class needs no exp.
+    # Links are monotone, so the most likely class needs no exp.
     by_output = link in ALL_CLASS_LINKS
     labels: Labels = classes[raw.argmax(axis=1) if by_output else (raw[:, 0] > 0).astype(np.intp)]
     return labels
 
 
 def _by_target(
-    model: Answering, raw: NDArray[np.float64]
+    model: OutputSpec, raw: NDArray[np.float64]
 ) -> Iterator[tuple[str, Labels, NDArray[np.float64]]]:
-    """Yield link, labels and scores of each target of a classifier."""
+    """Yield link, labels and raw scores of each target of a classifier."""
     for link, labels, first, n_outputs in target_parts(model):
         yield link, labels, raw[:, first : first + n_outputs]
 
 
 def read_table(model: Model, X: object, name: str = "X") -> Table:
-    """Return the columns of X as the model's fit saw its own; `name` is what errors call it."""
+    """Return X as a table by the model's schema; error messages call it `name`."""
     if isinstance(X, Dataset):
         raise TypeError(
             f"{name} is a Dataset, which holds bins instead of values. Pass the table it was made "

@@ -1,10 +1,10 @@
-"""What the training rows in a leaf have for y: quantiles from forests.
+"""Quantile predictions of regression forests, from the y of the training rows in each leaf.
 
-A forest that predicts means knows more: the rows of a leaf are a sample of y where x is. For a row
-each tree gives the training rows in its leaf equal shares of 1 (or such as their weights say), and
-the average of the trees is an estimate of the whole distribution of y (Meinshausen 2006).
+The training rows of a leaf are a sample of y given x. For a row, each tree gives the training rows
+in its leaf equal shares of 1 (or shares in proportion to their weights), and the mean over the
+trees estimates the whole distribution of y (quantile regression forests, Meinshausen 2006).
 
-`arboost.model.leaf_distributions` says what is kept of it.
+`arboost.model.leaf_distributions` has the stored arrays.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = [
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_WEIGHT_BITS = 62  # of the sum of all weights, as integers
+_WEIGHT_BITS = 62  # bits of the sum of all weights, as integers
 
 
 def leaf_distributions(
     model: Model, table: Table, y: Floats, weight: Floats | None = None, *, n_threads: int
 ) -> LeafDistributions:
-    """Return the y of the training rows by leaf, of all rows whatever the trees' samples were.
+    """Return the y of all training rows by leaf, whether or not a tree was grown on the row.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def leaf_distributions(
     y : float64 array of shape (n_rows,)
         Finite.
     weight : float64 array of shape (n_rows,), optional
-        Finite and not negative; None for equal ones. Rows of weight 0 are left out.
+        Finite and not negative; None for equal weights. Rows of weight 0 are left out.
     n_threads : int
 
     Examples
@@ -57,8 +57,8 @@ def leaf_distributions(
     >>> from arboost.data.table import ingest
     >>> X, y = [[0], [1], [2]], np.array([5.0, 3.0, 9.0])
     >>> model = GradientBoostingRegressor(n_estimators=1, max_depth=1).fit(X, y).model_
-    >>> known = leaf_distributions(model, ingest(X, model.schema), y, n_threads=1)
-    >>> known.values, known.start, known.rank
+    >>> in_leaves = leaf_distributions(model, ingest(X, model.schema), y, n_threads=1)
+    >>> in_leaves.values, in_leaves.start, in_leaves.rank
     (array([3., 5., 9.]), array([0, 0, 2, 3]), array([0, 1, 2], dtype=int32))
     """
     _check_rows(table, y, "y")
@@ -77,7 +77,7 @@ def leaf_distributions(
     ranks = np.empty(n_trees * size, np.int32)
     upto = np.empty(0 if units is None else n_trees * size, np.int64)
     counts = []
-    # Tree by tree: the leaves of all rows in all trees would take twice the memory of the answer.
+    # Tree by tree: the leaves of all rows in all trees would take twice the memory of the result.
     for tree in range(n_trees):
         leaf = forest_leaves(forest.only(tree), table, n_threads=n_threads)[ascending, 0]
         by_leaf = _stable_order(leaf)
@@ -100,11 +100,11 @@ def predict_quantiles(
     *,
     n_threads: int,
 ) -> Floats:
-    """Return quantiles of y for rows that are in these leaves.
+    """Return quantiles of y for rows, given their leaves.
 
     The quantile q is the smallest y at which the shares of the training rows, averaged over the
-    trees, reach q: always the y of a training row. Trees whose leaf holds no row are left out; a
-    row for which all are has NaN.
+    trees, reach q: always the y of a training row. Trees whose leaf holds no training row are left
+    out; a row for which all trees are left out gets NaN.
 
     Parameters
     ----------
@@ -126,26 +126,26 @@ def predict_quantiles(
     >>> from arboost.data.table import ingest
     >>> X, y = [[0], [1], [2]], np.array([5.0, 3.0, 9.0])
     >>> model = GradientBoostingRegressor(n_estimators=1, max_depth=1).fit(X, y).model_
-    >>> known = leaf_distributions(model, ingest(X, model.schema), y, n_threads=1)
-    >>> predict_quantiles(known, np.array([[1], [2]]), [0.5, 0.9], n_threads=1)
+    >>> in_leaves = leaf_distributions(model, ingest(X, model.schema), y, n_threads=1)
+    >>> predict_quantiles(in_leaves, np.array([[1], [2]]), [0.5, 0.9], n_threads=1)
     array([[3., 5.],
            [9., 9.]])
     """
-    wanted = _checked(quantiles)
+    checked = _checked(quantiles)
     if leaves.ndim != 2 or leaves.shape[1] != distributions.n_trees:  # noqa: PLR2004
         raise ValueError(
             f"leaves has shape {leaves.shape}, but the distributions are those of "
             f"{distributions.n_trees} trees. Pass the leaves of all trees."
         )
-    answer = np.empty((len(leaves), len(wanted)))
+    result = np.empty((len(leaves), len(checked)))
     core.leaf_quantiles(
         distributions=distributions,
         leaves=np.ascontiguousarray(leaves, np.int32),
-        quantiles=wanted,
-        out=answer,
+        quantiles=checked,
+        out=result,
         n_threads=n_threads,
     )
-    return answer if np.ndim(quantiles) else answer[:, 0]
+    return result if np.ndim(quantiles) else result[:, 0]
 
 
 def table_quantiles(
@@ -156,7 +156,7 @@ def table_quantiles(
     *,
     n_threads: int,
 ) -> Floats:
-    """Return what `predict_quantiles` does for the rows of a table, without all their leaves.
+    """Return quantiles of y, as `predict_quantiles` does, without an array of all rows' leaves.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def table_quantiles(
     table : Table
         With the columns of the model's schema.
     distributions : LeafDistributions
-        Those of the model.
+        Distributions of the model's leaves.
     quantiles : float or sequence of float
         Between 0 and 1.
     n_threads : int
@@ -181,38 +181,38 @@ def table_quantiles(
     >>> X, y = [[0], [1], [2]], np.array([5.0, 3.0, 9.0])
     >>> model = GradientBoostingRegressor(n_estimators=1, max_depth=1).fit(X, y).model_
     >>> table = ingest(X, model.schema)
-    >>> known = leaf_distributions(model, table, y, n_threads=1)
-    >>> table_quantiles(model, table, known, 0.5, n_threads=1)
+    >>> in_leaves = leaf_distributions(model, table, y, n_threads=1)
+    >>> table_quantiles(model, table, in_leaves, 0.5, n_threads=1)
     array([3., 3., 9.])
     """
-    wanted = _checked(quantiles)
-    answer = np.empty((table.n_rows, len(wanted)))
+    checked = _checked(quantiles)
+    result = np.empty((table.n_rows, len(checked)))
     core.traverse_quantiles(
         columns=table.columns,
         forest=model.forest,
         distributions=distributions,
-        quantiles=wanted,
-        out=answer,
+        quantiles=checked,
+        out=result,
         n_threads=n_threads,
     )
-    return answer if np.ndim(quantiles) else answer[:, 0]
+    return result if np.ndim(quantiles) else result[:, 0]
 
 
 def distributions_of(model: Model) -> LeafDistributions:
-    """Return what the leaves of a model know of y; raise ValueError where they know nothing."""
+    """Return the leaf distributions of a model; raise ValueError if it has none."""
     if model.distributions is None:
         raise ValueError(
             "predict_quantiles needs the values of y in the leaves, which this model does not "
-            "have: only forests of numbers that are fitted with quantiles=True keep them. Fit with "
+            "have: only forest regressors that are fitted with quantiles=True keep them. Fit with "
             "quantiles=True."
         )
     return model.distributions
 
 
 def _stable_order(codes: Integers) -> NDArray[np.intp]:
-    """Return the order of the codes, of equal ones that in which they are.
+    """Return the indices that sort the codes, stably.
 
-    NumPy sorts 16 bits by counting, several times faster than by comparing.
+    NumPy has a radix sort for 16 bits, several times faster than one by comparisons.
     """
     low = codes.astype(np.uint16)
     order = np.argsort(low, kind="stable")
@@ -224,14 +224,14 @@ def _stable_order(codes: Integers) -> NDArray[np.intp]:
 
 
 def _as_units(weight: Floats) -> Integers:
-    """Return the weights times a power of 2, as integers whose sum still is one.
+    """Return the weights times a power of 2, as integers whose sum still fits an int64.
 
-    Whole numbers and their like stay exact.
+    Integers and short binary fractions stay exact.
     """
     if not (np.isfinite(weight).all() and (weight >= 0).all() and (weight > 0).any()):
         raise ValueError(
-            "weight has values that are negative or not finite, or all are 0. Pass weights from 0 "
-            "on, of which one is above 0."
+            "weight has values that are negative or not finite, or all are 0. Pass weights of at "
+            "least 0, one of them above 0."
         )
     _, exponent = np.frexp(weight.max())
     bits = _WEIGHT_BITS - int(exponent) - len(weight).bit_length()
@@ -239,7 +239,7 @@ def _as_units(weight: Floats) -> Integers:
 
 
 def _shares(units: Integers, count: Integers) -> Integers:
-    """Return the cumulated shares of each leaf's weight, for rows leaf by leaf."""
+    """Return the cumulative shares of each leaf's weight, for rows sorted by leaf."""
     total = np.concatenate([[0], np.cumsum(units)])
     end = np.cumsum(count)
     before, after = (np.repeat(total[ends], count) for ends in (end - count, end))
@@ -249,15 +249,15 @@ def _shares(units: Integers, count: Integers) -> Integers:
 
 def _checked(quantiles: float | Sequence[float]) -> Floats:
     try:
-        wanted = np.atleast_1d(np.asarray(quantiles, np.float64))
+        checked = np.atleast_1d(np.asarray(quantiles, np.float64))
     except (TypeError, ValueError):
-        wanted = np.array([np.nan])
-    if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
+        checked = np.array([np.nan])
+    if checked.ndim != 1 or not ((checked >= 0) & (checked <= 1)).all():
         raise ValueError(
             f"quantiles={quantiles!r} is not allowed: quantiles are numbers from 0 to 1. Pass one "
             "of them, or a list."
         )
-    return wanted
+    return checked
 
 
 def _check_rows(table: Table, values: Floats, name: str) -> None:

@@ -23,7 +23,7 @@ from arboost.data import messages
 from arboost.data.schema import Schema
 from arboost.losses.base import Floats
 from arboost.model.outputs import Probabilities
-from arboost.model.predict import answer, probabilities
+from arboost.model.predict import predictions, probabilities
 
 __all__ = ["Ballot", "MemberModel"]
 
@@ -137,7 +137,7 @@ class MemberModel:
 
     def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the values or labels of the rows of X, shape (n_rows,)."""
-        return answer(self, self.predict_raw(X, n_jobs=n_jobs))
+        return predictions(self, self.predict_raw(X, n_jobs=n_jobs))
 
     def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Probabilities:
         """Return the probabilities of the classes, shape (n_rows, n_classes)."""
@@ -170,7 +170,7 @@ class MemberModel:
 
     def staged_predict(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[Any]]:
         """Yield what `predict` would return after each round."""
-        return (answer(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
+        return (predictions(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
 
     def staged_predict_proba(
         self, X: object, *, n_jobs: int | None = None

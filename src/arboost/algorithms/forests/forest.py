@@ -27,7 +27,7 @@ from arboost.data.target import numbers_of
 from arboost.errors import DataWarning
 from arboost.grow.bootstrap import Origin, RowDraws, Unseen, draw_size, others
 from arboost.model.forest import Forest
-from arboost.model.predict import answer, probabilities
+from arboost.model.predict import predictions, probabilities
 from arboost.model.quantiles import (
     LeafDistributions,
     distributions_of,
@@ -166,7 +166,7 @@ class Forests(Averaged):
         setattr(self, self._OUT_OF_BAG, self._meaning(all_means))
         self.oob_score_ = np.nan
         if heard.any():
-            predicted = answer(self.model_, means[heard])
+            predicted = predictions(self.model_, means[heard])
             y = rows.y[heard]
             if callable(scoring):
                 self.oob_score_ = scoring(y, predicted)
