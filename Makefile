@@ -15,6 +15,7 @@ DONE := $(VENV)/done
 BUILD := build/package
 SETTINGS := --config-settings=build-dir=$(BUILD) \
             --config-settings=cmake.define.ARBOOST_WERROR=$(WERROR)
+MODULES := $(sort $(shell find src/arboost -name '*.py'))
 CPP_FILES := $(sort $(shell find cpp -name '*.cpp' -o -name '*.h'))
 PYTHON_DIRS := src tests bench examples tools docs
 CHECKED_TEXT := $(PYTHON_DIRS) cpp .github .ci Makefile CMakeLists.txt pyproject.toml \
@@ -27,7 +28,8 @@ unexport PYTHONPATH PYTHONHOME
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint style types layers spelling docstrings warnings sanitize format \
+FORCE:
+.PHONY: FORCE help demo test lint style types layers spelling docstrings warnings sanitize format \
         bench bench-real docs wheel dev clean
 
 help:  ## show this list
@@ -133,8 +135,12 @@ $(DONE)/build: pyproject.toml $(DONE)/venv
 	@$(PIP) install --quiet -r $(DONE)/build.txt
 	@touch $@
 
-# Python sources are used where they are; the core is built again when its sources change.
-$(DONE)/package: $(DONE)/build CMakeLists.txt $(CPP_FILES)
+# An editable install knows the Python files by name, so it is made again when one comes or goes.
+$(DONE)/modules: $(DONE)/venv FORCE
+	@echo "$(MODULES)" | cmp -s - $@ || echo "$(MODULES)" >$@
+
+# Python sources are used in place; the core is built again when its sources change.
+$(DONE)/package: $(DONE)/build $(DONE)/modules CMakeLists.txt $(CPP_FILES)
 	@echo "== arboost with its C++ core"
 	@$(PIP) install --quiet --no-build-isolation --no-deps $(SETTINGS) --editable .
 	@touch $@

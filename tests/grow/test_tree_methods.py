@@ -1,19 +1,18 @@
-"""Whole fits by each tree method: the forest says of values what training saw in ranks."""
+"""Whole fits by each tree method: thresholds of the forest agree with the codes of training."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from arboost.algorithms.gradient_boosting.dart import Dropout
-from arboost.algorithms.gradient_boosting.rounds import Recipe, Training
+from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe, BoostingRounds
 from arboost.data.bins import bin_table
 from arboost.data.table import ingest
 from arboost.grow.grower import TreeParams
 from arboost.grow.row_sampling import RowSampling
 from arboost.losses import Target, make
+from arboost.params.shared import LEVELS
 from arboost.training.sets import EvaluationSet, TrainingSet
 from support.ranked import random_gradients, random_values
 
@@ -36,6 +35,7 @@ def tree_params(**more) -> TreeParams:
         reg_lambda=1.0,
         reg_alpha=0.0,
         max_delta_step=0.0,
+        **{name: param.default for name, param in LEVELS.items()},
         **more,
     )
 
@@ -66,10 +66,9 @@ def train(method, *, n_threads=1, **recipe):
         n_threads=n_threads,
         tree_method=method["tree_method"],
     )
-    training = Training(
-        Recipe(
+    training = BoostingRounds(
+        BoostingRecipe(
             loss=make("squared_error"),
-            n_estimators=6,
             learning_rate=0.3,
             tree=tree_params(**method),
             **recipe,
@@ -124,15 +123,13 @@ def test_a_fit_goes_on_from_its_state(method):
 
 
 def test_same_scores_for_any_instruction_set(instruction_sets):
-    """Where a CPU has fewer, the library is asked for what it has not, and takes what it has."""
+    """On a CPU with fewer of them, the library falls back to those that it has."""
     script = (
-        "import sys\n"
-        "sys.path.insert(0, sys.argv[1])\n"
-        "import test_tree_methods as t\n"
+        "import grow.test_tree_methods as t\n"
         "for method in t.METHODS:\n"
         "    print(t.train(method)[0].scores.tobytes().hex())\n"
     )
     wishes = ("baseline", "avx2", "avx512")
-    found = {instruction_sets.run(wish, script, Path(__file__).parent) for wish in wishes}
+    found = {instruction_sets.run(wish, script) for wish in wishes}
     assert len(found) == 1
     assert len(set(found.pop().split())) == len(METHODS)

@@ -1,4 +1,4 @@
-"""Members that tell what they were given, and tables to bag."""
+"""Members that record their training rows, and tables to bag."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LABELS = np.array(["setosa", "versicolor", "virginica"])[IRIS[1]]
 
 
 class Witness(RegressorMixin, BaseEstimator):
-    """Keeps what it was fitted to."""
+    """Records the arguments of fit and predict."""
 
     def fit(self, X, y, sample_weight=None):
         self.X_, self.y_, self.weight_ = X, y, sample_weight
@@ -24,12 +24,12 @@ class Witness(RegressorMixin, BaseEstimator):
 
 
 class Unweighted(Witness):
-    """The same without weights."""
+    """A Witness whose fit takes no weights."""
 
     def fit(self, X, y):
         return super().fit(X, y)
 
 
 def numbered(n_rows=50):
-    """Rows and columns that can be told by their values: 10 * row + column."""
+    """Table whose values identify row and column: 10 * row + column."""
     return 10.0 * np.arange(n_rows)[:, np.newaxis] + np.arange(5), np.arange(float(n_rows))

@@ -7,11 +7,12 @@ own. Starting one and importing scikit-learn takes longer than most programs tha
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
 
-from support.paths import TESTS, child_environment
+from support.paths import TESTS
 
 SERVE = """
 import contextlib, io, json, sys, traceback
@@ -41,9 +42,9 @@ class InstructionSets:
         isa : str or None
             Value of ARBOOST_ISA; None leaves the choice to the library.
         code : str
-            The program. It can import from the folder of tests.
+            The program. It can import the modules of tests/support.
         *arguments
-            Become ``sys.argv[1:]``.
+            Values of ``sys.argv[1:]``.
         """
         if isa not in self.processes:
             self.processes[isa] = self._start(isa)
@@ -57,10 +58,10 @@ class InstructionSets:
         return printed
 
     def _start(self, isa):
-        env = child_environment(TESTS)
-        env.pop("ARBOOST_ISA", None)
+        env = {name: value for name, value in os.environ.items() if name != "ARBOOST_ISA"}
         if isa is not None:
             env["ARBOOST_ISA"] = isa
+        env["PYTHONPATH"] = os.pathsep.join([str(TESTS), *filter(None, sys.path)])
         return subprocess.Popen(
             [sys.executable, "-c", SERVE],
             env=env,

@@ -1,15 +1,15 @@
-"""What tests of members share: data, learners by hand, and models of a few rounds."""
+"""Shared cases of estimators as members: data, learners by hand, and models of a few rounds."""
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
-from arboost.algorithms.adaboost.estimator_learners import MemberLearners, MemberSet
-from arboost.algorithms.adaboost.estimator_model import Ballot, MemberModel
-from arboost.algorithms.adaboost.schemes import Amounts, Votes
+from arboost.algorithms.adaboost.estimator_learners import EstimatorLearners
+from arboost.algorithms.adaboost.estimator_model import EstimatorModel, MemberVotes
+from arboost.algorithms.adaboost.schemes import ClassScheme, R2Scheme
 from arboost.algorithms.members.tables import member_table
-from arboost.losses import Target
+from arboost.training.inputs import table_rows
 
 ALGORITHMS = ("discrete", "real", "gentle")
 CLASSES = {2: np.array(["no", "yes"]), 3: np.array(["a", "b", "c"]), 4: np.array([-3, 0, 2, 7])}
@@ -22,24 +22,27 @@ def classes_data(n_classes, n_rows=200):
     return X, y.astype(float)
 
 
-def votes_scheme(n_classes, algorithm="discrete"):
-    return Votes(algorithm=algorithm, n_classes=n_classes, rate=1.0)
+def class_scheme(n_classes, algorithm="discrete"):
+    return ClassScheme(algorithm=algorithm, n_classes=n_classes, rate=1.0)
 
 
-NUMBERS = Ballot(Amounts(error="linear", rate=1.0))
+REGRESSION = MemberVotes(R2Scheme(error="linear", rate=1.0))
 
 
-def ballot_of(n_classes, algorithm="discrete"):
-    return Ballot(votes_scheme(n_classes, algorithm), CLASSES[n_classes])
+def class_votes(n_classes, algorithm="discrete"):
+    return MemberVotes(class_scheme(n_classes, algorithm), CLASSES[n_classes])
 
 
-def learners_of(estimator, X, y, ballot, *, evaluations=(), seed=0):
-    data = MemberSet("training", member_table(X).X, Target(y, None))
-    return MemberLearners(estimator, data, evaluations, ballot, seed=seed)
+def rows_of(X, y, weight=None):
+    return table_rows(member_table(X), y, weight)
+
+
+def learners_of(estimator, X, y, votes, *, weight=None, evaluations=(), seed=0):
+    return EstimatorLearners(estimator, rows_of(X, y, weight), evaluations, votes, seed=seed)
 
 
 class Drawn:
-    """Rows that were drawn by their weights, as `core.Sample` holds them."""
+    """Rows drawn by their weights, as `core.Sample` holds them."""
 
     def __init__(self, weight, draw=0):
         n_rows = len(weight)
@@ -55,38 +58,38 @@ class Drawn:
         return self._weights
 
 
-def model_of(learners, weights, ballot, X, n_rows, **changes):
+def model_of(learners, weights, votes, X, n_rows, **changes):
     link = "logistic_of_double"
-    if ballot.classes is None:
+    if votes.classes is None:
         link = "identity"
-    elif len(ballot.classes) > 2:
+    elif len(votes.classes) > 2:
         link = "softmax"
     members = learners.fitted(len(weights))
     fields = {
         "members": members,
         "weights": np.array(weights),
         "covers": np.full(len(members), float(n_rows)),
-        "ballot": ballot,
+        "votes": votes,
         "schema": member_table(X).schema,
         "link": link,
         "params": {},
-        "combine": "median" if ballot.classes is None else "sum",
+        "combine": "median" if votes.classes is None else "sum",
     }
-    return MemberModel(**fields | changes)
+    return EstimatorModel(**fields | changes)
 
 
 def boosted(X, y, n_classes, algorithm="discrete", n_rounds=8, estimator=None):
     """Return a model of a few rounds, each with the weight 0.5."""
-    ballot = ballot_of(n_classes, algorithm)
-    learners = learners_of(estimator or DecisionTreeClassifier(max_depth=2), X, y, ballot)
+    votes = class_votes(n_classes, algorithm)
+    learners = learners_of(estimator or DecisionTreeClassifier(max_depth=2), X, y, votes)
     for number in range(n_rounds):
         learners.learn(np.ones(len(y)), Drawn(np.ones(len(y)), number), number)
         learners.keep(0.5)
-    return model_of(learners, [0.5] * n_rounds, ballot, X, len(y))
+    return model_of(learners, [0.5] * n_rounds, votes, X, len(y))
 
 
 class Wrong(BaseEstimator):
-    """A learner whose answers are those it is made with."""
+    """A learner whose predictions are its parameter."""
 
     def __init__(self, answers=None):
         self.answers = answers

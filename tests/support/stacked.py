@@ -1,4 +1,4 @@
-"""Members and final estimators that show what they were fitted on."""
+"""Members and final estimators that record their training rows."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -14,7 +14,7 @@ GROUPS = np.repeat(np.arange(12), 5)
 
 
 class Memory(RegressorMixin, BaseEstimator):
-    """Knows the target of every row it was fitted on, and says -1 of all others."""
+    """Predicts the target of every training row, and -1 for other rows."""
 
     def fit(self, X, y):
         self.known_ = dict(zip(X[:, 0].tolist(), y.tolist(), strict=True))
@@ -25,7 +25,7 @@ class Memory(RegressorMixin, BaseEstimator):
 
 
 class Latest(RegressorMixin, BaseEstimator):
-    """Says the largest number that it was fitted on."""
+    """Predicts the largest value of X in fit."""
 
     def fit(self, X, y):
         self.latest_ = X.max()
@@ -36,7 +36,7 @@ class Latest(RegressorMixin, BaseEstimator):
 
 
 class Recorder(RegressorMixin, BaseEstimator):
-    """Keeps what it was fitted on."""
+    """Records the arguments of fit."""
 
     def fit(self, X, y, sample_weight=None):
         self.X_, self.y_, self.weight_ = X, y, sample_weight
@@ -57,7 +57,7 @@ class ClassRecorder(ClassifierMixin, BaseEstimator):
 
 
 class FrameReader(RegressorMixin, BaseEstimator):
-    """Takes a frame with these columns only."""
+    """Accepts only a frame with these columns."""
 
     def __init__(self, columns=("a", "b")):
         self.columns = columns

@@ -249,7 +249,7 @@ def test_hostile_trees(tmp_path, data, change):
 )
 def test_wrong_arguments_are_refused_before_any_work(data, monkeypatch, options, error, message):
     X, y = data
-    monkeypatch.setattr("arboost.training.fit.bin_part", None)
+    monkeypatch.setattr("arboost.training.fit.bin_rows", None)
     with pytest.raises(error, match=message):
         GradientBoostingRegressor().fit(X, y, **options)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import threads
 from arboost.data.bins import TREE_METHODS, Binned, bin_table
+from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, ingest
 from arboost.data.target import target
 from arboost.data.target import weights as checked_weights
@@ -149,8 +150,13 @@ class Dataset:
         self.tree_method: str = tree_method
 
     @property
+    def schema(self) -> Schema:
+        """Columns of the table."""
+        return self.binned.schema
+
+    @property
     def n_rows(self) -> int:
-        """Number of kept rows."""
+        """Number of rows of nonzero weight."""
         return int(self.binned.codes.n_rows)
 
     @property

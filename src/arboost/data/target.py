@@ -7,7 +7,7 @@ import numbers
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -289,11 +289,57 @@ def _is_infinite(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Task:
-    """One target of a fit: "regressor" or "classifier", y as float64, and the classes."""
+    """Regression or classification: the target as losses read it, and its labels.
+
+    Attributes
+    ----------
+    kind : {"regressor", "classifier"}
+    y : float64 array of shape (n_rows,)
+        Values, or class codes from 0.
+    classes : array of shape (n_classes,), or None
+        Labels of the codes, sorted; None for regression.
+    """
 
     kind: str
     y: NDArray[np.float64]
     classes: NDArray[Any] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        y: NDArray[Any],
+        known: NDArray[Any] | None = None,
+        origin: str = "init_model",
+    ) -> Self:
+        """Return the task of a target.
+
+        Parameters
+        ----------
+        kind : {"regressor", "classifier"}
+        y : array of shape (n_rows,)
+        known : array of shape (n_classes,), optional
+            Classes of the model whose training is continued.
+        origin : str
+            The owner of the known classes, in messages.
+
+        Examples
+        --------
+        >>> Task.of("classifier", np.array(["b", "a", "b"])).y
+        array([1., 0., 1.])
+        """
+        if kind == "regressor":
+            return cls(kind, numbers_of(y))
+        if known is not None:
+            return cls(kind, codes_of(y, known, "y", origin), known)
+        classes, codes = encode_labels(y)
+        return cls(kind, codes, classes)
+
+    def encode(self, y: NDArray[Any], name: str) -> NDArray[np.float64]:
+        """Return another target in the codes of this one; errors call it by the name."""
+        if self.classes is None:
+            return numbers_of(y, name)
+        return codes_of(y, self.classes, name, "y")
 
     @property
     def n_classes(self) -> int | None:

@@ -1,12 +1,11 @@
-"""Row samples of each tree or member of an ensemble, and sums of out-of-bag predictions.
+"""Draws of rows: the training rows of each tree or member of an ensemble.
 
-A sample depends only on the seed and the number of the tree or member, so that any thread can train
-any of them, and a sample can be drawn again instead of being stored.
+A draw depends only on the seed and the number of the tree or member. So any thread can train any
+member, and a draw is repeated instead of stored.
 """
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,47 +14,47 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 
-__all__ = ["Drawn", "Origin", "RowDraws", "Unseen", "draw_size", "others", "smallest"]
+__all__ = ["Drawn", "Origin", "RowDraws", "draw_size", "others", "smallest"]
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.uint32]
+Index = NDArray[np.uint32]
 
 
 class Drawn(NamedTuple):
-    """Sample of the rows for one tree or member.
+    """Drawn rows of one tree or member.
 
     Attributes
     ----------
     rows : uint32 array
-        Distinct rows of the sample, ascending.
+        Drawn rows, ascending, each once.
     counts : float64 array, or None
-        Number of draws of each; None where all were drawn once.
+        Number of times that each row was drawn; None where all were drawn once.
     """
 
-    rows: Rows
+    rows: Index
     counts: Floats | None
 
     def repeated(self) -> NDArray[np.intp]:
-        """Return the rows, each repeated by its number of draws."""
+        """Return the rows, ascending, each as often as it was drawn."""
         rows = self.rows.astype(np.intp)
         return rows if self.counts is None else np.repeat(rows, self.counts.astype(np.intp))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowDraws:
-    """Scheme of the row samples: with replacement (Efron 1979), as counts, or without.
+    """Draws of rows with replacement (the bootstrap, Efron 1979) or without; no row is copied.
 
     Attributes
     ----------
     n_rows, n_draws : int
-        Number of training rows, and size of a sample.
+        Number of training rows, and number of draws from them.
     seed : int
     repeats : bool
         Whether rows are drawn with replacement.
     weight : float64 array of shape (n_rows,), or None
-        Draws with replacement have probabilities in proportion to these weights; None for equal
-        probabilities. A row of weight 2 is then like two rows of weight 1, and trees or members are
-        fitted to the sample without weights.
+        Weights that the chances of rows drawn with replacement are proportional to; None for equal
+        chances. A row of weight 2 then counts as two rows of weight 1, and members trained on the
+        draws get no weights.
     """
 
     n_rows: int
@@ -70,7 +69,7 @@ class RowDraws:
         return self.n_draws == self.n_rows and not self.repeats
 
     def sample(self, number: int, n_threads: int = 1) -> core.Sample:
-        """Return a sample with replacement, in the core's type."""
+        """Return a draw with replacement, in the form that trees are grown on."""
         sample = core.Sample()
         if self.weight is None:
             sample.draw_with_replacement(self.n_rows, self.n_draws, self.seed, number, n_threads)
@@ -79,7 +78,7 @@ class RowDraws:
         return sample
 
     def drawn(self, number: int) -> Drawn:
-        """Return the sample of the tree or member of this number."""
+        """Return the drawn rows of a tree or member by its number."""
         if self.repeats:
             sample = self.sample(number)
             counts = sample.weights().astype(np.float64)
@@ -92,28 +91,29 @@ class RowDraws:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Origin of the sample of a fitted tree or member.
+    """Origin of the training rows of a fitted tree or member.
 
     Attributes
     ----------
     draws : RowDraws
     number : int
+        Number of the tree or member.
     kept : uint32 array, or None for all
-        The given rows of nonzero weight, from which samples are drawn.
+        Index of nonzero weight in the table of the fit: the rows that were drawn from.
     """
 
     draws: RowDraws
     number: int
-    kept: Rows | None
+    kept: Index | None
 
     def rows(self) -> NDArray[np.intp]:
-        """Return the sample as rows of the given table, ascending, repeated by their draws."""
+        """Return the drawn rows of the table of the fit, ascending, with repetitions."""
         rows = self.draws.drawn(self.number).repeated()
         return rows if self.kept is None else self.kept[rows].astype(np.intp)
 
 
-def others(rows: NDArray[np.integer], n_rows: int) -> Rows:
-    """Return the complement of some rows in a table of n_rows, ascending.
+def others(rows: NDArray[np.integer], n_rows: int) -> Index:
+    """Return the rows of a table that are not among the given rows, ascending.
 
     Examples
     --------
@@ -125,13 +125,13 @@ def others(rows: NDArray[np.integer], n_rows: int) -> Rows:
     return np.flatnonzero(is_other).astype(np.uint32)
 
 
-def smallest(bits: NDArray[np.uint64], size: int) -> NDArray[np.intp]:
-    """Return the indices of the smallest of some random bits, ascending: a sample of indices."""
-    return np.sort(np.argsort(bits, kind="stable")[:size])
+def smallest(bits: NDArray[np.uint64], wanted: int) -> NDArray[np.intp]:
+    """Return the indices of the smallest random numbers, ascending: a draw without replacement."""
+    return np.sort(np.argsort(bits, kind="stable")[:wanted])
 
 
 def draw_size(max_samples: float | None, n_rows: int) -> int:
-    """Return the sample size for `max_samples`: a number, a share of the rows, or None for all.
+    """Return the number of draws of a tree, from None for n_rows, a count, or a share of the rows.
 
     Examples
     --------
@@ -141,46 +141,3 @@ def draw_size(max_samples: float | None, n_rows: int) -> int:
     if max_samples is None:
         return n_rows
     return max_samples if isinstance(max_samples, int) else max(1, round(max_samples * n_rows))
-
-
-class Unseen:
-    """Sums of the out-of-bag predictions of trees or members, in the order of their numbers.
-
-    Threads add predictions in any order. Predictions that come early wait here, so that no thread
-    has to: sums of doubles depend on their order, which is that of the numbers, from 0 on.
-
-    Parameters
-    ----------
-    n_rows, n_outputs : int
-    """
-
-    def __init__(self, n_rows: int, n_outputs: int) -> None:
-        self._sums = np.zeros((n_rows, n_outputs))
-        self._counts = np.zeros(n_rows, np.int64)
-        self._next = 0
-        self._early: dict[int, tuple[Rows, Floats | float]] = {}
-        self._lock = threading.Lock()
-
-    def add(self, number: int, rows: Rows, values: Floats | float) -> None:
-        """Add the predictions of one tree or member for its out-of-bag rows.
-
-        Their shape is (len(rows), n_outputs).
-        """
-        with self._lock:
-            self._early[number] = rows, values
-            while self._next in self._early:
-                rows, values = self._early.pop(self._next)
-                self._sums[rows] += values
-                self._counts[rows] += 1
-                self._next += 1
-
-    def heard(self) -> NDArray[np.bool_]:
-        """Return the mask of the rows that were out of bag at least once."""
-        return self._counts > 0
-
-    def means(self) -> Floats:
-        """Return the mean out-of-bag prediction of each row; NaN for rows that have none."""
-        counts = self._counts[:, np.newaxis]
-        means = np.full_like(self._sums, np.nan)
-        np.divide(self._sums, counts, out=means, where=counts > 0)
-        return means

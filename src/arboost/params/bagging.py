@@ -37,7 +37,7 @@ BAGGING: dict[str, Param] = by_name(
     CountOrShare(
         name="max_features",
         default=1.0,
-        text="Features to draw for each bag: a number, or a share of them, but at least one.",
+        text="Number of features to draw for each bag, or a share of them; at least one is drawn.",
         advice="Use max_features=1.0 for all of them.",
     ),
     Flag(

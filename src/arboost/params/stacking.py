@@ -88,7 +88,7 @@ class Folds(Param):
 
 @dataclass(frozen=True, kw_only=True)
 class VoteWeights(Param):
-    """A weight for each member; `check` returns them as float64, or None."""
+    """One weight per member; `check` returns them as float64, or None."""
 
     type_name: ClassVar[str] = "sequence of float or None"
     annotation: ClassVar[str] = "Sequence[float] | None"

@@ -1,8 +1,8 @@
-"""Training state <-> a file, so that a killed fit goes on where it was.
+"""Training state <-> a checkpoint file, from which a killed fit continues.
 
-A state is arrays (trees, scores, results), a few facts, and a fingerprint of what it belongs to:
-the parameters in clear, the data as digests. A fit resumes only from a state of its own
-fingerprint. The layout is that of `container`: checked, and nothing executable inside.
+A state is arrays (trees, scores, history), a few facts, and a fingerprint of the fit: the
+parameters in clear, the data as digests. A fit resumes only from a state of its own fingerprint.
+ The layout is that of `container`: checked, and nothing executable inside.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ FORMAT = Format(
     remedy="Delete it to start the fit anew.",
 )
 
-_DIGEST = "blake2b:"  # what fingerprints of data start with
+_DIGEST = "blake2b:"  # prefix of the digests of data
 _LONGEST_VALUE = 60  # characters of a value that messages show
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a fit keeps its state, and how often.
+    """File that keeps the state of a fit, and the interval of its updates.
 
-    A fit that finds a file there goes on from it, and ends in the same model as if it had never
-    stopped. The file goes when the fit is done.
+    A fit that finds the file continues from it, and ends in the same model as an uninterrupted fit.
+    The file is deleted when the fit is done.
 
     Parameters
     ----------
     path : str or path-like
         A file; its folder must exist.
     every : int, default=10
-        Rounds between two writings. Ctrl-C writes once more, after the round that it meets.
+        Rounds between two updates. Ctrl-C writes once more, at the end of the current round.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, given: object) -> Checkpoint | None:
-        """Return the checkpoint that a user means: a Checkpoint, a path, or None."""
+        """Return the checkpoint of an argument of fit: a Checkpoint, a path, or None."""
         if given is None or isinstance(given, Checkpoint):
             return given
         return cls(given)  # type: ignore[arg-type]  # its own check says what is allowed
@@ -98,7 +98,7 @@ class Checkpoint:
         return rounds % self.every == 0
 
     def load(self, fingerprint: Mapping[str, Any]) -> State | None:
-        """Return the state to go on from; None where there is no file.
+        """Return the state to continue from; None where there is no file.
 
         Raises
         ------
@@ -126,16 +126,16 @@ class Checkpoint:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class State:
-    """A fit between two rounds.
+    """State of a fit between two rounds.
 
     Attributes
     ----------
     fingerprint : dict
-        What the fit depends on: parameters in clear, and data as `digest` gives them.
+        Parameters in clear, and digests of the data.
     facts : dict
-        Small things, as JSON: the number of rounds, names.
+        Small values for JSON: the number of rounds, names.
     arrays : dict of str to array
-        Everything large.
+        Trees, scores and history.
     """
 
     fingerprint: Mapping[str, Any]
@@ -152,7 +152,7 @@ def write_state(state: State, path: str | os.PathLike[str]) -> None:
 def read_state(path: str | os.PathLike[str]) -> State:
     """Return the state in a file; raise ModelFormatError where it holds none, or a damaged one.
 
-    The arrays are read-only. That they fit the fit is for the fit to check.
+    The arrays are read-only. The fit checks that they match it.
     """
     data = read_file(FORMAT, path)
     with errors_named(FORMAT, f"the checkpoint {os.fsdecode(path)!r}"):
@@ -164,7 +164,7 @@ def read_state(path: str | os.PathLike[str]) -> State:
 
 
 def digest(*arrays: NDArray[Any] | None) -> str:
-    """Return a fingerprint of arrays: their types, shapes and bytes.
+    """Return a digest of arrays: of their types, shapes and bytes.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def digest(*arrays: NDArray[Any] | None) -> str:
 
 
 class HeldInterrupt:
-    """Holds the first Ctrl-C back, so that a round can end and its state be written.
+    """Delay of the first Ctrl-C until the round has ended and its state is written.
 
     A second Ctrl-C interrupts at once. In threads other than the main one, where Python delivers no
     signals, nothing is held.
@@ -202,7 +202,7 @@ class HeldInterrupt:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
-            # A program that ignores Ctrl-C, or has its own use for it, keeps that.
+            # A program that ignores Ctrl-C, or handles it itself, keeps its handler.
             if before is signal.default_int_handler:
                 self._before = before
                 signal.signal(signal.SIGINT, self._hold)
@@ -229,7 +229,7 @@ class HeldInterrupt:
 
 
 def _refuse_other(stored: Mapping[str, Any], current: Mapping[str, Any], path: str) -> None:
-    """Raise ValueError, and say what differs, unless a stored state is one of this fit."""
+    """Raise ValueError with the differences unless a stored state belongs to this fit."""
     current = json.loads(json.dumps(dict(current)))  # tuples become lists, as they do in the file
     if stored == current:
         return

@@ -1,222 +1,301 @@
-"""One fit around the training loop: bins, validation rows, monitor, progress bar, checkpoint."""
+"""One fit around the training loop: bins, held-out rows, monitor, progress bar, checkpoint."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, cast
+from typing import Any, Generic, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core, threads
 from arboost.data.bins import Binned
+from arboost.data.dataset import Dataset
+from arboost.data.table import Table
 from arboost.losses import Loss
 from arboost.losses.custom import FromFunctions
 from arboost.losses.metrics import Metric, find_all
 from arboost.model.forest import Forest
 from arboost.model.model import Model, provenance_of
+from arboost.params.records import BinParams, StoppingParams, ValidationParams
 from arboost.training.checkpoint import Checkpoint
-from arboost.training.inputs import Part
+from arboost.training.held_out import search_splits, split_rows
+from arboost.training.inputs import Rows, Source, SourceT
 from arboost.training.loop import train_together
-from arboost.training.monitor import Monitor, Round, check_callbacks
+from arboost.training.monitor import Monitor, Results, Round, check_callbacks
 from arboost.training.progress import Bar
 from arboost.training.resume import Keeper, fingerprint
-from arboost.training.rounds import Fitted, OutOfBag, Recipe, Rounds
-from arboost.training.sets import EvaluationSet, TrainingSet, bin_part, build_sets, fold_sets
+from arboost.training.rounds import Fitted, Rounds
+from arboost.training.sets import EvaluationSet, TrainingSet, bin_rows, build_sets, fold_sets
 from arboost.training.splits import Split
 
-__all__ = ["Job", "Outcome", "find_metrics", "make_monitor", "run"]
+__all__ = [
+    "FitJob",
+    "FitResult",
+    "FitSettings",
+    "Watch",
+    "find_metrics",
+    "fit_result",
+    "run_fit",
+    "scores_of_all",
+    "watched_training",
+]
+
+Callback = Callable[[Round], object]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """What one fit is to do.
+class FitSettings:
+    """Parameters of a fit that its algorithm does not read.
 
     Attributes
     ----------
-    recipe : Recipe
-    rounds : callable
-        Starts a fit by the recipe: a class or function with the arguments of `Training`.
-    params : dict
-        Checked parameters.
+    bins : BinParams
+    stopping : StoppingParams
+    splits : ValidationParams
+        Choice of held-out rows.
+    seed : int
+    n_threads : int
+    """
+
+    bins: BinParams
+    stopping: StoppingParams
+    splits: ValidationParams
+    seed: int
+    n_threads: int
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> Self:
+        """Return the settings in the checked parameters of a booster."""
+        return cls(
+            bins=BinParams.of(params),
+            stopping=StoppingParams.of(params),
+            splits=ValidationParams.of(params),
+            seed=params["random_state"],
+            n_threads=threads(params["n_jobs"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitJob(Generic[SourceT]):
+    """Everything that one fit needs.
+
+    Attributes
+    ----------
+    loss : Loss
+        Loss; the metric of the validation rows where `settings` names none.
+    start : callable
+        Starts a training: called with a training set, evaluation sets, and by name n_threads, seed
+        and workspace, it returns `Rounds`.
+    n_rounds : int
+        Largest number of rounds.
+    settings : FitSettings
     record : dict
-        Those that can change the model, as its file keeps them.
-    train : Part
-    validation : Part or None
-    search : tuple of pairs (rows to train on, rows to hold out)
-        Among the training rows: the number of rounds that is best on what is held out is that of
-        the fit to all of them. Empty: the recipe has the number.
+        Parameters that can change the model, as its file keeps them.
+    train : Rows
+    validation : Rows or None
+        Validation set; None with early stopping takes held-out rows of the training rows.
+    groups : array or None
+        Group of each row of the source.
+    stratify : bool
+        Whether held-out rows keep the shares of the classes.
+    searches : bool
+        Whether held-out rows find the number of rounds, and then all rows train the model.
     old : Model or None
-        Whose training goes on.
+        Model whose training is continued.
     callbacks : tuple of callables
     checkpoint : path, Checkpoint or None
     """
 
-    recipe: Recipe
-    rounds: Callable[..., Rounds]
-    params: dict[str, Any]
+    loss: Loss
+    start: Callable[..., Rounds]
+    n_rounds: int
+    settings: FitSettings
     record: dict[str, Any]
-    train: Part
-    validation: Part | None = None
-    search: tuple[Split, ...] = ()
+    train: Rows[SourceT]
+    validation: Rows[SourceT] | None = None
+    groups: object = None
+    stratify: bool = False
+    searches: bool = False
     old: Model | None = None
-    callbacks: tuple[Callable[[Round], object], ...] = ()
+    callbacks: tuple[Callback, ...] = ()
     checkpoint: object = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What a fit leaves: the trees with what they need to answer, and what was seen on the way.
+class FitResult:
+    """Result of a fit: the learners, and the history of their training.
 
-    The fields that `Fitted` has, too, are as there. Where learners are no trees, ``model`` is the
-    whole of what answers.
+    Attributes
+    ----------
+    fitted : Fitted
+        Learners of all rounds, those of a continued model first.
+    best_index : int or None
+        Best round on the validation rows, from 0.
+    best_score : float or None
+        First metric in that round.
+    history : dict of str to dict of str to list of float
+        Metrics of all rounds, by evaluation set and name.
+    stop_reason : str
+    provenance : dict
+        Metadata of the model file.
     """
 
-    forest: Forest
-    base_score: NDArray[np.float64]
-    link: str
-    trees_per_round: int
+    fitted: Fitted
     best_index: int | None = None
     best_score: float | None = None
     history: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     stop_reason: str | None = None
-    tree_weights: NDArray[np.float64] | None = None
-    facts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    out_of_bag: OutOfBag | None = None
-    model: Any = None
     provenance: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def combination(self) -> dict[str, Any]:
-        """How the trees make one answer, and what is told of the fit, in the fields of a model."""
-        fields: dict[str, Any] = {"provenance": self.provenance}
-        if self.tree_weights is not None:
-            fields |= {"combine": "median", "tree_weights": self.tree_weights}
-        return fields
 
     @classmethod
     def of_one_class(cls) -> Self:
-        """The model of a single class: a softmax over one score is a probability of exactly 1."""
-        return cls(
-            forest=Forest.empty(),
-            base_score=np.zeros(1),
-            link="softmax",
-            trees_per_round=1,
-            stop_reason="one class",
-        )
+        """Return the result for a single class: the softmax of one score is exactly 1."""
+        fitted = Fitted(Forest.empty(), np.zeros(1), link="softmax")
+        return cls(fitted=fitted, stop_reason="one class")
 
 
-def run(job: Job) -> Outcome:
-    """Train; where there is something to search, first to find the number of rounds."""
+EngineJob = FitJob[Table | Dataset]
+
+
+def run_fit(job: EngineJob) -> FitResult:
+    """Train; a search for the number of rounds, where there is one, comes first."""
     started = time.monotonic()
     checkpoint = Checkpoint.of(job.checkpoint)
     check_callbacks(job.callbacks)
-    n_threads = threads(job.params["n_jobs"])
-    binned = bin_part(job.train, job.params, n_threads)
-    if not job.search:
-        data, evaluations = build_sets(job.train, job.validation, binned, n_threads)
-        fit = _Fit(job, checkpoint, job.params["max_time"], started)
-        fitted, monitor = fit.run([(data, evaluations)])
-        return _outcome(job, fitted, monitor)
-    found = _search_rounds(job, binned, started)
-    rounds = 1 + (found.best_index or 0)
-    data, _ = build_sets(job.train, None, binned, n_threads)
-    params = job.params | {"n_iter_no_change": None}
-    again = replace(job, params=params, recipe=replace(cast(Any, job.recipe), n_estimators=rounds))
-    fit = _Fit(again, checkpoint, params["max_time"], started)
-    fitted, _ = fit.run([(data, ())])
+    if job.searches:
+        return _search_and_fit(job, checkpoint, started)
+    settings, train, validation = job.settings, job.train, job.validation
+    if validation is None and settings.stopping.n_iter_no_change is not None:
+        train, validation = split_rows(train, settings.splits, job.groups, stratify=job.stratify)
+    binned = bin_rows(train, settings.bins, settings.n_threads)
+    sets = [build_sets(train, validation, binned, settings.n_threads)]
+    watch = Watch(job.n_rounds, settings.stopping, job.callbacks, started)
+    fitted, monitor = _train(job, sets, watch, checkpoint)
+    return fit_result(fitted, monitor, train, job.old)
+
+
+def _search_and_fit(job: EngineJob, checkpoint: Checkpoint | None, started: float) -> FitResult:
+    """Find the number of rounds on held-out rows, then train on all rows."""
+    splits = search_splits(job.train, job.settings.splits, job.groups, stratify=job.stratify)
+    binned = bin_rows(job.train, job.settings.bins, job.settings.n_threads)
+    found = _search_rounds(job, binned, splits, started)
+    sets = [build_sets(job.train, None, binned, job.settings.n_threads)]
+    stopping = replace(job.settings.stopping, n_iter_no_change=None)
+    watch = Watch(1 + (found.best_index or 0), stopping, job.callbacks, started)
+    fitted, _ = _train(job, sets, watch, checkpoint)
     search = _search_checkpoint(job)
     if search is not None:
         search.remove()
-    return _outcome(again, fitted, found)
+    return fit_result(fitted, found, job.train, job.old)
 
 
-def _search_rounds(job: Job, binned: Binned, started: float) -> Monitor:
-    """Train on some rows and measure on the others; half of the time budget is for this."""
-    n_threads = threads(job.params["n_jobs"])
-    sets = [fold_sets(job.train, binned, pair, n_threads) for pair in job.search]
-    limit = job.params["max_time"]
+def _search_rounds(
+    job: EngineJob, binned: Binned, splits: Sequence[Split], started: float
+) -> Monitor:
+    """Train on each split and watch its held-out rows, in half of the time."""
+    sets = [fold_sets(job.train, binned, pair, job.settings.n_threads) for pair in splits]
+    limit = job.settings.stopping.max_time
+    stopping = replace(job.settings.stopping, max_time=None if limit is None else limit / 2)
     checkpoint = _search_checkpoint(job) if len(sets) == 1 else None
-    fit = _Fit(job, checkpoint, None if limit is None else limit / 2, started)
-    _, monitor = fit.run(sets, label="looking for rounds", keeps=True)
+    watch = Watch(job.n_rounds, stopping, job.callbacks, started, label="looking for rounds")
+    _, monitor = _train(job, sets, watch, checkpoint, keeps=True)
     return monitor
 
 
-def _search_checkpoint(job: Job) -> Checkpoint | None:
-    """Where the search keeps its state: beside that of the fit, until that is done."""
+def _search_checkpoint(job: EngineJob) -> Checkpoint | None:
+    """Return the checkpoint of the search, a file next to that of the fit."""
     given = Checkpoint.of(job.checkpoint)
     return None if given is None else replace(given, path=os.fsdecode(given.path) + ".search")
 
 
+def _train(
+    job: EngineJob,
+    sets: list[tuple[TrainingSet, tuple[EvaluationSet, ...]]],
+    watch: Watch,
+    checkpoint: Checkpoint | None,
+    *,
+    keeps: bool = False,
+) -> tuple[Fitted, Monitor]:
+    """Run the training loop, of one fit or of folds in step; return the first fit."""
+    settings = job.settings
+    metrics: tuple[Metric, ...] = ()
+    if sets[0][1]:
+        metrics = find_metrics(settings.stopping.eval_metric, job.loss, settings.n_threads)
+    if job.old is not None:
+        first_round = job.old.n_rounds
+        sets = [(replace(data, first_round=first_round), others) for data, others in sets]
+    workspace = core.Workspace() if len(sets) > 1 else None
+    trainings = [
+        job.start(*one, n_threads=settings.n_threads, seed=settings.seed, workspace=workspace)
+        for one in sets
+    ]
+    describe = lambda: fingerprint(job.record, trainings[0].digests())  # noqa: E731
+    keeper = Keeper(checkpoint, describe, stays=keeps)
+    fitted, monitor, _ = watched_training(trainings, watch, metrics, keeper)
+    return fitted[0], monitor
+
+
 @dataclass(frozen=True)
-class _Fit:
-    """One run of the training loop, of one fit or of folds side by side."""
+class Watch:
+    """Limits, callbacks and progress bar of one run of the training loop.
 
-    job: Job
-    checkpoint: Checkpoint | None
-    max_time: float | None
+    Attributes
+    ----------
+    n_rounds : int
+        Largest number of rounds.
+    stopping : StoppingParams
+    callbacks : iterable of callables
+    started : float
+        Start of the fit, by time.monotonic.
+    label : str
+        Text of the progress bar.
+    """
+
+    n_rounds: int
+    stopping: StoppingParams
+    callbacks: Iterable[Callback]
     started: float
-
-    def run(
-        self,
-        sets: list[tuple[TrainingSet, tuple[EvaluationSet, ...]]],
-        *,
-        label: str = "fitting",
-        keeps: bool = False,
-    ) -> tuple[Fitted, Monitor]:
-        """Train; return the first of the fits, and what was seen."""
-        params, recipe, old = self.job.params, self.job.recipe, self.job.old
-        n_threads = threads(params["n_jobs"])
-        metrics: tuple[Metric, ...] = ()
-        if sets[0][1]:
-            metrics = find_metrics(params["eval_metric"], recipe.loss, n_threads)
-        if old is not None:
-            sets = [(replace(data, first_round=old.n_rounds), others) for data, others in sets]
-        with Bar(recipe.n_estimators, label, visible=params["verbose"] > 0) as bar:
-            watching = params | {"max_time": self.max_time}
-            monitor = make_monitor(bar, watching, metrics, self.job.callbacks, self.started)
-            workspace = core.Workspace() if len(sets) > 1 else None
-            trainings = [
-                self.job.rounds(
-                    recipe,
-                    *one,
-                    n_threads=n_threads,
-                    seed=params["random_state"],
-                    workspace=workspace,
-                )
-                for one in sets
-            ]
-            describe = lambda: fingerprint(self.job.record, trainings[0].digests())  # noqa: E731
-            keeper = Keeper(self.checkpoint, describe, stays=keeps)
-            fitted, _ = train_together(trainings, monitor, metrics, keeper)
-        return fitted[0], monitor
+    label: str = "fitting"
 
 
-def make_monitor(
-    bar: Bar,
-    params: dict[str, Any],
-    metrics: tuple[Metric, ...],
-    callbacks: Iterable[Callable[[Round], object]],
-    started: float,
-) -> Monitor:
-    """Return what watches a fit by its parameters, and draws the bar where somebody sees it."""
-    own = [lambda done: bar.show(done.index + 1, done.results)] if bar.is_visible else []
-    return Monitor(
-        bar.total,
-        metrics=metrics,
-        n_iter_no_change=params["n_iter_no_change"],
-        tol=params["tol"],
-        max_time=params["max_time"],
-        callbacks=(*own, *callbacks),
-        started=started,
-    )
+def watched_training(
+    trainings: Sequence[Rounds],
+    watch: Watch,
+    metrics: tuple[Metric, ...] = (),
+    keeper: Keeper | None = None,
+) -> tuple[list[Fitted], Monitor, list[list[Results]]]:
+    """Run the training loop with monitor and progress bar.
+
+    Returns
+    -------
+    fitted : list of Fitted
+        One for each training.
+    monitor : Monitor
+    rounds : list of list of results
+        For each round the results of each training.
+    """
+    stopping = watch.stopping
+    with Bar(watch.n_rounds, watch.label, visible=stopping.verbose > 0) as bar:
+        own = [lambda done: bar.show(done.index + 1, done.results)] if bar.is_visible else []
+        monitor = Monitor(
+            watch.n_rounds,
+            metrics=metrics,
+            n_iter_no_change=stopping.n_iter_no_change,
+            tol=stopping.tol,
+            max_time=stopping.max_time,
+            callbacks=(*own, *watch.callbacks),
+            started=watch.started,
+        )
+        fitted, rounds = train_together(trainings, monitor, metrics, keeper)
+    return fitted, monitor, rounds
 
 
 def find_metrics(metrics: object, loss: Loss, n_threads: int) -> tuple[Metric, ...]:
-    """Return what to measure validation rows with: what was named, or else the loss."""
+    """Return the metrics of the validation rows: those named, or else the loss."""
     if metrics is None and isinstance(loss, FromFunctions) and loss.functions.value is None:
         raise ValueError(
             f"the loss {loss.name!r} has no function `value`, so there is nothing to measure on "
@@ -225,34 +304,33 @@ def find_metrics(metrics: object, loss: Loss, n_threads: int) -> tuple[Metric, .
     return find_all(metrics, loss, n_threads=n_threads)
 
 
-def _outcome(job: Job, fitted: Fitted, monitor: Monitor) -> Outcome:
-    forest, base_score, best = fitted.forest, fitted.base_score, monitor.best_index
-    tree_weights = fitted.tree_weights
-    if job.old is not None:
-        forest, base_score = job.old.forest.joined(forest), job.old.base_score
-        if tree_weights is not None:
-            tree_weights = np.append(job.old.tree_weights, tree_weights)
-        best = None if best is None else job.old.n_rounds + best
-    return Outcome(
-        forest=forest,
-        base_score=base_score,
-        link=job.recipe.loss.link,
-        trees_per_round=job.recipe.trees_per_round,
+def fit_result(
+    fitted: Fitted, monitor: Monitor, train: Rows[Source], old: Model | None = None
+) -> FitResult:
+    """Return the result of a fit; the engine trees of a continued model come first."""
+    best = monitor.best_index
+    if old is not None:
+        fitted = fitted.after(old)
+        best = None if best is None else old.n_rounds + best
+    if fitted.oob_scores is not None:
+        scores = scores_of_all(fitted.oob_scores, train.index, train.source.n_rows)
+        fitted = replace(fitted, oob_scores=scores)
+    return FitResult(
+        fitted=fitted,
         best_index=best,
         best_score=monitor.best_score,
         history=monitor.history,
         stop_reason=monitor.stop_reason,
-        tree_weights=tree_weights,
-        facts=fitted.facts,
-        out_of_bag=None if fitted.out_of_bag is None else spread(fitted.out_of_bag, job.train),
-        provenance=provenance_of(len(job.train.target.y), monitor.chosen_by, monitor.best_score),
+        provenance=provenance_of(len(train.y), monitor.chosen_by, monitor.best_score),
     )
 
 
-def spread(found: OutOfBag, part: Part) -> OutOfBag:
-    """Return scores out of bag for all rows that fit was given; NaN for those it left out."""
-    if part.rows is None:
-        return found
-    scores = np.full((part.source.n_rows, found.scores.shape[1]), np.nan)
-    scores[part.rows] = found.scores
-    return replace(found, scores=scores)
+def scores_of_all(
+    scores: NDArray[np.float64], index: NDArray[np.uint32] | None, n_rows: int
+) -> NDArray[np.float64]:
+    """Return out-of-bag scores of all rows of a table; NaN for rows outside the index."""
+    if index is None:
+        return scores
+    wide = np.full((n_rows, scores.shape[1]), np.nan)
+    wide[index] = scores
+    return wide

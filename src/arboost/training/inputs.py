@@ -1,13 +1,13 @@
-"""What ``fit`` is given -> the rows that count, checked -> the sets that training reads.
+"""Arguments of ``fit`` -> `Rows`, checked: rows of nonzero weight with their target and weights.
 
-X, y, sample_weight ──────────▶ Rows ──▶ Part ──┬─(split)──▶ TrainingSet
-X_val, y_val, sample_weight_val ▶ Rows ──▶ Part ─┴──────────▶ EvaluationSet
+X, y, sample_weight ─────────────▶ Rows ─┬─(split)─▶ TrainingSet
+X_val, y_val, sample_weight_val ─▶ Rows ─┴─────────▶ EvaluationSet
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,127 +15,120 @@ from numpy.typing import NDArray
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, Table, ingest
-from arboost.data.target import target, weights
-from arboost.data.target_encoding import (
-    TargetEncodedTable,
-    encoded_features,
-    target_encode,
-    without_target_encoding,
-)
-from arboost.losses import Target
+from arboost.data.target import Task, target, weights
+from arboost.data.target_encoding import encoded_features, target_encode, without_target_encoding
+from arboost.losses import Loss, Target
 
 __all__ = [
-    "DatasetRows",
-    "Part",
+    "EngineRows",
+    "Floats",
+    "Index",
     "Rows",
+    "Source",
+    "SourceT",
+    "dataset_rows",
     "has_validation",
+    "loss_rows",
     "number_levels",
     "table_rows",
     "training_rows",
     "validation_rows",
-    "weighted_target",
+    "weighted_rows",
 ]
 
 _TWO_CLASSES = 2
 
-
+Floats = NDArray[np.float64]
 Index = NDArray[np.uint32]
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a table that count, those with a weight above 0, as the user gave them.
+class Source(Protocol):
+    """A table that rows belong to."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        ...
+
+    @property
+    def schema(self) -> Schema:
+        """Columns."""
+        ...
+
+
+SourceT = TypeVar("SourceT", bound=Source)
+SourceT_co = TypeVar("SourceT_co", bound=Source, covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Generic[SourceT_co]):
+    """Rows of a table with their target and weights; `fit` takes rows of a Dataset for X.
 
     Attributes
     ----------
-    source : Table or Dataset
-    kept : uint32 array, or None for all
-        Which rows of the source these are, ascending.
-    y : array of shape (n_kept,)
-    weight : float64 array of shape (n_kept,), or None
+    source : Table, Dataset, or a table that estimators read
+    index : uint32 array, or None for all
+        Positions of the rows in the source, ascending.
+    y : array of shape (n_rows,) or (n_rows, n_targets)
+        Labels or values as the user gave them; float64 as losses read it after `weighted_rows`.
+    weight : float64 array of shape (n_rows,), or None
+        Weights above 0.
+    start : float64 array of shape (n_rows, n_outputs), or None
+        Raw scores of the model whose training is continued.
     """
 
-    source: Table | Dataset
-    kept: Index | None
+    source: SourceT_co
+    index: Index | None
     y: NDArray[Any]
-    weight: NDArray[np.float64] | None
+    weight: Floats | None = None
+    start: Floats | None = None
 
     @property
     def schema(self) -> Schema:
         """Columns of the source."""
-        source = self.source
-        return source.binned.schema if isinstance(source, Dataset) else source.schema
+        return self.source.schema
 
+    @property
+    def target(self) -> Target:
+        """Target and weights as losses read them."""
+        return Target(self.y, self.weight)
 
-@dataclass(frozen=True, eq=False)
-class DatasetRows:
-    """Some rows of a Dataset, which `fit` takes for X: members of an ensemble share its bins.
-
-    Attributes
-    ----------
-    dataset : Dataset
-        With its y.
-    rows : uint32 array
-        Ascending, each row once.
-    weight : float64 array of shape (n_rows,), or None
-        Of these rows, above 0, beside those of the Dataset.
-    """
-
-    dataset: Dataset
-    rows: Index
-    weight: NDArray[np.float64] | None = None
-
-    def read(self) -> Rows:
-        """Return the rows with their target and weights."""
-        data, rows = self.dataset, self.rows
-        assert data.y is not None
-        weight = self.weight
-        if data.sample_weight is not None:
-            own = data.sample_weight[rows]
-            weight = own if weight is None else own * weight
-        return Rows(data, rows, data.y[rows], _summable(weight))
-
-
-@dataclass(frozen=True)
-class Part:
-    """Rows of a source with their target as losses read it.
-
-    Attributes
-    ----------
-    source : Table or Dataset
-    rows : uint32 array, or None for all
-        Which rows of the source these are, ascending.
-    target : Target
-    start : float64 array of shape (n_rows, n_outputs), or None
-        Scores of a model whose training goes on.
-    """
-
-    source: Table | Dataset
-    rows: Index | None
-    target: Target
-    start: NDArray[np.float64] | None = None
-
-    def numbers(self) -> Index:
-        """Return which of the rows that count, of all of the source, these are."""
-        assert self.rows is not None
-        table = self.source
-        if (
-            isinstance(table, Dataset)
-            or not isinstance(table, TargetEncodedTable)
-            or table.rows is None
-        ):
-            return self.rows
-        return np.searchsorted(table.rows, self.rows).astype(np.uint32)
-
-    def take(self, chosen: Index) -> Part:
-        """Return some of the rows."""
-        weight, start = self.target.weight, self.start
-        return Part(
-            self.source,
-            chosen if self.rows is None else self.rows[chosen],
-            Target(self.target.y[chosen], None if weight is None else weight[chosen]),
-            None if start is None else start[chosen],
+    def take(self, chosen: Index) -> Self:
+        """Return some of the rows, by their positions among these."""
+        weight, start = self.weight, self.start
+        return replace(
+            self,
+            index=chosen if self.index is None else self.index[chosen],
+            y=self.y[chosen],
+            weight=None if weight is None else weight[chosen],
+            start=None if start is None else start[chosen],
         )
+
+    def started(self, scores: Floats) -> Self:
+        """Return the rows with the raw scores of a model for all rows of the source."""
+        return replace(self, start=scores if self.index is None else scores[self.index])
+
+
+EngineRows = Rows[Table | Dataset]
+
+
+def dataset_rows(data: Dataset, index: Index, weight: Floats | None = None) -> EngineRows:
+    """Return some rows of a Dataset, which share its bins with the other members of an ensemble.
+
+    Parameters
+    ----------
+    data : Dataset
+        With its y.
+    index : uint32 array
+        Ascending, each row once.
+    weight : float64 array of shape (len(index),), or None
+        Weights above 0, multiplied by those of the Dataset.
+    """
+    assert data.y is not None
+    if data.sample_weight is not None:
+        own = data.sample_weight[index]
+        weight = own if weight is None else own * weight
+    return Rows(data, index, data.y[index], _summable(weight))
 
 
 def training_rows(
@@ -146,25 +139,25 @@ def training_rows(
     options: ColumnOptions | None = None,
     *,
     several: bool = False,
-) -> Rows:
-    """Check what is to be learnt from.
+) -> EngineRows:
+    """Return the training rows, checked.
 
     Parameters
     ----------
     X, y, sample_weight
         As `fit` takes them.
     schema : Schema, optional
-        That of a model whose training goes on.
+        Schema of the model whose training is continued.
     options : ColumnOptions, optional
-        What the parameters say of the columns.
+        Options of the columns in the parameters.
     several : bool
         Whether y may have several columns.
     """
     options = ColumnOptions() if options is None else options
-    if not isinstance(X, Dataset | DatasetRows):
+    if not isinstance(X, Dataset | Rows):
         if schema is not None:
             _check_schema(options, schema)
-        # Numbers stand for levels in what is predicted; rows to learn from get their own.
+        # At prediction, levels become their stored encodings; training rows are encoded anew.
         table = ingest(
             X, None if schema is None else without_target_encoding(schema), options=options
         )
@@ -176,9 +169,9 @@ def training_rows(
             "X is a Dataset, which holds bins instead of values, but init_model must score the "
             "values. Pass the table that the Dataset was made from."
         )
-    if isinstance(X, DatasetRows):
-        options.check_follows(X.dataset.column_options, "the Dataset")
-        return X.read()
+    if isinstance(X, Rows):
+        options.check_follows(X.source.column_options, "the Dataset")
+        return X
     options.check_follows(X.column_options, "the Dataset")
     labels = X.y if y is None and X.y is not None else target(y, X.n_rows, several=several)
     weight = X.sample_weight
@@ -192,35 +185,31 @@ def training_rows(
     return Rows(X, None, labels, weight)
 
 
-def number_levels(
-    rows: Rows, y: NDArray[np.float64], n_classes: int | None, known: Schema | None
-) -> Rows:
-    """Return the rows with numbers instead of categories of many levels.
+def number_levels(rows: EngineRows, task: Task, known: Schema | None) -> EngineRows:
+    """Return the rows with target encodings of the categories of many levels.
 
     Parameters
     ----------
     rows : Rows
-    y : float64 array of shape (n_kept,)
-        The target as losses read it.
-    n_classes : int or None
-        Of a classifier.
+    task : Task
+        With the target of these rows as losses read it.
     known : Schema or None
-        That of a model whose training goes on.
+        Schema of the model whose training is continued.
     """
-    source = rows.source
+    source, n_classes = rows.source, task.n_classes
     if isinstance(source, Dataset):
         _check_numbers(source, rows.y, n_classes)
         return rows
     table = target_encode(
-        source, y, weight=rows.weight, rows=rows.kept, n_classes=n_classes, known=known
+        source, task.y, weight=rows.weight, rows=rows.index, n_classes=n_classes, known=known
     )
     return replace(rows, source=table)
 
 
 def validation_rows(
     X_val: object, y_val: object, sample_weight_val: object, schema: Schema
-) -> Rows | None:
-    """Check what is to be validated on; None where nothing was given."""
+) -> EngineRows | None:
+    """Return the validation rows, checked; None where no validation data were given."""
     if not has_validation(X_val, y_val, sample_weight_val):
         return None
     if isinstance(X_val, Dataset):
@@ -235,7 +224,7 @@ def validation_rows(
 
 
 def has_validation(X_val: object, y_val: object, sample_weight_val: object) -> bool:
-    """Whether something is to be validated on; raise ValueError where half of it is missing."""
+    """Whether there are validation data; raise ValueError where X_val or y_val is missing."""
     given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
     names = [name for name, value in given.items() if value is not None]
     if names and (X_val is None or y_val is None):
@@ -247,12 +236,35 @@ def has_validation(X_val: object, y_val: object, sample_weight_val: object) -> b
     return bool(names)
 
 
-def weighted_target(
-    y: NDArray[np.float64],
-    weight: NDArray[np.float64] | None,
-    factors: NDArray[np.float64] | None,
-) -> Target:
-    """Return the target of rows whose weights are multiplied by the factors of their classes."""
+def loss_rows(
+    rows: Rows[SourceT],
+    held_out: Rows[SourceT] | None,
+    task: Task,
+    loss: Loss,
+    factors: Floats | None,
+) -> tuple[Rows[SourceT], Rows[SourceT] | None]:
+    """Return training and validation rows with the target of the loss and the class weights."""
+    loss.check_target(task.y)
+    train = weighted_rows(rows, task.y, factors)
+    if held_out is None:
+        return train, None
+    y = task.encode(held_out.y, "y_val")
+    # Some losses need a value above 0, which few validation rows may not have.
+    loss.check_target(np.append(y, task.y.max()))
+    return train, weighted_rows(held_out, y, factors)
+
+
+def weighted_rows(rows: Rows[SourceT], y: Floats, factors: Floats | None) -> Rows[SourceT]:
+    """Return rows with the target of the losses and weights times the factors of their classes.
+
+    Parameters
+    ----------
+    rows : Rows
+    y : float64 array of shape (n_rows,)
+        Class codes, or values.
+    factors : float64 array of shape (n_classes,), or None
+    """
+    weight = rows.weight
     if factors is not None:
         of_class = factors[y.astype(np.intp)]
         with np.errstate(over="ignore", under="ignore"):
@@ -262,11 +274,12 @@ def weighted_target(
                 f"class weights down to {factors.min()} times sample_weight are 0 in floating "
                 "point. Only ratios of weights matter much: scale them up."
             )
-    return Target(y, _summable(weight, "class weights times sample_weight"))
+    weight = _summable(weight, "class weights times sample_weight")
+    return replace(rows, y=y, weight=weight)
 
 
 def _check_schema(options: ColumnOptions, schema: Schema) -> None:
-    """Raise ValueError where the parameters say other things of columns than a fitted model."""
+    """Raise ValueError where column options contradict the schema of a fitted model."""
     options.check_follows(ColumnOptions(options.categorical_features, schema.missing), "init_model")
     named = options.categories(schema.names, schema.n_features)
     strange = [schema.label(i) for i in sorted(named) if schema.levels_of(i) is None]
@@ -278,7 +291,7 @@ def _check_schema(options: ColumnOptions, schema: Schema) -> None:
 
 
 def _check_numbers(data: Dataset, y: NDArray[Any], n_classes: int | None) -> None:
-    """Raise ValueError where the levels of a Dataset became numbers by another target."""
+    """Raise ValueError where the target encoding of a Dataset comes from another target."""
     schema = data.binned.schema
     features = encoded_features(schema)
     if not features:
@@ -297,11 +310,11 @@ def _check_numbers(data: Dataset, y: NDArray[Any], n_classes: int | None) -> Non
 
 
 def table_rows(
-    table: Table, y: object, sample_weight: object, suffix: str = "", *, several: bool = False
-) -> Rows:
-    """Return the rows of a table that count, with y and weights checked.
+    table: SourceT, y: object, sample_weight: object, suffix: str = "", *, several: bool = False
+) -> Rows[SourceT]:
+    """Return the rows of nonzero weight of a table, with y and weights checked.
 
-    The arguments of `fit` are called X, y and sample_weight in messages, each with the suffix.
+    Messages call the arguments of `fit` X, y and sample_weight, each with the suffix.
     """
     try:
         labels = target(y, table.n_rows, several=several)

@@ -1,7 +1,7 @@
-"""The only training loop: a recipe and a binned table to a forest.
+"""The training loop of all algorithms that work in rounds: boosting, AdaBoost, folds in step.
 
-From the start scores on, every round takes the gradients at the scores, grows trees on them, and
-adds what their leaves say to the scores.
+A round of an algorithm is its `Rounds.run_round`; the loop measures it, and asks the monitor
+whether to stop. Forests have no rounds: their trees are independent.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ def train_together(
     metrics: Sequence[Metric] = (),
     keeper: Keeper | None = None,
 ) -> tuple[list[Fitted], list[list[Results]]]:
-    """Train several forests round by round; the monitor is told the means of their results.
+    """Train several models in step; the monitor gets the means of their results.
 
     Returns
     -------
     fitted : list of Fitted
-        Of each fit.
+        One for each training.
     rounds : list of list of results
-        Of each round that was made, and in it of each fit.
+        For each round the results of each training.
     """
     rounds: list[list[Results]] = []
     with keeper or Keeper() as kept:
-        first = trainings[0]  # a keeper is for a fit alone
+        first = trainings[0]  # only a training on its own has a checkpoint
         kept_best, stop = kept.resume(first, monitor)
         best = [kept_best, *(training.weights for training in trainings[1:])]
         monitor.begin()
@@ -72,7 +72,7 @@ def train_together(
 
 
 def _run_round(trainings: Sequence[Rounds]) -> bool:
-    """Make one more round of each fit that can; return whether there was any."""
+    """Run one more round of each training that can; return whether there was any."""
     before = [training.n_rounds for training in trainings]
     for training in trainings:
         if training.ended is None:
@@ -81,7 +81,7 @@ def _run_round(trainings: Sequence[Rounds]) -> bool:
 
 
 def mean_of_fits(curves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean over the fits, axis 0, in their order: the same bits for one round and for all."""
+    """Return the mean over axis 0, added in order: the same bits for one round and for all."""
     total: NDArray[np.float64] = np.add.accumulate(curves, axis=0)[-1]
     return total / len(curves)
 

@@ -1,7 +1,7 @@
-"""What watches a fit: results of every round, the best round, and whether it is time to stop.
+"""Monitor of a fit: history of the metrics, best round, reason to stop.
 
-The training loop evaluates a round and tells `Monitor.after_round`; its answer is whether to stop.
-Nothing here touches trees or scores.
+The training loop evaluates a round and passes the results to `Monitor.after_round`, which returns
+whether to stop. The monitor knows neither trees nor scores.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ __all__ = ["Monitor", "Results", "Round", "check_callbacks"]
 
 Results = Mapping[str, Mapping[str, float]]
 
-_RECENT = 5  # rounds whose times say how long the next one may take
+_RECENT = 5  # last rounds, whose durations predict the next one
 
 
 @dataclass(frozen=True)
 class Round:
-    """What has just been done; callbacks get one after every round.
+    """One finished round; callbacks get one after every round.
 
     Attributes
     ----------
     index : int
         Number of the round, from 0.
     total : int
-        Rounds there will be at most.
+        Largest number of rounds.
     seconds : float
         Time since the fit began.
     results : mapping of str to mapping of str to float
@@ -52,7 +52,7 @@ Callback = Callable[[Round], object]
 
 
 def check_callbacks(callbacks: Iterable[object]) -> None:
-    """Raise TypeError where one of them cannot be called."""
+    """Raise TypeError unless all callbacks are callable."""
     for callback in callbacks:
         if not callable(callback):
             raise TypeError(
@@ -62,31 +62,31 @@ def check_callbacks(callbacks: Iterable[object]) -> None:
 
 
 class Monitor:
-    """Follows one fit.
+    """Monitor of one fit.
 
     A round is the best so far where the first metric on the last evaluation set is better than in
     the best round before by more than `tol`. The fit stops after `n_iter_no_change` rounds without
-    a new best, when a callback says so, after `total` rounds, or before a round that would likely
-    end after `max_time`; the first of these that holds, in this order, is the reason.
+    a new best, when a callback returns True, after `total` rounds, or before a round that would
+    likely end after `max_time`; the first of these that holds, in this order, is the reason.
 
     Parameters
     ----------
     total : int
-        Rounds there will be at most.
+        Largest number of rounds.
     metrics : sequence of Metric
-        In the order of the results; needed where there are results.
+        Metrics in the order of the results; needed where there are results.
     n_iter_no_change : int or None
         Rounds without a new best after which to stop.
     tol : float
-        How much better is better.
+        Least improvement that counts as a new best.
     max_time : float or None
         Seconds; at least one round is always made.
     callbacks : sequence of callables
-        Each gets every `Round`, and answers None or False to go on, True to stop.
+        Each gets every `Round`; True stops the fit, None and False continue it.
     clock : callable () -> float
         Time in seconds.
     started : float or None
-        When the fit began, by this clock; None for now.
+        Start of the fit by this clock; None for now.
 
     Attributes
     ----------
@@ -98,8 +98,8 @@ class Monitor:
     is_best : bool
         Whether the round just done is the best so far.
     stop_reason : str or None
-        "n_iter_no_change", "callback NAME", "max_time", "n_estimators", or what the algorithm says;
-        None while it goes on.
+        "n_iter_no_change", "callback NAME", "max_time", "n_estimators", or a reason of the
+        algorithm; None while the fit runs.
     """
 
     def __init__(
@@ -136,29 +136,29 @@ class Monitor:
 
     @property
     def cuts_to_best(self) -> bool:
-        """Whether the model ends with the best round: where early stopping was asked for."""
+        """Whether the model ends with the best round, as early stopping has it."""
         return self._patience is not None and self.best_index is not None
 
     @property
     def chosen_by(self) -> str | None:
-        """Name of the metric that says where the model ends; None where none does."""
+        """Name of the metric that chose the last round; None without early stopping."""
         return self._metrics[0].name if self.cuts_to_best else None
 
     def begin(self) -> None:
-        """Take note that rounds begin now: what came before does not say how long they take."""
+        """Start the clock of the rounds: time before the first round predicts no duration."""
         self._round_ends = [self._clock()]
 
     def after_round(self, index: int, results: Results) -> bool:
-        """Take note of a round, from 0; return whether to stop.
+        """Record a round, counted from 0; return whether to stop.
 
-        Every callback is called, whatever the others and early stopping say.
+        Every callback is called, even where another one or early stopping ends the fit.
 
         Raises
         ------
         ValueError
             A metric is not a number.
         TypeError
-            A callback answers neither None nor a truth value.
+            A callback returns neither None nor a truth value.
         """
         self._record(index, results)
         asked = self._ask(index, results) if self._callbacks else None
@@ -173,12 +173,12 @@ class Monitor:
         return self.stop_reason is not None
 
     def end(self, reason: str) -> bool:
-        """Take note that the algorithm itself can make no further round; return True: stop."""
+        """Record that the algorithm can make no further round; return True: stop."""
         self.stop_reason = reason
         return True
 
     def _ask(self, index: int, results: Results) -> Callback | None:
-        """Tell all callbacks; return the first that asks to stop."""
+        """Call all callbacks; return the first that returned True."""
         frozen = MappingProxyType(
             {name: MappingProxyType(dict(of)) for name, of in results.items()}
         )
@@ -188,9 +188,9 @@ class Monitor:
         return asked[0] if asked else None
 
     def restore(self, history: Mapping[str, Mapping[str, Sequence[float]]], rounds: int) -> bool:
-        """Take note of rounds that an earlier fit made; return whether it had stopped by itself.
+        """Record the rounds of a checkpoint; return whether that fit had stopped by itself.
 
-        Callbacks have seen these rounds, so they are not called again.
+        Callbacks are not called for these rounds a second time.
         """
         for index in range(rounds):
             self._record(

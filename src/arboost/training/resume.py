@@ -1,4 +1,4 @@
-"""What keeps a fit: its state goes to a checkpoint every few rounds, and comes back from there.
+"""Keeper of a fit: writes its state to a checkpoint every few rounds, and restores it.
 
     with Keeper(checkpoint, describe) as keeper:
         best, stop = keeper.resume(training, monitor)
@@ -6,8 +6,8 @@
             ... one more round ...
             keeper.after_round(training, monitor, best)
 
-A state holds everything that the next round depends on, bit for bit, so that the fit that goes on
-ends as the one that never stopped.
+A state holds everything that the next round depends on, bit for bit: the resumed fit ends in the
+model of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -30,42 +30,43 @@ __all__ = ["Keeper", "Resumable", "fingerprint"]
 
 Weights = NDArray[np.float64]
 
-# They say when to stop or how to run, not what a round is.
+# Parameters of when to stop and how to run do not change a round.
 _FREE = ("n_estimators", "max_time", "n_jobs", "verbose")
 
 
 class Resumable(Protocol):
-    """What is kept: a fit between two rounds, of which it has made `n_rounds`."""
+    """A training with `n_rounds` rounds, whose state can be stored and restored."""
 
     n_rounds: int
 
     @property
     def weights(self) -> Weights:
-        """What each round is multiplied by."""
+        """Factor of each round."""
         ...
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all that the next round depends on, apart from what the fit was given."""
+        """Return all that the next round depends on, apart from data and parameters."""
         ...
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go back to a state; the next round is then what it would have been."""
+        """Restore a state, so that the next round is the one that would have followed it."""
         ...
 
 
 class Keeper:
-    """Keeps one fit, or, without a checkpoint, does nothing.
+    """Checkpoints of one fit; without a checkpoint it does nothing.
 
-    The first Ctrl-C is held until the round has ended and its state is written. When the block ends
-    without an error the file goes, unless the time budget ended the fit: then another may go on.
+    The first Ctrl-C waits until the round has ended and its state is written. When the block ends
+    without an error the file is deleted, unless the time limit ended the fit: another fit may then
+    continue.
 
     Parameters
     ----------
     checkpoint : Checkpoint or None
     describe : callable () -> mapping
-        Returns what the fit depends on, as `fingerprint` does; called only with a checkpoint.
+        Returns the fingerprint of the fit; called only with a checkpoint.
     stays : bool
-        Whether the file stays when the fit is done.
+        Whether the file is kept when the fit is done.
     """
 
     def __init__(
@@ -99,12 +100,12 @@ class Keeper:
         self._interrupt.__exit__(kind, error, trace)
 
     def resume(self, training: Resumable, monitor: Monitor) -> tuple[Weights, bool]:
-        """Bring a fit to the state that was kept, if any.
+        """Restore the state of the checkpoint file, if there is one.
 
         Returns
         -------
         best : float64 array
-            Weights of the rounds when the best of them was made.
+            Factors of the rounds at the best round.
         stop : bool
             Whether nothing is left to do.
 
@@ -134,7 +135,7 @@ class Keeper:
         return state.arrays["best"].copy(), stopped
 
     def after_round(self, training: Resumable, monitor: Monitor, best: Weights) -> None:
-        """Write the state where it is time to; raise KeyboardInterrupt where Ctrl-C was held."""
+        """Write the state when it is due; raise a delayed KeyboardInterrupt."""
         if self._checkpoint is None:
             return
         out_of_time = monitor.stop_reason == "max_time"
@@ -155,10 +156,9 @@ class Keeper:
 
 
 def fingerprint(params: Mapping[str, Any], digests: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a fit depends on: its parameters, the version, and digests of its data.
+    """Return the fingerprint of a fit: its parameters, the version, and digests of its data.
 
-    Functions and objects stand there by their names: a changed function of the same name is not
-    noticed.
+    Functions and objects count by their names: a changed function of the same name is not noticed.
 
     Examples
     --------

@@ -1,81 +1,80 @@
-"""What a fit is to do: the recipe of an algorithm, and the data; and what it leaves."""
+"""A training between two rounds: the protocol of the loop, and the result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.losses import Loss, Target
+from arboost.losses import Target
 from arboost.losses.metrics import Metric
+from arboost.model.model import Model
 from arboost.training.monitor import Results
 from arboost.training.resume import Resumable
 
-__all__ = ["Fitted", "Measured", "OutOfBag", "Recipe", "Rounds", "Scores", "results_of"]
+__all__ = ["Fitted", "Measured", "Rounds", "Scores", "results_of"]
 
 Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class OutOfBag:
-    """What learners say of the rows that they did not draw.
-
-    Attributes
-    ----------
-    scores : float64 array of shape (n_rows, n_outputs)
-        Of each row by those learners alone; NaN where all have drawn it.
-    score : float
-        How good they are, over the rows that have some: accuracy, or R^2.
-    """
-
-    scores: Scores
-    score: float
-
-
-@dataclass(frozen=True)
 class Fitted:
-    """What a fit leaves.
+    """Learners of a training, with the combination that makes their scores.
 
     Attributes
     ----------
     forest : Forest, or tuple of estimators
         The trees; or the members of an ensemble of other learners.
     base_score : float64 array of shape (n_outputs,)
-        The scores that they add to.
+        Start of the raw scores.
+    link : str
+    trees_per_round : int
     tree_weights : float64 array of shape (n_trees,), or None
-        Where the trees' weighted median is the answer: their weights.
+        Weights of the trees, where their weighted median is the prediction.
     facts : mapping of str to float64 array of shape (n_rounds,)
-        What is known of each round, by name, for algorithms that tell.
-    out_of_bag : OutOfBag or None
+        Numbers known of each round, by name, such as the errors of AdaBoost's learners.
+    oob_scores : float64 array of shape (n_rows, n_outputs), or None
+        Out-of-bag scores of the training rows; NaN where every learner has drawn the row.
+    oob_score : float or None
+        Accuracy or R^2 of the out-of-bag scores.
     """
 
     forest: Any
     base_score: Scores
+    link: str
+    trees_per_round: int = 1
     tree_weights: NDArray[np.float64] | None = None
     facts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    out_of_bag: OutOfBag | None = None
-
-
-class Recipe(Protocol):
-    """The part of an algorithm's recipe that every fit reads."""
+    oob_scores: Scores | None = None
+    oob_score: float | None = None
 
     @property
-    def loss(self) -> Loss:
-        """Loss, whose link makes predictions of raw scores."""
-        ...
+    def model_fields(self) -> dict[str, Any]:
+        """Fields of a model of these trees."""
+        fields = {
+            "forest": self.forest,
+            "base_score": self.base_score,
+            "link": self.link,
+            "trees_per_round": self.trees_per_round,
+        }
+        if self.tree_weights is not None:
+            fields |= {"combine": "median", "tree_weights": self.tree_weights}
+        return fields
 
-    @property
-    def n_estimators(self) -> int:
-        """Number of rounds."""
-        ...
-
-    @property
-    def trees_per_round(self) -> int:
-        """Number of trees of each round."""
-        ...
+    def after(self, old: Model) -> Fitted:
+        """Return the trees of the model whose training is continued, and then these."""
+        weights = self.tree_weights
+        if weights is not None:
+            weights = np.append(old.tree_weights, weights)
+        return replace(
+            self,
+            forest=old.forest.joined(self.forest),
+            base_score=old.base_score,
+            tree_weights=weights,
+        )
 
 
 class Measured(Protocol):
@@ -83,17 +82,17 @@ class Measured(Protocol):
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """Name of the rows in results."""
         ...
 
     @property
     def target(self) -> Target:
-        """What is to be predicted."""
+        """Target and weights."""
         ...
 
 
 class Rounds(Resumable, Protocol):
-    """A fit between two rounds: what the training loop asks of an algorithm.
+    """An algorithm between two rounds, as the training loop drives it.
 
     Attributes
     ----------
@@ -116,7 +115,7 @@ class Rounds(Resumable, Protocol):
         ...
 
     def digests(self) -> dict[str, str]:
-        """Return fingerprints of the data that the fit was given, by what they are of."""
+        """Return digests of the data of the fit, by name."""
         ...
 
 

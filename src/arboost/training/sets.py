@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.bins import Binned, bin_table
@@ -15,27 +13,25 @@ from arboost.data.dataset import Dataset
 from arboost.data.table import Table
 from arboost.data.target_encoding import TargetEncodedTable
 from arboost.losses import Target
+from arboost.params.records import BinParams
 from arboost.training.checkpoint import digest
-from arboost.training.inputs import Part
+from arboost.training.inputs import EngineRows, Index
 from arboost.training.rounds import Scores
 
 __all__ = [
     "VALIDATION",
     "EvaluationSet",
     "TrainingSet",
-    "bin_part",
+    "bin_rows",
     "build_sets",
     "digests_of",
     "fold_sets",
 ]
 
 
-Index = NDArray[np.uint32]
-
-
 @dataclass(frozen=True)
 class TrainingSet:
-    """What is learnt from: rows of a binned table, and their target.
+    """Training rows of a binned table, with their target.
 
     Attributes
     ----------
@@ -45,9 +41,9 @@ class TrainingSet:
     rows : uint32 array, or None for all
         The training rows among those of the table, ascending.
     start : float64 array of shape (n_training, n_outputs), or None
-        Scores of a model whose training goes on.
+        Raw scores of the model whose training is continued.
     first_round : int
-        Rounds of that model.
+        Number of rounds of that model.
     """
 
     binned: Binned
@@ -59,7 +55,7 @@ class TrainingSet:
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """What is looked at after every round: rows of a table that was binned with the same edges."""
+    """Rows that metrics are taken on after every round, binned with the training edges."""
 
     name: str
     codes: core.Codes
@@ -69,7 +65,7 @@ class EvaluationSet:
 
 
 def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[str, str]:
-    """Return fingerprints of the data that a fit is given, by what they are of."""
+    """Return digests of the arrays of a fit, by name."""
     codes = data.binned.codes
     found = {
         "X": digest(*codes.arrays, codes.is_category, *data.binned.edges, data.rows),
@@ -84,30 +80,30 @@ def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[
     return found
 
 
-VALIDATION = "validation"  # what results call the evaluation set
+VALIDATION = "validation"  # name of the evaluation set in results
 
 
 def build_sets(
-    train: Part, validation: Part | None, binned: Binned, n_threads: int
+    train: EngineRows, validation: EngineRows | None, binned: Binned, n_threads: int
 ) -> tuple[TrainingSet, tuple[EvaluationSet, ...]]:
     """Return the sets of codes and targets; validation rows get codes by the training edges.
 
     Parameters
     ----------
-    train, validation : Part
+    train, validation : Rows
     binned : Binned
         The training rows of a table, or all rows of a Dataset.
     n_threads : int
     """
-    rows = train.rows if isinstance(train.source, Dataset) else None
+    rows = train.index if isinstance(train.source, Dataset) else None
     training = TrainingSet(binned, train.target, rows, train.start)
     if validation is None:
         return training, ()
-    source, rows = validation.source, validation.rows
-    encoded_table = _encoded_table(source) if source is train.source else None
-    if encoded_table is not None:
-        fold = train.numbers(), validation.numbers()
-        codes = _held_out_codes(encoded_table, binned, fold, n_threads)
+    source, rows = validation.source, validation.index
+    encoded = _encoded(source) if source is train.source else None
+    if encoded is not None:
+        fold = _positions(train), _positions(validation)
+        codes = _held_out_codes(encoded, binned, fold, n_threads)
         rows = None
     elif isinstance(source, Dataset):
         codes = binned.codes
@@ -118,74 +114,84 @@ def build_sets(
 
 
 def fold_sets(
-    part: Part, binned: Binned, fold: tuple[Index, Index], n_threads: int
+    part: EngineRows, binned: Binned, fold: tuple[Index, Index], n_threads: int
 ) -> tuple[TrainingSet, tuple[EvaluationSet, ...]]:
-    """Return the sets of one fold: some of the rows of one table to train on, others to measure.
+    """Return the sets of one fold: its training rows and its held-out rows, of one binned table.
 
     Parameters
     ----------
-    part : Part
+    part : Rows
         Rows that the table was binned for, or some rows of a Dataset.
     binned : Binned
     fold : pair of uint32 arrays
-        Numbers, among the rows of the part, of those to train on and those to hold out, ascending.
+        Positions of the training rows and of the held-out rows in the part, ascending.
     n_threads : int
     """
     train, held_out = (part.take(rows) for rows in fold)
-    if isinstance(part.source, Dataset) and part.rows is not None:
-        fold = part.rows[fold[0]], part.rows[fold[1]]
+    if isinstance(part.source, Dataset) and part.index is not None:
+        fold = part.index[fold[0]], part.index[fold[1]]
     data = TrainingSet(binned, train.target, fold[0], train.start)
     rows: Index | None
-    encoded_table = _encoded_table(part.source)
-    if encoded_table is not None:
-        rows, codes = None, _held_out_codes(encoded_table, binned, fold, n_threads)
+    encoded = _encoded(part.source)
+    if encoded is not None:
+        rows, codes = None, _held_out_codes(encoded, binned, fold, n_threads)
     elif binned.is_ranked:
         rows = fold[1]
         codes = binned.codes
     else:
-        # Every new tree is walked by all of them: side by side, 64 at once. Each row is held out
+        # All held-out rows walk every new tree, contiguous rows 64 at once. Each row is held out
         # once, so that the copies of all folds together are as large as the codes.
         rows, codes = None, binned.codes.take(fold[1], n_threads)
     return data, (EvaluationSet(VALIDATION, codes, held_out.target, rows, held_out.start),)
 
 
-def _encoded_table(source: Table | Dataset) -> TargetEncodedTable | None:
-    """Return the table in which numbers stand for categories of many levels, where there is one."""
+def _encoded(source: Table | Dataset) -> TargetEncodedTable | None:
+    """Return the table with target encodings, where there is one."""
     table = source.encoded_table if isinstance(source, Dataset) else source
     return table if isinstance(table, TargetEncodedTable) else None
+
+
+def _positions(rows: EngineRows) -> Index:
+    """Return the positions of these rows among the source's rows of nonzero weight."""
+    assert rows.index is not None
+    table = rows.source
+    if not isinstance(table, TargetEncodedTable) or table.rows is None:
+        return rows.index
+    return np.searchsorted(table.rows, rows.index).astype(np.uint32)
 
 
 def _held_out_codes(
     table: TargetEncodedTable, binned: Binned, fold: tuple[Index, Index], n_threads: int
 ) -> core.Codes:
-    """Return the codes of held-out rows by what training rows say of their levels."""
+    """Return the codes of held-out rows, their levels encoded from the training rows only."""
     return binned.encode(table.held_out(fold[0]), n_threads, table.table_rows(fold[1]))
 
 
-def bin_part(part: Part, params: dict[str, Any], n_threads: int) -> Binned:
-    """Return the bins of a part: those of its rows, or of the whole of a Dataset."""
-    if isinstance(part.source, Dataset):
-        _check_dataset(part.source, params)
-        return part.source.binned
+def bin_rows(rows: EngineRows, params: BinParams, n_threads: int) -> Binned:
+    """Return the bins of some rows of a table, or the bins that a Dataset has."""
+    if isinstance(rows.source, Dataset):
+        _check_dataset(rows.source, params)
+        return rows.source.binned
     return bin_table(
-        part.source,
-        max_bins=params["max_bins"],
-        rows=part.rows,
-        weights=part.target.weight,
+        rows.source,
+        max_bins=params.max_bins,
+        rows=rows.index,
+        weights=rows.weight,
         n_threads=n_threads,
-        tree_method=params["tree_method"],
-        bundling=params["bundling"],
-        max_conflict_rate=params["max_conflict_rate"],
+        tree_method=params.tree_method,
+        bundling=params.bundling,
+        max_conflict_rate=params.max_conflict_rate,
     )
 
 
-def _check_dataset(data: Dataset, params: dict[str, Any]) -> None:
-    data.binned.require(params["tree_method"])
-    if params["tree_method"] != "hist":
+def _check_dataset(data: Dataset, params: BinParams) -> None:
+    data.binned.require(params.tree_method)
+    if params.tree_method != "hist":
         return
     for name in ("max_bins", "max_conflict_rate"):
-        if params[name] != getattr(data, name):
+        given, own = getattr(params, name), getattr(data, name)
+        if given != own:
             raise ValueError(
-                f"{name}={params[name]} is not allowed: the Dataset was binned with "
-                f"{name}={getattr(data, name)}. Make the two equal."
+                f"{name}={given} is not allowed: the Dataset was binned with {name}={own}. Make "
+                "the two equal."
             )

@@ -1,7 +1,7 @@
-"""Which rows train and which validate: splits and folds, each a pure function of seed and index.
+"""Training and held-out rows: splits and folds, each a pure function of seed and row index.
 
-A row's place depends on a hash of its index, so it is the same for any number of threads, and
-nothing is to be restored when a fit resumes. All row numbers come back ascending, as uint32.
+The side of a row depends on a hash of its index: it is the same for any number of threads, and a
+resumed fit has no generator state to restore. Row indices are returned ascending, as uint32.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data.messages import listing
 
-__all__ = ["Rows", "Split", "folds", "split"]
+__all__ = ["Split", "folds", "split"]
 
-Rows = NDArray[np.uint32]
-Split = tuple[Rows, Rows]  # to train on, to validate on
+Index = NDArray[np.uint32]
+Split = tuple[Index, Index]  # training rows, held-out rows
 
 _SPLIT, _FOLDS = 0, 1  # rounds of the hash: splits and folds never see the same numbers
 _FEWEST = 2  # one row to train on and one to validate on
@@ -35,7 +35,7 @@ def split(
     stratify: bool = False,
     groups: object = None,
 ) -> Split:
-    """Return the rows to train on and those to validate on.
+    """Return the training rows and the held-out rows.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def split(
     how : {"random", "group", "time"}
         Rows at random; whole groups at random; or the last rows.
     fraction : float
-        Share of the rows to validate on, above 0 and below 1; rounded up to whole rows, with groups
-        to the nearest that whole groups allow.
+        Share of held-out rows, above 0 and below 1; rounded up to whole rows, with groups to the
+        nearest share of whole groups.
     seed : int
     stratify : bool
         Keep the shares of the classes, and every class on both sides; only with "random".
@@ -97,7 +97,7 @@ def folds(
     groups: object = None,
     name: str = "folds",
 ) -> list[Split]:
-    """Return pairs of rows to train on and rows to validate on.
+    """Return pairs of training rows and held-out rows.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def folds(
     groups : array of shape (n_rows,), optional
         Group of each row, never divided; for a number of folds, or a splitter that reads groups.
     name : str
-        What messages call `how`.
+        Name of `how` in messages.
     """
     n_rows = len(y)
     if isinstance(how, numbers.Integral) and not isinstance(how, bool):
@@ -146,7 +146,7 @@ def _hash_order(count: int, seed: int, number: int) -> NDArray[np.intp]:
     return np.argsort(bits, kind="stable")
 
 
-def _rows(chosen: NDArray[np.bool_]) -> Rows:
+def _rows(chosen: NDArray[np.bool_]) -> Index:
     return np.flatnonzero(chosen).astype(np.uint32)
 
 

@@ -1,4 +1,4 @@
-"""Continued training: which model goes on, whether it can, and how far."""
+"""Continued training: the model to continue, its checks, and the number of rounds to add."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import os
 import warnings
 from typing import Any
 
+from arboost.data.table import Table
 from arboost.errors import DataWarning
 from arboost.model.model import Model
+from arboost.model.predict import table_scores
 from arboost.predictor import load
+from arboost.training.inputs import EngineRows
 
-__all__ = ["check_continues", "n_to_add", "previous_model"]
+__all__ = ["check_continues", "continued_rows", "n_to_add", "previous_model"]
 
 
 def previous_model(init_model: object) -> Model:
-    """Return the model that an estimator, a Predictor or a path stands for."""
+    """Return the model of an estimator, a Predictor or a path."""
     if isinstance(init_model, Model):
         return init_model
     if isinstance(init_model, str | os.PathLike):
@@ -61,16 +64,28 @@ def check_continues(
             )
 
 
+def continued_rows(
+    train: EngineRows, validation: EngineRows | None, model: Model, n_threads: int
+) -> tuple[EngineRows, EngineRows | None]:
+    """Return the rows with the raw scores of the model whose training is continued."""
+
+    def scored(rows: EngineRows) -> EngineRows:
+        assert isinstance(rows.source, Table)  # a Dataset was refused before
+        return rows.started(table_scores(model, rows.source, n_threads=n_threads))
+
+    return scored(train), None if validation is None else scored(validation)
+
+
 def n_to_add(n_estimators: int, n_kept: int, what: str, stacklevel: int) -> int:
-    """Return how many trees or members a warm start adds to those that it keeps.
+    """Return the number of trees or members that a warm start adds to those that it keeps.
 
     Parameters
     ----------
     n_estimators, n_kept : int
     what : str
-        What messages call them.
+        Their name in messages.
     stacklevel : int
-        Of the warning, from here on.
+        Stack level of the warning, counted from here.
     """
     if n_estimators < n_kept:
         raise ValueError(

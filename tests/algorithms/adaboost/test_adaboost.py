@@ -259,7 +259,9 @@ def test_init_model_must_fit():
         AdaBoostClassifier().fit(X, y, init_model=GradientBoostingClassifier())
     with pytest.raises(ValueError, match=r"algorithm='real' .*trained with algorithm='discrete'"):
         AdaBoostClassifier(algorithm="real").fit(X, y, init_model=first)
-    with pytest.raises(ValueError, match="which rows the first learners have drawn is not kept"):
+    with pytest.raises(
+        ValueError, match="the rows that the first learners have drawn are not kept"
+    ):
         AdaBoostClassifier(resample=True, oob_score=True).fit(X, y, init_model=first)
 
 

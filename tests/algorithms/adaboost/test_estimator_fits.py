@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from arboost import AdaBoostClassifier, AdaBoostRegressor
-from arboost.algorithms.adaboost.estimator_model import MemberModel
+from arboost.algorithms.adaboost.estimator_model import EstimatorModel
 from arboost.errors import SchemaError
 from support.member_cases import classes_data
 
@@ -126,7 +126,7 @@ def test_regressors_are_boosted_as_by_hand():
     np.testing.assert_allclose(model.estimator_weights_, weights, rtol=1e-9)
     np.testing.assert_allclose(model.estimator_errors_, errors, rtol=1e-9)
     np.testing.assert_allclose(model.predict(X), predicted, rtol=1e-12)
-    assert isinstance(model.model_, MemberModel)
+    assert isinstance(model.model_, EstimatorModel)
     assert [type(member) for member in model.estimators_] == [DecisionTreeRegressor] * 8
     np.testing.assert_allclose(model.feature_importances_.sum(), 1.0)
 

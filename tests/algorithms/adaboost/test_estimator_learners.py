@@ -11,19 +11,19 @@ from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from arboost.algorithms.adaboost.estimator_learners import MemberLearners, MemberSet, check_learner
+from arboost.algorithms.adaboost.estimator_learners import check_learner
 from arboost.backend import core
-from arboost.losses import Target
 from support.member_cases import (
     ALGORITHMS,
     CLASSES,
-    NUMBERS,
+    REGRESSION,
     Drawn,
     Wrong,
-    ballot_of,
+    class_votes,
     classes_data,
     learners_of,
     model_of,
+    rows_of,
 )
 
 # ---- boosting by hand ----
@@ -69,8 +69,8 @@ def boost_by_hand(X, y, n_classes, algorithm, n_rounds, depth):
 def test_members_boost_as_by_hand(n_classes, algorithm):
     X, y = classes_data(n_classes)
     expected, expected_weights, expected_errors = boost_by_hand(X, y, n_classes, algorithm, 10, 2)
-    ballot = ballot_of(n_classes, algorithm)
-    learners = learners_of(DecisionTreeClassifier(max_depth=2), X, y, ballot)
+    member_votes = class_votes(n_classes, algorithm)
+    learners = learners_of(DecisionTreeClassifier(max_depth=2), X, y, member_votes)
     n_outputs = 1 if n_classes == 2 else n_classes
     scores, weight = np.zeros((len(y), n_outputs)), np.empty(len(y))
     weights, errors = [], []
@@ -79,12 +79,12 @@ def test_members_boost_as_by_hand(n_classes, algorithm):
         learners.learn(weight, None, number)
         votes = learners.votes()
         errors.append(core.weighted_error(y, weight, votes, 1))
-        weights.append(ballot.scheme.weight(errors[-1]))
+        weights.append(member_votes.scheme.weight(errors[-1]))
         learners.keep(weights[-1])
         scores += weights[-1] * votes
     np.testing.assert_allclose(errors, expected_errors, rtol=1e-10)
     np.testing.assert_allclose(weights, expected_weights, rtol=1e-10)
-    model = model_of(learners, weights, ballot, X, len(y))
+    model = model_of(learners, weights, member_votes, X, len(y))
     np.testing.assert_allclose(scores, expected[:, -n_outputs:], rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(model.predict_raw(X), scores)
     np.testing.assert_array_equal(model.predict(X), CLASSES[n_classes][expected.argmax(axis=1)])
@@ -93,22 +93,24 @@ def test_members_boost_as_by_hand(n_classes, algorithm):
 
 def test_kept_votes_are_those_of_the_sum():
     X, y = classes_data(3)
-    ballot = ballot_of(3, "real")
-    learners = learners_of(DecisionTreeClassifier(max_depth=2), X, y, ballot)
+    member_votes = class_votes(3, "real")
+    learners = learners_of(DecisionTreeClassifier(max_depth=2), X, y, member_votes)
     for number, factor in enumerate((0.5, 2.0)):
         learners.learn(np.ones(len(y)), None, number)
         learners.keep(factor)
     rows = np.array([3, 4, 100], np.uint32)
     total = learners.kept_votes(0, rows) + learners.kept_votes(1, rows)
-    model = model_of(learners, [0.5, 2.0], ballot, X, len(y))
+    model = model_of(learners, [0.5, 2.0], member_votes, X, len(y))
     np.testing.assert_array_equal(total, model.predict_raw(X[rows]))
 
 
 def test_evaluation_sets_have_votes_of_their_own():
     X, y = classes_data(2)
-    ballot = ballot_of(2)
-    parts = [MemberSet(str(i), X[i : i + 5], Target(y[i : i + 5], None)) for i in (0, 20)]
-    learners = learners_of(DecisionTreeClassifier(max_depth=2), X, y, ballot, evaluations=parts)
+    member_votes = class_votes(2)
+    parts = [rows_of(X, y).take(np.arange(i, i + 5, dtype=np.uint32)) for i in (0, 20)]
+    learners = learners_of(
+        DecisionTreeClassifier(max_depth=2), X, y, member_votes, evaluations=parts
+    )
     learners.learn(np.ones(len(y)), None, 0)
     votes = learners.votes()
     learners.keep(1.0)
@@ -118,7 +120,7 @@ def test_evaluation_sets_have_votes_of_their_own():
 
 def test_dropped_learners_are_forgotten():
     X, y = classes_data(2)
-    learners = learners_of(DecisionTreeClassifier(max_depth=2), X, y, ballot_of(2))
+    learners = learners_of(DecisionTreeClassifier(max_depth=2), X, y, class_votes(2))
     for number in range(4):
         learners.learn(np.ones(len(y)), None, number)
         if number % 2:
@@ -148,8 +150,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
 def test_the_first_learner_sees_the_users_weights():
     X, y = classes_data(2, 30)
     weight = np.linspace(1.0, 9.0, 30)
-    data = MemberSet("training", X, Target(y, weight))
-    learners = MemberLearners(Recorder(), data, (), ballot_of(2), seed=0)
+    learners = learners_of(Recorder(), X, y, class_votes(2), weight=weight)
     learners.learn(weight / weight.mean(), None, 0)
     learners.keep(1.0)
     np.testing.assert_allclose(learners.fitted(1)[0].weight_, weight)
@@ -157,7 +158,7 @@ def test_the_first_learner_sees_the_users_weights():
 
 def test_weights_are_copied_and_labels_are_the_users():
     X, y = classes_data(2, 30)
-    learners = learners_of(Recorder(), X, y, ballot_of(2))
+    learners = learners_of(Recorder(), X, y, class_votes(2))
     weight = np.linspace(0.5, 1.5, 30)
     learners.learn(weight, None, 0)
     learners.keep(1.0)
@@ -171,7 +172,7 @@ def test_weights_are_copied_and_labels_are_the_users():
 def test_drawn_rows_come_as_often_as_they_were_drawn():
     X, y = classes_data(2, 50)
     X[:, 0] = np.arange(50)
-    learners = learners_of(Recorder(), X, y, ballot_of(2))
+    learners = learners_of(Recorder(), X, y, class_votes(2))
     sample = Drawn(np.arange(50))
     learners.learn(None, sample, 0)
     learners.keep(1.0)
@@ -194,7 +195,7 @@ def test_random_states_depend_on_seed_and_number_alone():
     X, y = classes_data(2, 50)
 
     def states(seed, number):
-        learners = learners_of(nested, X, y, ballot_of(2), seed=seed)
+        learners = learners_of(nested, X, y, class_votes(2), seed=seed)
         learners.learn(None, Drawn(np.ones(50)), number)
         learners.keep(1.0)
         return [learners.fitted(1)[0].get_params()[name] for name in names]
@@ -209,8 +210,8 @@ def test_random_states_depend_on_seed_and_number_alone():
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_samples_that_lack_a_class(algorithm):
     X, y = classes_data(3)
-    ballot = ballot_of(3, algorithm)
-    learners = learners_of(DecisionTreeClassifier(max_depth=3), X, y, ballot)
+    member_votes = class_votes(3, algorithm)
+    learners = learners_of(DecisionTreeClassifier(max_depth=3), X, y, member_votes)
     learners.learn(None, Drawn(y != 1), 0)
     learners.keep(1.0)
     (member,) = learners.fitted(1)
@@ -224,7 +225,7 @@ def test_samples_that_lack_a_class(algorithm):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_samples_of_one_class_make_a_constant(algorithm):
     X, y = classes_data(2)
-    learners = learners_of(LogisticRegression(), X, y, ballot_of(2, algorithm))
+    learners = learners_of(LogisticRegression(), X, y, class_votes(2, algorithm))
     learners.learn(None, Drawn(y == 1), 0)
     assert (learners.votes() > 0).all()
     assert np.ptp(learners.votes()) == 0
@@ -234,8 +235,8 @@ def test_weights_reach_the_end_of_a_pipeline():
     X, y = classes_data(2)
     weight = np.where(y == 1, 1.9, 0.1)
     pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=1))
-    check_learner(pipeline, ballot_of(2), resample=False)
-    learners = learners_of(pipeline, X, y, ballot_of(2))
+    check_learner(pipeline, class_votes(2), resample=False)
+    learners = learners_of(pipeline, X, y, class_votes(2))
     learners.learn(weight, None, 0)
     alone = DecisionTreeClassifier(max_depth=1).fit(
         StandardScaler().fit_transform(X), y, sample_weight=weight
@@ -253,17 +254,17 @@ def test_weights_reach_the_end_of_a_pipeline():
 )
 def test_learners_without_weights_are_refused_or_resampled(learner):
     with pytest.raises(ValueError, match=r"doesn't support sample_weight.*Use resample=True"):
-        check_learner(learner, ballot_of(2), resample=False)
-    check_learner(learner, ballot_of(2), resample=True)
+        check_learner(learner, class_votes(2), resample=False)
+    check_learner(learner, class_votes(2), resample=True)
 
 
 def test_probabilities_are_asked_for_only_where_needed():
     learner = SVC()
     assert not hasattr(learner, "predict_proba")
-    check_learner(learner, ballot_of(2), resample=False)
+    check_learner(learner, class_votes(2), resample=False)
     for algorithm in ("real", "gentle"):
         with pytest.raises(ValueError, match=f'algorithm="{algorithm}" needs class probabilities'):
-            check_learner(learner, ballot_of(2, algorithm), resample=False)
+            check_learner(learner, class_votes(2, algorithm), resample=False)
 
 
 @pytest.mark.parametrize(
@@ -280,9 +281,9 @@ def test_probabilities_are_asked_for_only_where_needed():
     ],
 )
 def test_answers_that_mean_nothing_are_refused(algorithm, answers, message):
-    ballot = NUMBERS if algorithm is None else ballot_of(2, algorithm)
+    member_votes = REGRESSION if algorithm is None else class_votes(2, algorithm)
     with pytest.raises(ValueError, match=message):
-        ballot.votes(Wrong(answers), np.zeros((3, 1)), 3.0)
+        member_votes.of(Wrong(answers), np.zeros((3, 1)), 3.0)
 
 
 # ---- regression ----
@@ -291,7 +292,7 @@ def test_answers_that_mean_nothing_are_refused(algorithm, answers, message):
 def test_regressors_predict_and_medians_are_weighted(rng):
     X = rng.normal(size=(60, 3))
     y = X[:, 0] + rng.normal(size=60)
-    learners = learners_of(DecisionTreeRegressor(max_depth=2), X, y, NUMBERS)
+    learners = learners_of(DecisionTreeRegressor(max_depth=2), X, y, REGRESSION)
     weights = [0.5, 1.5, 0.25, 0.9]
     for number in range(4):
         learners.learn(rng.uniform(0.5, 1.5, 60), None, number)
@@ -300,7 +301,7 @@ def test_regressors_predict_and_medians_are_weighted(rng):
         learners.keep(1.0)
         rows = np.array([1, 5], np.uint32)
         np.testing.assert_array_equal(learners.kept_votes(number, rows), predicted[rows])
-    model = model_of(learners, weights, NUMBERS, X, 60)
+    model = model_of(learners, weights, REGRESSION, X, 60)
     columns = np.stack([member.predict(X) for member in model.members], axis=1)
     np.testing.assert_array_equal(model.columns(X), columns)
     assert model.kind == "regressor"
@@ -319,5 +320,5 @@ def smallest_half(values, weights):
 
 
 def test_columns_of_predictions_are_taken_as_vectors():
-    votes = NUMBERS.votes(Wrong(np.array([[1], [2]])), np.zeros((2, 1)), 2.0)
+    votes = REGRESSION.of(Wrong(np.array([[1], [2]])), np.zeros((2, 1)), 2.0)
     assert votes.tolist() == [[1.0], [2.0]]

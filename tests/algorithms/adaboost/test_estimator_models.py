@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 import arboost
 from arboost.algorithms.members.tables import member_table
 from arboost.errors import DataWarning, SchemaError
-from support.member_cases import CLASSES, NUMBERS, boosted, classes_data, learners_of, model_of
+from support.member_cases import CLASSES, REGRESSION, boosted, classes_data, learners_of, model_of
 
 # ---- tables ----
 
@@ -148,7 +148,7 @@ def test_models_answer_and_pickle(n_classes):
         np.testing.assert_array_equal(model.truncated(rounds).predict_raw(X), staged[rounds - 1])
     with pytest.raises(ValueError, match="rounds=9 is not allowed: the model has 8 rounds"):
         model.truncated(9)
-    assert repr(model) == "MemberModel(classifier, 6 features, 8 x DecisionTreeClassifier)"
+    assert repr(model) == "EstimatorModel(classifier, 6 features, 8 x DecisionTreeClassifier)"
 
 
 def test_models_of_python_objects_have_no_file(tmp_path):
@@ -168,10 +168,10 @@ def test_the_number_of_threads_is_checked():
 
 
 def test_regressors_have_no_probabilities():
-    learners = learners_of(DummyRegressor(), np.zeros((3, 1)), np.arange(3.0), NUMBERS)
+    learners = learners_of(DummyRegressor(), np.zeros((3, 1)), np.arange(3.0), REGRESSION)
     learners.learn(None, None, 0)
     learners.keep(1.0)
-    model = model_of(learners, [1.0], NUMBERS, np.zeros((3, 1)), 3)
+    model = model_of(learners, [1.0], REGRESSION, np.zeros((3, 1)), 3)
     np.testing.assert_array_equal(model.predict(np.zeros((2, 1))), [1.0, 1.0])
     with pytest.raises(TypeError, match="predict_proba was asked of a regressor"):
         model.predict_proba(np.zeros((3, 1)))

@@ -1,4 +1,4 @@
-"""Bagging: votes and means by hand, out-of-bag answers by brute force."""
+"""Bagging: votes and means by hand, out-of-bag predictions by brute force."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ from arboost import (
 )
 from support.bagged import DIABETES, IRIS, LABELS
 
-# Rows are drawn anew by their numbers, so that a table of repeated rows has other bags than one of
-# weighted rows, and for max_samples=None of another size; test_weights_are_counts_in_law has what
-# does hold.
+# Draws depend on row numbers, so a table of repeated rows has other bags than one of weighted rows,
+# and with max_samples=None larger ones; test_weights_are_counts_in_law tests the common law.
 OTHER_BAGS = {
     f"check_sample_weight_equivalence_on_{kind}_data": "other rows are drawn"
     for kind in ("dense", "sparse")
@@ -114,7 +113,7 @@ def rare_class():
 @pytest.mark.parametrize(
     "estimator", [LogisticRegression(), SVC(), GradientBoostingClassifier(n_estimators=3)]
 )
-def test_members_that_have_not_seen_a_class(estimator):
+def test_members_that_lack_a_class(estimator):
     X, y = rare_class()
     model = BaggingClassifier(estimator, n_estimators=40, max_samples=15).fit(X, y)
     known = {tuple(member.classes_) for member in model.estimators_}
@@ -133,7 +132,7 @@ def test_members_that_have_not_seen_a_class(estimator):
 
 
 def test_decision_function_of_an_unknown_class():
-    """It gets the smallest value that a member has for the classes that it knows."""
+    """The class gets the smallest value of the member's own classes."""
 
     class Decider(ClassifierMixin, BaseEstimator):
         def fit(self, X, y):
@@ -190,24 +189,24 @@ def test_several_targets():
         BaggingClassifier().fit(X, targets.astype(int))
 
 
-# ---- out of bag ----
+# ---- out-of-bag predictions ----
 
 
-def out_of_bag(model, X, n_outputs, ask):
-    """Ask the members, one by one and row by row."""
-    answers = np.full((len(X), n_outputs), np.nan)
-    bags_ = [set(rows.tolist()) for rows in model.estimators_samples_]
+def out_of_bag(model, X, n_outputs, predict):
+    """Mean predictions of the members, one by one and row by row."""
+    means = np.full((len(X), n_outputs), np.nan)
+    bags = [set(rows.tolist()) for rows in model.estimators_samples_]
     for row in range(len(X)):
         own = [
-            ask(member, X[[row]][:, features])
+            predict(member, X[[row]][:, features])
             for member, features, bag in zip(
-                model.estimators_, model.estimators_features_, bags_, strict=True
+                model.estimators_, model.estimators_features_, bags, strict=True
             )
             if row not in bag
         ]
         if own:
-            answers[row] = np.mean(own, axis=0)
-    return answers
+            means[row] = np.mean(own, axis=0)
+    return means
 
 
 SETTINGS = [
@@ -232,7 +231,7 @@ SETTINGS = [
 def test_out_of_bag_classes_by_brute_force(estimator, settings):
     X, y = IRIS[0][::2], LABELS[::2]
 
-    def ask(member, row):
+    def predict(member, row):
         if hasattr(member, "predict_proba"):
             shares = np.zeros(3)
             shares[np.searchsorted(model.classes_, member.classes_)] = member.predict_proba(row)[0]
@@ -242,11 +241,11 @@ def test_out_of_bag_classes_by_brute_force(estimator, settings):
     n_estimators = 60 if settings.get("max_samples") == 500 else 15
     model = BaggingClassifier(estimator, n_estimators=n_estimators, oob_score=True, **settings)
     if settings.get("max_samples") == 500:
-        with pytest.warns(DataWarning, match="rows were drawn by every member"):
+        with pytest.warns(DataWarning, match="rows were drawn for every member"):
             model.fit(X, y)
     else:
         model.fit(X, y)
-    expected = out_of_bag(model, X, 3, ask)
+    expected = out_of_bag(model, X, 3, predict)
     np.testing.assert_allclose(model.oob_decision_function_, expected, rtol=1e-12)
     known = ~np.isnan(expected[:, 0])
     assert known.all() != (settings.get("max_samples") == 500)
@@ -260,7 +259,7 @@ def test_out_of_bag_classes_by_brute_force(estimator, settings):
     [None, KNeighborsRegressor(), GradientBoostingRegressor(n_estimators=3)],
     ids=lambda one: type(one).__name__,
 )
-def test_out_of_bag_numbers_by_brute_force(estimator, settings):
+def test_out_of_bag_regression_by_brute_force(estimator, settings):
     X, y = DIABETES[0][:90], DIABETES[1][:90]
     model = BaggingRegressor(estimator, n_estimators=15, oob_score=True, **settings).fit(X, y)
     expected = out_of_bag(model, X, 1, lambda member, row: member.predict(row))[:, 0]
@@ -270,7 +269,7 @@ def test_out_of_bag_numbers_by_brute_force(estimator, settings):
 
 def test_rows_that_all_members_have_drawn():
     X, y = DIABETES
-    with pytest.warns(DataWarning, match=r"(\d+) of 442 rows were drawn by every member") as found:
+    with pytest.warns(DataWarning, match=r"(\d+) of 442 rows were drawn for every member") as found:
         model = BaggingRegressor(n_estimators=2, oob_score=True).fit(X, y)
     without = np.isnan(model.oob_prediction_)
     assert str(found[0].message).startswith(f"{without.sum()} of 442 ")
@@ -286,7 +285,7 @@ def test_share_of_rows_out_of_bag():
     assert np.mean(shares) == pytest.approx(np.exp(-1), abs=0.004)  # five standard errors
 
 
-def test_score_out_of_bag_foretells_that_of_new_rows():
+def test_out_of_bag_score_estimates_the_test_score():
     X, y = make_classification(2000, 10, n_informative=5, flip_y=0.1, random_state=0)
     model = BaggingClassifier(n_estimators=60, oob_score=True).fit(X[:1000], y[:1000])
     assert model.score(X[:1000], y[:1000]) > 0.99

@@ -1,4 +1,4 @@
-"""Bagging: weights, fits that go on, and what is refused."""
+"""Bagging: row weights, warm starts and refused input."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from support.bagged import DIABETES, IRIS, Unweighted, Witness, numbered
 
 
 def test_weights_are_counts_in_law():
-    """Bags of weighted rows and of rows that come as often have the same law.
+    """Bags of weighted rows and bags of repeated rows have the same distribution.
 
     The mean of y in a bag of sum(w) draws has the weighted mean and 1/sum(w) of the variance.
     """
@@ -62,7 +62,7 @@ def test_rows_of_weight_zero_are_absent(estimator, bootstrap):
         np.testing.assert_array_equal(rows, np.flatnonzero(kept)[of_part])
 
 
-def test_rows_of_weight_zero_do_not_count_out_of_bag():
+def test_rows_of_weight_zero_do_not_count_in_the_out_of_bag_score():
     X, y = DIABETES
     weight = np.where(np.arange(len(y)) < 300, 1.0, 0.0)
     model = BaggingRegressor(n_estimators=40, oob_score=True)
@@ -99,7 +99,7 @@ def test_weights_decide_how_often_rows_are_drawn():
     assert np.mean(rows < 10) == pytest.approx(90 / 130, abs=5 * np.sqrt(0.25 / len(rows)))
 
 
-# ---- going on ----
+# ---- warm starts ----
 
 
 def test_warm_start():
@@ -116,7 +116,7 @@ def test_warm_start():
         model.fit(X, y)
     with pytest.raises(ValueError, match="keeps the 9 members"):
         model.set_params(n_estimators=8).fit(X, y)
-    with pytest.raises(ValueError, match="y holds labels that the fit that goes on does not have"):
+    with pytest.raises(ValueError, match="y holds labels that the earlier fit does not have"):
         model.set_params(n_estimators=10).fit(X, y + 1)
     with pytest.raises(SchemaError, match="X has 3 features"):
         model.fit(X[:, :3], y)
@@ -171,7 +171,7 @@ def test_attributes_of_an_earlier_fit_are_gone():
             "max_samples=151 is not allowed with bootstrap=False",
         ),
         ({"bootstrap": "yes"}, TypeError, "bootstrap must be True or False"),
-        ({"oob_score": True, "bootstrap": False}, ValueError, "none is out of bag"),
+        ({"oob_score": True, "bootstrap": False}, ValueError, "no row is out of bag"),
         ({"oob_score": True, "warm_start": True}, ValueError, "not allowed with warm_start=True"),
         ({"random_state": -1}, ValueError, "random_state"),
         ({"n_jobs": 0}, ValueError, "n_jobs"),
@@ -197,13 +197,13 @@ def test_refused_data():
         BaggingRegressor().estimators_samples_  # noqa: B018
 
 
-def test_few_draws_are_doubted():
+def test_few_draws_give_a_warning():
     X, y = IRIS
     with pytest.warns(DataWarning, match="total weight of 1.5 is 1 drawn rows"):
         BaggingClassifier(max_samples=1.0).fit(X, y, sample_weight=np.full(150, 0.01))
 
 
-def test_members_without_probabilities_are_refused():
+def test_invalid_probabilities_are_refused():
     class Odd(DummyClassifier):
         def predict_proba(self, X):
             return super().predict_proba(X) + 1

@@ -1,4 +1,4 @@
-"""Bagging: what members see of rows, features and arguments."""
+"""Bagging: rows, features and arguments of the members."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ from arboost.algorithms.bagging import base as bagging_base
 from arboost.formats.model_file import to_bytes
 from support.bagged import DIABETES, IRIS, Unweighted, Witness, numbered
 
+# ---- rows and features ----
 
-# ---- what members see ----
+
 def test_members_get_their_rows_alone():
-    """Those that take weights get each row once, the others as often as it was drawn."""
+    """Members that take weights get each row once, others as often as it was drawn."""
     X, y = numbered()
     weighted = BaggingRegressor(Witness(), n_estimators=3).fit(X, y)
     plain = BaggingRegressor(Unweighted(), n_estimators=3).fit(X, y)
@@ -52,7 +53,7 @@ def test_members_get_their_rows_alone():
 
 @pytest.mark.parametrize("max_features", [1.0, 2])
 def test_validation_tables_with_as_many_rows_as_x(max_features):
-    """They are no arguments with an entry for each row of X, of which members get theirs."""
+    """A validation table is not indexed by the rows of the bag."""
     X, y = IRIS
     booster = GradientBoostingClassifier(n_estimators=5, n_iter_no_change=2)
     bagging = BaggingClassifier(booster, n_estimators=2, max_features=max_features)
@@ -74,11 +75,11 @@ def test_validation_tables_with_as_many_rows_as_x(max_features):
         {"categorical_features": [0]},
     ],
 )
-def test_parameters_that_speak_of_columns(params):
-    """The first column of a member is another one of X."""
+def test_parameters_that_refer_to_columns(params):
+    """The first column of a bag is not the first column of X."""
     X, y = DIABETES
     booster = GradientBoostingRegressor(n_estimators=2, **params)
-    with pytest.raises(ValueError, match=rf"{next(iter(params))}=.* speaks of columns of X"):
+    with pytest.raises(ValueError, match=rf"{next(iter(params))}=.* refers to columns of X"):
         BaggingRegressor(booster, n_estimators=2, max_features=0.5).fit(X, y)
     with pytest.raises(ValueError, match=r"Use max_features=1\.0 and bootstrap_features=False"):
         BaggingRegressor(booster, n_estimators=2, bootstrap_features=True).fit(X, y)
@@ -86,15 +87,15 @@ def test_parameters_that_speak_of_columns(params):
         assert len(BaggingRegressor(booster, n_estimators=2).fit(X, y)) == 2
 
 
-def test_members_know_nothing_of_other_rows():
-    """The default gamma of an SVC is one over the variance of all that it is given."""
+def test_members_do_not_see_other_rows():
+    """The default gamma of an SVC is one over the variance of its training rows."""
     X, y = IRIS
     model = BaggingClassifier(SVC(), n_estimators=5).fit(X, y)
     for member, rows in zip(model, model.estimators_samples_, strict=True):
         assert member._gamma == pytest.approx(1 / (4 * X[np.unique(rows)].var()), rel=1e-12)
 
 
-def test_all_rows_once_are_no_copy():
+def test_a_bag_of_all_rows_is_no_copy():
     X, y = numbered()
     model = BaggingRegressor(Witness(), n_estimators=2, bootstrap=False).fit(X, y)
     assert all(member.X_ is X and member.weight_ is None for member in model)
@@ -130,9 +131,9 @@ def test_members_get_data_frames(kind):
     ).fit(frame, y)
     np.testing.assert_array_equal(model.feature_names_in_, list("abcde"))
     model.predict(frame)
-    bags_ = zip(model, model.estimators_samples_, model.estimators_features_, strict=True)
+    bags = zip(model, model.estimators_samples_, model.estimators_features_, strict=True)
     seen = set()
-    for member, rows, features in bags_:
+    for member, rows, features in bags:
         for table, of_rows in ((member.X_, rows), (member.asked_, slice(None))):
             assert isinstance(table, type(frame))
             np.testing.assert_array_equal(np.asarray(table), X[of_rows][:, features])
@@ -220,7 +221,7 @@ def test_random_states_of_members():
 
 @pytest.fixture
 def tables_binned(monkeypatch):
-    """Counts how often a table is binned."""
+    """Calls that bin a table."""
     calls = []
     for home in ("arboost.data.dataset", "arboost.training.sets"):
         module = __import__(home, fromlist=["bin_table"])
@@ -240,14 +241,14 @@ def test_members_share_their_bins(tables_binned):
     assert len(tables_binned) == 1
 
 
-def test_members_with_features_of_their_own_do_not(tables_binned):
+def test_members_with_drawn_features_do_not_share_bins(tables_binned):
     X, y = DIABETES
     booster = GradientBoostingRegressor(n_estimators=3)
     BaggingRegressor(booster, n_estimators=8, max_features=0.5).fit(X, y)
     assert len(tables_binned) == 8
 
 
-def test_members_are_those_of_fits_to_their_rows():
+def test_members_equal_fits_to_their_rows():
     X, y = DIABETES
     X = np.round(10 * X)  # few values: bins of a bag are those of the table
     booster = GradientBoostingRegressor(n_estimators=10, subsample=0.5)
@@ -259,8 +260,8 @@ def test_members_are_those_of_fits_to_their_rows():
         np.testing.assert_allclose(plain.predict(X), member.predict(X), rtol=1e-12)
 
 
-def test_levels_of_other_rows_stay_unknown():
-    """A key of many levels tells the target of a row, but only to those who have seen it."""
+def test_target_encoding_does_not_leak():
+    """Target encoding of a key of many levels must not carry the targets of out-of-bag rows."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"key": [f"k{i}" for i in rng.integers(0, 900, 2000)]})
     y = rng.normal(size=2000)

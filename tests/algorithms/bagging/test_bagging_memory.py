@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-# getrusage would know other systems, but counts what the parent held when it forked.
+# getrusage knows other systems, but includes the memory of the parent at the time of the fork.
 STATUS = Path("/proc/self/status")
 
 PEAK = """
@@ -33,7 +33,7 @@ print(before, peak())
 
 
 def peaks(*arguments):
-    """Return peaks of the memory of a process before and after it fits."""
+    """Return the peak memory of a process before and after a fit."""
     done = subprocess.run(
         [sys.executable, "-c", PEAK, *arguments],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -1,4 +1,4 @@
-"""Draws of bags, and fits on rows of one binned table."""
+"""Bags, fits on rows of one binned table, and parallel tasks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from arboost import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from arboost.algorithms.bagging.bags import Draws
+from arboost.algorithms.bagging.bags import Bags
 from arboost.algorithms.members import shared_fits
 from arboost.formats.model_file import to_bytes
 from arboost.grow.bootstrap import RowDraws
 
 
-def draws(**changes):
+def bags(**changes):
     usual = {
         "seed": 0,
         "n_rows": 1000,
@@ -42,20 +42,21 @@ def draws(**changes):
     values = usual | changes
     names = ("seed", "n_rows", "n_draws", "repeats", "weight")
     rows = RowDraws(**{name: values.pop(name) for name in names})
-    return Draws(rows=rows, **values)
+    return Bags(rows=rows, **values)
 
 
-# ---- draws ----
+# ---- bags ----
 
 
 @pytest.mark.parametrize("n_rows", [1000, 20_000])
 def test_rows_that_are_never_drawn(n_rows):
     """(1 - 1/n)^n tends to 1/e = 36.8 %; five standard errors of the mean share around it."""
     shares = [
-        1 - len(draws(n_rows=n_rows, n_draws=n_rows).rows.drawn(number).rows) / n_rows
+        1 - len(bags(n_rows=n_rows, n_draws=n_rows).rows.drawn(number).rows) / n_rows
         for number in range(200)
     ]
-    error = np.sqrt((np.exp(-1) - 2 * np.exp(-2)) / n_rows / 200)  # of an occupancy problem
+    # The variance of the number of empty cells in the occupancy problem.
+    error = np.sqrt((np.exp(-1) - 2 * np.exp(-2)) / n_rows / 200)
     assert abs(np.mean(shares) - np.exp(-1)) < 5 * error + 1 / n_rows
 
 
@@ -63,7 +64,7 @@ def test_rows_that_are_never_drawn(n_rows):
 @pytest.mark.parametrize("n_draws", [1, 300, 1000, 3000])
 def test_rows_with_replacement(n_draws, weighted):
     weight = np.arange(1000.0) if weighted else None
-    bag = draws(n_draws=n_draws, weight=weight).rows.drawn(3)
+    bag = bags(n_draws=n_draws, weight=weight).rows.drawn(3)
     assert (np.diff(bag.rows.astype(int)) > 0).all()
     rows = bag.repeated()
     assert len(rows) == n_draws
@@ -77,14 +78,14 @@ def test_rows_with_replacement(n_draws, weighted):
 
 def test_weights_are_chances():
     weight = np.array([0.0, 1.0, 2.0, 7.0])
-    rows = draws(n_rows=4, n_draws=100_000, weight=weight).rows.drawn(0).repeated()
+    rows = bags(n_rows=4, n_draws=100_000, weight=weight).rows.drawn(0).repeated()
     shares = np.bincount(rows, minlength=4) / 100_000
     np.testing.assert_allclose(shares, weight / 10, atol=5 * np.sqrt(0.25 / 100_000))
 
 
 @pytest.mark.parametrize("n_draws", [1, 400, 999, 1000])
 def test_rows_without_replacement(n_draws):
-    bag = draws(n_draws=n_draws, repeats=False).rows.drawn(5)
+    bag = bags(n_draws=n_draws, repeats=False).rows.drawn(5)
     assert bag.counts is None
     assert len(bag.rows) == n_draws
     assert (np.diff(bag.rows.astype(int)) > 0).all()
@@ -94,7 +95,7 @@ def test_rows_without_replacement(n_draws):
 def test_all_rows_have_the_same_chance():
     chosen = np.zeros(50)
     for number in range(4000):
-        chosen[draws(n_rows=50, n_draws=20, repeats=False).rows.drawn(number).rows] += 1
+        chosen[bags(n_rows=50, n_draws=20, repeats=False).rows.drawn(number).rows] += 1
     # Chance 0.4 each: five standard errors.
     np.testing.assert_allclose(chosen / 4000, 0.4, atol=5 * np.sqrt(0.24 / 4000))
 
@@ -103,7 +104,7 @@ def test_all_rows_have_the_same_chance():
 def test_features(repeats):
     counts = np.zeros(20)
     for number in range(2000):
-        features = draws(n_drawn_features=6, repeats_features=repeats).features(number)
+        features = bags(n_drawn_features=6, repeats_features=repeats).features(number)
         assert len(features) == 6
         assert (np.diff(features) >= (0 if repeats else 1)).all()
         np.add.at(counts, features, 1)
@@ -111,13 +112,13 @@ def test_features(repeats):
 
 
 def test_bags_depend_on_seed_and_number_alone():
-    one, other = draws(n_drawn_features=5), draws(n_drawn_features=5, seed=1)
-    again = draws(n_drawn_features=5)
+    one, other = bags(n_drawn_features=5), bags(n_drawn_features=5, seed=1)
+    again = bags(n_drawn_features=5)
     list(map(again.rows.drawn, range(7)))
     for made in (
-        lambda draws, number: draws.rows.drawn(number).rows,
-        lambda draws, number: draws.rows.drawn(number).counts,
-        lambda draws, number: draws.features(number),
+        lambda bags, number: bags.rows.drawn(number).rows,
+        lambda bags, number: bags.rows.drawn(number).counts,
+        lambda bags, number: bags.features(number),
     ):
         first = made(one, 7)
         np.testing.assert_array_equal(first, made(again, 7))
@@ -129,7 +130,7 @@ def test_bags_depend_on_seed_and_number_alone():
 
 
 def table(n_rows=400, n_classes=None, seed=0):
-    """Features of ten values each: every bag has all of them, so that bins are the same."""
+    """Features of ten values each: every bag has all values, so the bins are the same."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 10, (n_rows, 4)).astype(float)
     y = X[:, 0] * X[:, 1] + rng.normal(size=n_rows)
@@ -165,7 +166,7 @@ ESTIMATORS = [
 @pytest.mark.parametrize(("estimator", "n_classes"), ESTIMATORS, ids=repr)
 def test_same_model_as_a_fit_to_these_rows(estimator, n_classes):
     X, y = table(n_classes=n_classes)
-    bag = draws(n_rows=len(y), n_draws=len(y)).rows.drawn(0)
+    bag = bags(n_rows=len(y), n_draws=len(y)).rows.drawn(0)
     data = shared_fits.shared_dataset(estimator, X, y)
     one = shared_fits.fit_on_rows(estimator, data, bag.rows, bag.counts)
     bytes_of_one = to_bytes(one.model_)
@@ -173,12 +174,12 @@ def test_same_model_as_a_fit_to_these_rows(estimator, n_classes):
     assert to_bytes(plain.model_) == bytes_of_one
 
 
-def test_weights_of_the_dataset_count_too():
+def test_weights_of_the_dataset_are_multiplied_with_counts():
     X, y = table()
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
     estimator = GradientBoostingRegressor(n_estimators=5)
     data = shared_fits.shared_dataset(estimator, X, y, weight)
-    bag = draws(n_rows=len(y), n_draws=len(y)).rows.drawn(0)
+    bag = bags(n_rows=len(y), n_draws=len(y)).rows.drawn(0)
     one = to_bytes(shared_fits.fit_on_rows(estimator, data, bag.rows, bag.counts).model_)
     by_hand = bag.counts * weight[bag.rows]
     plain = estimator.fit(X[bag.rows], y[bag.rows], sample_weight=by_hand)
@@ -196,7 +197,7 @@ def test_arguments_of_fit_are_passed_on():
     assert len(estimator.evals_result_["validation"]["squared_error"]) == 5
 
 
-def test_training_does_not_go_on_from_bins():
+def test_warm_start_from_bins_is_refused():
     X, y = table()
     old = GradientBoostingRegressor(n_estimators=5).fit(X, y)
     estimator = GradientBoostingRegressor(n_estimators=5)
@@ -205,7 +206,7 @@ def test_training_does_not_go_on_from_bins():
         shared_fits.fit_on_rows(estimator, data, np.arange(300, dtype=np.uint32), init_model=old)
 
 
-def test_what_cannot_be_shared():
+def test_estimators_that_cannot_share_bins():
     X, y = table()
     assert shared_fits.shared_dataset(object(), X, y) is None
     over = AdaBoostRegressor(GradientBoostingRegressor(n_estimators=2))
@@ -215,8 +216,8 @@ def test_what_cannot_be_shared():
     )
 
 
-def test_levels_that_know_y_are_not_shared():
-    """Numbers that stand for many levels come from the targets of all rows."""
+def test_target_encoding_is_not_shared():
+    """Target encoding of many levels uses the targets of all rows."""
     rng = np.random.default_rng(0)
     keys = [f"key {number}" for number in rng.integers(0, 400, 3000)]
     frame = pd.DataFrame({"key": keys, "x": rng.normal(size=3000)})
@@ -226,7 +227,7 @@ def test_levels_that_know_y_are_not_shared():
     assert isinstance(shared_fits.shared_dataset(booster, frame[["x"]], y), Dataset)
 
 
-# ---- tasks side by side ----
+# ---- parallel tasks ----
 
 
 def slow_if_first(number):
@@ -235,10 +236,10 @@ def slow_if_first(number):
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_answers_come_in_order(n_threads):
+def test_results_come_in_order(n_threads):
     with config_context(working_memory=123):
-        answers = list(shared_fits.in_order(slow_if_first, ((i,) for i in range(9)), n_threads))
-    assert answers == [(i, 123) for i in range(9)]
+        results = list(shared_fits.in_order(slow_if_first, ((i,) for i in range(9)), n_threads))
+    assert results == [(i, 123) for i in range(9)]
 
 
 def test_warning_filters_of_threads_do_not_stay():

@@ -16,7 +16,7 @@ from arboost import (
     load,
 )
 from arboost.algorithms.forests.targets import middle_of
-from arboost.grow.bootstrap import RowDraws, Unseen, draw_size, others
+from arboost.grow.bootstrap import RowDraws, draw_size, others
 from support.forest_cases import NAMES, TARGETS, X, Y, answers, brute_force, forest, saved
 
 # Draws
@@ -195,18 +195,6 @@ def test_out_of_bag_by_a_function():
     model.set_params(oob_score=False).fit(X, NAMES)
     assert not hasattr(model, "oob_score_")
     assert not hasattr(model, "oob_decision_function_")
-
-
-def test_sums_wait_for_their_turn():
-    first, second = np.array([[0.1], [1e16]]), np.array([[1.0], [-1e16]])
-    in_turn, early = Unseen(2, 1), Unseen(2, 1)
-    rows = np.arange(2, dtype=np.uint32)
-    for tree, values in ((0, first), (1, second)):
-        in_turn.add(tree, rows, values)
-    for tree, values in ((1, second), (0, first)):
-        early.add(tree, rows, values)
-    np.testing.assert_array_equal(in_turn.means(), early.means())
-    assert np.isnan(Unseen(1, 1).means()).all()
 
 
 # Weights

@@ -334,21 +334,18 @@ def test_categories_of_many_levels_with_several_targets():
         RandomForestRegressor(2, categorical_features=["key"]).fit(table, np.zeros((600, 2)))
 
 
-def test_an_error_in_a_thread_reaches_the_user():
-    def broken(rows, counts):
-        raise RuntimeError("broken")
+def test_an_error_in_a_thread_reaches_the_user(monkeypatch):
+    def broken(tasks):
+        def reweigh(rows, counts):
+            raise RuntimeError("broken")
 
-    class Broken(RandomForestRegressor):
-        def _seen(self, params, targets, weight):
-            return (
-                super()
-                ._seen(params, targets, weight)
-                .__class__(draws=super()._seen(params, targets, weight).draws, weigh=broken)
-            )
+        return reweigh
 
+    monkeypatch.setattr("arboost.algorithms.forests.fit_forest.balanced_by_sample", broken)
     for n_jobs in (1, 3):
+        model = RandomForestClassifier(8, class_weight="balanced_subsample", n_jobs=n_jobs)
         with pytest.raises(RuntimeError, match="broken"):
-            Broken(8, n_jobs=n_jobs).fit(X, Y)
+            model.fit(X, NAMES)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])

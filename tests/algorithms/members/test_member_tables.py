@@ -1,4 +1,4 @@
-"""Rows and columns of every kind of table, each of its own type."""
+"""Rows and columns of every type of table; the type is kept."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_repeated_columns(make):
     assert [values for _, values in columns_of(taken)] == [COLUMNS[name] for name in "cacc"]
 
 
-def test_columns_with_names_that_are_no_strings():
+def test_columns_with_names_other_than_strings():
     frame = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=[10, 20, 30], index=[1, 1])
     taken = take_columns(frame, np.array([2, 0, 2]))
     assert taken.to_numpy().tolist() == [[3, 1, 3], [6, 4, 6]]
@@ -102,10 +102,10 @@ def test_columns_in_the_order_of_fit(make):
     assert columns_of(matched) == list(COLUMNS.items())
 
 
-def test_columns_beside_those_of_members(make):
-    beside = with_table([np.array([[0.5], [0.25], [0.0]])], make(COLUMNS), ["member"])
-    assert type(beside) is type(make(COLUMNS))
-    assert columns_of(beside) == [("member", [0.5, 0.25, 0.0]), *COLUMNS.items()]
+def test_columns_after_those_of_members(make):
+    joined = with_table([np.array([[0.5], [0.25], [0.0]])], make(COLUMNS), ["member"])
+    assert type(joined) is type(make(COLUMNS))
+    assert columns_of(joined) == [("member", [0.5, 0.25, 0.0]), *COLUMNS.items()]
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, sparse.csc_array])

@@ -1,4 +1,4 @@
-"""Stacking: what the final estimator learns from, who gets what, and what is refused."""
+"""Stacking: out-of-fold predictions, shared bins, fitted members, row weights, classes."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from support.stacked import (
 
 
 def first_level(cv, members=None, groups=None, y=None):
-    """Return what the final estimator was fitted on, and the stack."""
+    """Return the fitted final estimator, which records its training set, and the stack."""
     members = [("memory", Memory())] if members is None else members
     stack = StackingRegressor(members, Recorder(), cv=cv)
     stack.fit(ROWS, 100.0 + ROWS[:, 0] if y is None else y, groups=groups)
     return stack.final_estimator_, stack
 
 
-# ---- out of fold ----
+# ---- out-of-fold predictions ----
 
 
 @pytest.mark.parametrize(
@@ -67,16 +67,16 @@ def first_level(cv, members=None, groups=None, y=None):
         ([(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))], None),
     ],
 )
-def test_no_answer_comes_from_a_member_that_saw_the_row(cv, groups):
+def test_predictions_come_from_members_not_fitted_on_the_row(cv, groups):
     final, stack = first_level(cv, groups=groups)
     assert (final.X_ == -1.0).all()
     np.testing.assert_array_equal(final.y_, 100.0 + ROWS[:, 0])
-    # The members that predict have seen every row.
+    # The members of estimators_ are fitted on every row.
     np.testing.assert_array_equal(stack.transform(ROWS)[:, 0], 100.0 + ROWS[:, 0])
 
 
 @pytest.mark.parametrize("cv", [None, 4, GroupKFold(3)])
-def test_no_answer_comes_from_a_member_that_saw_the_group(cv):
+def test_predictions_come_from_members_not_fitted_on_the_group(cv):
     class GroupMemory(Memory):
         def fit(self, X, y):
             return super().fit(X // 5, y)
@@ -86,7 +86,7 @@ def test_no_answer_comes_from_a_member_that_saw_the_group(cv):
 
     final, _ = first_level(cv, [("memory", GroupMemory())], groups=GROUPS)
     assert (final.X_ == -1.0).all()
-    if cv is None:  # folds of rows would know the groups
+    if cv is None:  # folds of rows leak the groups
         final, _ = first_level(KFold(5, shuffle=True, random_state=0), [("memory", GroupMemory())])
         assert (final.X_ != -1.0).any()
 
@@ -94,7 +94,7 @@ def test_no_answer_comes_from_a_member_that_saw_the_group(cv):
 def test_time_folds_look_back_only():
     members = [("memory", Memory()), ("latest", Latest())]
     final, stack = first_level(TimeSeriesSplit(4), members)
-    # The first block is never held out: the final estimator does not see it.
+    # The first block is never held out, so the final estimator is not fitted on it.
     assert len(final.y_) == 48
     np.testing.assert_array_equal(final.y_, 112.0 + np.arange(48))
     assert (final.X_[:, 0] == -1.0).all()
@@ -116,7 +116,7 @@ def test_gap_of_time_folds():
     assert (np.arange(15, 60) - final.X_[:, 0] > 4).all()
 
 
-def test_splitter_sees_the_table():
+def test_splitter_gets_the_table():
     class ByValue:
         def split(self, X, y=None, groups=None):
             low = np.flatnonzero(X[:, 0] < 20)
@@ -132,7 +132,7 @@ def test_splitter_sees_the_table():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_random_splitters_are_left_as_they_are(n_jobs):
+def test_random_splitters_stay_unchanged(n_jobs):
     cv = KFold(3, shuffle=True, random_state=np.random.RandomState(5))
     members = [("memory", Memory()), ("latest", Latest())]
     fits = [
@@ -157,13 +157,13 @@ def test_members_of_the_engine_share_bins(monkeypatch):
     monkeypatch.setattr(jobs, "shared_dataset", counted)
     stack = StackingClassifier(engine_members(), ClassRecorder(), cv=3).fit(X, y)
     assert [data.max_bins for data in made] == [255, 15]
-    # On all rows, the bins are those of a fit by itself.
+    # On all rows, the bins are the bins of a separate fit.
     for name, member in engine_members():
         alone = clone(member).fit(X, y)
         np.testing.assert_array_equal(
             stack.named_estimators_[name].predict_proba(X), alone.predict_proba(X)
         )
-    # On a fold, they are those of all rows.
+    # On a fold, the bins are the bins of all rows.
     (train, held_out), *_ = KFold(3).split(X)
     splits = [(train, held_out), (held_out, train)]
     stack.set_params(cv=splits).fit(X, y)
@@ -176,7 +176,7 @@ def test_members_of_the_engine_share_bins(monkeypatch):
 
 
 @pytest.mark.parametrize("weight", [None, "some", "zeros"])
-def test_any_n_jobs_gives_the_same_answer(weight):
+def test_results_do_not_depend_on_n_jobs(weight):
     X, y = load_iris(return_X_y=True)
     if weight is not None:
         weight = 1.0 + np.arange(150) % 4 - (weight == "zeros")
@@ -190,12 +190,12 @@ def test_any_n_jobs_gives_the_same_answer(weight):
     expected, *given = (fit.predict_proba(X) for fit in fits)
     for one in given:
         np.testing.assert_array_equal(one, expected)
-    # What was lent to members during the fit is theirs no more.
+    # The limit on threads during the fit is removed.
     assert [member.n_jobs for member in fits[2].estimators_[:2]] == [None, None]
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
-def test_joblib_says_how_many_at_a_time(backend):
+def test_joblib_context_sets_the_number_of_parallel_jobs(backend):
     X, y = load_iris(return_X_y=True)
     members = [*engine_members()[:2], ("bayes", GaussianNB())]
     alone = StackingClassifier(members, cv=2).fit(X, y)
@@ -224,7 +224,7 @@ def test_exact_trees_and_categories():
     ]
     stack = StackingRegressor(members, passthrough=False).fit(frame, y)
     assert stack.score(frame, y) > 0.9
-    # With columns that are no numbers the final estimator gets a frame.
+    # With non-numeric columns the final estimator gets a frame.
     final = GradientBoostingRegressor(n_estimators=20)
     stack = StackingRegressor(members, final, passthrough=True).fit(frame, y)
     names = ["stackingregressor_exact", "stackingregressor_hist", "kind", "value"]
@@ -250,10 +250,10 @@ def test_other_frames(library):
     np.testing.assert_array_equal(given["value"].to_numpy(), y)
 
 
-# ---- members that are fitted already ----
+# ---- fitted members ----
 
 
-def test_prefit_members_are_asked_only():
+def test_prefit_members_are_not_fitted():
     X, y = load_iris(return_X_y=True)
     labels = np.array(["x", "y", "z"])[y]
     members = [
@@ -266,7 +266,7 @@ def test_prefit_members_are_asked_only():
     assert stack.score(X, labels) > 0.9
 
 
-def test_prefit_labels_become_numbers():
+def test_prefit_labels_become_class_indices():
     X, y = load_iris(return_X_y=True)
     labels = np.array(["x", "y", "z"])[y]
     members = [("bayes", GaussianNB().fit(X, labels))]
@@ -276,7 +276,7 @@ def test_prefit_labels_become_numbers():
 
 def test_prefit_members_without_a_class():
     X, y = load_iris(return_X_y=True)
-    y = y + 1  # labels that could be numbers of classes
+    y = y + 1  # labels that could be class indices
     members = [("bayes", GaussianNB().fit(X[50:], y[50:]))]
     stack = StackingClassifier(members, cv="prefit").fit(X, y)
     np.testing.assert_array_equal(
@@ -284,14 +284,14 @@ def test_prefit_members_without_a_class():
     )
 
 
-def test_frozen_members_beside_others():
+def test_frozen_members_with_others():
     X, y = load_iris(return_X_y=True)
     labels = np.array(["x", "y", "z"])[y]
     frozen = GaussianNB().fit(X[25:125], labels[25:125])
     members = [("frozen", FrozenEstimator(frozen)), ("near", KNeighborsClassifier())]
     stack = StackingClassifier(members, ClassRecorder(), cv=3).fit(X, labels)
     np.testing.assert_array_equal(stack.final_estimator_.X_[:, :3], frozen.predict_proba(X))
-    stack.fit(X[50:], labels[50:])  # of fewer labels than it knows
+    stack.fit(X[50:], labels[50:])  # fewer labels than the frozen member has
     two = StackingClassifier([("frozen", FrozenEstimator(frozen.fit(X[:100], labels[:100])))], cv=3)
     np.testing.assert_array_equal(two.fit(X, labels).transform(X)[:, :2], frozen.predict_proba(X))
 
@@ -305,7 +305,7 @@ def test_prefit_needs_fitted_members_and_no_groups():
         StackingClassifier(members, cv="prefit").fit(X, y, groups=y)
 
 
-# ---- weights and other arguments ----
+# ---- row weights ----
 
 
 def test_weights_reach_every_fit():
@@ -321,7 +321,7 @@ def test_weights_reach_every_fit():
         np.testing.assert_array_equal(recorder.weight_, weight)
 
 
-def test_weights_of_folds_are_those_of_their_rows():
+def test_folds_get_the_weights_of_their_rows():
     X, y = load_diabetes(return_X_y=True)
     weight = 1.0 + np.arange(len(y)) % 5
     (train, held_out), *_ = KFold(2).split(X)
@@ -359,7 +359,7 @@ def test_weights_for_estimators_that_take_none(members, final, name):
 # ---- classes ----
 
 
-def test_a_class_that_a_fold_has_not_seen_has_no_probability():
+def test_a_class_missing_in_a_fold_has_probability_zero():
     X, y = load_iris(return_X_y=True)
     first, second = np.arange(100), np.arange(100, 150)
     stack = StackingClassifier(
@@ -373,7 +373,7 @@ def test_a_class_that_a_fold_has_not_seen_has_no_probability():
     np.testing.assert_array_equal(given[:100, [2, 5]], 1.0)
 
 
-def test_labels_come_back():
+def test_predictions_are_labels():
     X, y = load_iris(return_X_y=True)
     labels = np.array([7, 3, -2])[y]
     stack = StackingClassifier([("bayes", GaussianNB()), ("line", Ridge())]).fit(X, labels)

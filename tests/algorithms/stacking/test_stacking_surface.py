@@ -1,4 +1,4 @@
-"""Stacking: tables, parameters, what is refused, and scikit-learn's checks."""
+"""Stacking: tables, parameters, refused input, and scikit-learn's checks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from support.stacked import (
 # ---- tables ----
 
 
-def test_frames_stay_frames_and_columns_find_their_place():
+def test_frames_stay_frames_and_columns_are_matched_by_name():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": np.arange(20.0), "b": np.arange(20.0) ** 2})
     stack = StackingRegressor([("reader", FrameReader())], Ridge(), cv=2).fit(frame, frame["b"])
@@ -67,7 +67,7 @@ def test_pandas_output():
     stack = StackingRegressor([("line", Ridge()), ("flat", LinearRegression())])
     stack.set_output(transform="pandas").fit(X, y)
     assert list(stack.transform(X)) == ["stackingregressor_line", "stackingregressor_flat"]
-    stack.predict(X)  # the final estimator sees what it was fitted on: no warning of names
+    stack.predict(X)  # the final estimator gets the same names as in fit: no warning
 
 
 def test_texts():
@@ -92,7 +92,7 @@ def test_kernel_matrices():
     stack.set_params(cv=[(train, held_out), (held_out, train)])
     with pytest.raises(ValueError, match="without the classes 0") as caught:
         stack.fit(kernel, y)  # unshuffled: a class is missing in each fold
-    assert "every class is there to train on" in str(caught.value)
+    assert "every class among the rows to train on" in str(caught.value)
     assert caught.value.__notes__ == ["It was raised by the member 'svc' on the rows of a fold."]
 
 
@@ -120,7 +120,7 @@ def test_parameters_of_members():
     given = stack.estimators
     stack.set_params(line__alpha=3.0, near="drop", cv=2)
     assert stack.estimators[1] == ("near", "drop")
-    assert given[1][1] != "drop"  # the list that was passed is as it was
+    assert given[1][1] != "drop"  # the list of the user is unchanged
     stack.fit(ROWS, ROWS[:, 0])
     assert [member.alpha for member in stack.estimators_] == [3.0]
     assert stack.named_estimators_.near == "drop"
@@ -171,7 +171,7 @@ def test_a_failed_fit_changes_nothing():
         ({"final_estimator": GaussianNB()}, ValueError, "is no regressor. Use a regressor"),
         ({"estimators": ()}, ValueError, "list of pairs .name, estimator., at least one"),
         ({"estimators": [Ridge()]}, ValueError, "Ridge..]..list. is not allowed.*Use for example"),
-        ({"estimators": [("a", "drop")]}, ValueError, "nothing but .drop."),
+        ({"estimators": [("a", "drop")]}, ValueError, "only .drop. entries"),
         ({"estimators": [("a", GaussianNB())]}, ValueError, "'a' .GaussianNB. is no regressor"),
         ({"estimators": [("a", Ridge)]}, ValueError, "Pass an estimator, not its class"),
         ({"estimators": [("a", 3)]}, ValueError, "'a' is 3 .int., which has no fit"),
@@ -190,7 +190,7 @@ def test_refused(changes, error, message):
         stack.fit(ROWS, ROWS[:, 0])
 
 
-def test_groups_that_nothing_reads():
+def test_groups_that_cv_does_not_read():
     stack = StackingRegressor([("line", Ridge())], cv=[([0, 1], [2, 3])])
     with pytest.raises(ValueError, match="cv lists its rows already"):
         stack.fit(ROWS, ROWS[:, 0], groups=GROUPS)
@@ -200,7 +200,7 @@ def test_groups_that_nothing_reads():
         stack.set_params(cv=GroupKFold(3)).fit(ROWS, ROWS[:, 0])
 
 
-def test_arguments_that_nobody_routes():
+def test_arguments_without_metadata_routing():
     stack = StackingRegressor([("line", Ridge())])
     with pytest.raises(ValueError, match=r"fit got colour.*metadata_routing=True"):
         stack.fit(ROWS, ROWS[:, 0], colour="red")
@@ -244,7 +244,7 @@ def test_default_final_estimators():
     assert type(final).__name__ == "RidgeCV"
 
 
-def test_a_class_that_the_final_estimator_has_not_seen():
+def test_a_class_that_the_final_estimator_lacks():
     """The only rows of a class are never held out."""
     X, y = load_iris(return_X_y=True)
     order = np.r_[:50, np.random.default_rng(0).permutation(np.arange(50, 150))]
@@ -262,7 +262,9 @@ def test_a_class_that_the_final_estimator_has_not_seen():
 def test_frozen_members_know_labels_not_numbers(voting):
     X, y = load_iris(return_X_y=True)
     y = y + 1
-    frozen = GaussianNB().fit(X[:100], y[:100])  # labels 1 and 2, which are numbers of others
+    frozen = GaussianNB().fit(
+        X[:100], y[:100]
+    )  # labels 1 and 2, which are indices of other classes
     members = [("frozen", FrozenEstimator(frozen))]
     stack = StackingClassifier(members, cv=3).fit(X, y)
     np.testing.assert_array_equal(stack.transform(X)[:, :2], frozen.predict_proba(X))
@@ -270,7 +272,7 @@ def test_frozen_members_know_labels_not_numbers(voting):
     np.testing.assert_array_equal(vote.predict(X), frozen.predict(X))
 
 
-# Weights and repeated rows are to give the same: with equal gains decided alike, and converged.
+# Weights and repeated rows must give equal models: ties of gains broken alike, solvers converged.
 TREES = GradientBoostingClassifier(n_estimators=5, multi_strategy="multi_output_tree")
 LOGISTIC = LogisticRegression(solver="newton-cholesky", tol=1e-10)
 
@@ -291,7 +293,7 @@ def test_estimator_checks(estimator, check):
 
 
 @pytest.mark.parametrize("passthrough", [True, False])
-def test_missing_values_are_for_those_who_see_them(passthrough):
+def test_missing_values_need_estimators_that_allow_them(passthrough):
     trees = [("trees", GradientBoostingRegressor(n_estimators=5))]
     folds = KFold(3, shuffle=True, random_state=0)
     stack = StackingRegressor(trees, Ridge(), passthrough=passthrough, cv=folds)

@@ -1,4 +1,4 @@
-"""Voting: counts, means, weights, and what is refused."""
+"""Voting: hard and soft votes, means, weights, and refused input."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def regressors():
     ]
 
 
-# ---- what is counted ----
+# ---- votes and means ----
 
 
 @pytest.mark.parametrize("weights", [None, [1, 1, 1.5], (0.0, 3.0, 1.0), np.array([2, 1, 1])])
@@ -66,7 +66,7 @@ def test_hard_votes_are_counted_by_weight(weights):
         expected.append(max(range(3), key=counts.get))  # the first of equals
     np.testing.assert_array_equal(voter.predict(X_IRIS), voter.classes_[expected])
     np.testing.assert_array_equal(voter.transform(X_IRIS), votes.T)
-    assert len({tuple(row) for row in votes.T}) > 3  # they do differ
+    assert len({tuple(row) for row in votes.T}) > 3  # the members disagree
 
 
 def test_the_smaller_label_wins_a_tie():
@@ -92,7 +92,7 @@ def test_soft_votes_are_means(weights):
 
 
 @pytest.mark.parametrize("weights", [None, [1, 0, 2.5]])
-def test_numbers_are_means(weights):
+def test_regression_is_the_mean(weights):
     voter = VotingRegressor(regressors(), weights=weights).fit(X_DIABETES, Y_DIABETES)
     each = np.array([member.predict(X_DIABETES) for member in voter.estimators_])
     np.testing.assert_array_equal(voter.transform(X_DIABETES), each.T)
@@ -100,7 +100,7 @@ def test_numbers_are_means(weights):
     np.testing.assert_allclose(voter.predict(X_DIABETES), mean, rtol=1e-14)
 
 
-def test_dropped_members_count_nothing():
+def test_dropped_members_have_no_weight():
     voter = VotingRegressor(regressors(), weights=[1, 5, 2]).set_params(near="drop")
     voter.fit(X_DIABETES, Y_DIABETES)
     line, trees = voter.estimators_
@@ -116,7 +116,7 @@ def test_dropped_members_count_nothing():
 
 @pytest.mark.parametrize("voting", ["hard", "soft"])
 def test_members_that_lack_a_class(voting):
-    """Rows of weight 0 count as absent for the engine, and so may a class."""
+    """Rows of weight 0 count as absent, so a class may be absent."""
     weight = (Y_IRIS != 1).astype(float)
     members = [("trees", GradientBoostingClassifier(n_estimators=5))]
     voter = VotingClassifier(members, voting=voting).fit(X_IRIS, LABELS, weight)
@@ -135,13 +135,13 @@ def test_members_share_bins(monkeypatch):
 
     monkeypatch.setattr(jobs, "shared_dataset", counted)
     voter = VotingClassifier(engine_members(), voting="soft").fit(X_IRIS, Y_IRIS)
-    assert len(made) == 1  # nobody shares the 15 bins of the fourth
+    assert len(made) == 1  # the 15 bins of the fourth are not shared
     for (_, member), fitted in zip(engine_members(), voter.estimators_, strict=True):
         alone = clone(member).fit(X_IRIS, Y_IRIS)
         np.testing.assert_array_equal(alone.predict_proba(X_IRIS), fitted.predict_proba(X_IRIS))
 
 
-def test_any_n_jobs_gives_the_same_answer():
+def test_results_do_not_depend_on_n_jobs():
     fits = [
         VotingClassifier(classifiers(), voting="soft", n_jobs=n_jobs).fit(X_IRIS, LABELS)
         for n_jobs in (None, 1, 2, -1)
@@ -151,7 +151,7 @@ def test_any_n_jobs_gives_the_same_answer():
         np.testing.assert_array_equal(other, first)
 
 
-def test_weights_of_rows_reach_members():
+def test_row_weights_reach_members():
     weight = 1.0 + np.arange(60)
     members = [("one", Recorder()), ("two", make_pipeline(StandardScaler(), Recorder()))]
     one, two = VotingRegressor(members).fit(ROWS, ROWS[:, 0], weight).estimators_
@@ -188,7 +188,7 @@ def test_parameters_of_members():
     np.testing.assert_array_equal(other.predict(X_IRIS), search.predict(X_IRIS))
 
 
-def test_probabilities_are_for_soft_votes():
+def test_probabilities_need_soft_voting():
     voter = VotingClassifier(classifiers())
     assert not hasattr(voter, "predict_proba")
     assert hasattr(voter.set_params(voting="soft"), "predict_proba")
@@ -197,7 +197,7 @@ def test_probabilities_are_for_soft_votes():
             use(X_IRIS)
 
 
-# ---- what is refused ----
+# ---- refused input ----
 
 
 @pytest.mark.parametrize(
@@ -227,13 +227,13 @@ def test_refused(changes, error, message):
     assert not hasattr(voter, "estimators_")
 
 
-def test_dropping_leaves_a_weight_above_zero():
+def test_active_members_need_a_weight_above_zero():
     voter = VotingClassifier(classifiers(), weights=[1, 0, 0]).set_params(bayes="drop")
-    with pytest.raises(ValueError, match="those of the members that are not dropped are all 0"):
+    with pytest.raises(ValueError, match="the members that are not dropped are all 0"):
         voter.fit(X_IRIS, LABELS)
 
 
-def test_soft_votes_need_probabilities():
+def test_soft_voting_needs_probabilities():
     voter = VotingClassifier([("svc", SVC())], voting="soft")
     with pytest.raises(ValueError, match=r"'svc' \(SVC\) has no method predict_proba"):
         voter.fit(X_IRIS, LABELS)
@@ -254,7 +254,7 @@ def test_names_out():
         "votingclassifier_bayes0",
         "votingclassifier_bayes1",
     ]
-    with pytest.raises(ValueError, match="length equal to that of a row, 4, and has 2"):
+    with pytest.raises(ValueError, match="equal to the number of columns of X, 4, and has 2"):
         voter.get_feature_names_out(["a", "b"])
     with pytest.raises(ValueError, match="Use flatten_transform=True"):
         voter.set_params(flatten_transform=False).get_feature_names_out()

@@ -1,7 +1,7 @@
-"""AdaBoost of classes, round by round: learners vote, and votes make scores.
+"""AdaBoost for classification between two rounds: votes of the learners make the scores.
 
 The distribution of the rows is a function of the scores (lemma 1 of every proof: D ~ exp(-m)), so
-scores are all there is to keep, and nothing drifts from round to round.
+scores are the whole state, and no rounding error grows from round to round.
 """
 
 from __future__ import annotations
@@ -13,31 +13,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.algorithms.adaboost.rounds import Reweighting, Started, Watched, WeightRecipe
-from arboost.algorithms.adaboost.schemes import Votes
-from arboost.algorithms.adaboost.tree_learners import Learners
+from arboost.algorithms.adaboost.learners import Learners
+from arboost.algorithms.adaboost.rounds import (
+    AdaBoostRecipe,
+    AdaBoostRounds,
+    ScoredRows,
+    validation_results,
+)
+from arboost.algorithms.adaboost.schemes import ClassScheme
 from arboost.backend import core
 from arboost.losses.base import Floats
 from arboost.losses.metrics import Metric
 from arboost.training.monitor import Results
-from arboost.training.rounds import Scores, results_of
+from arboost.training.rounds import Scores
 
-__all__ = ["VoteRounds"]
+__all__ = ["ClassRounds"]
 
 _LARGEST_EXPONENT = 709.0  # of e, below the largest double
 
 
-class VoteRounds(Reweighting):
-    """A fit of `Votes` between two rounds."""
+class ClassRounds(AdaBoostRounds):
+    """AdaBoost for classification between two rounds; the parameters are those of the base."""
 
     fact_names = ("error", "weight", "normalizer", "loss", "training_error", "vote_range")
 
     def __init__(
         self,
-        recipe: WeightRecipe,
+        recipe: AdaBoostRecipe,
         learners: Learners,
-        data: Started,
-        evaluations: Sequence[Watched] = (),
+        data: ScoredRows,
+        evaluations: Sequence[ScoredRows] = (),
         *,
         first_round: int = 0,
         n_threads: int,
@@ -52,45 +57,48 @@ class VoteRounds(Reweighting):
             n_threads=n_threads,
             seed=seed,
         )
-        assert isinstance(recipe.scheme, Votes)
+        assert isinstance(recipe.scheme, ClassScheme)
         self.scheme = recipe.scheme
         self.scores = self._start(data)
-        self.evaluation_scores = [self._start(part) for part in evaluations]
-        self._log_loss, _ = self._weigh()
+        self.evaluation_scores = [self._start(rows) for rows in evaluations]
+        self._log_loss, _ = self._update_distribution()
 
     def run_round(self) -> None:
-        """Make one more learner, or find that there is none."""
+        """Fit one more learner, or end where none is better than chance.
+
+        Raise ValueError where not even the first learner is.
+        """
         super().run_round()
         if self.ended is None or self.first_round + self.n_rounds > 0:
             return
-        raise ValueError(_useless(self.recipe, self.scheme.n_classes))
+        raise ValueError(_no_learner_message(self.recipe, self.scheme.n_classes))
 
     def results(self, metrics: Sequence[Metric]) -> Results:
-        """Return the metrics of every evaluation set at the scores so far."""
-        return results_of(self.evaluations, self.evaluation_scores, metrics)
+        """Return the metrics of the validation set at the scores so far."""
+        return validation_results(self.evaluations, self.evaluation_scores, metrics)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all that the next round depends on, apart from what the fit was given."""
+        """Return everything that the next round depends on, apart from the data of the fit."""
         scores = {f"scores_{i}": one for i, one in enumerate(self._all_scores())}
         return super().state() | scores
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go back to a state; the next round is then what it would have been."""
+        """Return to a state; the next round is the one that would have followed it."""
         super().restore(state)
         for i, scores in enumerate(self._all_scores()):
             scores[:] = state[f"scores_{i}"]
-        self._log_loss, _ = self._weigh()
+        self._log_loss, _ = self._update_distribution()
 
     def _all_scores(self) -> list[Scores]:
         return [self.scores, *self.evaluation_scores]
 
-    def _start(self, part: Started) -> Scores:
-        if part.start is not None:
-            return part.start.copy()
-        return np.zeros((len(part.target.y), self.scheme.loss.n_outputs))
+    def _start(self, rows: ScoredRows) -> Scores:
+        if rows.start is not None:
+            return rows.start.copy()
+        return np.zeros((len(rows.target.y), self.scheme.loss.n_outputs))
 
-    def _weigh(self) -> tuple[float, float]:
-        """Take the distribution of the rows from their scores; return log loss and error."""
+    def _update_distribution(self) -> tuple[float, float]:
+        """Compute the distribution of the rows from their scores; return log loss and error."""
         y, weight = self.target.y, self.target.weight
         log_loss, error = core.class_distribution(
             y, weight, self.scores, self.distribution, self.n_threads
@@ -103,14 +111,14 @@ class VoteRounds(Reweighting):
     def _error(self, votes: Floats) -> float:
         return core.weighted_error(self.target.y, self.distribution, votes, self.n_threads)
 
-    def _keep(self, error: float, votes: Floats) -> None:
+    def _keep_learner(self, error: float, votes: Floats) -> None:
         factor = self.scheme.weight(error)
         self.scores += factor * votes
-        for part in range(len(self.evaluations)):
-            self.evaluation_scores[part] += factor * self.learners.votes(part)
-        self.learners.keep(factor)  # from now on the factor is in what it says
+        for i in range(len(self.evaluations)):
+            self.evaluation_scores[i] += factor * self.learners.votes(i)
+        self.learners.keep(factor)
         before = self._log_loss
-        self._log_loss, training_error = self._weigh()
+        self._log_loss, training_error = self._update_distribution()
         self._note(
             error=error,
             weight=factor,
@@ -120,32 +128,24 @@ class VoteRounds(Reweighting):
             vote_range=factor * self.scheme.vote_range(votes),
         )
 
-    def _median_weights(self, n_rounds: int) -> Floats | None:
-        return None
-
-    def _out_of_bag(self, n_rounds: int) -> Scores:
+    def _oob_scores(self, n_rounds: int) -> Scores:
         scores = np.full_like(self.scores, np.nan)
-        for rows, drawn in self._blocks(n_rounds):
+        for rows, drawn in self._drawn_blocks(n_rounds):
             of_block = np.zeros((len(rows), scores.shape[1]))
             for index in range(n_rounds):
                 out = ~drawn[index]
                 if out.any():
                     of_block[out] += self.learners.kept_votes(index, rows[out])
-            heard = ~drawn.all(axis=0)
-            scores[rows[heard]] = of_block[heard]
+            has_score = ~drawn.all(axis=0)
+            scores[rows[has_score]] = of_block[has_score]
         return scores
-
-    def _score(self, y: Floats, scores: Scores, weight: Floats | None) -> float:
-        weight = np.ones(len(y)) if weight is None else weight
-        return 1.0 - core.weighted_error(y, weight, scores, self.n_threads)
 
 
 def _exp(x: float) -> float:
     return math.exp(x) if x < _LARGEST_EXPONENT else math.inf
 
 
-def _useless(recipe: WeightRecipe, n_classes: int) -> str:
-    """Say that there was not even a first learner."""
+def _no_learner_message(recipe: AdaBoostRecipe, n_classes: int) -> str:
     tried, instead = "the first learner is", "resample=True"
     if recipe.resample:
         tried = f"{1 + recipe.max_restarts} first learners, each on another draw of rows, are"

@@ -1,4 +1,4 @@
-"""AdaBoost of classes, with the theory of its training error."""
+"""AdaBoost for classification, with the theory of its training error."""
 
 from __future__ import annotations
 
@@ -8,24 +8,20 @@ from typing import Any, ClassVar
 from numpy.random import RandomState
 from sklearn.metrics import accuracy_score
 
-from arboost.algorithms.adaboost.base import AdaBoost, Floats, vote_rounds
-from arboost.algorithms.adaboost.rounds import WeightRecipe
-from arboost.algorithms.adaboost.schemes import Votes
-from arboost.algorithms.estimator import TreeClassifier, store
-from arboost.data.schema import Schema
-from arboost.data.target import Task, codes_of, target
-from arboost.losses import Loss
+from arboost.algorithms.adaboost.base import AdaBoost
+from arboost.algorithms.adaboost.schemes import class_scheme
+from arboost.algorithms.estimator import BoostedClassifierMethods, store
+from arboost.data.target import codes_of, target
 from arboost.losses.margins import margins
 from arboost.losses.metrics import Metric
-from arboost.model.model import Model
 from arboost.params.adaboost import ADABOOST_CLASSIFIER
-from arboost.training.fit import Outcome
-from arboost.training.rounds import Rounds
+from arboost.training.fit import FitResult
+from arboost.training.inputs import Floats
 
 __all__ = ["AdaBoostClassifier"]
 
 
-class AdaBoostClassifier(AdaBoost, TreeClassifier):
+class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
     """AdaBoost for two and more classes.
 
     Parameters
@@ -104,7 +100,8 @@ class AdaBoostClassifier(AdaBoost, TreeClassifier):
     Attributes
     ----------
     model_ : arboost.Predictor
-        The fitted model, for `estimator=None`; else one of the same methods that holds the members.
+        The fitted model of engine trees; with an `estimator`, a model of its clones with the same
+        methods.
     classes_ : array of shape (n_classes,)
     n_iter_ : int
         Number of learners.
@@ -120,20 +117,20 @@ class AdaBoostClassifier(AdaBoost, TreeClassifier):
     training_error_, exponential_loss_ : float64 arrays of shape (n_iter_,)
         After each round, on the training rows by their weights.
     training_error_bound_, edge_bound_ : float64 arrays of shape (n_iter_,)
-        What the training error cannot exceed: the product of all Z_t (with more than two classes
+        Upper bounds on the training error: the product of all Z_t (with more than two classes
         that of ``(1 - e) exp(-alpha / 2) + e exp(alpha / 2)``), and exp(-2 sum of edges^2), which
         is larger. NaN where the theory has none: the first for "real" and "gentle" with more than
         two classes, the second for these, for more than two classes and learning rates above 1.
     vote_range_ : float64 array of shape (n_iter_,)
-        The largest difference that each learner can make between two classes.
+        Largest difference of the votes of each learner for two classes.
     oob_score_, oob_decision_function_ : float, float64 array
-        With ``oob_score=True``: accuracy and scores of the training rows by the learners that did
-        not draw them; NaN for rows that all have drawn.
+        With ``oob_score=True``: accuracy and raw scores of the training rows by the learners that
+        did not draw them; NaN for rows that all have drawn.
     best_iteration_, best_score_, evals_result_
-        The best round on validation data, its result, and those of all rounds.
+        The best round on the validation set, its first metric, and the metrics of all rounds.
     stop_reason_ : str
-        What ended training: "n_estimators", "n_iter_no_change", "max_time", "callback NAME",
-        "perfect learner", "no better than chance" or "one class".
+        Reason for the end of training: "n_estimators", "n_iter_no_change", "max_time", "callback
+        NAME", "perfect learner", "no better than chance" or "one class".
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -147,6 +144,7 @@ class AdaBoostClassifier(AdaBoost, TreeClassifier):
     True
     """
 
+    _KIND = "classifier"
     _TABLE = ADABOOST_CLASSIFIER
     _FACTS: ClassVar = {
         "error": "estimator_errors_",
@@ -158,7 +156,7 @@ class AdaBoostClassifier(AdaBoost, TreeClassifier):
     }
     _SAME = "algorithm"
     _METRIC = "error"
-    _OUT_OF_BAG = "oob_decision_function_"
+    _OOB_SCORES = "oob_decision_function_"
 
     def __init__(
         self,
@@ -196,14 +194,14 @@ class AdaBoostClassifier(AdaBoost, TreeClassifier):
     def margins(self, X: object, y: object) -> Floats:
         """Return the normalised margin of each row: votes for its class minus the most for another.
 
-        From -1, all votes for one wrong class, to 1, all for the right one. The absolute value says
-        how sure the ensemble is.
+        From -1, all votes for one wrong class, to 1, all for the right one. The absolute value is
+        the confidence of the ensemble.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
         y : array of shape (n_rows,)
-            Labels that `fit` has seen.
+            Labels, each one of ``classes_``.
 
         Examples
         --------
@@ -211,43 +209,20 @@ class AdaBoostClassifier(AdaBoost, TreeClassifier):
         >>> AdaBoostClassifier().fit([[0], [1]], [0, 1]).margins([[0], [1]], [0, 0])
         array([ 1., -1.])
         """
-        raw = self._fitted_model().predict_raw(X, n_jobs=self.n_jobs)
-        assert self.classes_ is not None
-        codes = codes_of(target(y, len(raw)), self.classes_, "y", "fit")
+        model = self._fitted_model()
+        raw = model.predict_raw(X, n_jobs=self.n_jobs)
+        codes = codes_of(target(y, len(raw)), model.classes, "y", "fit")
         return margins(raw, codes, float(self.vote_range_.sum()))
 
     def staged_score(self, X: object, y: object, sample_weight: object = None) -> Iterator[float]:
-        """Yield the accuracy, as `score` would return it, after each round."""
+        """Yield the accuracy, the result of `score`, after each round."""
         for labels in self.staged_predict(X):
             yield accuracy_score(y, labels, sample_weight=sample_weight)
 
-    def _loss(self, params: dict[str, Any], task: Task) -> Loss:
-        assert task.n_classes is not None
-        return self._scheme(params, task.n_classes).loss
-
-    def _recipe(self, params: dict[str, Any], loss: Loss, schema: Schema) -> WeightRecipe:
-        return self._weight_recipe(params, self._scheme(params, max(2, loss.n_outputs)))
-
-    def _scheme(self, params: dict[str, Any], n_classes: int) -> Votes:
-        return Votes(
-            algorithm=params["algorithm"], n_classes=n_classes, rate=params["learning_rate"]
-        )
-
-    def _rounds(self, old: Model | None) -> Callable[..., Rounds]:
-        return vote_rounds
-
-    def _keep(
-        self,
-        outcome: Outcome,
-        schema: Schema,
-        task: Task,
-        recorded: dict[str, Any],
-        init_model: object = None,
-    ) -> None:
-        super()._keep(outcome, schema, task, recorded, init_model)
-        assert task.n_classes is not None
-        votes = self._scheme(recorded, max(2, task.n_classes))
+    def _keep_fit(self, model: Any, result: FitResult, previous: AdaBoost | None = None) -> None:
+        super()._keep_fit(model, result, previous)
+        scheme = class_scheme(model.params, len(model.classes))
         errors, weights = self.estimator_errors_, self.estimator_weights_
         self.edges_ = 0.5 - errors
-        self.training_error_bound_ = votes.error_bounds(errors, weights, self.exponential_loss_)
-        self.edge_bound_ = votes.edge_bounds(errors, weights)
+        self.training_error_bound_ = scheme.error_bounds(errors, weights, self.exponential_loss_)
+        self.edge_bound_ = scheme.edge_bounds(errors, weights)

@@ -1,13 +1,8 @@
-"""Learners that are estimators of scikit-learn's kind: how a fit gets them.
-
-A fit asks `MemberLearners` for one learner after the other, as it asks `TreeLearners` for trees.
-What it leaves is a `MemberModel`.
-"""
+"""Learners of AdaBoost that are clones of an estimator of scikit-learn's kind."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,75 +10,54 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
-from arboost.algorithms.adaboost.estimator_model import Ballot
-from arboost.algorithms.adaboost.schemes import Votes
+from arboost.algorithms.adaboost.estimator_model import MemberVotes
+from arboost.algorithms.adaboost.schemes import ClassScheme
 from arboost.algorithms.members.answers import member_name
 from arboost.algorithms.members.arguments import set_random_states, weight_name
-from arboost.algorithms.members.tables import take_rows
+from arboost.algorithms.members.tables import MemberTable, take_rows
 from arboost.backend import core
 from arboost.losses.base import Floats, Target
+from arboost.training.inputs import Rows
 
-__all__ = ["MemberLearners", "MemberSet", "check_learner", "cover_of"]
-
-
-@dataclass(frozen=True)
-class MemberSet:
-    """Rows that members learn from or are rated on.
-
-    Attributes
-    ----------
-    name : str
-        What results call them.
-    X : table
-        As `member_table` returns it, with the columns of the fit.
-    target : Target
-        Classes as 0 .. K-1.
-    start : float64 array, or None
-        What a model says of them whose training goes on: scores of shape (n_rows, n_outputs), or
-        for a median a column for each of its members.
-    """
-
-    name: str
-    X: Any
-    target: Target
-    start: Floats | None = None
+__all__ = ["EstimatorLearners", "check_learner", "cover_of"]
 
 
-class MemberLearners:
-    """Clones of an estimator, each trained on rows as they weigh by then.
+class EstimatorLearners:
+    """Clones of an estimator, each fitted with the current row weights.
 
     Parameters
     ----------
     estimator : estimator
-        It is cloned and never fitted itself.
-    data : MemberSet
-    evaluations : sequence of MemberSet
-    ballot : Ballot
+        Its clones are fitted, and the estimator itself is not.
+    data : Rows of a MemberTable
+        Training rows.
+    evaluations : sequence of Rows
+    member_votes : MemberVotes
     seed : int
-        All parameters of a clone that are called ``random_state``, nested ones too, are set from
-        this and from its number.
+        Every parameter of a clone named ``random_state``, nested ones too, is set from this seed
+        and the number of the clone.
     """
 
     def __init__(
         self,
         estimator: Any,
-        data: MemberSet,
-        evaluations: Sequence[MemberSet],
-        ballot: Ballot,
+        data: Rows[MemberTable],
+        evaluations: Sequence[Rows[MemberTable]],
+        member_votes: MemberVotes,
         *,
         seed: int,
     ) -> None:
         self.n_rows = len(data.target.y)
         self._estimator = estimator
-        self._data = data
-        self._evaluations = tuple(evaluations)
-        self._ballot = ballot
+        self._X = _table(data)
+        self._evaluations = tuple(map(_table, evaluations))
+        self._member_votes = member_votes
         self._seed = seed
-        y = data.target.y
-        self._y = y if ballot.classes is None else ballot.labels[y.astype(np.intp)]
+        y, classes = data.target.y, member_votes.classes
+        self._y = y if classes is None else classes[y.astype(np.intp)]
         self._weight_name = weight_name(estimator)
-        # A learner with penalties tells weights from their multiples: the first one is to see
-        # exactly the weights that the user gave.
+        # The fit of a learner with penalties depends on the scale of the weights: the first
+        # learner must see exactly the weights that the user gave.
         weight = data.target.weight
         self._scale = 1.0 if weight is None else float(weight.mean())
         self._cover = cover_of(data.target)
@@ -91,67 +65,71 @@ class MemberLearners:
         self._kept: list[tuple[Any, float]] = []
 
     def learn(self, weight: Floats | None, sample: core.Sample | None, number: int) -> None:
-        """Train one more clone, on all rows by their weights, or on those that were drawn."""
+        """Fit one more clone, on all rows with their weights, or on the drawn rows."""
         self._last = clone(self._estimator)
         set_random_states(self._last, self._seed, number)
         if sample is not None:
             self._learn_drawn(sample)
         elif weight is None:
-            self._last.fit(self._data.X, self._y)
+            self._last.fit(self._X, self._y)
         else:
-            # A new array: weights change from round to round, and a learner may keep what it gets.
+            # A new array: weights change from round to round, and a learner may keep its array.
             weights = {str(self._weight_name): weight * self._scale}
-            self._last.fit(self._data.X, self._y, **weights)
+            self._last.fit(self._X, self._y, **weights)
 
-    def votes(self, part: int | None = None) -> Floats:
-        """Return what the last clone says of the training rows, or of an evaluation set."""
-        rows = self._data if part is None else self._evaluations[part]
-        return self._ballot.votes(self._last, rows.X, self._cover)
+    def votes(self, evaluation: int | None = None) -> Floats:
+        """Return the votes of the last clone for the training rows, or for an evaluation set."""
+        X = self._X if evaluation is None else self._evaluations[evaluation]
+        return self._member_votes.of(self._last, X, self._cover)
 
     def keep(self, factor: float) -> None:
-        """Settle that the last clone counts, this many times."""
+        """Keep the last clone, its votes multiplied by a factor."""
         self._kept.append((self._last, factor))
 
     def drop(self) -> None:
-        """Forget the last clone."""
+        """Drop the last clone."""
         self._last = None
 
     def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
-        """Return what a clone that was kept adds to the scores of some training rows."""
+        """Return the votes of a kept clone, times its factor, for some training rows."""
         member, factor = self._kept[index]
-        X = take_rows(self._data.X, rows)
-        return factor * self._ballot.votes(member, X, self._cover)
+        return factor * self._member_votes.of(member, take_rows(self._X, rows), self._cover)
 
     def fitted(self, n_learners: int) -> tuple[Any, ...]:
-        """Return the first clones that were kept."""
+        """Return the first kept clones."""
         return tuple(member for member, _ in self._kept[:n_learners])
 
     def state(self) -> NoReturn:
-        """Raise TypeError: a state is arrays, and estimators are none."""
+        """Raise TypeError: a state holds arrays, and estimators are Python objects."""
         raise TypeError(_STATE_MESSAGE.format(name=member_name(self._estimator)))
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> NoReturn:
-        """Raise TypeError, for the same reason."""
+        """Raise TypeError: there is no state of estimators."""
         raise TypeError(_STATE_MESSAGE.format(name=member_name(self._estimator)))
 
     def digests(self) -> NoReturn:
-        """Raise TypeError: fingerprints are those of a state."""
+        """Raise TypeError: digests are for a state, and estimators have none."""
         raise TypeError(_STATE_MESSAGE.format(name=member_name(self._estimator)))
 
     def _learn_drawn(self, sample: core.Sample) -> None:
-        """Train the last clone on drawn rows, each as often as it was drawn."""
+        """Fit the last clone on drawn rows, each repeated by its count."""
         rows, counts = sample.positions().astype(np.intp), sample.weights().astype(np.intp)
-        if len(counts):  # none where each was drawn once
+        if len(counts):  # empty where each row was drawn once
             rows = np.repeat(rows, counts)
         y = self._y[rows]
-        if self._ballot.classes is not None and (y == y[0]).all():
+        if self._member_votes.classes is not None and (y == y[0]).all():
             # Trees learn a constant from rows of one class; many other classifiers refuse them.
             self._last = DummyClassifier(strategy="most_frequent")
-        self._last.fit(take_rows(self._data.X, rows), y)
+        self._last.fit(take_rows(self._X, rows), y)
+
+
+def _table(rows: Rows[MemberTable]) -> Any:
+    """Return X of the rows, as estimators read it."""
+    return rows.source.X if rows.index is None else take_rows(rows.source.X, rows.index)
 
 
 def cover_of(target: Target) -> float:
-    """Return the weight of all rows that learners see, in the units of the user's weights."""
+    """Return the weight of all training rows, in the units of the user's weights."""
     n_rows = float(len(target.y))
     return n_rows if target.weight is None else n_rows * float(target.weight.mean())
 
@@ -161,13 +139,14 @@ _STATE_MESSAGE = (
 )
 
 
-def check_learner(estimator: Any, ballot: Ballot, *, resample: bool) -> None:
-    """Raise ValueError where an estimator cannot do what a fit will ask of it."""
+def check_learner(estimator: Any, member_votes: MemberVotes, *, resample: bool) -> None:
+    """Raise ValueError where an estimator lacks class probabilities or weights that a fit needs."""
     name = member_name(estimator)
-    if ballot.asks_probabilities and not hasattr(estimator, "predict_proba"):
-        assert isinstance(ballot.scheme, Votes)
+    scheme = member_votes.scheme
+    if member_votes.needs_probabilities and not hasattr(estimator, "predict_proba"):
+        assert isinstance(scheme, ClassScheme)
         raise ValueError(
-            f'algorithm="{ballot.scheme.algorithm}" needs class probabilities, but {name} has no '
+            f'algorithm="{scheme.algorithm}" needs class probabilities, but {name} has no '
             'predict_proba. Use algorithm="discrete", or a learner with predict_proba.'
         )
     if not resample and weight_name(estimator) is None:

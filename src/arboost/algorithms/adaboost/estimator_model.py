@@ -1,4 +1,4 @@
-"""A fitted ensemble whose members are estimators of scikit-learn's kind, and how it asks them."""
+"""Fitted AdaBoost ensemble of estimators of scikit-learn's kind, and the votes of its members."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.algorithms.adaboost.schemes import Amounts, Votes
+from arboost.algorithms.adaboost.schemes import ClassScheme, Scheme
 from arboost.algorithms.members.answers import (
     class_choice,
     class_shares,
@@ -25,79 +25,75 @@ from arboost.losses.base import Floats
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import predictions, probabilities
 
-__all__ = ["Ballot", "MemberModel"]
+__all__ = ["EstimatorModel", "MemberVotes"]
 
 _TWO_CLASSES = 2
 
 
 @dataclass(frozen=True)
-class Ballot:
-    """How the answers of a member become votes.
+class MemberVotes:
+    """Conversion of the predictions of a member to votes.
 
     Attributes
     ----------
-    scheme : Votes or Amounts
-    classes : array of shape (n_classes,), or None for numbers
-        Labels, sorted, which members know by themselves and not by number.
+    scheme : ClassScheme or R2Scheme
+    classes : array of shape (n_classes,), or None for regression
+        Labels, sorted; members are fitted to labels, not to class codes.
     """
 
-    scheme: Votes | Amounts
+    scheme: Scheme
     classes: NDArray[Any] | None = None
 
     @property
-    def labels(self) -> NDArray[Any]:
-        """The classes; only classifiers ask."""
-        assert self.classes is not None
-        return self.classes
-
-    @property
-    def asks_probabilities(self) -> bool:
+    def needs_probabilities(self) -> bool:
         """Whether votes come from class probabilities."""
-        return isinstance(self.scheme, Votes) and self.scheme.algorithm != "discrete"
+        return isinstance(self.scheme, ClassScheme) and self.scheme.algorithm != "discrete"
 
-    def votes(self, member: Any, X: Any, cover: float) -> Floats:
-        """Return what a member says of rows: votes before its weight, or predicted numbers.
+    def of(self, member: Any, X: Any, cover: float) -> Floats:
+        """Return the votes of a member before its weight, or its predictions for regression.
 
         Parameters
         ----------
         member : fitted estimator
         X : table of shape (n_rows, ...)
         cover : float
-            Weight of all rows that it learnt from.
+            Weight of all training rows of the member.
 
         Returns
         -------
         float64 array of shape (n_rows, n_outputs)
         """
-        if not isinstance(self.scheme, Votes):
+        if not isinstance(self.scheme, ClassScheme):
             return _finite_numbers(member, X)
-        if self.asks_probabilities:
-            outputs = class_shares(member, X, self.labels, 'algorithm="discrete"')
+        assert self.classes is not None
+        if self.needs_probabilities:
+            outputs = class_shares(member, X, self.classes, 'algorithm="discrete"')
         else:
-            outputs = class_choice(member, X, self.labels)
-        if len(self.labels) == _TWO_CLASSES:
+            outputs = class_choice(member, X, self.classes)
+        if len(self.classes) == _TWO_CLASSES:
             outputs = outputs[:, 1:] - outputs[:, :1]
-        return self.scheme.unit(outputs, np.full(len(outputs), cover))
+        return self.scheme.unit_votes(outputs, np.full(len(outputs), cover))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class MemberModel:
-    """A fitted ensemble of estimators; `n_jobs` is for what they leave to do, and they have theirs.
+class EstimatorModel:
+    """Fitted ensemble of estimators.
 
-    It pickles as well as its members do; `arboost.load` knows trees only.
+    `n_jobs` is for the combination of the votes; members use their own. The model pickles where its
+    members do; `arboost.load` reads models of engine trees only.
 
     Attributes
     ----------
     members : tuple of estimators
     weights : float64 array of shape (n_members,)
-        What each counts.
+        Weights of the members' votes.
     covers : float64 array of shape (n_members,)
-        Weight of the rows that each was trained on.
-    ballot : Ballot
+        Weight of the training rows of each member.
+    votes : MemberVotes
     schema : Schema
         Names and number of the columns.
     link : str
-        One of those in ``links.py``.
+        Name of a link in `arboost.model.links`.
     params : dict
         Parameters of the fit that can change the model.
     combine : {"sum", "median"}
@@ -107,28 +103,28 @@ class MemberModel:
     members: tuple[Any, ...]
     weights: Floats
     covers: Floats
-    ballot: Ballot
+    votes: MemberVotes
     schema: Schema
     link: str
     params: dict[str, Any]
     combine: str = "sum"
-    targets: tuple[int, ...] = ()  # members have one
+    targets: tuple[int, ...] = ()  # AdaBoost has one target
 
     @property
     def classes(self) -> NDArray[Any] | None:
         """Labels in the order of the probabilities; None for regression."""
-        return self.ballot.classes
+        return self.votes.classes
 
     @property
     def kind(self) -> str:
-        """What it predicts: "classifier" or "regressor"."""
+        """Task of the model: "classifier" or "regressor"."""
         return "regressor" if self.classes is None else "classifier"
 
     @property
     def n_outputs(self) -> int:
-        """Raw scores of a row."""
-        several = self.classes is not None and len(self.classes) > _TWO_CLASSES
-        return len(self.ballot.labels) if several else 1
+        """Number of raw scores of a row."""
+        n_classes = 1 if self.classes is None else len(self.classes)
+        return n_classes if n_classes > _TWO_CLASSES else 1
 
     @property
     def n_rounds(self) -> int:
@@ -136,11 +132,11 @@ class MemberModel:
         return len(self.members)
 
     def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """Return the values or labels of the rows of X, shape (n_rows,)."""
+        """Return the predicted values or labels, shape (n_rows,)."""
         return predictions(self, self.predict_raw(X, n_jobs=n_jobs))
 
     def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Probabilities:
-        """Return the probabilities of the classes, shape (n_rows, n_classes)."""
+        """Return the class probabilities, shape (n_rows, n_classes)."""
         return probabilities(self, self.predict_raw(X, n_jobs=n_jobs))
 
     def predict_raw(self, X: object, *, n_jobs: int | None = None) -> Floats:
@@ -169,27 +165,27 @@ class MemberModel:
             yield scores.copy()
 
     def staged_predict(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[Any]]:
-        """Yield what `predict` would return after each round."""
+        """Yield the result of `predict` after each round."""
         return (predictions(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
 
     def staged_predict_proba(
         self, X: object, *, n_jobs: int | None = None
     ) -> Iterator[Probabilities]:
-        """Yield what `predict_proba` would return after each round."""
+        """Yield the result of `predict_proba` after each round."""
         return (probabilities(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
 
     def columns(self, table: Any) -> Floats:
-        """Return what each member of a median predicts, shape (n_rows, n_members).
+        """Return the predictions of each member of a median, shape (n_rows, n_members).
 
-        `table` is one that `member_table` returned.
+        `table` is X of a `MemberTable`.
         """
         values = np.empty((table.shape[0], self.n_rounds))
         for i, (member, cover) in enumerate(zip(self.members, self.covers, strict=True)):
-            values[:, i] = self.ballot.votes(member, table, cover)[:, 0]
+            values[:, i] = self.votes.of(member, table, cover)[:, 0]
         return values
 
     def truncated(self, rounds: int) -> Self:
-        """Return the model as it was after some rounds."""
+        """Return the model of the first rounds."""
         if not 0 <= rounds <= self.n_rounds:
             raise ValueError(
                 f"rounds={rounds} is not allowed: the model has {self.n_rounds} rounds. "
@@ -202,6 +198,15 @@ class MemberModel:
             covers=self.covers[:rounds],
         )
 
+    def after(self, old: EstimatorModel) -> Self:
+        """Return the members of the model whose training is continued, and then these."""
+        return replace(
+            self,
+            members=(*old.members, *self.members),
+            weights=np.append(old.weights, self.weights),
+            covers=np.append(old.covers, self.covers),
+        )
+
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
         """Raise TypeError: a model file holds trees, and the members are Python objects."""
         raise TypeError(
@@ -211,7 +216,7 @@ class MemberModel:
         )
 
     def verify_monotone(self, features: object = None, *, n_jobs: int | None = None) -> NoReturn:
-        """Raise TypeError: what estimators do inside is not known."""
+        """Raise TypeError: proofs need the splits of engine trees."""
         raise TypeError(
             "verify_monotone reads trees of the engine, but the learners of this model are Python "
             f"objects ({self._member_names()}). Train with estimator=None."
@@ -221,13 +226,13 @@ class MemberModel:
         columns = self.schema.n_features
         plural = "" if columns == 1 else "s"
         return (
-            f"MemberModel({self.kind}, {columns} feature{plural}, "
+            f"EstimatorModel({self.kind}, {columns} feature{plural}, "
             f"{self.n_rounds} x {self._member_names()})"
         )
 
     def _weighted_votes(self, table: Any) -> Iterator[Floats]:
         for member, weight, cover in zip(self.members, self.weights, self.covers, strict=True):
-            yield weight * self.ballot.votes(member, table, cover)
+            yield weight * self.votes.of(member, table, cover)
 
     def _member_names(self) -> str:
         return messages.listing(dict.fromkeys(map(member_name, self.members))) or "no learner"

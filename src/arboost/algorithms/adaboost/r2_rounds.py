@@ -1,7 +1,7 @@
-"""AdaBoost.R2, round by round: rows that a learner misses by much weigh more in the next.
+"""AdaBoost.R2 between two rounds: rows of large errors weigh more for the next learner.
 
-Where training goes on, ``start`` has a column for what each learner so far has predicted: the
-weights of the rows follow from them, one learner after the other.
+Where training is continued, ``start`` has a column for the predictions of each learner so far: the
+row weights follow from them, one learner after the other.
 """
 
 from __future__ import annotations
@@ -12,27 +12,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.algorithms.adaboost.rounds import Reweighting, Started, Watched, WeightRecipe
-from arboost.algorithms.adaboost.schemes import Amounts
-from arboost.algorithms.adaboost.tree_learners import Learners
+from arboost.algorithms.adaboost.learners import Learners
+from arboost.algorithms.adaboost.rounds import (
+    AdaBoostRecipe,
+    AdaBoostRounds,
+    ScoredRows,
+    validation_results,
+)
+from arboost.algorithms.adaboost.schemes import R2Scheme
 from arboost.backend import core
 from arboost.losses.base import Floats
 from arboost.losses.metrics import Metric
 from arboost.training.monitor import Results
-from arboost.training.rounds import Scores, results_of
+from arboost.training.rounds import Scores
 
-__all__ = ["AmountRounds"]
+__all__ = ["R2Rounds"]
 
 _ROUNDING = 1e-9  # of the range of y
 
 
-class AmountRounds(Reweighting):
-    """A fit of `Amounts` between two rounds.
+class R2Rounds(AdaBoostRounds):
+    """AdaBoost.R2 between two rounds.
 
     Parameters
     ----------
     start_weights : float64 array of shape (first_round,), or None
-        Weights of the learners so far, of a model whose training goes on.
+        Learner weights of the model whose training is continued.
     """
 
     fact_names = ("error", "weight")
@@ -40,10 +45,10 @@ class AmountRounds(Reweighting):
 
     def __init__(
         self,
-        recipe: WeightRecipe,
+        recipe: AdaBoostRecipe,
         learners: Learners,
-        data: Started,
-        evaluations: Sequence[Watched] = (),
+        data: ScoredRows,
+        evaluations: Sequence[ScoredRows] = (),
         *,
         start_weights: Floats | None = None,
         n_threads: int,
@@ -59,34 +64,34 @@ class AmountRounds(Reweighting):
             n_threads=n_threads,
             seed=seed,
         )
-        assert isinstance(recipe.scheme, Amounts)
+        assert isinstance(recipe.scheme, R2Scheme)
         self.scheme = recipe.scheme
         weight = data.target.weight
         self.distribution[:] = 1.0 if weight is None else weight
         self.distribution /= self.distribution.sum()
         self._losses = np.empty_like(self.distribution)
         self._range = float(data.target.y.max() / 2 - data.target.y.min() / 2) * 2
-        self._predictions = [_columns(part) for part in evaluations]
+        self._predictions = [_columns(rows) for rows in evaluations]
         if data.start is not None:
             for column in data.start.T:
-                self._reweigh(self._error(column[:, np.newaxis]))
+                self._update_distribution(self._error(column[:, np.newaxis]))
 
     def results(self, metrics: Sequence[Metric]) -> Results:
-        """Return the metrics of every evaluation set at the medians so far."""
+        """Return the metrics of the validation set at the weighted medians so far."""
         weights = np.append(self._start_weights, self.facts["weight"])
         medians = [
             core.weighted_median(np.stack(columns, axis=1), weights, self.n_threads)[:, np.newaxis]
             for columns in self._predictions
         ]
-        return results_of(self.evaluations, medians, metrics)
+        return validation_results(self.evaluations, medians, metrics)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all that the next round depends on, apart from what the fit was given."""
+        """Return everything that the next round depends on, apart from the data of the fit."""
         predictions = {
             f"predictions_{i}": np.stack(columns[self.first_round :], axis=1)
             if self.n_rounds
-            else np.empty((len(part.target.y), 0))
-            for i, (part, columns) in enumerate(
+            else np.empty((len(rows.target.y), 0))
+            for i, (rows, columns) in enumerate(
                 zip(self.evaluations, self._predictions, strict=True)
             )
         }
@@ -94,7 +99,7 @@ class AmountRounds(Reweighting):
         return super().state() | scores | predictions
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go back to a state; the next round is then what it would have been."""
+        """Return to a state; the next round is the one that would have followed it."""
         super().restore(state)
         self.distribution[:] = state["scores_0"]
         for i, columns in enumerate(self._predictions):
@@ -108,7 +113,7 @@ class AmountRounds(Reweighting):
 
     def _error(self, votes: Floats) -> float:
         prediction = votes[:, 0].copy()
-        # Leaf values are sums of integers: what they miss by rounding is no error to learn from.
+        # Leaf values are sums of integers: their rounding is no error to learn from.
         if np.abs(self.target.y - prediction).max() <= _ROUNDING * self._range:
             self._losses[:] = 0.0
             return 0.0
@@ -121,29 +126,27 @@ class AmountRounds(Reweighting):
             self.n_threads,
         )
 
-    def _keep(self, error: float, votes: Floats) -> None:
+    def _keep_learner(self, error: float, votes: Floats) -> None:
         is_weak = error >= self.scheme.chance  # the very first learner, which stays alone
-        for part, columns in enumerate(self._predictions):
-            columns.append(self.learners.votes(part)[:, 0])
+        for i, columns in enumerate(self._predictions):
+            columns.append(self.learners.votes(i)[:, 0])
         self.learners.keep(1.0)
         weight = 1.0 if is_weak else -self.scheme.rate * self.scheme.log_beta(error)
         self._note(error=error, weight=weight)
         if is_weak:
             self.end_as_weak()
         else:
-            self._reweigh(error)
+            self._update_distribution(error)
 
-    def _reweigh(self, error: float) -> None:
+    def _update_distribution(self, error: float) -> None:
+        """Multiply the distribution by powers of beta, from the losses of the last learner."""
         exponent = self.scheme.rate * self.scheme.log_beta(error)
         core.r2_reweight(self._losses, exponent, self.distribution, self.n_threads)
 
-    def _median_weights(self, n_rounds: int) -> Floats | None:
-        return np.array(self.facts["weight"][:n_rounds])
-
-    def _out_of_bag(self, n_rounds: int) -> Scores:
+    def _oob_scores(self, n_rounds: int) -> Scores:
         scores = np.full((len(self.target.y), 1), np.nan)
         weights = np.array(self.facts["weight"][:n_rounds])
-        for rows, drawn in self._blocks(n_rounds):
+        for rows, drawn in self._drawn_blocks(n_rounds):
             values = np.full((len(rows), n_rounds), np.nan)
             for index in range(n_rounds):
                 out = ~drawn[index]
@@ -152,12 +155,6 @@ class AmountRounds(Reweighting):
             scores[rows, 0] = core.weighted_median(values, weights, self.n_threads)
         return scores
 
-    def _score(self, y: Floats, scores: Scores, weight: Floats | None) -> float:
-        spread = (y - np.average(y, weights=weight)) ** 2
-        missed = np.average((y - scores[:, 0]) ** 2, weights=weight)
-        total = np.average(spread, weights=weight)
-        return float(1.0 - missed / total) if total > 0.0 else float(missed == 0.0)
 
-
-def _columns(part: Started) -> list[Floats]:
-    return [] if part.start is None else list(part.start.T)
+def _columns(rows: ScoredRows) -> list[Floats]:
+    return [] if rows.start is None else list(rows.start.T)

@@ -1,33 +1,24 @@
-"""AdaBoost.R2: boosting of numbers by weights."""
+"""AdaBoost.R2: AdaBoost for regression."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from numpy.random import RandomState
+from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
-from arboost.algorithms.adaboost.base import AdaBoost, Floats, amount_rounds
-from arboost.algorithms.adaboost.rounds import WeightRecipe
-from arboost.algorithms.adaboost.schemes import Amounts
-from arboost.algorithms.estimator import TreeRegressor, store
-from arboost.data.schema import Schema
-from arboost.data.table import Table
-from arboost.data.target import Task
-from arboost.losses import Loss
+from arboost.algorithms.adaboost.base import AdaBoost
+from arboost.algorithms.estimator import store
 from arboost.losses.metrics import Metric
-from arboost.model.model import Model
-from arboost.model.predict import tree_values
 from arboost.params.adaboost import ADABOOST_REGRESSOR
-from arboost.training.rounds import Rounds
 
 __all__ = ["AdaBoostRegressor"]
 
 
-class AdaBoostRegressor(AdaBoost, TreeRegressor):
-    """AdaBoost.R2 of numbers: the answer is the weighted median of the learners.
+class AdaBoostRegressor(RegressorMixin, AdaBoost):
+    """AdaBoost.R2: the prediction is the weighted median of the learners' predictions.
 
     Parameters
     ----------
@@ -101,7 +92,8 @@ class AdaBoostRegressor(AdaBoost, TreeRegressor):
     Attributes
     ----------
     model_ : arboost.Predictor
-        The fitted model, for `estimator=None`; else one of the same methods that holds the members.
+        The fitted model of engine trees; with an `estimator`, a model of its clones with the same
+        methods.
     n_iter_ : int
         Number of learners.
     estimators_ : list
@@ -113,10 +105,10 @@ class AdaBoostRegressor(AdaBoost, TreeRegressor):
         With ``oob_score=True``: R^2 and predictions of the training rows by the learners that did
         not draw them; NaN for rows that all have drawn.
     best_iteration_, best_score_, evals_result_
-        The best round on validation data, its result, and those of all rounds.
+        The best round on the validation set, its first metric, and the metrics of all rounds.
     stop_reason_ : str
-        What ended training: "n_estimators", "n_iter_no_change", "max_time", "callback NAME",
-        "perfect learner" or "no better than chance" (a mean loss of 1/2).
+        Reason for the end of training: "n_estimators", "n_iter_no_change", "max_time", "callback
+        NAME", "perfect learner" or "no better than chance" (a mean loss of 1/2).
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -129,11 +121,12 @@ class AdaBoostRegressor(AdaBoost, TreeRegressor):
     0.6
     """
 
+    _KIND = "regressor"
     _TABLE = ADABOOST_REGRESSOR
     _FACTS: ClassVar = {"error": "estimator_errors_", "weight": "estimator_weights_"}
     _SAME = "loss"
     _METRIC = "squared_error"
-    _OUT_OF_BAG = "oob_prediction_"
+    _OOB_SCORES = "oob_prediction_"
 
     def __init__(
         self,
@@ -168,21 +161,6 @@ class AdaBoostRegressor(AdaBoost, TreeRegressor):
         store(self, locals())
 
     def staged_score(self, X: object, y: object, sample_weight: object = None) -> Iterator[float]:
-        """Yield R^2, as `score` would return it, after each round."""
+        """Yield R^2, the result of `score`, after each round."""
         for values in self.staged_predict(X):
             yield r2_score(y, values, sample_weight=sample_weight)
-
-    def _loss(self, params: dict[str, Any], task: Task) -> Loss:
-        return self._scheme(params).loss
-
-    def _recipe(self, params: dict[str, Any], loss: Loss, schema: Schema) -> WeightRecipe:
-        return self._weight_recipe(params, self._scheme(params))
-
-    def _scheme(self, params: dict[str, Any]) -> Amounts:
-        return Amounts(error=params["loss"], rate=params["learning_rate"])
-
-    def _rounds(self, old: Model | None) -> Callable[..., Rounds]:
-        return partial(amount_rounds, start_weights=None if old is None else old.tree_weights)
-
-    def _start(self, old: Model, table: Table, n_threads: int) -> Floats:
-        return tree_values(old, table, n_threads=n_threads)

@@ -1,12 +1,13 @@
-"""Boosting by weights: every learner sees the rows as the learners before it have left them.
+"""AdaBoost between two rounds: each learner sees the row weights that the earlier learners left.
 
-A round draws rows or weighs them, asks for a learner, and rates it on all training rows. A learner
-that knows no more than chance is dropped: where rows are drawn another draw is tried, else the fit
-ends (Zhou 2012, "Ensemble Methods", section 2.2). A perfect learner leaves nothing to learn from.
+A round draws or weights the rows, fits a learner, and takes its error on all training rows. A
+learner no better than chance is dropped: with resampling another draw is tried, else the fit ends
+(Zhou 2012, "Ensemble Methods", section 2.2). After a perfect learner no row has an error to learn.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,88 +15,94 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.algorithms.adaboost.schemes import Amounts, Votes
-from arboost.algorithms.adaboost.tree_learners import Learners
+from arboost.algorithms.adaboost.learners import Learners
+from arboost.algorithms.adaboost.schemes import Scheme
 from arboost.backend import core
-from arboost.grow.grower import TreeParams
 from arboost.losses import Loss, Target
 from arboost.losses.base import Floats
-from arboost.training.rounds import Fitted, Measured, OutOfBag, Scores
+from arboost.losses.metrics import Metric
+from arboost.training.monitor import Results
+from arboost.training.rounds import Fitted, Scores
+from arboost.training.sets import VALIDATION
 
-__all__ = ["Reweighting", "Started", "Watched", "WeightRecipe"]
+__all__ = ["AdaBoostRecipe", "AdaBoostRounds", "ScoredRows", "validation_results"]
 
 _PERFECT = "perfect learner"
 _NO_BETTER = "no better than chance"
 
-_OUT_OF_BAG_CELLS = 1 << 22  # numbers that are held at once
+_OUT_OF_BAG_CELLS = 1 << 22  # numbers in memory at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class WeightRecipe:
-    """What makes an algorithm that weighs rows.
+class AdaBoostRecipe:
+    """Recipe of AdaBoost: its scheme, and the rows of its learners.
 
     Attributes
     ----------
-    scheme : Votes or Amounts
-    n_estimators : int
-        Rounds.
-    tree : TreeParams
-    least_share : float
-        Share of the rows' weight that each side of a split must hold.
+    scheme : ClassScheme or R2Scheme
     resample : bool
         Whether learners see rows that are drawn by their weights, instead of the weights.
     max_restarts : int
-        Draws that are tried again in a round after a learner that is no better than chance.
-    out_of_bag : bool
-        Whether rows are scored by the learners that did not draw them.
+        Further draws in a round after a learner that is no better than chance.
+    oob_score : bool
+        Whether training rows are scored by the learners that did not draw them.
     """
 
-    scheme: Votes | Amounts
-    n_estimators: int
-    tree: TreeParams
-    least_share: float = 0.0
+    scheme: Scheme
     resample: bool = False
     max_restarts: int = 0
-    out_of_bag: bool = False
-
-    trees_per_round = 1
+    oob_score: bool = False
 
     @property
     def loss(self) -> Loss:
-        """What scores are rated by where nothing else is asked for."""
+        """Metric of the validation rows where the user names none."""
         return self.scheme.loss
 
+    @property
+    def n_attempts(self) -> int:
+        """Largest number of learners that a round fits."""
+        return 1 + self.max_restarts if self.resample else 1
 
-class Started(Protocol):
-    """Rows that a model may have scored before, whose training goes on."""
+
+class ScoredRows(Protocol):
+    """Rows with their target, and the scores of the model whose training is continued."""
 
     @property
     def target(self) -> Target:
-        """What is to be predicted."""
+        """Target and weights."""
         ...
 
     @property
     def start(self) -> Scores | None:
-        """Scores of that model; None where training begins."""
+        """Scores of the model whose training is continued; None for a new model."""
         ...
 
 
-class Watched(Measured, Started, Protocol):
-    """Rows that are measured after every round."""
+class AdaBoostRounds(ABC):
+    """AdaBoost between two rounds: attempts, draws, and the history of the rounds.
 
-
-class Reweighting:
-    """What both kinds of fits share: attempts, draws, and what is noted of a round."""
+    Parameters
+    ----------
+    recipe : AdaBoostRecipe
+    learners : Learners
+    data : ScoredRows
+        Training rows.
+    evaluations : sequence of ScoredRows
+        The validation set, where there is one.
+    first_round : int
+        Number of rounds of the model whose training is continued.
+    n_threads, seed : int
+    """
 
     fact_names: tuple[str, ...]
-    keeps_first = False  # whether the very first learner stays, however bad
+    keeps_first = False  # whether the very first learner stays, whatever its error
 
     def __init__(
         self,
-        recipe: WeightRecipe,
+        recipe: AdaBoostRecipe,
         learners: Learners,
-        data: Started,
-        evaluations: Sequence[Watched] = (),
+        data: ScoredRows,
+        evaluations: Sequence[ScoredRows] = (),
         *,
         first_round: int = 0,
         n_threads: int,
@@ -114,14 +121,37 @@ class Reweighting:
         self.distribution = np.empty(len(data.target.y))
         self._drawn: list[NDArray[np.uint8]] = []  # of each round, a bit for each row
 
+    @abstractmethod
+    def results(self, metrics: Sequence[Metric]) -> Results:
+        """Return the metrics of the validation set after the rounds so far."""
+
+    @abstractmethod
+    def _row_weights(self) -> Floats:
+        """Return the distribution of the rows, scaled to a mean of 1."""
+
+    @abstractmethod
+    def _error(self, votes: Floats) -> float:
+        """Return the error of the last learner over the distribution of the rows."""
+
+    @abstractmethod
+    def _keep_learner(self, error: float, votes: Floats) -> None:
+        """Keep the last learner, note its facts, and update the distribution of the rows."""
+
+    @abstractmethod
+    def _oob_scores(self, n_rounds: int) -> Scores:
+        """Return the scores of the training rows by the learners that did not draw them.
+
+        NaN for rows that every learner has drawn.
+        """
+
     @property
     def weights(self) -> Floats:
-        """What each round is multiplied by, its own weight apart."""
+        """Factor on each round next to its learner's weight: 1."""
         return np.ones(self.n_rounds)
 
     def run_round(self) -> None:
-        """Make one more learner, or find that there is none."""
-        n_attempts = 1 + self.recipe.max_restarts if self.recipe.resample else 1
+        """Fit one more learner, or end where none is better than chance."""
+        n_attempts = self.recipe.n_attempts
         total = self.first_round + self.n_rounds
         for attempt in range(n_attempts):
             sample = self._learn(total * n_attempts + attempt)
@@ -129,47 +159,46 @@ class Reweighting:
             error = self._error(votes)
             is_last_chance = self.keeps_first and total == 0 and attempt == n_attempts - 1
             if error < self.recipe.scheme.chance or is_last_chance:
-                self._keep(error, votes)
-                if sample is not None and self.recipe.out_of_bag:
+                self._keep_learner(error, votes)
+                if sample is not None and self.recipe.oob_score:
                     self._note_drawn(sample)
                 self.n_rounds += 1
                 return
             self.learners.drop()
+        self.end_as_weak()
+
+    def end_as_weak(self) -> None:
+        """End the fit: no further learner is better than chance."""
         self.ended = _NO_BETTER
 
     def fitted(self, weights: Floats) -> Fitted:
-        """Return the learners of the first rounds, and what is known of them."""
-        n_rounds = len(weights)
+        """Return the learners of the first rounds, with their facts and out-of-bag scores."""
+        n_rounds, scheme = len(weights), self.recipe.scheme
+        facts = {name: np.array(values[:n_rounds]) for name, values in self.facts.items()}
+        scores = self._oob_scores(n_rounds) if self.recipe.oob_score else None
         return Fitted(
             self.learners.fitted(n_rounds),
-            np.zeros(self.recipe.loss.n_outputs),
-            tree_weights=self._median_weights(n_rounds),
-            facts={name: np.array(values[:n_rounds]) for name, values in self.facts.items()},
-            out_of_bag=self._rated(n_rounds) if self.recipe.out_of_bag else None,
+            np.zeros(scheme.loss.n_outputs),
+            scheme.loss.link,
+            tree_weights=facts["weight"] if scheme.combine == "median" else None,
+            facts=facts,
+            oob_scores=scores,
+            oob_score=None if scores is None else self._oob_score(scores),
         )
 
-    def _rated(self, n_rounds: int) -> OutOfBag:
-        scores = self._out_of_bag(n_rounds)
-        heard = ~np.isnan(scores[:, 0])
-        y, weight = self.target.y, self.target.weight
-        if not heard.any():
-            return OutOfBag(scores, np.nan)
-        weight = None if weight is None else weight[heard]
-        return OutOfBag(scores, self._score(y[heard], scores[heard], weight))
-
     def digests(self) -> dict[str, str]:
-        """Return fingerprints of the data that the fit was given, by what they are of."""
+        """Return digests of the data of the fit, by name."""
         return self.learners.digests()
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all that the next round depends on, apart from what the fit was given."""
+        """Return everything that the next round depends on, apart from the data of the fit."""
         drawn = np.array(self._drawn, np.uint8).reshape(-1, (len(self.target.y) + 7) // 8)
         facts = np.array([self.facts[name] for name in self.fact_names])
         own = {"weights": self.weights, "facts": facts, "drawn": drawn}
         return own | self.learners.state()
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go back to a state; the next round is then what it would have been."""
+        """Return to a state; the next round is the one that would have followed it."""
         self.n_rounds = len(state["weights"])
         if state["facts"].shape != (len(self.fact_names), self.n_rounds):
             raise ValueError(f"facts of shape {state['facts'].shape}")
@@ -181,7 +210,7 @@ class Reweighting:
             self.ended = _PERFECT
 
     def _learn(self, number: int) -> core.Sample | None:
-        """Ask for a learner; return the rows that were drawn for it."""
+        """Fit a learner; return the rows that were drawn for it."""
         if not self.recipe.resample:
             self.learners.learn(self._row_weights(), None, number)
             return None
@@ -190,11 +219,8 @@ class Reweighting:
         self.learners.learn(None, sample, number)
         return sample
 
-    def end_as_weak(self) -> None:
-        """End with a learner that is no better than chance, for want of any other."""
-        self.ended = _NO_BETTER
-
     def _note(self, **facts: float) -> None:
+        """Append the facts of a round; a perfect learner ends the fit."""
         for name, value in facts.items():
             self.facts[name].append(value)
         if facts["error"] <= 0.0:
@@ -205,8 +231,8 @@ class Reweighting:
         drawn[sample.positions()] = True
         self._drawn.append(np.packbits(drawn))
 
-    def _blocks(self, n_rounds: int) -> list[tuple[NDArray[np.uint32], NDArray[np.bool_]]]:
-        """Return blocks of rows, with which of the first rounds have drawn each."""
+    def _drawn_blocks(self, n_rounds: int) -> list[tuple[NDArray[np.uint32], NDArray[np.bool_]]]:
+        """Return blocks of rows, each with a mask (n_rounds, n_rows) of the rounds that drew it."""
         n_rows = len(self.target.y)
         size = max(1, _OUT_OF_BAG_CELLS // max(1, n_rounds))
         size += -size % 8
@@ -221,26 +247,22 @@ class Reweighting:
             for first in range(0, n_rows, size)
         ]
 
-    def _row_weights(self) -> Floats:
-        """Return the distribution, scaled so that the mean row weighs 1."""
-        raise NotImplementedError
+    def _oob_score(self, scores: Scores) -> float:
+        """Return the accuracy or R^2 of out-of-bag scores; NaN where no row is out of bag."""
+        has_score = ~np.isnan(scores[:, 0])
+        if not has_score.any():
+            return np.nan
+        y, weight = self.target.y[has_score], self.target.weight
+        weight = None if weight is None else weight[has_score]
+        return self.recipe.scheme.score(y, scores[has_score], weight, self.n_threads)
 
-    def _error(self, votes: Floats) -> float:
-        """Return the error of the last learner over the distribution."""
-        raise NotImplementedError
 
-    def _keep(self, error: float, votes: Floats) -> None:
-        """Settle that the last learner counts, and weigh the rows anew."""
-        raise NotImplementedError
-
-    def _median_weights(self, n_rounds: int) -> Floats | None:
-        """Return the weights of learners whose median is the answer; None where votes add up."""
-        raise NotImplementedError
-
-    def _out_of_bag(self, n_rounds: int) -> Scores:
-        """Return scores of the training rows by the learners that did not draw them."""
-        raise NotImplementedError
-
-    def _score(self, y: Floats, scores: Scores, weight: Floats | None) -> float:
-        """Return how good scores are: accuracy, or R^2."""
-        raise NotImplementedError
+def validation_results(
+    evaluations: Sequence[ScoredRows], scores: Sequence[Scores], metrics: Sequence[Metric]
+) -> Results:
+    """Return the metrics of the validation set, where there is one."""
+    results: dict[str, dict[str, float]] = {}
+    for rows, of_rows in zip(evaluations, scores, strict=True):
+        y, weight = rows.target.y, rows.target.weight
+        results[VALIDATION] = {metric.name: metric(y, of_rows, weight) for metric in metrics}
+    return results

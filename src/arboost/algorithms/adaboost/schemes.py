@@ -1,9 +1,9 @@
-"""What AdaBoost makes of its learners: votes, errors and weights. Arrays in, arrays out.
+"""Formulas of AdaBoost: votes, errors and weights. Arrays in, arrays out.
 
 With K = 2 classes a row has one score F, positive for the second class; with more it has a score
 u_k for each class, and their sum is 0. Its margin m is (2 y - 1) F, or u_y. Everything follows from
 
-    loss = mean of exp(-m)        D ~ exp(-m), the distribution that the next learner sees
+    loss = mean of exp(-m)        D ~ exp(-m), the distribution of the rows for the next learner
 
 (Freund and Schapire 1997; Friedman, Hastie and Tibshirani 2000; Zhu et al. 2009, "Multi-class
 AdaBoost"). For K = 2 the formulas for more classes are those for two, with u = (-F, F).
@@ -12,46 +12,52 @@ AdaBoost"). For K = 2 the formulas for more classes are those for two, with u = 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from arboost.backend import core
 from arboost.losses import Loss
 from arboost.losses.base import Floats
 from arboost.losses.classification import ClassExponential, Exponential
 from arboost.losses.regression import SquaredError
 
-__all__ = ["Amounts", "Votes"]
+__all__ = ["ClassScheme", "R2Scheme", "Scheme", "class_scheme", "make_scheme"]
 
 
 _TWO_CLASSES = 2
-# Sums of doubles tell no smaller edge from none.
+# Sums of doubles cannot tell a smaller edge from 0.
 _LEAST_EDGE = 1e-10
-# What the error of a perfect learner counts as: it outvotes the others, with a finite weight.
+# Error of a perfect learner in its weight: it outvotes the others, with a finite weight.
 _PERFECT_ERROR = 1e-10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Votes:
-    """AdaBoost of classes.
+class ClassScheme:
+    """AdaBoost for classification.
 
     Attributes
     ----------
     algorithm : {"discrete", "real", "gentle"}
-        What a learner adds to the scores: its vote for a class, times a weight by its error; half
-        the log-odds of its probabilities; or their difference.
+        Votes of a learner: 1 for a class, times a weight by its error; half the log-odds of its
+        probabilities; or the difference of its probabilities.
     n_classes : int
+        2 or more.
     rate : float
-        Factor on what every learner adds.
+        Factor on all votes.
     """
 
     algorithm: str
     n_classes: int
     rate: float
 
+    combine = "sum"
+
     @property
     def loss(self) -> Loss:
-        """What the scores make small, one learner after the other."""
+        """The exponential loss, which the rounds minimise stagewise."""
         k = self.n_classes
         return Exponential() if k == _TWO_CLASSES else ClassExponential(k)
 
@@ -61,23 +67,23 @@ class Votes:
         return "squared_error" if self.n_classes == _TWO_CLASSES else "one_hot"
 
     def tree_target(self, y: Floats) -> Floats:
-        """Return what the trees fit: signs of two classes, or the numbers of the classes."""
+        """Return the target of the trees: -1 and 1 for two classes, else the class codes."""
         return 2.0 * y - 1.0 if self.n_classes == _TWO_CLASSES else y
 
     @property
     def chance(self) -> float:
-        """Error from which on a learner knows no more than a guess."""
+        """Error of guessing: learners from this error on are dropped."""
         return 1.0 - 1.0 / self.n_classes - _LEAST_EDGE
 
-    def unit(self, outputs: Floats, cover: Floats) -> Floats:
-        """Return what learners add to the scores before their weight, in rows of any kind.
+    def unit_votes(self, outputs: Floats, cover: Floats) -> Floats:
+        """Return the votes of a learner before its weight, for leaves or for rows.
 
         Parameters
         ----------
         outputs : float64 array of shape (m, n_outputs)
-            p_1 - p_0 of two classes, or the probabilities of all.
+            p_1 - p_0 for two classes, else the probabilities of all.
         cover : float64 array of shape (m,)
-            Weight of the training rows behind each, in the units of the user's weights.
+            Weight of the training rows behind each output, in the units of the user's weights.
         """
         two, k = self.n_classes == _TWO_CLASSES, self.n_classes
         if self.algorithm == "gentle":
@@ -121,9 +127,9 @@ class Votes:
             return losses
         if self.algorithm != "discrete":
             return np.full(len(errors), np.nan)
-        # A perfect learner's error counts as 0 here: it is right on every row.
+        # The error of a perfect learner is 0 here, not the smallest error of its weight.
         factors = (1.0 - errors) * np.exp(-weights / 2) + errors * np.exp(weights / 2)
-        with np.errstate(over="ignore"):  # a bound may say nothing at all
+        with np.errstate(over="ignore"):  # a bound may be infinite
             return np.cumprod(factors, dtype=np.float64)
 
     def edge_bounds(self, errors: Floats, weights: Floats) -> Floats:
@@ -141,15 +147,20 @@ class Votes:
         return np.cumprod(np.where(rates <= 1.0, factors, np.nan), dtype=np.float64)
 
     def vote_range(self, votes: Floats) -> float:
-        """Return the largest difference that votes make between two classes."""
+        """Return the largest difference of the votes for two classes."""
         if self.n_classes == _TWO_CLASSES:
             return float(np.abs(votes).max())
         return float((votes.max(axis=1) - votes.min(axis=1)).max())
 
+    def score(self, y: Floats, scores: Floats, weight: Floats | None, n_threads: int) -> float:
+        """Return the accuracy of scores of shape (n_rows, n_outputs)."""
+        weight = np.ones(len(y)) if weight is None else weight
+        return 1.0 - core.weighted_error(y, weight, scores, n_threads)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Amounts:
-    """AdaBoost.R2 of numbers (Drucker 1997, "Improving Regressors using Boosting Techniques").
+class R2Scheme:
+    """AdaBoost.R2 for regression (Drucker 1997, "Improving Regressors using Boosting Techniques").
 
     Attributes
     ----------
@@ -157,20 +168,21 @@ class Amounts:
         Loss L of a row from its error d, a share of the largest error: d, d^2 or 1 - exp(-d).
     rate : float
         Factor on the weights of learners, and on the exponents of the rows' weights.
-    middle : float
+    centre : float
         Trees fit differences to this number, so that their sums keep all bits.
     """
 
     error: str
     rate: float
-    middle: float = 0.0
+    centre: float = 0.0
 
+    combine = "median"
     kernel = "squared_error"
     chance = 0.5 - _LEAST_EDGE
 
     @property
     def loss(self) -> Loss:
-        """What evaluation measures; R2 itself has no loss that its rounds make small."""
+        """Loss of validation rows; R2 itself has no loss that its rounds minimise."""
         return SquaredError()
 
     def log_beta(self, mean_loss: float) -> float:
@@ -178,12 +190,38 @@ class Amounts:
         return _log_odds(mean_loss)
 
     def tree_target(self, y: Floats) -> Floats:
-        """Return what the trees fit."""
-        return y - self.middle
+        """Return the target of the trees."""
+        return y - self.centre
 
-    def unit(self, outputs: Floats, cover: Floats) -> Floats:
-        """Return what the trees predict."""
-        return outputs + self.middle
+    def unit_votes(self, outputs: Floats, cover: Floats) -> Floats:
+        """Return the predictions of a tree from the values of its leaves."""
+        return outputs + self.centre
+
+    def score(self, y: Floats, scores: Floats, weight: Floats | None, n_threads: int) -> float:
+        """Return R^2 of predictions of shape (n_rows, 1)."""
+        spread = (y - np.average(y, weights=weight)) ** 2
+        missed = np.average((y - scores[:, 0]) ** 2, weights=weight)
+        total = np.average(spread, weights=weight)
+        return float(1.0 - missed / total) if total > 0.0 else float(missed == 0.0)
+
+
+Scheme = ClassScheme | R2Scheme
+
+
+def make_scheme(params: Mapping[str, Any], n_classes: int | None) -> Scheme:
+    """Return the scheme of checked parameters; n_classes is None for regression."""
+    if n_classes is None:
+        return R2Scheme(error=params["loss"], rate=params["learning_rate"])
+    return class_scheme(params, n_classes)
+
+
+def class_scheme(params: Mapping[str, Any], n_classes: int) -> ClassScheme:
+    """Return the scheme of a classifier; a single class is treated as two."""
+    return ClassScheme(
+        algorithm=params["algorithm"],
+        n_classes=max(_TWO_CLASSES, n_classes),
+        rate=params["learning_rate"],
+    )
 
 
 def _log_odds(error: float) -> float:

@@ -1,10 +1,10 @@
-"""What both kinds of bagging share: bags -> members -> the mean of their answers."""
+"""Bagging: the fit of both ensembles, from bags to members to the mean of their predictions."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,15 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from arboost.algorithms.bagging.bags import make_draws
-from arboost.algorithms.bagging.fits import MemberFits
+from arboost.algorithms.bagging.bags import BagParams, make_bags
+from arboost.algorithms.bagging.fits import BagTrainer, check_columns, check_takes_weights
+from arboost.algorithms.bagging.outputs import BaggingOutputs, read_target
+from arboost.algorithms.estimator import keep_names
+from arboost.algorithms.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.algorithms.members.shared_fits import (
+    arguments_for_rows,
     in_order,
     is_engine,
-    of_rows,
     one_blas_thread,
     shared_dataset,
 )
@@ -28,29 +31,44 @@ from arboost.backend import threads
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.target import weights
-from arboost.errors import DataWarning
-from arboost.grow.bootstrap import Origin, Unseen, others
+from arboost.grow.bootstrap import Origin, others
 from arboost.losses.base import Floats
 from arboost.params.bagging import BAGGING
 from arboost.params.check import check
+from arboost.training.out_of_bag import OutOfBagSums, warn_never_out_of_bag
 from arboost.training.progress import Bar
 from arboost.training.warm_start import n_to_add
 
 __all__ = ["Bagging"]
 
-Ask = Callable[[Any, Any], Floats]
+Predict = Callable[[Any, Any], Floats]  # (member, table) -> predictions
+Features = NDArray[np.intp]
+
+_OUT_OF_BAG = {"classifier": "oob_decision_function_", "regressor": "oob_prediction_"}
+
+
+class _BaggedMember(NamedTuple):
+    """A fitted member, the features of its bag, and the origin of its rows."""
+
+    estimator: Any
+    features: Features
+    origin: Origin
 
 
 class Bagging(BaseEstimator):
-    """Members that are trained on bags of rows and features, and answer together."""
+    """Members that are trained on bags of rows and features, and whose predictions are averaged."""
 
-    _OUT_OF_BAG: ClassVar[str]  # the attribute that holds answers out of bag
+    _KIND: ClassVar[str]  # "regressor" or "classifier"
 
     estimator: Any
     n_jobs: int | None
+    classes_: NDArray[Any]
+    n_classes_: int
     estimators_: list[Any]
-    estimators_features_: list[NDArray[np.intp]]
+    estimators_features_: list[Features]
+    oob_score_: float
     _origins: list[Origin]
+    _outputs: BaggingOutputs
     _schema: Schema
 
     def fit(
@@ -61,14 +79,14 @@ class Bagging(BaseEstimator):
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
-            Whatever the members take; data frames get to them as data frames.
+            Any type that the members take; a frame reaches them as a frame.
         y : array of shape (n_rows,), or for regression (n_rows, n_targets)
         sample_weight : array of shape (n_rows,), optional
             With ``bootstrap=True``, rows are drawn in proportion to it; without, it is passed on to
             the members. Rows of weight 0 count as absent.
         **fit_params
-            More arguments of the members' ``fit``. Of arrays and lists that have an entry for each
-            row, a member gets those of its rows.
+            More arguments of the members' ``fit``. Arrays and lists with one entry per row are
+            indexed by the rows of each member.
 
         Returns
         -------
@@ -76,40 +94,89 @@ class Bagging(BaseEstimator):
         """
         params = self._checked_params()
         old = self if params["warm_start"] and hasattr(self, "estimators_") else None
-        n_old = 0 if old is None else len(self.estimators_)
+        n_old = 0 if old is None else len(old.estimators_)
         if n_old and n_to_add(params["n_estimators"], n_old, "members", stacklevel=3) == 0:
             return self
-        if isinstance(X, Dataset):
-            raise TypeError(
-                "X is a Dataset, which holds bins instead of values, but out-of-bag rows are "
-                "predicted by their values. Pass the table it was made from: members of arboost "
-                "share its bins in any case."
-            )
-        table = member_table(X, None if old is None else self._schema)
-        target, facts = self._target(y, table.n_rows, old)
+        _refuse_dataset(X)
+        table = member_table(X, None if old is None else old._schema)
+        old_outputs = None if old is None else old._outputs
+        target, outputs = read_target(self._KIND, y, table.n_rows, old_outputs)
         weight = weights(sample_weight, table.n_rows)
-        fits, kept = self._fits(params, table, target, weight, fit_params)
+        template = self._template()
+        arguments = self._routed("fit", fit_params)
+
+        # Bags are drawn from the rows of nonzero weight.
+        kept, source, source_y, source_weight = None, table, target, weight
+        if weight is not None and not weight.all():
+            kept = np.flatnonzero(weight).astype(np.uint32)
+            source, source_y, source_weight = table.take(kept), target[kept], weight[kept]
+            arguments = arguments_for_rows(template, arguments, kept, table.n_rows)
+        n_features, bagging = table.schema.n_features, BagParams.of(params)
+        bags = make_bags(bagging, source.n_rows, n_features, source_weight, stacklevel=3)
+        member_weight = None if params["bootstrap"] else source_weight
+        if member_weight is not None:
+            check_takes_weights(template)
+        dataset = None
+        if bags.takes_all_features:
+            dataset = shared_dataset(template, source.X, source_y, member_weight, params["n_jobs"])
+        elif is_engine(template):
+            check_columns(template)
+        trainer = BagTrainer(
+            estimator=template,
+            X=source.X,
+            y=source_y,
+            bags=bags,
+            weight=member_weight,
+            dataset=dataset,
+            n_jobs=params["n_jobs"],
+            fit_params=arguments,
+        )
+
         numbers = range(n_old, params["n_estimators"])
-        origins = [Origin(fits.draws.rows, number, kept) for number in numbers]
+        n_parallel = _n_parallel(template, len(numbers), params["n_jobs"])
         with one_blas_thread():
-            members = self._train(fits, numbers, params)
-            self._keep(members, origins, fits, table.schema, facts, old)
-            if params["oob_score"]:
-                self._score_out_of_bag(table, target, weight)
+            fitted = _fit_members(trainer, numbers, n_parallel, visible=params["verbose"] > 0)
+            members = [
+                _BaggedMember(member, bags.features(number), Origin(bags.rows, number, kept))
+                for number, member in zip(numbers, fitted, strict=True)
+            ]
+            scores_rows = params["oob_score"]
+            sums = _out_of_bag_sums(members, outputs, table, n_parallel) if scores_rows else None
+        # A score that fails leaves the estimator unchanged.
+        out_of_bag = {} if sums is None else self._out_of_bag(sums, outputs, target, weight)
+        self._keep(members, old, outputs, table.schema)
+        self.__dict__.update(out_of_bag)
         return self
+
+    def _out_of_bag(
+        self,
+        sums: OutOfBagSums,
+        outputs: BaggingOutputs,
+        target: NDArray[Any],
+        weight: Floats | None,
+    ) -> dict[str, Any]:
+        """Return the out-of-bag attributes of a fit."""
+        has_some, means = sums.has_some(), sums.means()
+        n_never = int(np.count_nonzero(~has_some))
+        warn_never_out_of_bag(n_never, len(has_some), "member", stacklevel=4)
+        return {
+            "oob_score_": outputs.score(target, means, has_some, weight),
+            _OUT_OF_BAG[self._KIND]: outputs.shaped(means),
+        }
 
     @property
     def estimators_samples_(self) -> list[NDArray[np.intp]]:
-        """Rows of each member, ascending, as often as they were drawn; made anew at every call."""
+        """Rows of each member, ascending, with repetitions; drawn again at every call."""
         check_is_fitted(self)
         return [origin.rows() for origin in self._origins]
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which methods of the members get the metadata of which methods of this one."""
+        """Return the routing of arguments to methods of the members, for scikit-learn."""
+        template = self._template()
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        for caller, callee in self._callees().items():
+        for caller, callee in _member_methods(self._KIND, template).items():
             mapping.add(caller=caller, callee=callee)
-        return MetadataRouter(owner=self).add(estimator=self._template(), method_mapping=mapping)
+        return MetadataRouter(owner=self).add(estimator=template, method_mapping=mapping)
 
     def __len__(self) -> int:
         return len(self.estimators_)
@@ -125,189 +192,143 @@ class Bagging(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        of_members = get_tags(self._template())
-        tags.input_tags = of_members.input_tags
+        member_tags = get_tags(self._template())
+        tags.input_tags = member_tags.input_tags
+        if self._KIND == "regressor":
+            tags.target_tags.multi_output = member_tags.target_tags.multi_output
         return tags
 
     def _template(self) -> Any:
-        """Return what members are clones of."""
-        return self._default() if self.estimator is None else self.estimator
+        """Return the estimator that members are clones of."""
+        if self.estimator is not None:
+            return self.estimator
+        return DecisionTreeClassifier() if self._KIND == "classifier" else DecisionTreeRegressor()
 
     def _checked_params(self) -> dict[str, Any]:
         params = check(self.get_params(deep=False), BAGGING)
         if params["oob_score"] and params["warm_start"]:
             raise ValueError(
                 "oob_score=True is not allowed with warm_start=True: members that are kept may "
-                "have seen other rows than those of this fit. Use warm_start=False."
+                "have been trained on other rows than those of this fit. Use warm_start=False."
             )
         return params
 
-    def _fits(
-        self,
-        params: dict[str, Any],
-        table: MemberTable,
-        target: NDArray[Any],
-        weight: Floats | None,
-        fit_params: dict[str, Any],
-    ) -> tuple[MemberFits, NDArray[np.uint32] | None]:
-        """Return how members are trained, and which rows they can be trained on."""
-        given = self._routed("fit", fit_params)
-        kept = None
-        if weight is not None and not weight.all():
-            kept = np.flatnonzero(weight).astype(np.uint32)
-            given = of_rows(self._template(), given, kept, table.n_rows)
-            table, target, weight = table.take(kept), target[kept], weight[kept]
-        draws = make_draws(params, table.n_rows, table.schema.n_features, weight)
-        passed = None if params["bootstrap"] else weight
-        template = self._template()
-        dataset = None
-        if draws.takes_all_features:
-            dataset = shared_dataset(template, table.X, target, passed, params["n_jobs"])
-        fits = MemberFits(
-            estimator=template,
-            X=table.X,
-            y=target,
-            draws=draws,
-            weight=passed,
-            dataset=dataset,
-            n_jobs=params["n_jobs"],
-            fit_params=given,
-        )
-        fits.check()
-        return fits, kept
-
-    def _train(self, fits: MemberFits, numbers: range, params: dict[str, Any]) -> list[Any]:
-        members = []
-        n_threads = self._side_by_side(fits.estimator, len(numbers))
-        with Bar(len(numbers), "fitting", visible=params["verbose"] > 0) as bar:
-            for member in in_order(fits.fit, ((number,) for number in numbers), n_threads):
-                members.append(member)
-                bar.show(len(members))
-        return members
-
     def _keep(
         self,
-        members: list[Any],
-        origins: list[Origin],
-        fits: MemberFits,
-        schema: Schema,
-        facts: dict[str, Any],
+        members: Sequence[_BaggedMember],
         old: Self | None,
+        outputs: BaggingOutputs,
+        schema: Schema,
     ) -> None:
         """Set the fitted attributes; nothing before this has changed the estimator."""
-        features = [fits.draws.features(origin.number) for origin in origins]
+        estimators = [member.estimator for member in members]
+        features = [member.features for member in members]
+        origins = [member.origin for member in members]
         if old is not None:
-            members = [*old.estimators_, *members]
+            estimators = [*old.estimators_, *estimators]
             features = [*old.estimators_features_, *features]
             origins = [*old._origins, *origins]
-        self.estimator_ = fits.estimator
-        self.estimators_ = members
+        self.estimator_ = self._template()
+        self.estimators_ = estimators
         self.estimators_features_ = features
         self._origins = origins
+        self._outputs = outputs
         self._schema = schema
-        self.n_features_in_ = schema.n_features
-        self.__dict__.update(facts)
-        if schema.names is not None:
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        else:
-            self.__dict__.pop("feature_names_in_", None)
-        for name in ("oob_score_", self._OUT_OF_BAG):
+        keep_names(self, schema.n_features, schema.names)
+        if outputs.classes is not None:
+            self.classes_, self.n_classes_ = outputs.classes, len(outputs.classes)
+        for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
 
-    def _mean(self, X: object, ask: Ask) -> Floats:
-        """Return the mean of what members say, added in their order."""
+    def _mean_outputs(self, X: object, caller: str, params: dict[str, Any]) -> Floats:
+        """Return the mean of the members' outputs, shape (n_rows, n_columns)."""
+        check_is_fitted(self)
+        arguments = self._routed(caller, params)
+        return self._mean(X, partial(self._outputs.of_member, arguments=arguments))
+
+    def _mean(self, X: object, predict: Predict) -> Floats:
+        """Return the mean of the members' predictions, added in the order of the members."""
         table = member_table(X, self._schema, caller=type(self).__name__)
-        n_threads = self._side_by_side(self.estimator_, len(self.estimators_))
+        n_jobs = check({"n_jobs": self.n_jobs}, BAGGING)["n_jobs"]
+        n_parallel = _n_parallel(self.estimator_, len(self.estimators_), n_jobs)
         pairs = zip(self.estimators_, self.estimators_features_, strict=True)
-        tasks = ((ask, member, table.X, features) for member, features in pairs)
-        answers = in_order(_ask, tasks, n_threads)
-        total = np.array(next(answers))
-        for answer in answers:
-            total += answer
+        tasks = ((predict, member, table.X, features) for member, features in pairs)
+        predictions = in_order(_predict_features, tasks, n_parallel)
+        total = np.array(next(predictions))
+        for one in predictions:
+            total += one
         return total / len(self.estimators_)
 
-    def _score_out_of_bag(
-        self, table: MemberTable, target: NDArray[Any], weight: Floats | None
-    ) -> None:
-        """Let each row be answered by the members that have not drawn it, and set the score."""
-        n_rows = table.n_rows
-        unseen = Unseen(n_rows, self._n_outputs)
-        ask = self._asks({})
-        n_threads = self._side_by_side(self.estimator_, len(self.estimators_))
-        bags = zip(self.estimators_, self.estimators_features_, self._origins, strict=True)
-        tasks = ((ask, member, table.X, features, origin) for member, features, origin in bags)
-        for number, answered in enumerate(in_order(_ask_out_of_bag, tasks, n_threads)):
-            unseen.add(number, *answered)
-        means = unseen.means()
-        counted = unseen.heard()
-        if not counted.all():
-            warnings.warn(
-                f"{np.count_nonzero(~counted)} of {n_rows} rows were drawn by every member: their "
-                "answers out of bag are NaN, and they do not count in the score. Use more "
-                "estimators.",
-                DataWarning,
-                stacklevel=3,
-            )
-        if weight is not None:
-            counted &= weight > 0.0
-        score = float("nan")
-        if counted.any():
-            of_counted = None if weight is None else weight[counted]
-            score = self._score(target[counted], means[counted], of_counted)
-        self.oob_score_ = score
-        setattr(self, self._OUT_OF_BAG, self._shaped(means))
-
-    def _side_by_side(self, estimator: Any, n_members: int) -> int:
-        """Return how many members work at the same time; those of arboost have own threads."""
-        n_jobs = check({"n_jobs": self.n_jobs}, BAGGING)["n_jobs"]
-        return 1 if is_engine(estimator) else min(threads(n_jobs), n_members)
-
     def _routed(self, caller: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what members get of the metadata of a method."""
+        """Return the arguments of a method that are passed on to members."""
         if not params or not get_config()["enable_metadata_routing"]:
             return params
-        callee = self._callees().get(caller, caller)
+        callee = _member_methods(self._KIND, self._template()).get(caller, caller)
         return dict(process_routing(self, caller, **params)["estimator"][callee])
 
-    @property
-    def _n_outputs(self) -> int:
-        """Numbers in the answer to a row."""
-        raise NotImplementedError
 
-    def _default(self) -> Any:
-        """Return what is trained where no estimator was given."""
-        raise NotImplementedError
-
-    def _callees(self) -> dict[str, str]:
-        """Return which method of members each method of this one asks."""
-        raise NotImplementedError
-
-    def _target(
-        self, y: object, n_rows: int, old: Self | None
-    ) -> tuple[NDArray[Any], dict[str, Any]]:
-        """Return y as members get it, and attributes that are known from it."""
-        raise NotImplementedError
-
-    def _asks(self, params: dict[str, Any]) -> Ask:
-        """Return what gets the answers of a member, of shape (n_rows, n_outputs)."""
-        raise NotImplementedError
-
-    def _score(self, target: NDArray[Any], means: Floats, weight: Floats | None) -> float:
-        """Return how good answers out of bag are."""
-        raise NotImplementedError
-
-    def _shaped(self, means: Floats) -> Floats:
-        """Return answers as users see them."""
-        return means
+def _refuse_dataset(X: object) -> None:
+    if isinstance(X, Dataset):
+        raise TypeError(
+            "X is a Dataset, which holds bins instead of values, but out-of-bag rows are predicted "
+            "by their values. Pass the table it was made from: members of arboost share its bins "
+            "in any case."
+        )
 
 
-def _ask(ask: Ask, member: Any, X: Any, features: NDArray[np.intp]) -> Floats:
+def _member_methods(kind: str, template: Any) -> Mapping[str, str]:
+    """Return the method of the members that each prediction method of the ensemble calls."""
+    if kind == "regressor":
+        return {"predict": "predict"}
+    callee = "predict_proba" if hasattr(template, "predict_proba") else "predict"
+    callers = ("predict", "predict_proba", "predict_log_proba")
+    return dict.fromkeys(callers, callee) | {"decision_function": "decision_function"}
+
+
+def _n_parallel(template: Any, n_members: int, n_jobs: int | None) -> int:
+    """Return the number of members in parallel; members of arboost run threads of their own."""
+    return 1 if is_engine(template) else min(threads(n_jobs), n_members)
+
+
+def _fit_members(
+    trainer: BagTrainer, numbers: range, n_parallel: int, *, visible: bool
+) -> list[Any]:
+    """Return the fitted members of these numbers, with a progress bar."""
+    members = []
+    with Bar(len(numbers), "fitting", visible=visible) as bar:
+        for member in in_order(trainer.fit, ((number,) for number in numbers), n_parallel):
+            members.append(member)
+            bar.show(len(members))
+    return members
+
+
+def _predict_features(predict: Predict, member: Any, X: Any, features: Features) -> Floats:
+    """Return the predictions of a member from its features of X."""
     is_all = len(features) == X.shape[1] and bool((np.diff(features) == 1).all())
-    return ask(member, X if is_all else take_columns(X, features))
+    return predict(member, X if is_all else take_columns(X, features))
 
 
-def _ask_out_of_bag(
-    ask: Ask, member: Any, X: Any, features: NDArray[np.intp], origin: Origin
+def _out_of_bag_sums(
+    members: Sequence[_BaggedMember],
+    outputs: BaggingOutputs,
+    table: MemberTable,
+    n_parallel: int,
+) -> OutOfBagSums:
+    """Return the sums of the members' predictions for their out-of-bag rows."""
+    predict = partial(outputs.of_member, arguments={})
+    tasks = ((predict, member, table.X) for member in members)
+    sums = OutOfBagSums(table.n_rows, outputs.n_columns)
+    for number, (rows, values) in enumerate(in_order(_predict_out_of_bag, tasks, n_parallel)):
+        sums.add(number, rows, values)
+    return sums
+
+
+def _predict_out_of_bag(
+    predict: Predict, member: _BaggedMember, X: Any
 ) -> tuple[NDArray[np.uint32], Floats | float]:
-    rows = others(origin.rows(), X.shape[0])
-    return rows, _ask(ask, member, take_rows(X, rows), features) if len(rows) else 0.0
+    """Return the out-of-bag rows of a member, and its predictions for them."""
+    rows = others(member.origin.rows(), X.shape[0])
+    if not len(rows):
+        return rows, 0.0
+    taken = take_rows(X, rows)
+    return rows, _predict_features(predict, member.estimator, taken, member.features)

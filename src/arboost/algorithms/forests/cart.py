@@ -1,16 +1,18 @@
-"""Parameters of trees and forests -> how the engine grows trees as CART has them."""
+"""Parameters of trees and forests -> growth parameters of the engine, as CART has them."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
-from arboost.algorithms.forests.targets import Targets
+from arboost.algorithms.forests.targets import ForestTarget
 from arboost.data.feature_names import monotone_directions
 from arboost.data.schema import Schema
 from arboost.grow.grower import TreeParams
+from arboost.params.records import ParamRecord
 
-__all__ = ["CRITERIA", "feature_count", "tree_params"]
+__all__ = ["CRITERIA", "CartParams", "feature_count", "tree_params"]
 
 # As CART has it: of two classes, and of numbers, the best of all sets of levels is one of those
 # between neighbours in the order of their means (Breiman et al. 1984, theorem 4.5).
@@ -22,7 +24,7 @@ _LEVELS: dict[str, Any] = {
     "cat_l2": 0.0,
 }
 
-# Names of criteria, and what trees call them.
+# Criteria of users -> criteria of the engine.
 CRITERIA = {
     "gini": "quadratic",
     "entropy": "entropy",
@@ -33,70 +35,84 @@ CRITERIA = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class CartParams(ParamRecord):
+    """Parameters of one CART tree, as users give them."""
+
+    criterion: str
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_split: float
+    min_samples_leaf: float
+    min_weight_fraction_leaf: float
+    min_impurity_decrease: float
+    max_features: Any
+    monotonic_cst: list[Any] | None
+    tree_method: str
+
+
 def tree_params(
-    params: dict[str, Any],
+    params: CartParams,
     schema: Schema,
-    targets: Targets,
+    target: ForestTarget,
     *,
-    n_rows: int,
-    total: float,
+    total_weight: float,
     random_cuts: bool,
 ) -> TreeParams:
-    """Return how trees are grown.
+    """Return the growth parameters of the engine.
 
     Parameters
     ----------
-    params : dict
-        Checked parameters.
+    params : CartParams
     schema : Schema
-    targets : Targets
-    n_rows : int
-        Training rows.
-    total : float
-        What the rows of a tree weigh together.
+    target : ForestTarget
+    total_weight : float
+        Sum of the row weights of a tree.
     random_cuts : bool
+        Whether each feature of a node is cut at one random value.
     """
-    monotone = monotone_directions(params["monotonic_cst"], schema, "monotonic_cst")
+    n_rows = len(target.tasks[0].y)
+    monotone = monotone_directions(params.monotonic_cst, schema, "monotonic_cst")
     if monotone:
-        _check_monotone(params["criterion"], targets)
-    if targets.criterion == "absolute_error" and any(schema.categorical):
+        _check_monotone(params.criterion, target)
+    if target.criterion == "absolute_error" and any(schema.categorical):
         raise ValueError(
             f"The column {schema.label(schema.categorical.index(True))} of X is a category, "
             'which criterion="absolute_error" cannot split: medians give levels no order. Use '
             "another criterion, or turn the column into numbers."
         )
-    n_used = feature_count(params["max_features"], schema.n_features)
-    least = _row_count(params["min_samples_leaf"], n_rows)
+    n_used = feature_count(params.max_features, schema.n_features)
+    least = _row_count(params.min_samples_leaf, n_rows)
     return TreeParams(
-        max_depth=params["max_depth"],
-        max_leaves=params["max_leaf_nodes"],
-        grow_policy="depthwise" if params["max_leaf_nodes"] is None else "leafwise",
-        min_child_weight=params["min_weight_fraction_leaf"] * total,
+        max_depth=params.max_depth,
+        max_leaves=params.max_leaf_nodes,
+        grow_policy="depthwise" if params.max_leaf_nodes is None else "leafwise",
+        min_child_weight=params.min_weight_fraction_leaf * total_weight,
         min_samples_leaf=least,
-        min_samples_split=max(_row_count(params["min_samples_split"], n_rows), 2 * least),
+        min_samples_split=max(_row_count(params.min_samples_split, n_rows), 2 * least),
         gamma=0.0,
-        min_gain_share=params["min_impurity_decrease"] * targets.gain_factor,
+        min_gain_share=params.min_impurity_decrease * target.gain_factor,
         allow_zero_gain=True,
-        criterion=targets.criterion,
+        criterion=target.criterion,
         random_cuts=random_cuts,
         reg_lambda=0.0,
         reg_alpha=0.0,
         max_delta_step=0.0,
         colsample_bynode=n_used / schema.n_features,
         monotone=tuple(monotone),
-        tree_method=params["tree_method"],
+        tree_method=params.tree_method,
         **_LEVELS,
     )
 
 
-def _check_monotone(criterion: str, targets: Targets) -> None:
-    if targets.criterion != "quadratic":
+def _check_monotone(criterion: str, target: ForestTarget) -> None:
+    if target.criterion != "quadratic":
         raise ValueError(
             f"monotonic_cst is not allowed with criterion={criterion!r}. Use "
-            f'criterion="{"gini" if targets.kind == "classifier" else "squared_error"}", or '
+            f'criterion="{"gini" if target.kind == "classifier" else "squared_error"}", or '
             "monotonic_cst=None."
         )
-    if sum(targets.n_outputs) > 1:
+    if target.n_outputs > 1:
         raise ValueError(
             "monotonic_cst is not allowed with more than two classes or several targets "
             "(multiclass and multi-output): it is for predictions of one number. Use "
@@ -105,7 +121,7 @@ def _check_monotone(criterion: str, targets: Targets) -> None:
 
 
 def feature_count(max_features: Any, n_features: int) -> int:
-    """Return how many features a node draws.
+    """Return the number of features that a node draws.
 
     Examples
     --------

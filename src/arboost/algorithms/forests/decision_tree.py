@@ -1,4 +1,4 @@
-"""A decision tree of classes."""
+"""DecisionTreeClassifier and DecisionTreeRegressor: their parameters and fitted attributes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.random import RandomState
+from sklearn.base import RegressorMixin
 
-from arboost.algorithms.estimator import store
-from arboost.algorithms.forests.base import AveragedClassifier, AveragedRegressor
-from arboost.algorithms.forests.single_tree import SingleTree
+from arboost.algorithms.estimator import ClassifierMethods, store
+from arboost.algorithms.forests.single_tree import DecisionTree
 from arboost.params.forest import TREE_CLASSIFIER, TREE_REGRESSOR
 
 __all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
 
 
-class DecisionTreeClassifier(SingleTree, AveragedClassifier):
-    """A decision tree that tells classes apart: CART of Breiman, Friedman, Olshen and Stone (1984).
+class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
+    """Decision tree for classification: CART of Breiman, Friedman, Olshen and Stone (1984).
 
     Parameters
     ----------
@@ -78,12 +78,12 @@ class DecisionTreeClassifier(SingleTree, AveragedClassifier):
     Attributes
     ----------
     classes_ : array of shape (n_classes,), or a list of them
-        Labels, of several targets one array each.
+        Labels, sorted; for several targets one array each.
     n_classes_ : int, or a list of them
     model_ : arboost.Predictor
         The fitted model.
     n_outputs_, max_features_ : int
-        Targets, and features that a node draws.
+        Number of targets, and number of features that a node draws.
     feature_importances_ : float64 array of shape (n_features,)
         Share of each feature in the gain of the splits.
     n_features_in_, feature_names_in_
@@ -98,6 +98,7 @@ class DecisionTreeClassifier(SingleTree, AveragedClassifier):
     0.96
     """
 
+    _KIND = "classifier"
     _TABLE = TREE_CLASSIFIER
 
     def __init__(
@@ -127,8 +128,8 @@ class DecisionTreeClassifier(SingleTree, AveragedClassifier):
         store(self, locals())
 
 
-class DecisionTreeRegressor(SingleTree, AveragedRegressor):
-    """A decision tree that predicts numbers: CART of Breiman, Friedman, Olshen and Stone (1984).
+class DecisionTreeRegressor(RegressorMixin, DecisionTree):
+    """Decision tree for regression: CART of Breiman, Friedman, Olshen and Stone (1984).
 
     Parameters
     ----------
@@ -190,7 +191,7 @@ class DecisionTreeRegressor(SingleTree, AveragedRegressor):
     model_ : arboost.Predictor
         The fitted model.
     n_outputs_, max_features_ : int
-        Targets, and features that a node draws.
+        Number of targets, and number of features that a node draws.
     feature_importances_ : float64 array of shape (n_features,)
         Share of each feature in the gain of the splits.
     n_features_in_, feature_names_in_
@@ -205,6 +206,7 @@ class DecisionTreeRegressor(SingleTree, AveragedRegressor):
     0.5
     """
 
+    _KIND = "regressor"
     _TABLE = TREE_REGRESSOR
 
     def __init__(

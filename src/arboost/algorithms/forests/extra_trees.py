@@ -1,4 +1,4 @@
-"""Extremely randomised trees of classes."""
+"""ExtraTreesClassifier and ExtraTreesRegressor: their parameters and fitted attributes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from numpy.random import RandomState
+from sklearn.base import RegressorMixin
 
-from arboost.algorithms.estimator import store
+from arboost.algorithms.estimator import ClassifierMethods, store
 from arboost.algorithms.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from arboost.algorithms.forests.forest import ForestOfClasses, ForestOfNumbers
+from arboost.algorithms.forests.forest import ForestEstimator, QuantileMethods
 from arboost.params.forest import EXTRA_TREES_CLASSIFIER, EXTRA_TREES_REGRESSOR
 
 __all__ = ["ExtraTreesClassifier", "ExtraTreesRegressor"]
 
 
-class ExtraTreesClassifier(ForestOfClasses):
-    """Extremely randomised trees that tell classes apart (Geurts, Ernst and Wehenkel 2006).
+class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
+    """Extremely randomised trees for classification (Geurts, Ernst and Wehenkel 2006).
 
     Parameters
     ----------
@@ -89,20 +90,19 @@ class ExtraTreesClassifier(ForestOfClasses):
     Attributes
     ----------
     classes_ : array of shape (n_classes,), or a list of them
-        Labels, of several targets one array each.
+        Labels, sorted; for several targets one array each.
     n_classes_ : int, or a list of them
     model_ : arboost.Predictor
         The fitted model.
     estimators_ : list
         The trees, each as a fitted DecisionTreeClassifier.
     n_outputs_, max_features_ : int
-        Targets, and features that a node draws.
+        Number of targets, and number of features that a node draws.
     feature_importances_ : float64 array of shape (n_features,)
         Mean over the trees of the share of each feature in the gain of their splits.
     oob_score_, oob_decision_function_ : float, float64 array
-        With `oob_score`: accuracy of the training rows, and the probabilities of their classes, by
-        the trees that did not draw them; NaN for rows that all have drawn, or whose weight is 0.
-        Several targets have a third axis.
+        With `oob_score`: out-of-bag accuracy and class probabilities of the training rows; NaN for
+        rows that every tree has drawn, or of weight 0. Several targets have a third axis.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -115,6 +115,7 @@ class ExtraTreesClassifier(ForestOfClasses):
     1.0
     """
 
+    _KIND = "classifier"
     _TABLE = EXTRA_TREES_CLASSIFIER
     _TREE = DecisionTreeClassifier
     _SPLITTER = "random"
@@ -150,8 +151,8 @@ class ExtraTreesClassifier(ForestOfClasses):
         store(self, locals())
 
 
-class ExtraTreesRegressor(ForestOfNumbers):
-    """Extremely randomised trees that predict numbers (Geurts, Ernst and Wehenkel 2006).
+class ExtraTreesRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
+    """Extremely randomised trees for regression (Geurts, Ernst and Wehenkel 2006).
 
     Parameters
     ----------
@@ -228,13 +229,12 @@ class ExtraTreesRegressor(ForestOfNumbers):
     estimators_ : list
         The trees, each as a fitted DecisionTreeRegressor.
     n_outputs_, max_features_ : int
-        Targets, and features that a node draws.
+        Number of targets, and number of features that a node draws.
     feature_importances_ : float64 array of shape (n_features,)
         Mean over the trees of the share of each feature in the gain of their splits.
     oob_score_, oob_prediction_ : float, float64 array
-        With `oob_score`: R^2 of the training rows, and their predictions, by the trees that did not
-        draw them; NaN for rows that all have drawn, or whose weight is 0. Several targets have a
-        column each.
+        With `oob_score`: out-of-bag R^2 and predictions of the training rows; NaN for rows that
+        every tree has drawn, or of weight 0. Several targets have a column each.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -247,6 +247,7 @@ class ExtraTreesRegressor(ForestOfNumbers):
     True
     """
 
+    _KIND = "regressor"
     _TABLE = EXTRA_TREES_REGRESSOR
     _TREE = DecisionTreeRegressor
     _SPLITTER = "random"

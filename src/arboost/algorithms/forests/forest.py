@@ -1,8 +1,7 @@
-"""What forests share beyond single trees: draws, scores out of bag, warm starts, their trees."""
+"""ForestEstimator: the fit of random forests and extra trees, from top to bottom."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -11,23 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 
-from arboost.algorithms.forests.base import (
-    Averaged,
-    AveragedClassifier,
-    AveragedRegressor,
+from arboost.algorithms.estimator import EngineEstimator, column_options
+from arboost.algorithms.forests.fit_forest import (
     Floats,
-    Seen,
-    with_numbers,
+    ForestSpec,
+    encode_levels,
+    fit_forest,
+    keep_trees,
+    read_target,
+    row_use,
 )
-from arboost.algorithms.forests.targets import Targets, balanced_by_sample
 from arboost.backend import core, threads
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table
 from arboost.data.target import numbers_of
-from arboost.errors import DataWarning
-from arboost.grow.bootstrap import Origin, RowDraws, Unseen, draw_size, others
+from arboost.grow.bootstrap import Origin, RowDraws, others
 from arboost.model.forest import Forest
-from arboost.model.predict import predictions, probabilities
+from arboost.model.model import Model
+from arboost.model.predict import predictions, probabilities, read_table
 from arboost.model.quantiles import (
     LeafDistributions,
     distributions_of,
@@ -35,23 +35,92 @@ from arboost.model.quantiles import (
     table_quantiles,
 )
 from arboost.predictor import Predictor
-from arboost.training.inputs import Rows
+from arboost.training.fit import scores_of_all
+from arboost.training.inputs import EngineRows, training_rows
+from arboost.training.out_of_bag import OutOfBagSums, warn_never_out_of_bag
 from arboost.training.warm_start import n_to_add
 
-__all__ = ["ForestOfClasses", "ForestOfNumbers", "Forests"]
+__all__ = ["ForestEstimator", "QuantileMethods"]
 
 _FEWEST = 2  # rows that R^2 is defined for
+_OUT_OF_BAG = {"classifier": "oob_decision_function_", "regressor": "oob_prediction_"}
 
 
-class Forests(Averaged):
-    """Many trees, each on draws of its own or on all rows."""
+class ForestEstimator(EngineEstimator):
+    """Independent trees whose mean is the prediction, each on draws of its own or on all rows."""
 
-    _TREE: ClassVar[type[Averaged]]  # the estimator of one tree
+    _TREE: ClassVar[type[EngineEstimator]]  # the estimator of one tree
     _SPLITTER: ClassVar[str] = "best"  # of those trees
-    _OUT_OF_BAG: ClassVar[str]  # the attribute that holds what trees say of rows out of their bag
 
     warm_start: bool
     _origins: list[Origin]
+
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+        """Train on a table and a target.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features), or arboost.Dataset
+            NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
+            scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and
+            times, or categories. NaN and None are missing values. A Dataset brings its own y and
+            weights.
+        y : array of shape (n_rows,) or (n_rows, n_targets)
+        sample_weight : array of shape (n_rows,), optional
+            Rows of weight 0 count as absent. With bootstrap=True, rows are drawn in proportion to
+            their weights.
+
+        Returns
+        -------
+        self
+        """
+        params = self._checked_params()
+        old = self.model_ if self.warm_start and hasattr(self, "model_") else None
+        known = None if old is None or isinstance(X, Dataset) else old.schema
+        rows = training_rows(X, y, sample_weight, known, column_options(params), several=True)
+        keeps_y = params.get("quantiles", False)
+        if keeps_y:
+            _check_quantiles(rows)
+        target = read_target(self._KIND, rows.y, params["criterion"], old)
+        rows = encode_levels(rows, target, None if old is None else old.schema)
+        use = row_use(params, target, rows.weight)
+        n_trees, n_kept, origins = params["n_estimators"], 0, []
+        out_of_bag = OutOfBagSums(len(rows.y), target.n_outputs) if params["oob_score"] else None
+        n_threads = threads(params["n_jobs"])
+        if old is not None:
+            n_kept, origins = old.n_trees, self._origins
+            n_to_add(n_trees, n_kept, "trees", stacklevel=3)
+            _check_same_outputs(old, target.n_outputs, params["criterion"])
+            if out_of_bag is not None:
+                _check_same_rows(origins, rows)
+                _add_out_of_bag(old.forest, origins, rows, out_of_bag, n_threads)
+        draws = _all_rows(len(rows.y)) if use.draws is None else use.draws
+        new_origins = [Origin(draws, number, rows.index) for number in range(n_kept, n_trees)]
+        forest = Forest.empty(target.n_outputs) if old is None else old.forest
+        if n_trees > n_kept:
+            spec = ForestSpec.of(
+                params,
+                random_cuts=self._SPLITTER == "random",
+                n_trees=n_trees - n_kept,
+                first_tree=n_kept,
+            )
+            # Trees find the leaves of out-of-bag rows by bins as they grow; pruned trees have
+            # other leaves, and find them by values afterwards.
+            prunes = spec.ccp_alpha > 0.0
+            new = fit_forest(spec, rows, target, use, None if prunes else out_of_bag)
+            if prunes and out_of_bag is not None:
+                _add_out_of_bag(new, new_origins, rows, out_of_bag, n_threads)
+            forest = new if old is None else forest.joined(new)
+        keep_trees(self, params, rows, target, forest)
+        self._origins = [*origins, *new_origins]
+        if keeps_y:
+            known_y = _distributions(self.model_, rows, n_threads)
+            self.model_ = replace(self.model_, distributions=known_y)
+        for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
+            self.__dict__.pop(name, None)
+        if out_of_bag is not None:
+            self._keep_out_of_bag(params["oob_score"], out_of_bag, rows)
+        return self
 
     @property
     def estimators_(self) -> list[Any]:
@@ -60,7 +129,8 @@ class Forests(Averaged):
 
     def __len__(self) -> int:
         """Return the number of trees."""
-        return self._fitted_model().n_trees
+        n_trees: int = self._fitted_model().n_trees
+        return n_trees
 
     def __getitem__(self, tree: int | slice) -> Any:
         """Return a tree as a fitted estimator; of a slice, a list of them."""
@@ -78,103 +148,23 @@ class Forests(Averaged):
         self._fitted_model()
         return [origin.rows() for origin in self._origins]
 
-    def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
-        old = self._old_model()
-        self._check_rows(params, rows)
-        targets = self._targets(params, rows.y, old)
-        rows = with_numbers(rows, targets, None if old is None else old.schema)
-        seen = self._seen(params, targets, rows.weight)
-        wanted = params["n_estimators"]
-        n_more = wanted if old is None else n_to_add(wanted, old.n_trees, "trees", stacklevel=4)
-        n_outputs, n_threads = sum(targets.n_outputs), threads(params["n_jobs"])
-        if old is not None and n_outputs != old.n_outputs:
-            raise ValueError(
-                f"criterion={params['criterion']!r} is not allowed: warm_start=True keeps trees of "
-                f"{old.params['criterion']!r}, and for several targets the two are not alike. Use "
-                "the same, or warm_start=False to start anew."
-            )
-        forest, origins = Forest.empty(n_outputs), []
-        unseen = Unseen(len(rows.y), n_outputs) if params["oob_score"] else None
-        if old is not None:
-            forest, origins = old.forest, self._origins
-            if unseen is not None:
-                _check_same_rows(origins, rows)
-                _ask(forest, origins, rows, unseen, n_threads)
-        first = forest.n_trees
-        draws = _all_rows(len(rows.y)) if seen.draws is None else seen.draws
-        new_origins = [Origin(draws, number, rows.kept) for number in range(first, wanted)]
-        if n_more:
-            # Trees that grow find leaves by bins. Those that are pruned then have others.
-            prunes = params["ccp_alpha"] > 0.0
-            asked = None if prunes else unseen
-            new = self._grow(
-                params, rows, targets, seen, n_trees=n_more, first_tree=first, unseen=asked
-            )
-            if prunes and unseen is not None:
-                _ask(new, new_origins, rows, unseen, n_threads)
-            forest = new if old is None else forest.joined(new)
-        self._keep_forest(params, rows, targets, forest)
-        self._origins = [*origins, *new_origins]
-        self._keep_values(params, rows)
-        for name in ("oob_score_", self._OUT_OF_BAG):
-            self.__dict__.pop(name, None)
-        if unseen is not None:
-            self._keep_unseen(params["oob_score"], unseen, rows)
-        return self
-
-    def _check_rows(self, params: dict[str, Any], rows: Rows) -> None:
-        """Raise ValueError for rows that the parameters ask too much of."""
-
-    def _keep_values(self, params: dict[str, Any], rows: Rows) -> None:
-        """Set what is known of the y of the training rows in each leaf."""
-
-    def _cuts_at_random(self, params: dict[str, Any]) -> bool:
-        return self._SPLITTER == "random"
-
-    def _old_model(self) -> Predictor | None:
-        return self.model_ if self.warm_start and hasattr(self, "model_") else None
-
-    def _seen(self, params: dict[str, Any], targets: Targets, weight: Floats | None) -> Seen:
-        if not params["bootstrap"]:
-            return Seen(weight=self._row_weights(params, targets, weight))
-        by_sample = params.get("class_weight") == "balanced_subsample"
-        if not by_sample:
-            weight = self._row_weights(params, targets, weight)
-        n_rows = len(targets.tasks[0].y)
-        draws = RowDraws(
-            n_rows=n_rows,
-            n_draws=draw_size(params["max_samples"], n_rows),
-            seed=params["random_state"],
-            weight=weight,
-        )
-        return Seen(draws=draws, weigh=balanced_by_sample(targets.tasks) if by_sample else None)
-
-    def _keep_unseen(self, scoring: Any, unseen: Unseen, rows: Rows) -> None:
-        """Set what is known out of bag."""
-        means, heard = unseen.means(), unseen.heard()
-        if not heard.all():
-            warnings.warn(
-                f"{np.count_nonzero(~heard)} of {len(heard)} rows were drawn for every tree: their "
-                "values out of bag are NaN, and do not count in oob_score_. Use more trees.",
-                DataWarning,
-                stacklevel=4,
-            )
-        all_means = means
-        if rows.kept is not None:
-            all_means = np.full((rows.source.n_rows, means.shape[1]), np.nan)
-            all_means[rows.kept] = means
-        setattr(self, self._OUT_OF_BAG, self._meaning(all_means))
+    def _keep_out_of_bag(self, scoring: Any, sums: OutOfBagSums, rows: EngineRows) -> None:
+        """Set the out-of-bag predictions and their score."""
+        means, known = sums.means(), sums.has_some()
+        warn_never_out_of_bag(int(np.count_nonzero(~known)), len(known), "tree", stacklevel=4)
+        wide = scores_of_all(means, rows.index, rows.source.n_rows)
+        setattr(self, _OUT_OF_BAG[self._KIND], _oob_values(self.model_, wide))
         self.oob_score_ = np.nan
-        if heard.any():
-            predicted = predictions(self.model_, means[heard])
-            y = rows.y[heard]
+        if known.any():
+            predicted = predictions(self.model_, means[known])
+            y = rows.y[known]
             if callable(scoring):
                 self.oob_score_ = scoring(y, predicted)
             else:
-                weight = None if rows.weight is None else rows.weight[heard]
-                self.oob_score_ = self._rated(y, predicted, weight)
+                weight = None if rows.weight is None else rows.weight[known]
+                self.oob_score_ = _score(self._KIND, y, predicted, weight)
 
-    def _one_tree(self, tree: int) -> Averaged:
+    def _one_tree(self, tree: int) -> EngineEstimator:
         """Return a tree as an estimator."""
         model = self._fitted_model()
         table = self._TREE._TABLE
@@ -185,7 +175,7 @@ class Forests(Averaged):
         given["random_state"] = model.params["random_state"]
         one = self._TREE(**given)
         known = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        for name in ("model_", "oob_score_", self._OUT_OF_BAG):
+        for name in ("model_", "oob_score_", _OUT_OF_BAG[self._KIND]):
             known.pop(name, None)
         one.__dict__.update(known)
         one.model_ = Predictor(
@@ -193,9 +183,10 @@ class Forests(Averaged):
         )
         return one
 
-    def _check_together(self, params: dict[str, Any]) -> None:
+    def _checked_params(self) -> dict[str, Any]:
+        params = super()._checked_params()
         if params["bootstrap"]:
-            return
+            return params
         if params["oob_score"]:
             raise ValueError(
                 f"oob_score={params['oob_score']!r} is not allowed with bootstrap=False: every "
@@ -207,20 +198,19 @@ class Forests(Averaged):
                 f"max_samples={params['max_samples']!r} is not allowed with bootstrap=False, which "
                 "draws nothing. Use bootstrap=True, or max_samples=None."
             )
+        return params
 
-    def _meaning(self, means: Floats) -> Floats:
-        """Return means out of bag as users meet them."""
-        raise NotImplementedError
-
-    def _rated(self, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None) -> float:
-        """Return how good predictions are: accuracy, or R^2."""
-        raise NotImplementedError
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
 
-class ForestOfNumbers(Forests, AveragedRegressor):
-    """Forests that predict numbers."""
+class QuantileMethods:
+    """Quantiles of y from the training rows in the leaves, for forests of regression trees."""
 
-    _OUT_OF_BAG = "oob_prediction_"
+    n_jobs: int | None
+    _fitted_model: Any
 
     def predict_quantiles(self, X: object, quantiles: float | Sequence[float] = 0.5) -> Floats:
         """Return quantiles of y for the rows of X; needs ``quantiles=True``.
@@ -249,63 +239,63 @@ class ForestOfNumbers(Forests, AveragedRegressor):
         >>> bool(((low <= y) & (y <= high)).mean() > 0.9)
         True
         """
-        model, table = self._fitted_model(), self._table(X)
+        model = self._fitted_model()
+        table = read_table(model, X)
         return table_quantiles(
             model, table, distributions_of(model), quantiles, n_threads=threads(self.n_jobs)
         )
 
-    def _check_rows(self, params: dict[str, Any], rows: Rows) -> None:
-        if not params["quantiles"]:
-            return
-        if rows.y.ndim > 1:
-            raise ValueError(
-                f"quantiles=True is not allowed with {rows.y.shape[1]} targets. Fit a model for "
-                "each target, or use quantiles=False."
-            )
-        _values_of(rows, "quantiles=True")
 
-    def _keep_values(self, params: dict[str, Any], rows: Rows) -> None:
-        if params["quantiles"]:
-            known = _distributions(self.model_, rows, threads(params["n_jobs"]))
-            self.model_ = replace(self.model_, distributions=known)
-
-    def _meaning(self, means: Floats) -> Floats:
+def _oob_values(model: Model, means: Floats) -> Floats:
+    """Return the out-of-bag means as users meet them: values, or class probabilities."""
+    if model.kind == "regressor":
         return means[:, 0] if means.shape[1] == 1 else means
+    found = probabilities(model, means)
+    if not isinstance(found, list):
+        return found
+    # A class that only another target has is padded with probability 0.
+    most = max(one.shape[1] for one in found)
+    wide = [np.pad(one, ((0, 0), (0, most - one.shape[1]))) for one in found]
+    return np.stack(wide, axis=2)
 
-    def _rated(self, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None) -> float:
-        if len(y) < _FEWEST:
-            return float("nan")
-        return float(r2_score(y, predicted, sample_weight=weight))
 
-
-class ForestOfClasses(Forests, AveragedClassifier):
-    """Forests that predict classes."""
-
-    _OUT_OF_BAG = "oob_decision_function_"
-
-    def _meaning(self, means: Floats) -> Floats:
-        found = probabilities(self.model_, means)
-        if not isinstance(found, list):
-            return found
-        # A class that another target has, and this one has not, has no probability here.
-        most = max(one.shape[1] for one in found)
-        wide = [np.pad(one, ((0, 0), (0, most - one.shape[1]))) for one in found]
-        return np.stack(wide, axis=2)
-
-    def _rated(self, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None) -> float:
+def _score(kind: str, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None) -> float:
+    """Return the accuracy of all targets, or R^2."""
+    if kind == "classifier":
         right = (y == predicted).reshape(len(y), -1).all(axis=1)
         return float(np.average(right, weights=weight))
+    if len(y) < _FEWEST:
+        return float("nan")
+    return float(r2_score(y, predicted, sample_weight=weight))
+
+
+def _check_quantiles(rows: EngineRows) -> None:
+    if rows.y.ndim > 1:
+        raise ValueError(
+            f"quantiles=True is not allowed with {rows.y.shape[1]} targets. Fit a model for "
+            "each target, or use quantiles=False."
+        )
+    _values_of(rows, "quantiles=True")
+
+
+def _check_same_outputs(old: Model, n_outputs: int, criterion: str) -> None:
+    if n_outputs != old.n_outputs:
+        raise ValueError(
+            f"criterion={criterion!r} is not allowed: warm_start=True keeps trees of "
+            f"{old.params['criterion']!r}, and for several targets the two are not alike. Use "
+            "the same, or warm_start=False to start anew."
+        )
 
 
 def _all_rows(n_rows: int) -> RowDraws:
     return RowDraws(n_rows=n_rows, n_draws=n_rows, seed=0, repeats=False)
 
 
-def _check_same_rows(origins: Sequence[Origin], rows: Rows) -> None:
-    """Raise ValueError where it cannot be known which rows earlier trees have seen."""
+def _check_same_rows(origins: Sequence[Origin], rows: EngineRows) -> None:
+    """Raise ValueError for other rows than those that the kept trees were grown on."""
     for origin in origins:
         n_rows = origin.draws.n_rows
-        if n_rows != len(rows.y) or not _are_equal(origin.kept, rows.kept):
+        if n_rows != len(rows.y) or not _are_equal(origin.kept, rows.index):
             raise ValueError(
                 f"X has {len(rows.y)} rows that count, but trees that warm_start keeps were grown "
                 f"on {n_rows} others, so that it is not known which of these rows they have seen. "
@@ -319,10 +309,10 @@ def _are_equal(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
     return np.array_equal(one, other)
 
 
-def _ask(
-    forest: Forest, origins: Sequence[Origin], rows: Rows, unseen: Unseen, n_threads: int
+def _add_out_of_bag(
+    forest: Forest, origins: Sequence[Origin], rows: EngineRows, sums: OutOfBagSums, n_threads: int
 ) -> None:
-    """Add what trees say, by the values of the table, of the rows that they have not seen."""
+    """Add the trees' predictions of their out-of-bag rows, found by the values of the table."""
     table = _values_of(rows, "oob_score with warm_start or ccp_alpha")
     for tree, origin in enumerate(origins):
         out = others(origin.draws.drawn(origin.number).rows, origin.draws.n_rows)
@@ -335,23 +325,23 @@ def _ask(
             tree_end=tree + 1,
             n_threads=n_threads,
         )
-        of_table = out if rows.kept is None else rows.kept[out]
-        unseen.add(origin.number, out, values[of_table])
+        of_table = out if rows.index is None else rows.index[out]
+        sums.add(origin.number, out, values[of_table])
 
 
-def _distributions(model: Predictor, rows: Rows, n_threads: int) -> LeafDistributions:
-    """Return the values of y by leaf; rows that do not count have no weight there."""
+def _distributions(model: Predictor, rows: EngineRows, n_threads: int) -> LeafDistributions:
+    """Return the training values of y by leaf; rows of weight 0 have no weight there."""
     table = _values_of(rows, "quantiles=True")
     y, weight = numbers_of(rows.y), rows.weight
-    if rows.kept is not None:
+    if rows.index is not None:
         weight = np.zeros(table.n_rows)
-        weight[rows.kept] = 1.0 if rows.weight is None else rows.weight
+        weight[rows.index] = 1.0 if rows.weight is None else rows.weight
         y = np.zeros(table.n_rows)
-        y[rows.kept] = rows.y
+        y[rows.index] = rows.y
     return leaf_distributions(model, table, y, weight, n_threads=n_threads)
 
 
-def _values_of(rows: Rows, what: str) -> Table:
+def _values_of(rows: EngineRows, what: str) -> Table:
     if isinstance(rows.source, Dataset):
         raise ValueError(
             f"{what} is not allowed with a Dataset, which holds bins instead of the values that "

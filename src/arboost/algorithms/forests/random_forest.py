@@ -1,4 +1,4 @@
-"""A random forest of classes."""
+"""RandomForestClassifier and RandomForestRegressor: their parameters and fitted attributes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from numpy.random import RandomState
+from sklearn.base import RegressorMixin
 
-from arboost.algorithms.estimator import store
+from arboost.algorithms.estimator import ClassifierMethods, store
 from arboost.algorithms.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from arboost.algorithms.forests.forest import ForestOfClasses, ForestOfNumbers
+from arboost.algorithms.forests.forest import ForestEstimator, QuantileMethods
 from arboost.params.forest import RANDOM_FOREST_CLASSIFIER, RANDOM_FOREST_REGRESSOR
 
 __all__ = ["RandomForestClassifier", "RandomForestRegressor"]
 
 
-class RandomForestClassifier(ForestOfClasses):
-    """A random forest that tells classes apart (Breiman 2001).
+class RandomForestClassifier(ClassifierMethods, ForestEstimator):
+    """Random forest for classification (Breiman 2001).
 
     Parameters
     ----------
@@ -89,20 +90,19 @@ class RandomForestClassifier(ForestOfClasses):
     Attributes
     ----------
     classes_ : array of shape (n_classes,), or a list of them
-        Labels, of several targets one array each.
+        Labels, sorted; for several targets one array each.
     n_classes_ : int, or a list of them
     model_ : arboost.Predictor
         The fitted model.
     estimators_ : list
         The trees, each as a fitted DecisionTreeClassifier.
     n_outputs_, max_features_ : int
-        Targets, and features that a node draws.
+        Number of targets, and number of features that a node draws.
     feature_importances_ : float64 array of shape (n_features,)
         Mean over the trees of the share of each feature in the gain of their splits.
     oob_score_, oob_decision_function_ : float, float64 array
-        With `oob_score`: accuracy of the training rows, and the probabilities of their classes, by
-        the trees that did not draw them; NaN for rows that all have drawn, or whose weight is 0.
-        Several targets have a third axis.
+        With `oob_score`: out-of-bag accuracy and class probabilities of the training rows; NaN for
+        rows that every tree has drawn, or of weight 0. Several targets have a third axis.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -115,6 +115,7 @@ class RandomForestClassifier(ForestOfClasses):
     0.9
     """
 
+    _KIND = "classifier"
     _TABLE = RANDOM_FOREST_CLASSIFIER
     _TREE = DecisionTreeClassifier
 
@@ -149,8 +150,8 @@ class RandomForestClassifier(ForestOfClasses):
         store(self, locals())
 
 
-class RandomForestRegressor(ForestOfNumbers):
-    """A random forest that predicts numbers (Breiman 2001).
+class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
+    """Random forest for regression (Breiman 2001).
 
     Parameters
     ----------
@@ -227,13 +228,12 @@ class RandomForestRegressor(ForestOfNumbers):
     estimators_ : list
         The trees, each as a fitted DecisionTreeRegressor.
     n_outputs_, max_features_ : int
-        Targets, and features that a node draws.
+        Number of targets, and number of features that a node draws.
     feature_importances_ : float64 array of shape (n_features,)
         Mean over the trees of the share of each feature in the gain of their splits.
     oob_score_, oob_prediction_ : float, float64 array
-        With `oob_score`: R^2 of the training rows, and their predictions, by the trees that did not
-        draw them; NaN for rows that all have drawn, or whose weight is 0. Several targets have a
-        column each.
+        With `oob_score`: out-of-bag R^2 and predictions of the training rows; NaN for rows that
+        every tree has drawn, or of weight 0. Several targets have a column each.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -246,6 +246,7 @@ class RandomForestRegressor(ForestOfNumbers):
     0.4
     """
 
+    _KIND = "regressor"
     _TABLE = RANDOM_FOREST_REGRESSOR
     _TREE = DecisionTreeRegressor
 

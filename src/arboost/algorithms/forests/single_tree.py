@@ -1,4 +1,4 @@
-"""What a decision tree has beside the methods of all trees and forests."""
+"""DecisionTree: the fit of one CART tree, and its methods that show the tree."""
 
 from __future__ import annotations
 
@@ -6,44 +6,70 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils import Bunch
 
-from arboost.algorithms.forests.base import Averaged, Floats, Seen, with_numbers
-from arboost.algorithms.forests.targets import Targets
+from arboost.algorithms.estimator import EngineEstimator, column_options
+from arboost.algorithms.forests.fit_forest import (
+    ForestSpec,
+    encode_levels,
+    fit_forest,
+    impurity_decreases,
+    keep_trees,
+    read_target,
+    row_use,
+)
+from arboost.algorithms.forests.targets import ForestTarget
 from arboost.grow.pruning import pruning_path
 from arboost.model.forest import Forest
 from arboost.model.leaves import depths
 from arboost.pictures.tree_pictures import TreePicture, tree_svg, tree_text
-from arboost.training.inputs import Rows, training_rows
+from arboost.training.inputs import EngineRows, Floats, training_rows
 
-__all__ = ["SingleTree"]
+__all__ = ["DecisionTree"]
 
 
 class _Grown(NamedTuple):
-    """A tree, and what it was grown from."""
+    """A tree, with the rows, target and weights that it was grown from."""
 
     forest: Forest
-    rows: Rows
-    targets: Targets
+    rows: EngineRows
+    target: ForestTarget
     weight: Floats | None
 
 
-class SingleTree(Averaged):
+class DecisionTree(EngineEstimator):
     """One tree, which can be looked at."""
 
-    def _fit_rows(self, params: dict[str, Any], rows: Rows) -> Self:
-        grown = self._grown(params, rows)
-        self._keep_forest(params, grown.rows, grown.targets, grown.forest)
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+        """Train on a table and a target.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features), or arboost.Dataset
+            NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
+            scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and
+            times, or categories. NaN and None are missing values. A Dataset brings its own y and
+            weights.
+        y : array of shape (n_rows,) or (n_rows, n_targets)
+        sample_weight : array of shape (n_rows,), optional
+            Rows of weight 0 count as absent.
+
+        Returns
+        -------
+        self
+        """
+        params = self._checked_params()
+        grown = self._grow(params, X, y, sample_weight)
+        keep_trees(self, params, grown.rows, grown.target, grown.forest)
         return self
 
-    def _grown(self, params: dict[str, Any], rows: Rows) -> _Grown:
-        """Return a tree, without a change of this estimator."""
-        targets = self._targets(params, rows.y, None)
-        rows = with_numbers(rows, targets, None)
-        weight = self._row_weights(params, targets, rows.weight)
-        forest = self._grow(params, rows, targets, Seen(weight=weight), n_trees=1)
-        return _Grown(forest, rows, targets, weight)
+    def _grow(self, params: dict[str, Any], X: object, y: object, sample_weight: object) -> _Grown:
+        rows = training_rows(X, y, sample_weight, None, column_options(params), several=True)
+        target = read_target(self._KIND, rows.y, params["criterion"])
+        rows = encode_levels(rows, target, None)
+        use = row_use(params, target, rows.weight)
+        spec = ForestSpec.of(params, random_cuts=params["splitter"] == "random", n_trees=1)
+        return _Grown(fit_forest(spec, rows, target, use), rows, target, use.weight)
 
     def get_depth(self) -> int:
         """Return the number of splits between the root and the leaf that is farthest from it."""
@@ -61,7 +87,7 @@ class SingleTree(Averaged):
         return super().apply(X)[:, 0]
 
     def decision_path(self, X: object) -> Any:
-        """Return which nodes each row passes: a scipy.sparse.csr_matrix (n_rows, n_nodes)."""
+        """Return the nodes that each row passes: a scipy.sparse.csr_matrix (n_rows, n_nodes)."""
         indicator, _ = super().decision_path(X)
         return indicator
 
@@ -143,10 +169,13 @@ class SingleTree(Averaged):
         >>> path.ccp_alphas.round(3).tolist()
         [0.0, 0.26, 0.333]
         """
-        whole = clone(self).set_params(ccp_alpha=0.0)
-        params = whole._params()
-        rows = training_rows(X, y, sample_weight, None, self._column_options(params), several=True)
-        forest, _, targets, weight = whole._grown(params, rows)
-        decreases = whole._decreases(forest, targets)
-        found = pruning_path(forest, decreases, targets.impurity(weight))
+        params = self._checked_params() | {"ccp_alpha": 0.0}
+        grown = self._grow(params, X, y, sample_weight)
+        decreases = impurity_decreases(grown.forest, grown.target)
+        found = pruning_path(grown.forest, decreases, grown.target.impurity(grown.weight))
         return Bunch(ccp_alphas=found.ccp_alphas, impurities=found.impurities)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

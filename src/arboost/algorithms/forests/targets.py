@@ -1,13 +1,13 @@
-"""What a forest is to learn, of one target or several: columns whose means leaves hold.
+"""Forest training target, of one target or several: each leaf stores column means of its rows.
 
-Each target has outputs of its own, and those of several lie side by side in every leaf:
+Each target has outputs of its own; the outputs of several targets lie next to each other:
 
-    numbers          1 output    y - middle            leaf: mean of y - middle
+    regression       1 output    y - middle            leaf: mean of y - middle
     two classes      1 output    -1 and 1              leaf: p1 - p0
     K other classes  K outputs   1 where y = k, or 0   leaf: p_k
 
-The gain of the first kind of classes is twice the decrease of Gini's impurity, that of the second
-kind once: beside targets with more classes, two classes have two outputs, too.
+The gain of a column of -1 and 1 is twice the decrease of the Gini impurity, that of K columns once:
+next to targets of more classes, two classes have two outputs, too.
 """
 
 from __future__ import annotations
@@ -22,38 +22,136 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.target import Task, class_factors
+from arboost.model.model import Model
 
-__all__ = ["Goal", "Targets", "Weigh", "balanced_by_sample", "class_weights", "middle_of"]
+__all__ = ["ForestTarget", "Reweigh", "balanced_by_sample", "class_weights", "middle_of"]
 
 Floats = NDArray[np.float64]
-Weigh = Callable[[NDArray[np.uint32], NDArray[np.float32]], Floats]
+Reweigh = Callable[[NDArray[np.uint32], NDArray[np.float32]], Floats]
 
 _TWO_CLASSES = 2
 _MIDDLE_BITS = 8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Goal:
-    """What the leaves of the trees hold means of.
+class ForestTarget:
+    """Forest training target: one column per output.
 
     Attributes
     ----------
+    tasks : tuple of Task
+        One for each target, all of one kind.
+    criterion : {"quadratic", "entropy", "poisson", "absolute_error"}
+        Split criterion of the engine.
+    widths : tuple of int
+        Number of outputs of each target.
     kernel : {"squared_error", "one_hot", "columns"}
-        Numbers; numbers of classes, each of which has an output; or a column for each output.
+        Form of `y`: values; class codes, each with an output of its own; or a column per output.
     y : float64 array of shape (n_rows,), with columns (n_rows, n_outputs)
-        Of the training rows; numbers relative to their middle.
-    n_outputs : int
+        Values are relative to `middle`.
     middle : float64 array of shape (n_outputs,)
-        What is added to the values of the leaves again.
-    is_exact : bool
-        Whether gradients hold y as it is: classes, unlike numbers, have few values.
+        Offset that is added to the leaf values again.
     """
 
+    tasks: tuple[Task, ...]
+    criterion: str
+    widths: tuple[int, ...]
     kernel: str
     y: Floats
-    n_outputs: int
     middle: Floats
-    is_exact: bool
+
+    @classmethod
+    def read(cls, kind: str, y: NDArray[Any], criterion: str, old: Model | None = None) -> Self:
+        """Return the training target of a y with one or several columns.
+
+        Parameters
+        ----------
+        kind : {"regressor", "classifier"}
+        y : array of shape (n_rows,) or (n_rows, n_targets)
+        criterion : str
+        old : Model, optional
+            Model whose trees a warm start keeps, with its classes.
+        """
+        columns = [y] if y.ndim == 1 else [np.ascontiguousarray(column) for column in y.T]
+        known: Sequence[Any] = [None] * len(columns)
+        if old is not None:
+            n_targets = max(1, len(old.targets))
+            if len(columns) != n_targets:
+                raise ValueError(
+                    f"y has {len(columns)} targets, but the trees that are kept have {n_targets}. "
+                    "Pass those of the first fit, or use warm_start=False."
+                )
+            known = old.classes if isinstance(old.classes, tuple) else [old.classes] * n_targets
+        origin = "the first fit of warm_start"
+        tasks = [
+            Task.of(kind, column, classes, origin)
+            for column, classes in zip(columns, known, strict=True)
+        ]
+        if criterion == "poisson":
+            for task in tasks:
+                _check_counts(task.y)
+        return cls.of(tasks, criterion)
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], criterion: str) -> Self:
+        """Return the target of some tasks, whose gains count alike."""
+        mixed = any((task.n_classes or 0) > _TWO_CLASSES for task in tasks)
+        has_pairs = len(tasks) > 1 and (mixed or criterion == "entropy")
+        widths = tuple(_width(task, has_pairs=has_pairs) for task in tasks)
+        if len(tasks) > 1:
+            found = [_columns(*pair, criterion) for pair in zip(tasks, widths, strict=True)]
+            kernel, y = "columns", np.concatenate([columns for columns, _ in found], axis=1)
+            middle = np.concatenate([middles for _, middles in found])
+        elif widths[0] > 1 or tasks[0].is_constant:
+            kernel, y, middle = "one_hot", tasks[0].y, np.zeros(widths[0])
+        else:
+            column, middle = _columns(tasks[0], 1, criterion)
+            kernel, y = "squared_error", column[:, 0]
+        return cls(
+            tasks=tuple(tasks),
+            criterion=criterion,
+            widths=widths,
+            kernel=kernel,
+            y=y,
+            middle=middle,
+        )
+
+    @property
+    def kind(self) -> str:
+        """The kind of the tasks: "regressor" or "classifier"."""
+        return self.tasks[0].kind
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns."""
+        return len(self.middle)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether gradients hold y without rounding: class codes have few values."""
+        return self.kind == "classifier"
+
+    @property
+    def gain_factor(self) -> float:
+        """Ratio of a split's gain to the mean decrease of impurity over the targets."""
+        in_one = self.kind == "classifier" and max(self.widths) == 1
+        return len(self.tasks) * (2.0 if in_one and self.criterion == "quadratic" else 1.0)
+
+    @property
+    def model_fields(self) -> dict[str, Any]:
+        """Link, classes and targets of a model of these means."""
+        first = self.tasks[0]
+        classes: Any = first.classes
+        if len(self.tasks) == 1:
+            if classes is None:
+                link = "identity"
+            else:
+                link = "shares" if self.widths[0] > 1 or first.is_constant else "share_of_two"
+            return {"link": link, "classes": classes, "targets": ()}
+        if classes is not None:
+            classes = tuple(task.classes for task in self.tasks)
+        link = "identity" if classes is None else "shares"
+        return {"link": link, "classes": classes, "targets": self.widths}
 
     def gradients(self, weight: Floats | None, n_threads: int) -> core.Gradients:
         """Return g = -w y and h = w, whose -G / H are means."""
@@ -67,90 +165,32 @@ class Goal:
         core.set_gradients(-self.y * h, h, out, n_threads)
         return out
 
-
-@dataclass(frozen=True)
-class Targets:
-    """One target or several of one kind.
-
-    Attributes
-    ----------
-    tasks : tuple of Task
-    criterion : {"quadratic", "entropy", "poisson", "absolute_error"}
-        What splits make small, as trees call it.
-    pairs : bool
-        Whether two classes have two outputs instead of one.
-    """
-
-    tasks: tuple[Task, ...]
-    criterion: str
-    pairs: bool = False
-
-    @classmethod
-    def of(cls, tasks: Sequence[Task], criterion: str) -> Self:
-        """Return targets whose gains count alike."""
-        mixed = any((task.n_classes or 0) > _TWO_CLASSES for task in tasks)
-        return cls(tuple(tasks), criterion, len(tasks) > 1 and (mixed or criterion == "entropy"))
-
-    @property
-    def kind(self) -> str:
-        """Numbers or classes: a regressor or a classifier."""
-        return self.tasks[0].kind
-
-    @property
-    def n_outputs(self) -> tuple[int, ...]:
-        """Outputs of each target."""
-        return tuple(self._width(task) for task in self.tasks)
-
-    @property
-    def gain_factor(self) -> float:
-        """What the gain of a split is, times the decrease of impurity as a mean over targets."""
-        in_one = self.kind == "classifier" and max(self.n_outputs) == 1
-        return len(self.tasks) * (2.0 if in_one and self.criterion == "quadratic" else 1.0)
-
-    def _width(self, task: Task) -> int:
-        is_pair = self.pairs and task.n_classes == _TWO_CLASSES
-        return _TWO_CLASSES if is_pair else task.n_outputs
-
-    @property
-    def answer(self) -> dict[str, Any]:
-        """What the means stand for, in the fields of a model."""
-        first = self.tasks[0]
-        classes: Any = first.classes
-        if len(self.tasks) == 1:
-            if classes is None:
-                link = "identity"
-            else:
-                link = "shares" if self.n_outputs[0] > 1 or first.is_constant else "share_of_two"
-            return {"link": link, "classes": classes, "targets": ()}
-        if classes is not None:
-            classes = tuple(task.classes for task in self.tasks)
-        link = "identity" if classes is None else "shares"
-        return {"link": link, "classes": classes, "targets": self.n_outputs}
-
     def impurity(self, weight: Floats | None) -> float:
         """Return the impurity of all rows by the criterion; the mean over the targets."""
         return float(np.mean([_impurity(task, self.criterion, weight) for task in self.tasks]))
 
-    def goal(self) -> Goal:
-        """Return what trees fit."""
-        is_exact = self.kind == "classifier"
-        if len(self.tasks) > 1:
-            pairs = zip(self.tasks, self.n_outputs, strict=True)
-            found = (_columns(*pair, self.criterion) for pair in pairs)
-            columns, middles = zip(*found, strict=True)
-            y, middle = np.concatenate(columns, axis=1), np.concatenate(middles)
-            kernel, n_outputs = "columns", len(middle)
-        elif self.n_outputs[0] > 1 or self.tasks[0].is_constant:
-            kernel, y, n_outputs = "one_hot", self.tasks[0].y, self.n_outputs[0]
-            middle = np.zeros(n_outputs)
-        else:
-            column, middle = _columns(self.tasks[0], 1, self.criterion)
-            kernel, y, n_outputs = "squared_error", column[:, 0], 1
-        return Goal(kernel=kernel, y=y, n_outputs=n_outputs, middle=middle, is_exact=is_exact)
+
+def _width(task: Task, *, has_pairs: bool) -> int:
+    is_pair = has_pairs and task.n_classes == _TWO_CLASSES
+    return _TWO_CLASSES if is_pair else task.n_outputs
+
+
+def _check_counts(y: Floats) -> None:
+    """Raise ValueError for values without a Poisson deviance."""
+    if y.min() < 0.0:
+        raise ValueError(
+            f"y goes down to {y.min()}, "
+            'but criterion="poisson" is for counts. Use values from 0 on, or another criterion.'
+        )
+    if not y.any():
+        raise ValueError(
+            'y is 0 in every row, but criterion="poisson" needs a value above 0. Use another '
+            "criterion."
+        )
 
 
 def _columns(task: Task, n_outputs: int, criterion: str) -> tuple[Floats, Floats]:
-    """Return what trees fit for one target, shape (n_rows, n_outputs), and the middles."""
+    """Return the columns of one target, shape (n_rows, n_outputs), and their middles."""
     if task.classes is None:
         middle = 0.0 if criterion == "poisson" else middle_of(task.y)  # whose zero is special
         return (task.y - middle)[:, np.newaxis], np.array([middle])
@@ -183,8 +223,8 @@ def _impurity(task: Task, criterion: str, weight: Floats | None) -> float:
 def middle_of(y: Floats) -> float:
     """Return a round number near the middle of y.
 
-    What trees fit are differences to it, so that their sums keep all bits. It has few bits itself:
-    then numbers with few digits keep theirs, and a leaf of equal ones holds exactly that number.
+    Trees fit differences to the middle, so that their sums keep all bits. The middle has few bits
+    itself: values of few digits keep theirs, and a leaf of equal values holds exactly that value.
 
     Examples
     --------
@@ -212,7 +252,7 @@ def class_weights(
         One for each target; factors of several are multiplied.
     weight : float64 array of shape (n_rows,), or None
     name : str
-        What errors call the parameter.
+        Name of the parameter in errors.
     """
     several = given if isinstance(given, list) else [given] * len(tasks)
     if isinstance(given, dict) and len(tasks) > 1:
@@ -250,8 +290,8 @@ def _usable(weight: Floats | None, name: str) -> Floats | None:
     return weight
 
 
-def balanced_by_sample(tasks: Sequence[Task]) -> Weigh:
-    """Return what makes the classes weigh the same among the rows that a tree has drawn."""
+def balanced_by_sample(tasks: Sequence[Task]) -> Reweigh:
+    """Return a function that balances the class weights among the rows that a tree has drawn."""
     codes = [task.y.astype(np.intp) for task in tasks]
 
     def weigh(rows: NDArray[np.uint32], counts: NDArray[np.float32]) -> Floats:

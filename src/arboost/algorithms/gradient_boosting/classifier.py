@@ -1,4 +1,4 @@
-"""Gradient boosting of classes: each round's trees follow the gradients of the loss."""
+"""GradientBoostingClassifier: its parameters and fitted attributes."""
 
 from __future__ import annotations
 
@@ -7,23 +7,17 @@ from typing import Any
 
 from numpy.random import RandomState
 
-from arboost.algorithms.estimator import TreeClassifier, store
-from arboost.algorithms.gradient_boosting.recipe import check_together, make_recipe
-from arboost.algorithms.gradient_boosting.rounds import Recipe, Training
-from arboost.data.schema import Schema
-from arboost.data.target import Task
-from arboost.losses import CustomLoss, Loss, make
+from arboost.algorithms.estimator import BoostedClassifierMethods, store
+from arboost.algorithms.gradient_boosting.base import GradientBoosting
+from arboost.losses import CustomLoss
 from arboost.losses.metrics import Metric
-from arboost.model.model import Model
-from arboost.model.outputs import CLASS_LINKS
 from arboost.params.boosting import BOOSTED_CLASSIFIER
-from arboost.training.rounds import Rounds
 
 __all__ = ["GradientBoostingClassifier"]
 
 
-class GradientBoostingClassifier(TreeClassifier):
-    """Gradient boosting of trees for classes: logistic for two of them, softmax for more.
+class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
+    """Gradient boosting for classification: logistic loss for two classes, softmax for more.
 
     Parameters
     ----------
@@ -185,13 +179,13 @@ class GradientBoostingClassifier(TreeClassifier):
     model_ : arboost.Predictor
         The fitted model, which can be saved and runs without scikit-learn.
     n_iter_ : int
-        Number of boosting rounds of the model: with early stopping up to the best one.
+        Number of rounds of the model; with early stopping up to the best one.
     best_iteration_ : int or None
-        The best round on the validation data, from 0; None without such data.
+        Best round on the validation set, from 0; None without one.
     best_score_ : float or None
-        The first metric in that round.
+        First metric in that round.
     evals_result_ : dict
-        Learning curves: ``evals_result_["validation"]["log_loss"]`` has an entry for each round.
+        Learning curves: ``evals_result_["validation"]["log_loss"]`` has one value per round.
     stop_reason_ : str
         Why training ended: "n_estimators", "n_iter_no_change", "max_time" or "callback NAME".
     n_features_in_ : int
@@ -212,6 +206,7 @@ class GradientBoostingClassifier(TreeClassifier):
     array(['low', 'high'], dtype='<U4')
     """
 
+    _KIND = "classifier"
     _TABLE = BOOSTED_CLASSIFIER
 
     def __init__(
@@ -273,21 +268,3 @@ class GradientBoostingClassifier(TreeClassifier):
         verbose: int = 1,
     ) -> None:
         store(self, locals())
-
-    def _check_together(self, params: dict[str, Any]) -> None:
-        check_together(params)
-
-    def _loss(self, params: dict[str, Any], task: Task) -> Loss:
-        loss = make(params["loss"], n_outputs=task.n_outputs)
-        if loss.link not in CLASS_LINKS:
-            raise ValueError(
-                f"the loss {loss.name!r} has the link {loss.link!r}, which gives no probabilities, "
-                'but this is a classifier. Use link="logistic", or a regressor.'
-            )
-        return loss
-
-    def _recipe(self, params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe:
-        return make_recipe(params, loss, schema)
-
-    def _rounds(self, old: Model | None) -> Callable[..., Rounds]:
-        return Training

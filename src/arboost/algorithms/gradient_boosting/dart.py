@@ -1,4 +1,4 @@
-"""DART: each round leaves out some earlier rounds, so that late trees still have work to do.
+"""DART: each round drops some earlier rounds, so that late trees still matter.
 
 Rashmi and Gilad-Bachrach (2015), "DART: Dropouts meet Multiple Additive Regression Trees". Rounds
 are dropped whole: all trees of a round share its weight.
@@ -18,7 +18,7 @@ __all__ = ["Dropout"]
 
 @dataclass(frozen=True, kw_only=True)
 class Dropout:
-    """How rounds are dropped, and what becomes of their weights.
+    """Dropout of rounds, and the factors of dropped and new rounds.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Parameters of gradient boosting -> `Recipe`, and which of them go together.
+"""Parameters of gradient boosting -> loss and `BoostingRecipe`; checks of their combinations.
 
 The gain of a split and the value of a leaf are those of Chen and Guestrin (2016), equations 5 to 7;
 with ``boosting="gradient"`` trees and leaves are those of Friedman (2001), algorithm 1.
@@ -10,16 +10,18 @@ import math
 from typing import Any
 
 from arboost.algorithms.gradient_boosting.dart import Dropout
-from arboost.algorithms.gradient_boosting.rounds import Recipe
+from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe
 from arboost.data.feature_names import interaction_groups, monotone_directions
 from arboost.data.schema import Schema
+from arboost.data.target import Task
 from arboost.grow.grower import TreeParams
 from arboost.grow.row_sampling import RowSampling
-from arboost.losses import Loss
+from arboost.losses import Loss, make
+from arboost.model.outputs import CLASS_LINKS
 from arboost.params.auto import AUTO
 from arboost.params.shared import LEVELS
 
-__all__ = ["check_together", "make_recipe"]
+__all__ = ["check_together", "make_loss", "make_recipe"]
 
 _TREE_PARAMS = (
     "tree_method",
@@ -64,7 +66,26 @@ def check_together(params: dict[str, Any]) -> None:
         _refuse("scale_pos_weight", params["scale_pos_weight"], reason, advice)
 
 
-def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe:
+def make_loss(params: dict[str, Any], task: Task) -> Loss:
+    """Return the loss of a task; raise ValueError for a link of the other kind of task."""
+    if task.classes is None:
+        loss = make(params["loss"], alpha=params["alpha"], tweedie_power=params["tweedie_power"])
+        if loss.link in CLASS_LINKS:
+            raise ValueError(
+                f"the loss {loss.name!r} has the link {loss.link!r}, which gives probabilities of "
+                'classes, but this is a regressor. Use a classifier, or link="identity".'
+            )
+        return loss
+    loss = make(params["loss"], n_outputs=task.n_outputs)
+    if loss.link not in CLASS_LINKS:
+        raise ValueError(
+            f"the loss {loss.name!r} has the link {loss.link!r}, which gives no probabilities, "
+            'but this is a classifier. Use link="logistic", or a regressor.'
+        )
+    return loss
+
+
+def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> BoostingRecipe:
     """Return the recipe for a table of these features."""
     _check_loss(params, loss)
     reg_lambda = params["reg_lambda"]
@@ -75,10 +96,9 @@ def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe:
     if monotone:
         _check_monotone(params, loss)
     base_score = params["base_score"]
-    return Recipe(
+    return BoostingRecipe(
         loss=loss,
         boosting=params["boosting"],
-        n_estimators=params["n_estimators"],
         learning_rate=params["learning_rate"],
         vector_leaves=loss.n_outputs > 1 and params.get("multi_strategy") == "multi_output_tree",
         tree=TreeParams(

@@ -1,4 +1,4 @@
-"""Gradient boosting of numbers: each round's trees follow the gradients of the loss."""
+"""GradientBoostingRegressor: its parameters and fitted attributes."""
 
 from __future__ import annotations
 
@@ -6,24 +6,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from numpy.random import RandomState
+from sklearn.base import RegressorMixin
 
-from arboost.algorithms.estimator import TreeRegressor, store
-from arboost.algorithms.gradient_boosting.recipe import check_together, make_recipe
-from arboost.algorithms.gradient_boosting.rounds import Recipe, Training
-from arboost.data.schema import Schema
-from arboost.data.target import Task
-from arboost.losses import CustomLoss, Loss, make
+from arboost.algorithms.estimator import store
+from arboost.algorithms.gradient_boosting.base import GradientBoosting
+from arboost.losses import CustomLoss
 from arboost.losses.metrics import Metric
-from arboost.model.model import Model
-from arboost.model.outputs import CLASS_LINKS
 from arboost.params.boosting import BOOSTED_REGRESSOR
-from arboost.training.rounds import Rounds
 
 __all__ = ["GradientBoostingRegressor"]
 
 
-class GradientBoostingRegressor(TreeRegressor):
-    """Gradient boosting of trees for numbers, counts, amounts and quantiles.
+class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
+    """Gradient boosting for regression: means, medians, counts, positive amounts and quantiles.
 
     Parameters
     ----------
@@ -180,13 +175,13 @@ class GradientBoostingRegressor(TreeRegressor):
     model_ : arboost.Predictor
         The fitted model, which can be saved and runs without scikit-learn.
     n_iter_ : int
-        Number of boosting rounds of the model: with early stopping up to the best one.
+        Number of rounds of the model; with early stopping up to the best one.
     best_iteration_ : int or None
-        The best round on the validation data, from 0; None without such data.
+        Best round on the validation set, from 0; None without one.
     best_score_ : float or None
-        The first metric in that round.
+        First metric in that round.
     evals_result_ : dict
-        Learning curves: ``evals_result_["validation"]["log_loss"]`` has an entry for each round.
+        Learning curves: ``evals_result_["validation"]["squared_error"]`` has one value per round.
     stop_reason_ : str
         Why training ended: "n_estimators", "n_iter_no_change", "max_time" or "callback NAME".
     n_features_in_ : int
@@ -207,6 +202,7 @@ class GradientBoostingRegressor(TreeRegressor):
     array([1., 3.])
     """
 
+    _KIND = "regressor"
     _TABLE = BOOSTED_REGRESSOR
 
     def __init__(
@@ -267,21 +263,3 @@ class GradientBoostingRegressor(TreeRegressor):
         verbose: int = 1,
     ) -> None:
         store(self, locals())
-
-    def _check_together(self, params: dict[str, Any]) -> None:
-        check_together(params)
-
-    def _loss(self, params: dict[str, Any], task: Task) -> Loss:
-        loss = make(params["loss"], alpha=params["alpha"], tweedie_power=params["tweedie_power"])
-        if loss.link in CLASS_LINKS:
-            raise ValueError(
-                f"the loss {loss.name!r} has the link {loss.link!r}, which gives probabilities of "
-                'classes, but this is a regressor. Use a classifier, or link="identity".'
-            )
-        return loss
-
-    def _recipe(self, params: dict[str, Any], loss: Loss, schema: Schema) -> Recipe:
-        return make_recipe(params, loss, schema)
-
-    def _rounds(self, old: Model | None) -> Callable[..., Rounds]:
-        return Training

@@ -19,12 +19,12 @@ from arboost.training.monitor import Results
 from arboost.training.rounds import Fitted, Scores, results_of
 from arboost.training.sets import EvaluationSet, TrainingSet, digests_of
 
-__all__ = ["Recipe", "Training", "continued_seed"]
+__all__ = ["BoostingRecipe", "BoostingRounds", "continued_seed"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """What makes an algorithm: its loss, its trees, and how they add up.
+class BoostingRecipe:
+    """Recipe of gradient boosting: loss, trees, row samples, and their combination.
 
     Attributes
     ----------
@@ -32,24 +32,21 @@ class Recipe:
     boosting : {"newton", "gradient"}
         Trees on gradients and hessians, with leaves -G / (H + lambda); or Friedman's: least-squares
         trees on gradients, with leaves that minimise the loss.
-    n_estimators : int
-        Rounds.
     learning_rate : float
-        What each tree's values are multiplied by.
+        Factor on the values of each tree.
     vector_leaves : bool
-        One tree a round with a number for every output in its leaves, instead of one tree for
-        each output.
+        One tree a round with a value for every output in its leaves, instead of one tree per
+        output.
     tree : TreeParams
     rows : RowSampling
     dropout : Dropout or None
     parallel_trees : int
-        Trees, each on a sample of its own, whose mean makes up a round's tree.
+        Number of trees, each on a sample of its own, whose mean is the tree of a round.
     base_score : float or None
-        Scores to start from; None for the loss's best constant.
+        Start of the raw scores; None for the best constant of the loss.
     """
 
     loss: Loss
-    n_estimators: int
     learning_rate: float
     tree: TreeParams
     boosting: str = "newton"
@@ -61,29 +58,29 @@ class Recipe:
 
     @property
     def width(self) -> int:
-        """Numbers in a leaf."""
+        """Number of values in a leaf."""
         return self.loss.n_outputs if self.vector_leaves else 1
 
     @property
     def tree_outputs(self) -> range:
-        """The first output of each tree that a round needs."""
+        """First output of each tree of a round."""
         return range(0, self.loss.n_outputs, self.width)
 
     @property
     def trees_per_round(self) -> int:
-        """Trees that a round grows."""
+        """Number of trees of a round."""
         return self.parallel_trees * len(self.tree_outputs)
 
 
-class Training:
-    """Gradient boosting between two rounds: its trees, their weights, the scores they led to."""
+class BoostingRounds:
+    """Gradient boosting between two rounds: its trees, their factors, and the scores."""
 
     # The gradients of a good model are small, but trees can always follow them.
     ended: str | None = None
 
     def __init__(
         self,
-        recipe: Recipe,
+        recipe: BoostingRecipe,
         data: TrainingSet,
         evaluations: Sequence[EvaluationSet] = (),
         *,
@@ -106,16 +103,16 @@ class Training:
         self.scores = self._start(data)
         self.evaluation_scores = [self._start(part) for part in self.evaluations]
         self.n_rounds = 0
-        self._weights = np.empty(0)  # of the rounds, where rounds are dropped
+        self._weights = np.empty(0)  # factors of the rounds under dropout
         self._outputs = tuple(recipe.tree_outputs)
         self._proposes = recipe.tree.tree_method == "approx"
         self._sets_values = recipe.boosting == "gradient" or loss.refits(recipe.boosting)
-        # Whether a tree may go into the training scores before the round is complete. Then the
-        # leaves that growing has found for the rows are used, and no tree is walked.
+        # Whether a tree is added to the training scores before the round is complete: growing has
+        # found the leaf of each row, and no tree is walked.
         self._adds_at_once = recipe.parallel_trees == 1 and recipe.dropout is None
         self._sample = core.Sample()
         self._gradients = self._new_gradients()
-        # Friedman's leaves come from the hessians too, which his trees do not look at.
+        # Friedman's leaf values need hessians, his splits do not.
         needs_hessians = recipe.boosting == "gradient" and not loss.constant_hessian
         self._newton = self._new_gradients() if needs_hessians else self._gradients
 
@@ -130,7 +127,7 @@ class Training:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """What each round is multiplied by."""
+        """Factor of each round."""
         return np.ones(self.n_rounds) if self.recipe.dropout is None else self._weights.copy()
 
     def results(self, metrics: Sequence[Metric]) -> Results:
@@ -138,7 +135,7 @@ class Training:
         return results_of(self.evaluations, self.evaluation_scores, metrics)
 
     def fitted(self, weights: NDArray[np.float64]) -> Fitted:
-        """Return the first rounds, each times its weight."""
+        """Return the first rounds, each times its factor."""
         recipe = self.recipe
         forest = grown_forest([self.grower], self.data.binned, recipe.tree_outputs)
         if len(weights) < self.n_rounds:
@@ -147,15 +144,17 @@ class Training:
             factors = np.repeat(weights, self.recipe.trees_per_round)
             of_node = np.repeat(factors, np.diff(forest.tree_start))
             forest = replace(forest, value=forest.value * of_node[:, np.newaxis])
-        return Fitted(forest, self.base_score)
+        return Fitted(
+            forest, self.base_score, recipe.loss.link, trees_per_round=recipe.trees_per_round
+        )
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all that the next round depends on, apart from what the fit was given."""
+        """Return all that the next round depends on, apart from data and parameters."""
         scores = {f"scores_{i}": scores for i, scores in enumerate(self._all_scores())}
         return {"weights": self.weights, **scores, **self.grower.trees()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go back to a state; the next round is then what it would have been."""
+        """Restore a state, so that the next round is the one that would have followed it."""
         n_rounds, n_trees = len(state["weights"]), len(state["tree_start"]) - 1
         if n_trees != n_rounds * self.recipe.trees_per_round:
             raise ValueError(f"{n_trees} trees of {n_rounds} rounds")
@@ -166,7 +165,7 @@ class Training:
         self._weights = state["weights"].copy()
 
     def digests(self) -> dict[str, str]:
-        """Return fingerprints of the data that the fit was given, by what they are of."""
+        """Return digests of the data of the fit, by name."""
         return digests_of(self.data, self.evaluations)
 
     def _all_scores(self) -> list[Scores]:
@@ -229,7 +228,7 @@ class Training:
         return 0 if self.recipe.boosting == "newton" else self.data.first_round + self.n_rounds
 
     def _set_values(self, output: int, rate: float) -> None:
-        """Give the last tree the values that its nodes have where not -G / (H + lambda)."""
+        """Set node values of the last tree that are not -G / (H + lambda)."""
         recipe, loss, n_nodes = self.recipe, self.recipe.loss, self.grower.n_nodes
         if loss.refits(recipe.boosting):
             leaf = self.grower.leaf_of_row()
@@ -288,7 +287,7 @@ class Training:
 
 
 def continued_seed(seed: int, n_rounds: int) -> int:
-    """Return a seed for further rounds, so that they do not repeat the choices of the first.
+    """Return a seed for continued rounds, whose random choices differ from those of the first.
 
     Examples
     --------

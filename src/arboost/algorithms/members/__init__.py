@@ -1,1 +1,1 @@
-"""Estimators as members: their tables, arguments, answers and jobs."""
+"""Estimators as members of an ensemble: their tables, arguments, predictions and fits."""

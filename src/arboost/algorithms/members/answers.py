@@ -1,4 +1,4 @@
-"""What estimators say of rows, checked: class probabilities, votes for a class, numbers."""
+"""Checked predictions of members: class probabilities, class votes, numbers."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ __all__ = [
 ]
 
 
-_NO_PROBABILITY = 1e-3  # by so much probabilities may miss 0, 1, and their sum of 1
+_NO_PROBABILITY = 1e-3  # tolerance for probabilities outside [0, 1], and for sums other than 1
 
 
 def member_name(member: Any) -> str:
-    """Return what messages call an estimator."""
+    """Return the name of an estimator in messages."""
     return type(member).__name__
 
 
 def n_rows_of(X: Any) -> int:
-    """Return how many rows a table has, or a list of texts."""
+    """Return the number of rows of a table, or of strings in a list."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def class_choice(member: Any, X: Any, labels: NDArray[Any], **params: Any) -> Floats:
-    """Return 1 for the class that a member predicts, and 0 for all others.
+    """Return the predicted classes of a member, one-hot.
 
     Parameters
     ----------
     member : fitted estimator
     X : table of shape (n_rows, ...)
     labels : array of shape (n_classes,)
-        All classes, sorted; a member may have seen fewer.
+        All classes, sorted; a member may have been fitted on fewer.
     **params
-        More arguments of its ``predict``.
+        More arguments of the member's ``predict``.
 
     Returns
     -------
@@ -66,20 +66,20 @@ def class_choice(member: Any, X: Any, labels: NDArray[Any], **params: Any) -> Fl
 def class_shares(
     member: Any, X: Any, labels: NDArray[Any], otherwise: str, **params: Any
 ) -> Floats:
-    """Return the probabilities of all classes; 0 for those that a member has not seen.
+    """Return the class probabilities of a member; 0 for classes that it was not fitted on.
 
-    The arguments are those of `class_choice`; ``otherwise`` is what else messages tell to use than
-    a learner with probabilities.
+    The arguments are the arguments of `class_choice`. ``otherwise`` is the alternative to a learner
+    with probabilities that error messages name.
     """
     given = np.asarray(member.predict_proba(X, **params), np.float64)
     known = np.asarray(getattr(member, "classes_", labels))
     if given.shape != (X.shape[0], len(known)):
         raise ValueError(
             f"{member_name(member)}.predict_proba returned an array of shape {given.shape} for "
-            f"{X.shape[0]} rows and {len(known)} classes. It must have a row for each row of "
-            "X, and a column for each of classes_."
+            f"{X.shape[0]} rows and {len(known)} classes. It must have one row per row of X, and "
+            "one column per entry of classes_."
         )
-    # NaN is in no range.
+    # NaN fails both comparisons.
     in_range = (given >= -_NO_PROBABILITY) & (given <= 1.0 + _NO_PROBABILITY)
     if not in_range.all() or (np.abs(given.sum(axis=1) - 1.0) > _NO_PROBABILITY).any():
         raise ValueError(
@@ -93,54 +93,54 @@ def class_shares(
 
 
 def predicted_numbers(member: Any, X: Any, n_targets: int = 1, **params: Any) -> Floats:
-    """Return what a regressor predicts, float64 of shape (n_rows, n_targets)."""
+    """Return the predictions of a regressor, float64 of shape (n_rows, n_targets)."""
     predicted = np.asarray(member.predict(X, **params), np.float64)
     check_shape(member, predicted, n_rows_of(X), n_targets)
     return predicted.reshape(-1, n_targets)
 
 
 def class_places(member: Any, given: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the numbers of classes by their labels; all classes are sorted."""
+    """Return the indices of labels among all classes, which are sorted."""
     places: NDArray[np.intp] = np.searchsorted(labels, given).clip(max=len(labels) - 1)
     strange = given[labels[places] != given]
     if len(strange):
         raise ValueError(
-            f"{member_name(member)} answers with the label {strange.tolist()[0]!r}, but y has "
-            f"{listing(map(repr, labels.tolist()))}. It must predict labels that it was trained "
-            "on: fit it on these, or leave it out."
+            f"{member_name(member)} predicts the label {strange.tolist()[0]!r}, but y has "
+            f"{listing(map(repr, labels.tolist()))}. It must predict labels of y: fit it on them, "
+            "or leave it out."
         )
     return places
 
 
 def check_shape(member: Any, given: NDArray[Any], n_rows: int, n_targets: int = 1) -> None:
-    """Raise ValueError unless there are as many predictions as there should be."""
+    """Raise ValueError unless there is one prediction per row and target."""
     if given.shape == (n_rows, n_targets) or (n_targets == 1 and given.shape == (n_rows,)):
         return
-    answers = "one answer" if n_targets == 1 else f"{n_targets} answers"
+    wanted = "one prediction" if n_targets == 1 else f"{n_targets} predictions"
     raise ValueError(
         f"{member_name(member)}.predict returned an array of shape {given.shape} for {n_rows} "
-        f"rows. It must return {answers} for each row."
+        f"rows. It must return {wanted} for each row."
     )
 
 
-# Labels, sorted; of several targets those of each; None for numbers.
+# Sorted labels; for several targets a list with the labels of each; None for regression.
 Classes = NDArray[Any] | list[NDArray[Any]] | None
 
 _METHODS = ("predict_proba", "decision_function", "predict")
 
 
 def find_method(name: str, member: Any, wanted: str, advice: str) -> str:
-    """Return the method that a member is asked by.
+    """Return the prediction method to call on a member.
 
     Parameters
     ----------
     name : str
-        The member's own.
+        Name of the member in the ensemble.
     member : estimator
     wanted : str
-        A method, or "auto" for the first that it has.
+        A method, or "auto" for the first of the three that the member has.
     advice : str
-        What messages tell to use instead.
+        Alternative that the error message names.
     """
     asked = _METHODS if wanted == "auto" else (wanted,)
     for method in asked:
@@ -155,7 +155,7 @@ def find_method(name: str, member: Any, wanted: str, advice: str) -> str:
 def answers(
     member: Any, method: str, X: Any, classes: Classes, *, by_label: bool = False
 ) -> NDArray[Any] | list[NDArray[Any]]:
-    """Return what a member says of the rows of X.
+    """Return the predictions of a member for the rows of X.
 
     Parameters
     ----------
@@ -164,13 +164,13 @@ def answers(
     X : table of shape (n_rows, ...)
     classes : Classes
     by_label : bool
-        Whether the member was fitted on labels instead of the numbers of the classes, as one in a
+        Whether the member was fitted on labels instead of class indices, as the estimator in a
         FrozenEstimator always was.
 
     Returns
     -------
     array of shape (n_rows,) or (n_rows, n_columns), or a list of them
-        A list is that of several targets. Classes that the member has not seen have the
+        A list has one entry per target. Classes that the member was not fitted on have the
         probability 0.
     """
     given = getattr(member, method)(X)
@@ -188,14 +188,14 @@ def answers(
     given = np.asarray(given)
     if method != "predict":
         return _in_order(member, method, given, known, classes, by_label=by_label)
-    # Numbers can stand for themselves; other labels cannot be learnt from.
+    # Numeric labels stay; strings become class indices, which the final estimator can learn from.
     if given.dtype.kind in "OUS" and given.ndim == 1:
         return class_places(member, given, classes)
     return given
 
 
 def class_votes(member: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the number of the class that a member predicts for each row."""
+    """Return the index of the class that a member predicts for each row."""
     predicted = np.asarray(member.predict(X))
     check_shape(member, predicted, n_rows_of(X))
     predicted = predicted.ravel()
@@ -215,7 +215,7 @@ def _in_order(
     *,
     by_label: bool,
 ) -> NDArray[Any]:
-    """Return probabilities or scores with a column for each class."""
+    """Return probabilities or scores with one column per class."""
     if known is None or len(known) >= len(classes):
         return given
     labels = np.asarray(known)
@@ -228,9 +228,9 @@ def _in_order(
         missing = np.delete(classes, numbers)
         raise ValueError(
             f"{member_name(member)} was fitted on rows without the classes "
-            f"{listing(map(repr, missing.tolist()))}, so that its decision_function has no scores "
-            "for them. Use folds in which every class is there to train on, or "
-            'stack_method="predict_proba" where it has probabilities.'
+            f"{listing(map(repr, missing.tolist()))}, so its decision_function has no scores for "
+            "them. Use folds with every class among the rows to train on, or "
+            'stack_method="predict_proba" if the member has it.'
         )
     shares = np.zeros((len(given), len(classes)), given.dtype)
     shares[:, numbers] = given

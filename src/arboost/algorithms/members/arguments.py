@@ -1,4 +1,4 @@
-"""Arguments and parameters of members: the name of row weights, random states."""
+"""Arguments and parameters of members: the name of the row weights, random states."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["set_random_states", "weight_name"]
 
 
 def weight_name(estimator: Any) -> str | None:
-    """Return what fit calls the weights of rows, None where it does not take any."""
+    """Return the name of the row weights among the arguments of fit; None where there is none."""
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
     if not isinstance(estimator, Pipeline):
@@ -21,18 +21,18 @@ def weight_name(estimator: Any) -> str | None:
     step, last = estimator.steps[-1]
     name = weight_name(last)
     if name is None or get_config()["enable_metadata_routing"]:
-        return name  # a pipeline that routes says itself who gets weights
+        return name  # metadata routing hands the weights to the steps that request them
     return f"{step}__{name}"
 
 
 def set_random_states(estimator: Any, seed: int, number: int) -> None:
-    """Set all parameters called random_state, nested ones too, from a seed and a number."""
+    """Set all random_state parameters, nested ones too, by a seed and a member's number."""
     names = sorted(
         name
         for name in estimator.get_params(deep=True)
         if name == "random_state" or name.endswith("__random_state")
     )
-    # Below 2^31, the largest that all estimators take.
+    # Below 2^31, the limit that all estimators accept.
     bits = np.random.SeedSequence([seed, number]).generate_state(len(names)) >> 1
     if names:
         estimator.set_params(**dict(zip(names, bits.tolist(), strict=True)))

@@ -1,11 +1,11 @@
-"""Fits of several members side by side: on all rows, and on the rows of folds.
+"""Fits of several members in parallel: on all rows, and on the training rows of folds.
 
-    member A ─┬─ all rows ──────────────▶ fitted member
-              ├─ fold 0: rows to train ─▶ answers for the rows held out
+    member A ─┬─ all rows ──────────────────▶ fitted member
+              ├─ fold 0: rows to train on ──▶ predictions for the held-out rows
               └─ fold 1 ...
     member B ─┬─ ...
 
-Jobs do not know of each other, so that their number at a time changes nothing.
+Jobs are independent of each other, so results do not depend on the number of parallel jobs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from sklearn.utils import get_tags
 from arboost.algorithms.members.answers import Classes, answers, member_name
 from arboost.algorithms.members.arguments import weight_name
 from arboost.algorithms.members.shared_fits import (
+    arguments_for_rows,
     fit_on_rows,
     in_order,
     is_engine,
-    of_rows,
     shared_dataset,
 )
 from arboost.algorithms.members.tables import take_rows
@@ -36,10 +36,10 @@ from arboost.data.dataset import Dataset
 from arboost.training.progress import Bar
 from arboost.training.splits import Split
 
-__all__ = ["Job", "Learning", "check_weights", "run"]
+__all__ = ["MemberJob", "MemberTrainingSet", "check_weights", "run_jobs"]
 
-# What bins depend on, with what it is where an estimator has no such parameter: members that agree
-# here can share them.
+# Parameters that bins depend on, each with the value for estimators without that parameter. Members
+# with equal values share bins.
 _BINNING = {
     "max_bins": None,
     "tree_method": None,
@@ -51,14 +51,14 @@ _BINNING = {
 
 
 @dataclass(frozen=True)
-class Learning:
-    """What all members learn from.
+class MemberTrainingSet:
+    """Training rows of all members.
 
     Attributes
     ----------
     X : table of shape (n_rows, ...)
     y : array of shape (n_rows,) or (n_rows, n_targets)
-        Numbers of the classes for classifiers.
+        Class indices for classification.
     classes : Classes
     """
 
@@ -68,24 +68,24 @@ class Learning:
 
 
 @dataclass(frozen=True)
-class Job:
+class MemberJob:
     """One fit of one member.
 
     Attributes
     ----------
     name : str
     member : estimator
-        A clone of its own, which the job fits.
+        A clone that belongs to the job, which fits it.
     arguments : mapping
-        What else its fit gets by name; values with an entry for each row are cut to the rows.
+        More arguments of fit; values with one entry per row are indexed by the rows of the fold.
     method : str
-        What it is asked for, of the rows held out.
+        Prediction method to call for the held-out rows.
     split : Split or None
-        Rows to train on and rows held out; None trains on all, and returns the member itself.
+        Rows to train on and held-out rows; None trains on all rows and returns the member.
     n_threads : int or None
-        Threads for a member of the engine, which would take all of them; None leaves it as it is.
+        Threads of a member of arboost that would take all of them; None for no limit.
     dataset : Dataset or None
-        The binned table, with weights, that it shares with other jobs.
+        Binned table with weights, shared with other jobs.
     """
 
     name: str
@@ -97,67 +97,71 @@ class Job:
     dataset: Dataset | None = None
 
 
-def run(
-    jobs: Sequence[Job], data: Learning, *, n_jobs: int | None, label: str, visible: bool
+def run_jobs(
+    jobs: Sequence[MemberJob],
+    data: MemberTrainingSet,
+    *,
+    n_jobs: int | None,
+    label: str,
+    visible: bool,
 ) -> list[Any]:
-    """Return the fitted members of jobs on all rows, and the answers of those on folds.
+    """Return the result of each job: a fitted member, or predictions for held-out rows.
 
     Parameters
     ----------
-    jobs : sequence of Job
-    data : Learning
+    jobs : sequence of MemberJob
+    data : MemberTrainingSet
     n_jobs : int or None
-        As joblib reads it.
+        Number of parallel jobs, in joblib's convention.
     label : str
-        What the progress bar says.
+        Label of the progress bar.
     visible : bool
-        Whether there is one.
+        Whether a progress bar is shown.
     """
-    at_a_time = min(effective_n_jobs(n_jobs), len(jobs))
-    n_threads = None if at_a_time == 1 else max(threads(None) // at_a_time, 1)
+    n_parallel = min(effective_n_jobs(n_jobs), len(jobs))
+    n_threads = None if n_parallel == 1 else max(threads(None) // n_parallel, 1)
     results = []
     with Bar(len(jobs), label, visible=visible) as bar:
-        shared = [replace(job, n_threads=n_threads) for job in _sharing(jobs, data)]
-        for result in in_order(_done, ((job, data) for job in shared), at_a_time):
+        shared = [replace(job, n_threads=n_threads) for job in _share_bins(jobs, data)]
+        for result in in_order(_run_job, ((job, data) for job in shared), n_parallel):
             results.append(result)
             bar.show(len(results))
     return results
 
 
-def _sharing(jobs: Sequence[Job], data: Learning) -> list[Job]:
-    """Return the jobs, those of the engine with bins that are made once for all that agree."""
+def _share_bins(jobs: Sequence[MemberJob], data: MemberTrainingSet) -> list[MemberJob]:
+    """Return the jobs; members of arboost with equal bins get one Dataset."""
     keys = [_bins_key(job) for job in jobs]
     made: dict[Hashable, Dataset | None] = {}
     shared = []
     for job, key in zip(jobs, keys, strict=True):
         if key is not None and keys.count(key) > 1 and key not in made:
             weight = job.arguments.get("sample_weight")
-            with _named(job):
+            with _member_note(job):
                 made[key] = shared_dataset(job.member, data.X, data.y, weight, job.member.n_jobs)
         shared.append(replace(job, dataset=made.get(key)))
     return shared
 
 
-def _bins_key(job: Job) -> Hashable:
-    """Return what the bins of a job depend on, None where it can share none."""
+def _bins_key(job: MemberJob) -> Hashable:
+    """Return the parameters that the bins of a job depend on; None where bins cannot be shared."""
     if not is_engine(job.member) or job.arguments.keys() - {"sample_weight"}:
         return None
     weight = job.arguments.get("sample_weight")
     if weight is not None and not np.all(weight):
-        return None  # rows that a Dataset leaves out
-    # Texts of values: NaN is not equal to itself, and lists are not hashable.
+        return None  # a Dataset leaves out rows of weight 0
+    # Values as strings: NaN is not equal to itself, and lists are not hashable.
     return tuple(repr(getattr(job.member, name, usual)) for name, usual in _BINNING.items())
 
 
-def _done(job: Job, data: Learning) -> Any:
-    """Do one job."""
-    with _named(job), _as_part(job.member, job.n_threads):
-        return _fitted(job, data) if job.split is None else _held_out_answers(job, data)
+def _run_job(job: MemberJob, data: MemberTrainingSet) -> Any:
+    with _member_note(job), _lent_settings(job.member, job.n_threads):
+        return _fitted(job, data) if job.split is None else _held_out_predictions(job, data)
 
 
 @contextmanager
-def _named(job: Job) -> Iterator[None]:
-    """Let errors say which member raised them."""
+def _member_note(job: MemberJob) -> Iterator[None]:
+    """Add the member's name to exceptions."""
     try:
         yield
     except Exception as error:
@@ -166,7 +170,7 @@ def _named(job: Job) -> Iterator[None]:
         raise
 
 
-def _fitted(job: Job, data: Learning) -> Any:
+def _fitted(job: MemberJob, data: MemberTrainingSet) -> Any:
     if job.dataset is not None:
         job.member.fit(job.dataset)
     else:
@@ -174,8 +178,8 @@ def _fitted(job: Job, data: Learning) -> Any:
     return job.member
 
 
-def _held_out_answers(job: Job, data: Learning) -> Any:
-    """Fit a member to the rows of a fold, and ask it about the others."""
+def _held_out_predictions(job: MemberJob, data: MemberTrainingSet) -> Any:
+    """Fit a member to the training rows of a fold, and predict the held-out rows."""
     assert job.split is not None
     member, n_rows = job.member, len(data.y)
     train, held_out = (rows.astype(np.intp) for rows in job.split)
@@ -183,20 +187,19 @@ def _held_out_answers(job: Job, data: Learning) -> Any:
     if job.dataset is not None:
         fit_on_rows(member, job.dataset, job.split[0])
     else:
-        arguments = of_rows(member, job.arguments, train, n_rows)
+        arguments = arguments_for_rows(member, job.arguments, train, n_rows)
         X = data.X[np.ix_(train, train)] if is_pairwise else take_rows(data.X, train)
         member.fit(X, data.y[train], **arguments)
-    # Of a matrix of similarities: those to the rows that were trained on.
+    # Of a kernel matrix: similarities of held-out rows to training rows.
     X = data.X[np.ix_(held_out, train)] if is_pairwise else take_rows(data.X, held_out)
     return answers(member, job.method, X, data.classes)
 
 
 @contextmanager
-def _as_part(member: Any, n_threads: int | None) -> Iterator[None]:
-    """Let a member of the engine work for a while as one of several.
+def _lent_settings(member: Any, n_threads: int | None) -> Iterator[None]:
+    """Silence a member of arboost and limit its threads, for the time of a job.
 
-    It leaves the progress bar to the whole, and takes its share of the threads where it would take
-    all. No answer depends on either.
+    Only a member that would take all threads is limited. No prediction depends on either setting.
     """
     if not is_engine(member):
         yield
@@ -212,13 +215,13 @@ def _as_part(member: Any, n_threads: int | None) -> Iterator[None]:
 
 
 def check_weights(name: str, estimator: Any) -> str:
-    """Return what the fit of an estimator calls the weights of rows, or raise TypeError."""
+    """Return the name of the row weights among the arguments of fit, or raise TypeError."""
     found = weight_name(estimator)
     if found is not None:
         return found
     kinds = {one.kind for one in inspect.signature(estimator.fit).parameters.values()}
     if inspect.Parameter.VAR_KEYWORD in kinds and not hasattr(estimator, "steps"):
-        return "sample_weight"  # it hands on what it gets, as a search of parameters does
+        return "sample_weight"  # passed on to an inner estimator, as by GridSearchCV
     raise TypeError(
         f"sample_weight is given, but the fit of {name!r} ({member_name(estimator)}) has no such "
         "argument. Leave out sample_weight, or this estimator."

@@ -1,11 +1,11 @@
-"""Members that share what can be shared: fits of estimators on rows of one table.
+"""Fits of several members on rows of one table, with shared bins and threads.
 
-    X ──bins──▶ Dataset ─┬─▶ member 0: its rows, weighed by how often they were drawn
+    X ──bins──▶ Dataset ─┬─▶ member 0: its rows, weighted by the number of times they were drawn
                          ├─▶ member 1 ...
                          └─▶ member M
 
-Estimators of arboost train on the codes of one binned table. All others get rows of X, of its own
-type. No member ever sees a row that is not its own.
+Estimators of arboost train on the codes of one binned table. All others get rows of X, in the type
+of X. No member ever sees another member's rows.
 """
 
 from __future__ import annotations
@@ -21,22 +21,29 @@ from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from threadpoolctl import threadpool_limits
 
-from arboost.algorithms.estimator import TreeEnsemble
+from arboost.algorithms.estimator import EngineEstimator
 from arboost.algorithms.members.tables import take_rows
 from arboost.data.dataset import Dataset
 from arboost.losses.base import Floats
-from arboost.training.inputs import DatasetRows
+from arboost.training.inputs import dataset_rows
 
-__all__ = ["fit_on_rows", "in_order", "is_engine", "of_rows", "one_blas_thread", "shared_dataset"]
+__all__ = [
+    "arguments_for_rows",
+    "fit_on_rows",
+    "in_order",
+    "is_engine",
+    "one_blas_thread",
+    "shared_dataset",
+]
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-_BY_ROW = ("sample_weight", "groups")  # arguments of arboost's fits with an entry for each row
+_BY_ROW = ("sample_weight", "groups")  # arguments of arboost's fits with one entry per row
 
 
 def is_engine(estimator: object) -> bool:
-    """Whether an estimator is one of arboost, which has threads of its own."""
-    return isinstance(estimator, TreeEnsemble)
+    """Whether an estimator is one of arboost, which runs threads of its own."""
+    return isinstance(estimator, EngineEstimator)
 
 
 def shared_dataset(
@@ -46,11 +53,11 @@ def shared_dataset(
     sample_weight: Floats | None = None,
     n_jobs: int | None = None,
 ) -> Dataset | None:
-    """Return the binned table that clones of an estimator can be trained on, rows by rows.
+    """Return the binned table that clones of an estimator can share, or None.
 
-    None where there is none: the estimator is not one of arboost, or has learners of its own; y is
-    of several targets; or categories have so many levels that numbers by means of y stand for them,
-    which would tell members of rows that are not theirs.
+    Bins cannot be shared by estimators of other libraries, estimators with a base estimator, fits
+    of several targets, and tables with target encoding: the encoding of all rows would leak the
+    targets of other members' rows.
 
     Parameters
     ----------
@@ -61,11 +68,14 @@ def shared_dataset(
         Weights above 0.
     n_jobs : int or None
     """
-    if not isinstance(estimator, TreeEnsemble) or getattr(estimator, "estimator", None) is not None:
+    if (
+        not isinstance(estimator, EngineEstimator)
+        or getattr(estimator, "estimator", None) is not None
+    ):
         return None
     if y.ndim != 1:
         return None
-    params = estimator._params()
+    params = estimator._checked_params()
     data = Dataset(
         X,
         y,
@@ -88,45 +98,47 @@ def fit_on_rows(
     weight: Floats | None = None,
     **fit_params: Any,
 ) -> Any:
-    """Fit an estimator of arboost on some rows of a Dataset, and return it.
+    """Fit an estimator of arboost to some rows of a Dataset, and return it.
 
-    The model is that of a fit to these rows alone, but for the bins, which are those of all rows.
+    The model is the model of a fit to these rows alone, except that the bins are the bins of all
+    rows of the Dataset.
 
     Parameters
     ----------
     estimator : estimator of arboost
-        It is fitted itself.
+        It is fitted in place, not cloned.
     dataset : Dataset
-        With y, as `shared_dataset` returns it.
+        With y, a result of `shared_dataset`.
     rows : uint32 array
         Ascending, each row once.
     weight : float64 array of shape (len(rows),), or None
-        Weights above 0, beside those of the Dataset: for example how often each row was drawn.
+        Weights above 0, multiplied with those of the Dataset: for example the number of times that
+        each row was drawn.
     **fit_params
-        More arguments of its ``fit``; groups have an entry for each row of the Dataset.
+        More arguments of ``fit``; groups have one entry per row of the Dataset.
     """
-    return estimator.fit(DatasetRows(dataset, rows, weight), **fit_params)
+    return estimator.fit(dataset_rows(dataset, rows, weight), **fit_params)
 
 
 def in_order(
-    task: Callable[..., Answer], arguments: Iterable[tuple[Any, ...]], n_threads: int
-) -> Iterator[Answer]:
-    """Yield the answers of tasks in the order of their arguments, while threads are at the next."""
+    task: Callable[..., Result], arguments: Iterable[tuple[Any, ...]], n_threads: int
+) -> Iterator[Result]:
+    """Yield the results of a task in the order of its arguments, computed by several threads."""
     if n_threads == 1:
-        yield from (task(*of_one) for of_one in arguments)
+        yield from (task(*one) for one in arguments)
         return
-    # Even where a joblib context asks for processes: the tasks share a table.
+    # Threads even where a joblib context asks for processes: the tasks share a table.
     parallel = Parallel(n_jobs=n_threads, require="sharedmem", return_as="generator")
     configured = _Configured(get_config(), task)
-    # Some estimators set the warning filters of the process for a moment. Two threads that do so
-    # at the same time may leave the filters of one of them behind; this block puts them back.
+    # Some estimators change the warning filters of the process temporarily. Two threads that do so
+    # at the same time may leave changed filters behind; this block restores them.
     with warnings.catch_warnings():
-        yield from parallel(delayed(configured)(*of_one) for of_one in arguments)
+        yield from parallel(delayed(configured)(*one) for one in arguments)
 
 
 @dataclass(frozen=True)
 class _Configured:
-    """A task with the configuration of scikit-learn in the thread that it came from."""
+    """A task that runs with the scikit-learn configuration of the thread that created it."""
 
     config: Mapping[str, Any]
     task: Callable[..., Any]
@@ -137,33 +149,33 @@ class _Configured:
 
 
 def one_blas_thread() -> Any:
-    """Return a block in which linear algebra has one thread.
+    """Return a context in which BLAS runs one thread.
 
-    Members that work side by side would wait for each other's threads; and some sums depend on the
-    number of threads, which must not be seen in the result.
+    Members in parallel would oversubscribe the cores, and some BLAS sums depend on the number of
+    threads, on which results must not depend.
     """
     return threadpool_limits(1, user_api="blas")
 
 
-def of_rows(
-    estimator: Any, params: Mapping[str, Any], rows: NDArray[Any], n_rows: int
+def arguments_for_rows(
+    estimator: Any, arguments: Mapping[str, Any], rows: NDArray[Any], n_rows: int
 ) -> dict[str, Any]:
-    """Return arguments of an estimator's fit for some rows: entries of what has one for each row.
+    """Return the arguments of an estimator's fit to some rows: values per row are indexed.
 
     Parameters
     ----------
     estimator : estimator
-        Of those of arboost it is known which arguments these are: a validation table may have as
-        many rows as X.
-    params : mapping
+        For estimators of arboost only sample_weight and groups are indexed: a validation table may
+        have as many rows as X.
+    arguments : mapping
     rows : int array
     n_rows : int
-        Rows of X.
+        Number of rows of X.
     """
-    by_row = _BY_ROW if is_engine(estimator) else params
+    by_row = _BY_ROW if is_engine(estimator) else arguments
     return {
         name: _taken(value, rows, n_rows) if name in by_row else value
-        for name, value in params.items()
+        for name, value in arguments.items()
     }
 
 

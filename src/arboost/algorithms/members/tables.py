@@ -1,7 +1,7 @@
-"""Tables for estimators: X stays as the user gave it, all the way to the members of an ensemble.
+"""Tables for members: X reaches the members of an ensemble in the type that the user passed.
 
-So a member may be a pipeline that looks for columns by their names. Only what no estimator takes is
-changed: lists, and rare sparse formats. What is known of the columns is a `Schema`, as for trees.
+So a member may be a pipeline that selects columns by name. Only lists and rare sparse formats,
+which no estimator takes, are converted. The columns are described by a `Schema`, as for trees.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TABLE_DIMENSIONS = 2
 
 @dataclass(frozen=True)
 class MemberTable:
-    """X as members get it, and what is known of its columns."""
+    """X in the form that members get, and its columns."""
 
     X: Any
     schema: Schema
@@ -45,16 +45,16 @@ class MemberTable:
 
 
 def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model") -> MemberTable:
-    """Return X as members get it; with a schema, with its columns in its order.
+    """Return X in the form that members get; with a schema, in its order of columns.
 
     Parameters
     ----------
     X : table of shape (n_rows, n_features, ...)
-        Whatever the members take, of two or more dimensions.
+        Any type that the members take, of two or more dimensions.
     schema : Schema, optional
-        What the model was fitted on. Columns with names are matched by name, others by position.
+        Columns of the fit. Columns with names are matched by name, others by position.
     caller : str
-        Who the messages say expects the features of the schema.
+        Name of the estimator in messages.
     """
     if isinstance(X, Dataset):
         raise TypeError(
@@ -83,24 +83,23 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
 
 
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:
-    """Return some of the rows of a table, of its own type."""
+    """Return some of the rows of a table, in the type of the table."""
     places = rows.astype(np.intp)
     if _is_arrow(X):
         return narwhals_frame(X)[places].to_native()
-    return _safe_indexing(
-        X, places
-    )  # narwhals refuses repeated names, which fit arguments may have
+    # narwhals refuses repeated column names, which tables in fit arguments may have.
+    return _safe_indexing(X, places)
 
 
 def take_columns(X: Any, features: NDArray[np.intp]) -> Any:
-    """Return some of the columns of a table, of its own type.
+    """Return some of the columns of a table, in the type of the table.
 
-    Columns that come several times get names of their own: a, a (2), a (3).
+    Repeated columns get distinct names: a, a (2), a (3).
     """
     names = _names(X)
     if names is None and not hasattr(X, "iloc"):
         return X[:, features]
-    if names is None:  # names that are no strings
+    if names is None:  # column names other than strings
         return X.iloc[:, features].set_axis(range(len(features)), axis="columns")
     seen: dict[int, int] = {}
     own = []
@@ -129,7 +128,7 @@ def narwhals_frame(X: Any) -> Any:
 
 
 def _is_arrow(X: Any) -> bool:
-    """Whether X is a table of PyArrow or Polars; those of pandas stream columns as well."""
+    """Whether X is a table of PyArrow or Polars; pandas frames have an Arrow stream as well."""
     return hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc")
 
 
@@ -140,7 +139,7 @@ def _names(X: Any) -> tuple[str, ...] | None:
 
 
 def _matched(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str) -> Any:
-    """Return X with its columns in the order of the schema."""
+    """Return X with the columns in the order of the schema."""
     if names is not None and schema.names is not None:
         if names == schema.names:
             return X

@@ -1,1 +1,1 @@
-"""Stacking and voting: several named members."""
+"""Stacking and voting: ensembles of named members."""

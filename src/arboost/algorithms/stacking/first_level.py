@@ -1,11 +1,12 @@
-"""The first level of a stack: folds, what members say of rows they have not seen, and its columns.
+"""The first level of a stack: folds, out-of-fold predictions of the members, and their columns.
 
     rows   0 ............ n
     fold 0 |held|         |
     fold 1      |held|    |
     fold 2           |held|
 
-For each row, the final estimator learns from the answers of members that were not fitted on it.
+The final estimator is fitted on out-of-fold predictions: those of members that were not fitted on
+the row.
 """
 
 from __future__ import annotations
@@ -26,28 +27,28 @@ from arboost.data.scipy_sparse import is_sparse
 from arboost.training import splits
 from arboost.training.splits import Split
 
-__all__ = ["by_row", "folds", "held_out_rows", "member_columns", "with_table"]
+__all__ = ["held_out_rows", "member_columns", "out_of_fold", "stacking_folds", "with_table"]
 
-Answers = NDArray[Any] | list[NDArray[Any]]  # a list of several targets
+Predictions = NDArray[Any] | list[NDArray[Any]]  # a list has one entry per target
 
 _TWO_CLASSES = 2
 _USUAL_FOLDS = 5
 _TABLE_DIMENSIONS = 2
 
 
-def folds(
+def stacking_folds(
     cv: Any, X: Any, y: NDArray[Any], *, is_classifier: bool, groups: object = None
 ) -> list[Split]:
-    """Return pairs of rows to train on and rows to hold out, ascending; no row is in both.
+    """Return pairs of rows to train on and held-out rows, ascending and disjoint.
 
     Parameters
     ----------
     cv : int, splitter, iterable of pairs, or None
     X : table
-        Some splitters look at it.
+        Read by some splitters.
     y : array of shape (n_rows,) or (n_rows, n_targets)
     is_classifier : bool
-        Whether a number of folds spreads the classes evenly.
+        Whether a number of folds is stratified by class.
     groups : array of shape (n_rows,), optional
         Group of each row, never divided by a number of folds; for splitters that read groups.
     """
@@ -60,7 +61,7 @@ def folds(
                 "groups are given, but cv lists its rows already. Leave out groups, or pass a "
                 "number of folds."
             )
-        # A copy: the generator of a splitter that draws is left as it is for the next fit.
+        # A copy: the random generator of the user's splitter stays unchanged for the next fit.
         splitter = deepcopy(check_cv(cv, y, classifier=is_classifier))
         pairs = splitter.split(X, y, None if groups is None else np.asarray(groups))
         found = splits.folds(y, list(pairs), name="cv")
@@ -80,20 +81,20 @@ def _check_held_out_once(splits: Sequence[Split], n_rows: int) -> None:
 
 
 def held_out_rows(splits: Sequence[Split], n_rows: int) -> NDArray[np.intp] | None:
-    """Return the rows that are held out in some fold, ascending; None where all are."""
+    """Return the rows that are held out in any fold, ascending; None if all rows are."""
     rows = np.sort(np.concatenate([held_out for _, held_out in splits])).astype(np.intp)
     return None if len(rows) == n_rows else rows
 
 
-def by_row(name: str, parts: Sequence[Answers], splits: Sequence[Split]) -> Answers:
-    """Return the answers of a member's folds as one, in the order of the rows.
+def out_of_fold(name: str, parts: Sequence[Predictions], splits: Sequence[Split]) -> Predictions:
+    """Return the out-of-fold predictions of a member, in the order of the rows.
 
     Parameters
     ----------
     name : str
-        The member's.
-    parts : sequence of answers
-        Of the rows that each fold holds out.
+        Name of the member.
+    parts : sequence of predictions
+        Predictions for the held-out rows of each fold.
     splits : sequence of Split
     """
     order = np.argsort(np.concatenate([held_out for _, held_out in splits]), kind="stable")
@@ -109,41 +110,40 @@ def _joined(name: str, parts: Sequence[Any], order: NDArray[np.intp]) -> NDArray
     shapes = list(dict.fromkeys(part.shape[1:] for part in parts))
     if len(shapes) > 1:
         raise ValueError(
-            f"the member {name!r} has answers of the shapes {listing(shapes)} a row in different "
-            "folds, but they must be alike. Use folds in which every class is there to train on."
+            f"the predictions of the member {name!r} have different shapes per row in different "
+            f"folds: {listing(shapes)}. Use folds with every class among the rows to train on."
         )
     joined: NDArray[Any] = np.concatenate(parts)[order]
     return joined
 
 
-def member_columns(answer: Answers, method: str, classes: Classes) -> NDArray[Any]:
-    """Return what the final estimator sees of a member, shape (n_rows, n_columns).
+def member_columns(predictions: Predictions, method: str, classes: Classes) -> NDArray[Any]:
+    """Return the columns of a member for the final estimator, shape (n_rows, n_columns).
 
-    The first column of two probabilities is left out: it is 1 less the other.
+    The first of two class probabilities is left out: it is 1 minus the second.
     """
-    if isinstance(answer, list):
-        return np.hstack([one[:, 1:] for one in answer])
-    if answer.ndim == 1:
-        return answer.reshape(-1, 1)
-    is_of_two = isinstance(classes, np.ndarray) and len(classes) == _TWO_CLASSES
-    return answer[:, 1:] if is_of_two and method == "predict_proba" else answer
+    if isinstance(predictions, list):
+        return np.hstack([one[:, 1:] for one in predictions])
+    if predictions.ndim == 1:
+        return predictions.reshape(-1, 1)
+    is_binary = isinstance(classes, np.ndarray) and len(classes) == _TWO_CLASSES
+    return predictions[:, 1:] if is_binary and method == "predict_proba" else predictions
 
 
 def with_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) -> Any:
-    """Return columns of members and then those of X.
+    """Return the columns of the members, followed by the columns of X.
 
     Parameters
     ----------
     columns : sequence of arrays of shape (n_rows, n_columns)
     X : table of shape (n_rows, n_features)
     names : sequence of str
-        Of the members' columns.
+        Names of the members' columns.
 
     Returns
     -------
-    array of numbers; sparse where X is
-        A frame with a column that is no number stays a frame: the final estimator may know what
-        to do with categories.
+    array of numbers, or a sparse matrix if X is one
+        A frame with non-numeric columns stays a frame: the final estimator may take categories.
     """
     if is_sparse(X):
         from scipy import sparse
@@ -151,7 +151,7 @@ def with_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) ->
         return sparse.hstack([*columns, X], format=X.format)
     if len(getattr(X, "shape", ())) != _TABLE_DIMENSIONS:
         raise ValueError(
-            "passthrough=True puts the columns of X beside those of the members, but X is no table "
+            "passthrough=True appends the columns of X to those of the members, but X is no table "
             "of rows and columns. Use passthrough=False."
         )
     table = np.asarray(X)
@@ -168,11 +168,11 @@ def with_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) ->
 
 
 def _with_frame(named: Mapping[str, NDArray[Any]], X: Any) -> Any:
-    """Return a pandas frame with columns of members, and then those of X.
+    """Return a pandas frame with the columns of the members, followed by the columns of X.
 
-    They are put side by side by their places: an index may have a label twice.
+    Rows are aligned by position: an index may repeat a label.
     """
-    if not all(isinstance(name, str) for name in X.columns):  # an estimator takes names of one kind
+    if not all(isinstance(name, str) for name in X.columns):  # names must all be strings
         X = X.set_axis([f"x{i}" for i in range(X.shape[1])], axis="columns")
     frame = X.copy(deep=False)
     for place, (name, column) in enumerate(named.items()):

@@ -1,8 +1,8 @@
-"""What ensembles of named members share: parameters, tables, and who gets what in fit.
+"""Ensembles of named members: parameters, tables, and the arguments of each member's fit.
 
     estimators=[("trees", A), ("line", B)]    set_params(trees__max_depth=3, line="drop")
 
-A member is known by its name, its parameters by its name and theirs.
+A member is addressed by its name, and its parameters by ``name__parameter``.
 """
 
 from __future__ import annotations
@@ -17,26 +17,38 @@ from sklearn.base import BaseEstimator, TransformerMixin, is_classifier, is_regr
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from arboost.algorithms.estimator import keep_names
 from arboost.algorithms.members.answers import member_name
 from arboost.algorithms.members.jobs import check_weights
 from arboost.algorithms.members.tables import member_table
 from arboost.data.dataset import Dataset
 from arboost.data.messages import listing
 from arboost.data.schema import Schema
-from arboost.data.target import weights
+from arboost.losses.base import Floats
 from arboost.params.check import check
 from arboost.params.kinds import Param
 
-__all__ = ["NamedMembers", "is_drop", "is_routing"]
+__all__ = [
+    "NamedMember",
+    "NamedMembers",
+    "active",
+    "check_routed",
+    "is_drop",
+    "is_routing",
+    "training_table",
+]
+
+NamedMember = tuple[str, Any]  # a name, and an estimator or "drop"
 
 
 class NamedMembers(TransformerMixin, BaseEstimator):
-    """An ensemble whose members have names, and whose answers are new columns."""
+    """Ensemble of named members; `transform` returns their predictions as columns."""
 
     _TABLE: ClassVar[Mapping[str, Param]]
+    _KIND: ClassVar[str]  # "regressor" or "classifier"
     _MEMBERS_OF_ANY_KIND: ClassVar[bool] = False
 
-    estimators: list[tuple[str, Any]]
+    estimators: list[NamedMember]
     estimators_: list[Any]
     named_estimators_: Bunch
     n_features_in_: int
@@ -45,11 +57,11 @@ class NamedMembers(TransformerMixin, BaseEstimator):
 
     @property
     def named_estimators(self) -> Bunch:
-        """The members as they were given, by name."""
+        """The unfitted members by name."""
         return Bunch(**dict(self.estimators))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002  (scikit-learn's)
-        """Return the parameters, with `deep` also the members by name and their parameters."""
+        """Return the parameters; with `deep`, also the members by name and their parameters."""
         params: dict[str, Any] = super().get_params(deep=deep)
         if not deep:
             return params
@@ -61,54 +73,57 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, whole members by their names, or parameters of members.
+        """Set parameters, whole members by name, or parameters of members.
 
         ``set_params(line="drop")`` leaves a member out, ``set_params(trees__max_depth=3)`` changes
-        one.
+        a parameter of a member.
         """
         if "estimators" in params:
             self.estimators = params.pop("estimators")
         pairs = self._pairs()
         replaced = {name: params.pop(name) for name, _ in pairs if name in params}
-        if replaced:  # a new list: the old one may belong to other ensembles as well
+        if replaced:  # a new list: other ensembles may hold the old one
             self.estimators = [(name, replaced.get(name, member)) for name, member in pairs]
         super().set_params(**params)
         return self
 
-    def _pairs(self) -> list[tuple[str, Any]]:
-        """Return names and members where there are such; fit says what is wrong with others."""
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the routing of fit arguments to members, for scikit-learn's metadata routing."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        for name, member in active(self._pairs()):
+            router.add(**{name: member}, method_mapping=mapping)
+        return router
+
+    def _pairs(self) -> list[NamedMember]:
+        """Return the named members; none where `estimators` is malformed, which fit reports."""
         try:
-            checked: list[tuple[str, Any]] = self._TABLE["estimators"].check(self.estimators)
+            checked: list[NamedMember] = self._TABLE["estimators"].check(self.estimators)
         except ValueError:
             return []
         return checked
 
-    def _params(self) -> dict[str, Any]:
+    def _checked_params(self) -> dict[str, Any]:
         given = {name: value for name, value in vars(self).items() if name in self._TABLE}
         params = check(given, self._TABLE)
+        members = active(params["estimators"])
         self._check_names([name for name, _ in params["estimators"]])
-        members = self._active(params)
         if not members:
             raise ValueError(
-                'estimators has nothing but "drop", and one member must be there. Put an estimator '
-                "in its place."
+                'estimators has only "drop" entries, but at least one member is needed. Replace '
+                'one "drop" by an estimator.'
             )
         for name, member in members:
-            self._check_member(name, member)
+            _check_member(name, member, None if self._MEMBERS_OF_ANY_KIND else self._KIND)
         return params
 
-    @staticmethod
-    def _active(params: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """Return names and members without those that are dropped."""
-        return [(name, member) for name, member in params["estimators"] if not is_drop(member)]
-
     def _check_names(self, names: list[str]) -> None:
-        """Raise ValueError for names that cannot be told apart."""
+        """Raise ValueError for names that `set_params` could not address."""
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(
                 f"estimators has several members of the name {listing(map(repr, twice))}. Give "
-                "each a name of its own."
+                "each member a unique name."
             )
         taken = sorted(set(names) & set(super().get_params(deep=False)))
         if taken:
@@ -123,90 +138,42 @@ class NamedMembers(TransformerMixin, BaseEstimator):
                 "between the name of a member and that of its parameter. Use one _."
             )
 
-    def _check_member(self, name: str, member: Any) -> None:
-        if isinstance(member, type) or not callable(getattr(member, "fit", None)):
-            raise ValueError(
-                f"the member {name!r} is {member!r} ({type(member).__name__}), which has no fit. "
-                'Pass an estimator, not its class, or "drop".'
-            )
-        fits, kind = (is_classifier, "classifier")
-        if not is_classifier(self):
-            fits, kind = (is_regressor, "regressor")
-        if not self._MEMBERS_OF_ANY_KIND and not fits(member):
-            raise ValueError(
-                f"the member {name!r} ({member_name(member)}) is no {kind}. Use a {kind}, or leave "
-                "it out."
-            )
-
-    def _table(self, X: object) -> tuple[Any, Schema | None]:
-        """Return X as members get it, and its columns; no columns where it is one of texts."""
-        if isinstance(X, Dataset):
-            raise TypeError(
-                "X is a Dataset, which holds bins instead of values, but members need the values. "
-                "Pass the table it was made from: members of arboost share its bins anyway."
-            )
-        if _is_one_dimensional(X):
-            return X, None
-        table = member_table(X)
-        return table.X, table.schema
-
-    def _same_table(self, X: object) -> Any:
+    def _table_like_fit(self, X: object) -> Any:
         """Return X with the columns of fit, in their order."""
         if self._schema is None or isinstance(X, Dataset):
-            return self._table(X)[0]
+            return training_table(X)[0]
         return member_table(X, self._schema, caller=type(self).__name__).X
 
-    def _arguments(
-        self,
-        members: list[tuple[str, Any]],
-        sample_weight: object,
-        fit_params: Mapping[str, Any],
-        n_rows: int,
+    def _fit_arguments(
+        self, members: Sequence[NamedMember], weight: Floats | None, fit_params: Mapping[str, Any]
     ) -> dict[str, dict[str, Any]]:
-        """Return what the fit of each member gets beside X and y."""
-        given = dict(fit_params)
-        weight = weights(sample_weight, n_rows)
-        if weight is not None:
-            given["sample_weight"] = weight
+        """Return the arguments of each member's fit, without X and y."""
         if is_routing():
+            given = dict(fit_params) | ({} if weight is None else {"sample_weight": weight})
             routed = process_routing(self, "fit", **given)
             return {name: dict(routed[name].fit) for name, _ in members}
         if weight is None:
             return {name: {} for name, _ in members}
         return {name: {check_weights(name, member): weight} for name, member in members}
 
-    def _check_routed(self, fit_params: Mapping[str, Any]) -> None:
-        if fit_params and not is_routing():
-            raise ValueError(
-                f"fit got {listing(fit_params)}, which only scikit-learn's metadata routing hands "
-                "on to members. Leave them out, or call "
-                "sklearn.set_config(enable_metadata_routing=True) and say which member asks for "
-                "them."
-            )
-
     def _keep_members(
-        self, params: Mapping[str, Any], fitted: list[Any], schema: Schema | None
+        self, pairs: Sequence[NamedMember], fitted: list[Any], schema: Schema | None
     ) -> None:
-        """Set the attributes that all such ensembles have."""
+        """Set the fitted attributes of every ensemble of named members."""
         self.estimators_ = fitted
-        found = iter(fitted)
+        remaining = iter(fitted)
         self.named_estimators_ = Bunch(
-            **{
-                name: "drop" if is_drop(member) else next(found)
-                for name, member in params["estimators"]
-            }
+            **{name: "drop" if is_drop(member) else next(remaining) for name, member in pairs}
         )
         self._schema = schema
+        if schema is not None:
+            keep_names(self, schema.n_features, schema.names)
+            return
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-        if schema is None:
-            return
-        self.n_features_in_ = schema.n_features
-        if schema.names is not None:
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
 
     def _input_names(self, input_features: object) -> NDArray[Any]:
-        """Return the names of the columns of X, x0, x1, ... where they have none."""
+        """Return the names of the columns of X; x0, x1, ... for columns without names."""
         known = getattr(self, "feature_names_in_", None)
         n_features = getattr(self, "n_features_in_", 0)
         if input_features is None:
@@ -220,17 +187,17 @@ class NamedMembers(TransformerMixin, BaseEstimator):
             )
         if len(given) != n_features:
             raise ValueError(
-                f"input_features should have length equal to that of a row, {n_features}, and has "
-                f"{len(given)}. Pass one name for each column of X."
+                f"input_features should have length equal to the number of columns of X, "
+                f"{n_features}, and has {len(given)}. Pass one name for each column of X."
             )
         return given
 
     def _fitted_names(self) -> list[str]:
-        """Return the names of the fitted members: parameters may have changed since."""
+        """Return the names of the fitted members; `estimators` may have changed since."""
         return [name for name, one in self.named_estimators_.items() if not is_drop(one)]
 
     def _names_out(self, members: Sequence[str], counts: Sequence[int | None]) -> NDArray[Any]:
-        """Return names of columns: of so many for each member, and for None of the only one."""
+        """Return the names of the members' columns; a count of None is one unnumbered column."""
         start = type(self).__name__.lower()
         return np.array(
             [
@@ -241,20 +208,12 @@ class NamedMembers(TransformerMixin, BaseEstimator):
             dtype=object,
         )
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return who gets which arguments, for scikit-learn's metadata routing."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        for name, member in self._active({"estimators": self._pairs()}):
-            router.add(**{name: member}, method_mapping=mapping)
-        return router
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimators_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        members = self._active({"estimators": self._pairs()})
+        members = active(self._pairs())
         inputs = [get_tags(one).input_tags for _, one in members if hasattr(one, "fit")]
         if inputs:
             tags.input_tags.allow_nan = all(one.allow_nan for one in inputs)
@@ -267,13 +226,57 @@ def is_drop(member: object) -> bool:
     return isinstance(member, str) and member == "drop"
 
 
+def active(pairs: Sequence[NamedMember]) -> list[NamedMember]:
+    """Return the named members without those that are dropped."""
+    return [(name, member) for name, member in pairs if not is_drop(member)]
+
+
 def is_routing() -> bool:
-    """Whether scikit-learn's metadata routing says who gets which arguments."""
+    """Whether scikit-learn's metadata routing is enabled."""
     return bool(get_config().get("enable_metadata_routing", False))
 
 
+def check_routed(fit_params: Mapping[str, Any]) -> None:
+    """Raise ValueError for arguments of fit that only metadata routing passes on."""
+    if fit_params and not is_routing():
+        raise ValueError(
+            f"fit got {listing(fit_params)}, which only scikit-learn's metadata routing passes on "
+            "to members. Leave them out, or call "
+            "sklearn.set_config(enable_metadata_routing=True) and request them with "
+            "set_fit_request of a member."
+        )
+
+
+def training_table(X: object) -> tuple[Any, Schema | None]:
+    """Return X in the form that members get, and its columns; None for a list of texts."""
+    if isinstance(X, Dataset):
+        raise TypeError(
+            "X is a Dataset, which holds bins instead of values, but members need the values. "
+            "Pass the table it was made from: members of arboost share its bins anyway."
+        )
+    if _is_one_dimensional(X):
+        return X, None
+    table = member_table(X)
+    return table.X, table.schema
+
+
+def _check_member(name: str, member: Any, kind: str | None) -> None:
+    """Raise ValueError for a member without fit, or of another kind; None allows every kind."""
+    if isinstance(member, type) or not callable(getattr(member, "fit", None)):
+        raise ValueError(
+            f"the member {name!r} is {member!r} ({type(member).__name__}), which has no fit. "
+            'Pass an estimator, not its class, or "drop".'
+        )
+    is_kind = is_classifier if kind == "classifier" else is_regressor
+    if kind is not None and not is_kind(member):
+        raise ValueError(
+            f"the member {name!r} ({member_name(member)}) is no {kind}. Use a {kind}, or leave "
+            "it out."
+        )
+
+
 def _is_one_dimensional(X: Any) -> bool:
-    """Whether X is a list or column of texts or other things, which pipelines may make a table."""
+    """Whether X is one column or a list of strings, which a pipeline may turn into a table."""
     if hasattr(X, "shape"):
         return len(X.shape) == 1
     return isinstance(X, list | tuple) and bool(X) and all(isinstance(one, str) for one in X)

@@ -1,4 +1,4 @@
-"""What both kinds of voting share: members that are fitted on all rows, and what each counts."""
+"""Voting: the fit and the weights of both voters, VotingClassifier and VotingRegressor."""
 
 from __future__ import annotations
 
@@ -19,75 +19,126 @@ from arboost.algorithms.members.answers import (
     n_rows_of,
     predicted_numbers,
 )
-from arboost.algorithms.members.jobs import Job, Learning, run
-from arboost.algorithms.stacking.named_members import NamedMembers, is_drop
-from arboost.data.schema import Schema
+from arboost.algorithms.members.jobs import MemberJob, MemberTrainingSet, run_jobs
+from arboost.algorithms.stacking.named_members import (
+    NamedMembers,
+    active,
+    check_routed,
+    is_drop,
+    training_table,
+)
 from arboost.data.target import encode_labels, numbers_of, target
+from arboost.data.target import weights as row_weights
+from arboost.losses.base import Floats
 from arboost.params.kinds import Param
 from arboost.params.stacking import VOTING_CLASSIFIER, VOTING_REGRESSOR
 
 __all__ = ["Voting", "VotingClassifier", "VotingRegressor"]
 
 
+_TABLE_DIMENSIONS = 2
+
+
 class Voting(NamedMembers):
-    """Members that are asked side by side."""
+    """Members that are fitted on the same rows, and whose predictions are combined by weight."""
 
     weights: Any
+    classes_: NDArray[Any]
 
-    def _params(self) -> dict[str, Any]:
-        params = super()._params()
+    def fit(self, X: object, y: object, sample_weight: object = None, **fit_params: Any) -> Self:
+        """Fit the members.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Any type that the members take; a frame reaches them as a frame.
+        y : array of shape (n_rows,)
+            Classifiers are fitted on class indices.
+        sample_weight : array of shape (n_rows,), optional
+            Row weights for all members, each of which must take weights.
+        **fit_params
+            Only with scikit-learn's metadata routing: for the members that request them.
+
+        Returns
+        -------
+        self
+        """
+        check_routed(fit_params)
+        params = self._checked_params()
+        members = active(params["estimators"])
+        if params.get("voting") == "soft":
+            for name, member in members:
+                find_method(name, member, "predict_proba", 'voting="hard"')
+        if self._KIND == "classifier":
+            _check_one_target(y)
+        table, schema = training_table(X)
+        values = target(y, n_rows_of(table))
+        classes = None
+        if self._KIND == "classifier":
+            classes, codes = encode_labels(values)
+            data = MemberTrainingSet(table, codes.astype(np.intp), classes)
+        else:
+            data = MemberTrainingSet(table, numbers_of(values))
+        weight = row_weights(sample_weight, len(values))
+        arguments = self._fit_arguments(members, weight, fit_params)
+        fitted = run_jobs(
+            [MemberJob(name, clone(member), arguments[name]) for name, member in members],
+            data,
+            n_jobs=params["n_jobs"],
+            label="voting",
+            visible=params["verbose"] > 0,
+        )
+        self._keep_members(params["estimators"], fitted, schema)
+        if classes is not None:
+            self.classes_ = classes
+        return self
+
+    def _checked_params(self) -> dict[str, Any]:
+        params = super()._checked_params()
         given, pairs = params["weights"], params["estimators"]
         if given is None:
             return params
         if len(given) != len(pairs):
             raise ValueError(
                 f"weights has {len(given)} entries, but there are {len(pairs)} members. Pass one "
-                "for each, dropped ones too."
+                "weight per member, dropped members included."
             )
-        if not self._shares([member for _, member in pairs]).sum() > 0.0:
+        if not _active_weights(given, [member for _, member in pairs]).sum() > 0.0:
             raise ValueError(
-                f"weights={self.weights!r} are not allowed: those of the members that are not "
-                "dropped are all 0. Give at least one of them a weight above 0."
+                f"weights={self.weights!r} are not allowed: the weights of the members that are "
+                "not dropped are all 0. Give at least one of them a weight above 0."
             )
         return params
 
-    def _shares(self, members: Sequence[Any]) -> NDArray[np.float64]:
-        """Return what each of the members counts that is not dropped."""
-        weights = np.ones(len(members)) if self.weights is None else np.asarray(self.weights, float)
-        return weights[[not is_drop(member) for member in members]]
+    def _fitted_weights(self) -> Floats:
+        """Return the weights of the fitted members; `estimators` may have changed since."""
+        return _active_weights(self.weights, list(self.named_estimators_.values()))
 
-    def _fitted_shares(self) -> NDArray[np.float64]:
-        """Return what each of the fitted members counts; others may have been dropped since."""
-        return self._shares(list(self.named_estimators_.values()))
-
-    def _mean(self, of_members: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Return the mean of what the members say, by their weights."""
-        shares = self._fitted_shares()
-        total = np.zeros_like(of_members[0])
-        for share, given in zip(shares, of_members, strict=True):
-            total += share * given
-        mean: NDArray[np.float64] = total / shares.sum()
+    def _mean(self, predictions: Sequence[Floats]) -> Floats:
+        """Return the weighted mean of the members' predictions."""
+        member_weights = self._fitted_weights()
+        total = np.zeros_like(predictions[0])
+        for weight, one in zip(member_weights, predictions, strict=True):
+            total += weight * one
+        mean: Floats = total / member_weights.sum()
         return mean
 
-    def _fit(
-        self,
-        params: dict[str, Any],
-        data: Learning,
-        schema: Schema | None,
-        sample_weight: object,
-        fit_params: Mapping[str, Any],
-    ) -> None:
-        """Fit all members; nothing before the end changes this estimator."""
-        members = self._active(params)
-        arguments = self._arguments(members, sample_weight, fit_params, len(data.y))
-        jobs = [Job(name, clone(member), arguments[name]) for name, member in members]
-        fitted = run(
-            jobs, data, n_jobs=params["n_jobs"], label="voting", visible=params["verbose"] > 0
+
+def _active_weights(given: Any, members: Sequence[Any]) -> Floats:
+    """Return the weights of the members that are not dropped; 1 each for None."""
+    all_weights = np.ones(len(members)) if given is None else np.asarray(given, float)
+    return all_weights[[not is_drop(member) for member in members]]
+
+
+def _check_one_target(y: object) -> None:
+    """Raise NotImplementedError for a target of several columns."""
+    shape = np.asarray(y).shape
+    if len(shape) == _TABLE_DIMENSIONS and shape[1] > 1:
+        raise NotImplementedError(
+            f"y has the shape {shape}, but a vote is about one target. Pass one column, put "
+            "sklearn.multioutput.MultiOutputClassifier around VotingClassifier, or use "
+            "StackingClassifier."
         )
-        self._keep_members(params, fitted, schema)
-
-
-_TABLE_DIMENSIONS = 2
 
 
 def _is_soft(voter: Any) -> bool:
@@ -97,7 +148,7 @@ def _is_soft(voter: Any) -> bool:
 
 
 class VotingClassifier(ClassifierMixin, Voting):
-    """Classifiers that vote, each for a class or with its probabilities.
+    """Classifiers that vote: hard, by predicted class, or soft, by class probabilities.
 
     Parameters
     ----------
@@ -123,9 +174,9 @@ class VotingClassifier(ClassifierMixin, Voting):
     classes_ : array of shape (n_classes,)
         Labels, sorted.
     estimators_ : list of classifiers
-        The members, fitted on the numbers of the classes as `y`; without those that are dropped.
+        The members that are not dropped, fitted with class indices as `y`.
     named_estimators_ : Bunch
-        The same by name, with "drop" for those that are dropped.
+        The fitted members by name, with "drop" for dropped ones.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only where the columns of X have names.
@@ -143,10 +194,10 @@ class VotingClassifier(ClassifierMixin, Voting):
     """
 
     _TABLE: ClassVar[Mapping[str, Param]] = VOTING_CLASSIFIER
+    _KIND: ClassVar[str] = "classifier"
 
     voting: str
     flatten_transform: bool
-    classes_: NDArray[Any]
 
     def __init__(
         self,
@@ -160,47 +211,10 @@ class VotingClassifier(ClassifierMixin, Voting):
     ) -> None:
         store(self, locals())
 
-    def fit(self, X: object, y: object, sample_weight: object = None, **fit_params: Any) -> Self:
-        """Fit the members.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features)
-            As the members take it; a frame stays one.
-        y : array of shape (n_rows,)
-            Labels. Members get their numbers in sorted order.
-        sample_weight : array of shape (n_rows,), optional
-            For all members, each of which must take weights.
-        **fit_params
-            Only with scikit-learn's metadata routing: for the members that ask for them.
-
-        Returns
-        -------
-        self
-        """
-        self._check_routed(fit_params)
-        params = self._params()
-        if params["voting"] == "soft":
-            for name, member in self._active(params):
-                find_method(name, member, "predict_proba", 'voting="hard"')
-        shape = np.asarray(y).shape
-        if len(shape) == _TABLE_DIMENSIONS and shape[1] > 1:
-            raise NotImplementedError(
-                f"y has the shape {shape}, but a vote is about one target. Pass one column, put "
-                "sklearn.multioutput.MultiOutputClassifier around VotingClassifier, or use "
-                "StackingClassifier."
-            )
-        table, schema = self._table(X)
-        classes, codes = encode_labels(target(y, n_rows_of(table)))
-        data = Learning(table, codes.astype(np.intp), classes)
-        self._fit(params, data, schema, sample_weight, fit_params)
-        self.classes_ = classes
-        return self
-
     def predict(self, X: object) -> NDArray[Any]:
         """Return the labels with the most votes or the largest mean probability.
 
-        The smaller of two labels wins a tie.
+        The smaller label wins a tie.
         """
         check_is_fitted(self)
         if self.voting == "soft":
@@ -208,23 +222,23 @@ class VotingClassifier(ClassifierMixin, Voting):
         votes = self._votes(X)
         rows = np.arange(len(votes))
         counts = np.zeros((len(votes), len(self.classes_)))
-        for number, share in enumerate(self._fitted_shares()):
-            counts[rows, votes[:, number]] += share
+        for number, weight in enumerate(self._fitted_weights()):
+            counts[rows, votes[:, number]] += weight
         return np.asarray(self.classes_[counts.argmax(axis=1)])
 
     @available_if(_is_soft)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: object) -> NDArray[np.float64]:
-        """Return the mean probabilities of the classes, by the weights of the members."""
+    def predict_proba(self, X: object) -> Floats:
+        """Return the weighted mean of the members' class probabilities."""
         return self._mean(self._probabilities(X))
 
     def transform(self, X: object) -> NDArray[Any]:
-        """Return what the members say of the rows of X.
+        """Return the predictions of each member for the rows of X.
 
         Returns
         -------
         array
-            With hard voting the numbers of classes, shape (n_rows, n_members). With soft voting
-            the probabilities, shape (n_rows, n_members * n_classes), or (n_members, n_rows,
+            With hard voting the class indices, shape (n_rows, n_members). With soft voting the
+            class probabilities, shape (n_rows, n_members * n_classes), or (n_members, n_rows,
             n_classes) with ``flatten_transform=False``.
         """
         check_is_fitted(self)
@@ -239,7 +253,7 @@ class VotingClassifier(ClassifierMixin, Voting):
         Parameters
         ----------
         input_features : sequence of str, optional
-            They are only checked.
+            Only checked against the columns of fit.
         """
         check_is_fitted(self)
         self._input_names(input_features)
@@ -249,20 +263,20 @@ class VotingClassifier(ClassifierMixin, Voting):
         if not self.flatten_transform:
             raise ValueError(
                 'voting="soft" with flatten_transform=False gives an array of three dimensions, '
-                "whose columns have no names. Use flatten_transform=True."
+                "which has no named columns. Use flatten_transform=True."
             )
         return self._names_out(members, [len(self.classes_)] * len(members))
 
     def _votes(self, X: object) -> NDArray[np.intp]:
-        """Return the number of the class that each member predicts, shape (n_rows, n_members)."""
-        table = self._same_table(X)
+        """Return the class index that each member predicts, shape (n_rows, n_members)."""
+        table = self._table_like_fit(X)
         return np.column_stack(
             [class_votes(member, table, self.classes_) for member in self.estimators_]
         )
 
-    def _probabilities(self, X: object) -> Sequence[NDArray[np.float64]]:
+    def _probabilities(self, X: object) -> Sequence[Floats]:
         check_is_fitted(self)
-        table = self._same_table(X)
+        table = self._table_like_fit(X)
         return [
             np.asarray(answers(member, "predict_proba", table, self.classes_), np.float64)
             for member in self.estimators_
@@ -275,7 +289,7 @@ class VotingClassifier(ClassifierMixin, Voting):
 
 
 class VotingRegressor(RegressorMixin, Voting):
-    """The weighted mean of what several regressors predict.
+    """The weighted mean of the predictions of several regressors.
 
     Parameters
     ----------
@@ -293,9 +307,9 @@ class VotingRegressor(RegressorMixin, Voting):
     Attributes
     ----------
     estimators_ : list of regressors
-        The members, fitted; without those that are dropped.
+        The members that are not dropped, fitted.
     named_estimators_ : Bunch
-        The same by name, with "drop" for those that are dropped.
+        The fitted members by name, with "drop" for dropped ones.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only where the columns of X have names.
@@ -313,6 +327,7 @@ class VotingRegressor(RegressorMixin, Voting):
     """
 
     _TABLE: ClassVar[Mapping[str, Param]] = VOTING_REGRESSOR
+    _KIND: ClassVar[str] = "regressor"
 
     def __init__(
         self,
@@ -324,37 +339,13 @@ class VotingRegressor(RegressorMixin, Voting):
     ) -> None:
         store(self, locals())
 
-    def fit(self, X: object, y: object, sample_weight: object = None, **fit_params: Any) -> Self:
-        """Fit the members.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features)
-            As the members take it; a frame stays one.
-        y : array of shape (n_rows,)
-        sample_weight : array of shape (n_rows,), optional
-            For all members, each of which must take weights.
-        **fit_params
-            Only with scikit-learn's metadata routing: for the members that ask for them.
-
-        Returns
-        -------
-        self
-        """
-        self._check_routed(fit_params)
-        params = self._params()
-        table, schema = self._table(X)
-        data = Learning(table, numbers_of(target(y, n_rows_of(table))))
-        self._fit(params, data, schema, sample_weight, fit_params)
-        return self
-
-    def predict(self, X: object) -> NDArray[np.float64]:
-        """Return the mean of the members' predictions, by their weights."""
+    def predict(self, X: object) -> Floats:
+        """Return the weighted mean of the members' predictions."""
         check_is_fitted(self)
         return self._mean(self._predictions(X))
 
-    def transform(self, X: object) -> NDArray[np.float64]:
-        """Return what each member predicts, shape (n_rows, n_members)."""
+    def transform(self, X: object) -> Floats:
+        """Return the predictions of each member, shape (n_rows, n_members)."""
         check_is_fitted(self)
         return np.column_stack(self._predictions(X))
 
@@ -364,13 +355,13 @@ class VotingRegressor(RegressorMixin, Voting):
         Parameters
         ----------
         input_features : sequence of str, optional
-            They are only checked.
+            Only checked against the columns of fit.
         """
         check_is_fitted(self)
         self._input_names(input_features)
         members = self._fitted_names()
         return self._names_out(members, [None] * len(members))
 
-    def _predictions(self, X: object) -> Sequence[NDArray[np.float64]]:
-        table = self._same_table(X)
+    def _predictions(self, X: object) -> Sequence[Floats]:
+        table = self._table_like_fit(X)
         return [predicted_numbers(member, table)[:, 0] for member in self.estimators_]

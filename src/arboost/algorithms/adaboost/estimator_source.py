@@ -1,0 +1,183 @@
+"""Clones of an estimator of scikit-learn's kind as learners of one fit of AdaBoost.
+
+The learners get X as the user gave it: there are no columns and bins of the engine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from arboost.algorithms.adaboost.estimator_learners import (
+    EstimatorLearners,
+    check_learner,
+    cover_of,
+)
+from arboost.algorithms.adaboost.estimator_model import EstimatorModel, MemberVotes
+from arboost.algorithms.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds
+from arboost.algorithms.adaboost.schemes import make_scheme
+from arboost.algorithms.adaboost.sources import LearnerSource, make_rounds
+from arboost.algorithms.members.answers import member_name
+from arboost.algorithms.members.tables import MemberTable, member_table
+from arboost.data.schema import Schema
+from arboost.data.target import Task
+from arboost.losses.metrics import Metric
+from arboost.training.fit import (
+    FitJob,
+    FitResult,
+    Watch,
+    find_metrics,
+    fit_result,
+    watched_training,
+)
+from arboost.training.held_out import split_rows
+from arboost.training.inputs import Rows, has_validation, table_rows
+from arboost.training.monitor import check_callbacks
+from arboost.training.rounds import Rounds
+
+__all__ = ["EstimatorRows", "EstimatorSource"]
+
+EstimatorRows = Rows[MemberTable]
+
+
+class EstimatorSource(LearnerSource[MemberTable]):
+    """Clones of an estimator as learners.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its clones are fitted, and the estimator itself is not.
+    previous : estimator, optional
+        Fitted AdaBoost estimator whose training is continued.
+    """
+
+    def __init__(self, estimator: Any, previous: Any = None) -> None:
+        self._estimator = estimator
+        self._old = None if previous is None else _estimator_model(previous.model_)
+
+    def read(self, kind: str, X: object, y: object, weight: object) -> tuple[EstimatorRows, Task]:
+        """Return the training rows, checked, and their task."""
+        old = self._old
+        table = member_table(X, None if old is None else old.schema)
+        if table.n_rows == 0:  # without a schema, member_table says so itself
+            raise ValueError("X has no rows. Pass at least one row to train on.")
+        rows = table_rows(table, y, weight)
+        return rows, Task.of(kind, rows.y, None if old is None else old.classes)
+
+    def read_validation(
+        self, X_val: object, y_val: object, weight: object, schema: Schema
+    ) -> EstimatorRows | None:
+        """Return the validation rows, checked; None where none are given."""
+        if not has_validation(X_val, y_val, weight):
+            return None
+        table = member_table(X_val, schema, caller="X_val")
+        if table.n_rows == 0:
+            raise ValueError("X_val has no rows. Pass rows to validate on, or leave out X_val.")
+        return table_rows(table, y_val, weight, "_val")
+
+    def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
+        """Return the callable that starts a training; raise ValueError for unsuitable ones."""
+        votes = MemberVotes(recipe.scheme, task.classes)
+        check_learner(self._estimator, votes, resample=recipe.resample)
+        return partial(_start_clones, recipe, self._estimator, votes, self._old)
+
+    def run(self, job: FitJob[MemberTable]) -> FitResult:
+        """Train; there are no bins, no search for the number of rounds and no checkpoint."""
+        started = time.monotonic()
+        _check_checkpoint(self._estimator, job.checkpoint)
+        check_callbacks(job.callbacks)
+        settings, train, validation = job.settings, self._scored(job.train), job.validation
+        if validation is not None:
+            validation = self._scored(validation)
+        elif settings.stopping.n_iter_no_change is not None:
+            train, validation = split_rows(
+                train, settings.splits, job.groups, stratify=job.stratify
+            )
+        evaluations = () if validation is None else (validation,)
+        metrics: tuple[Metric, ...] = ()
+        if evaluations:
+            metrics = find_metrics(settings.stopping.eval_metric, job.loss, settings.n_threads)
+        rounds = job.start(train, evaluations, n_threads=settings.n_threads, seed=settings.seed)
+        watch = Watch(job.n_rounds, settings.stopping, job.callbacks, started)
+        (fitted,), monitor, _ = watched_training([rounds], watch, metrics)
+        covers = np.full(len(fitted.forest), cover_of(train.target))
+        fitted = replace(fitted, facts={**fitted.facts, "cover": covers})
+        result = fit_result(fitted, monitor, train)
+        if self._old is not None and result.best_index is not None:
+            result = replace(result, best_index=self._old.n_rounds + result.best_index)
+        return result
+
+    def model(
+        self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
+    ) -> EstimatorModel:
+        """Return the fitted model; the members of a continued model come first."""
+        scheme = make_scheme(recorded, task.n_classes)
+        fitted, none = result.fitted, np.empty(0)
+        model = EstimatorModel(
+            members=tuple(fitted.forest) if fitted.facts else (),  # none for a single class
+            weights=fitted.facts.get("weight", none),
+            covers=fitted.facts.get("cover", none),
+            votes=MemberVotes(scheme, task.classes),
+            schema=schema,
+            link=fitted.link,
+            params=recorded,
+            combine=scheme.combine,
+        )
+        return model if self._old is None else model.after(self._old)
+
+    def _scored(self, rows: EstimatorRows) -> EstimatorRows:
+        """Return the rows with the scores of the old model; its predictions by member for R2."""
+        old, X = self._old, rows.source.X
+        if old is None:
+            return rows
+        return rows.started(old.columns(X) if old.combine == "median" else old.predict_raw(X))
+
+
+def _start_clones(
+    recipe: AdaBoostRecipe,
+    estimator: Any,
+    votes: MemberVotes,
+    old: EstimatorModel | None,
+    data: EstimatorRows,
+    evaluations: Sequence[EstimatorRows] = (),
+    *,
+    n_threads: int,
+    seed: int,
+) -> AdaBoostRounds:
+    """Return the rounds of a fit of clones."""
+    learners = EstimatorLearners(estimator, data, evaluations, votes, seed=seed)
+    return make_rounds(
+        recipe,
+        learners,
+        data,
+        evaluations,
+        first_round=0 if old is None else old.n_rounds,
+        start_weights=None if old is None else old.weights,
+        n_threads=n_threads,
+        seed=seed,
+    )
+
+
+def _estimator_model(model: object) -> EstimatorModel:
+    """Return the model of the continued fit; raise ValueError where it is of engine trees."""
+    if not isinstance(model, EstimatorModel):
+        raise ValueError(
+            "the learners that are kept are trees of the engine, but this fit has an estimator of "
+            "its own, and all learners of a model must be of one kind. Use estimator=None, or "
+            "train anew."
+        )
+    return model
+
+
+def _check_checkpoint(estimator: Any, checkpoint: object) -> None:
+    if checkpoint is not None:
+        raise TypeError(
+            f"checkpoint={checkpoint!r} is not allowed with estimator={member_name(estimator)}: a "
+            "checkpoint holds trees of the engine, and these learners are Python objects. Leave "
+            "out checkpoint; init_model or warm_start continue a fitted estimator."
+        )

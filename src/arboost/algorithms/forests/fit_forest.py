@@ -1,0 +1,246 @@
+"""Rows and parameters -> bins -> trees, grown and pruned; and the attributes of a fit.
+
+Decision trees, random forests and extra trees share these steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.algorithms.estimator import EngineEstimator
+from arboost.algorithms.forests.cart import CRITERIA, CartParams, feature_count, tree_params
+from arboost.algorithms.forests.grow_forest import ForestRecipe, grow_trees
+from arboost.algorithms.forests.targets import (
+    ForestTarget,
+    Reweigh,
+    balanced_by_sample,
+    class_weights,
+)
+from arboost.backend import threads
+from arboost.data.schema import Schema
+from arboost.data.target_encoding import features_to_encode
+from arboost.grow.bootstrap import RowDraws, draw_size
+from arboost.grow.pruning import mean_decreases, pruned
+from arboost.model.forest import Forest
+from arboost.model.model import Model, provenance_of
+from arboost.params.records import BinParams
+from arboost.predictor import Predictor
+from arboost.training.inputs import EngineRows, Rows, number_levels
+from arboost.training.out_of_bag import OutOfBagSums
+from arboost.training.progress import Bar
+from arboost.training.sets import bin_rows, build_sets
+
+__all__ = [
+    "ForestSpec",
+    "RowUse",
+    "encode_levels",
+    "fit_forest",
+    "impurity_decreases",
+    "keep_trees",
+    "read_target",
+    "row_use",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowUse:
+    """Rows of each tree: all rows with weights, or draws.
+
+    Attributes
+    ----------
+    weight : float64 array of shape (n_rows,), or None
+        Row weights of trees that see all rows.
+    draws : RowDraws or None
+        Draws with replacement, in proportion to the row weights.
+    reweigh : callable or None
+        Weights of the drawn rows of a tree, as `ForestRecipe` has it.
+    """
+
+    weight: Floats | None = None
+    draws: RowDraws | None = None
+    reweigh: Reweigh | None = None
+
+    def total_weight(self, n_rows: int) -> float:
+        """Return the sum of the row weights of a tree."""
+        if self.draws is not None:
+            return float(self.draws.n_draws)
+        return float(n_rows) if self.weight is None else float(self.weight.sum())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForestSpec:
+    """Parameters of the trees of one fit.
+
+    Attributes
+    ----------
+    tree : CartParams
+    bins : BinParams
+    random_cuts : bool
+        Whether each feature of a node is cut at one random value.
+    n_trees : int
+    first_tree : int
+        Number of the first tree: random choices depend on the number of a tree.
+    seed : int
+    ccp_alpha : float
+        Strength of cost-complexity pruning.
+    n_threads : int
+    shows_bar : bool
+    """
+
+    tree: CartParams
+    bins: BinParams
+    random_cuts: bool
+    n_trees: int
+    first_tree: int = 0
+    seed: int
+    ccp_alpha: float
+    n_threads: int
+    shows_bar: bool
+
+    @classmethod
+    def of(
+        cls, params: Mapping[str, Any], *, random_cuts: bool, n_trees: int, first_tree: int = 0
+    ) -> ForestSpec:
+        """Return the specification in checked parameters of a tree or forest."""
+        return cls(
+            tree=CartParams.of(params),
+            bins=BinParams.of(params),
+            random_cuts=random_cuts,
+            n_trees=n_trees,
+            first_tree=first_tree,
+            seed=params["random_state"],
+            ccp_alpha=params["ccp_alpha"],
+            n_threads=threads(params["n_jobs"]),
+            shows_bar=params["verbose"] > 0,
+        )
+
+
+def fit_forest(
+    spec: ForestSpec,
+    rows: EngineRows,
+    target: ForestTarget,
+    use: RowUse,
+    out_of_bag: OutOfBagSums | None = None,
+) -> Forest:
+    """Return the trees of a fit.
+
+    Parameters
+    ----------
+    spec : ForestSpec
+    rows : Rows
+        With encoded levels, as `encode_levels` returns them.
+    target : ForestTarget
+        Target of these rows.
+    use : RowUse
+    out_of_bag : OutOfBagSums, optional
+        Sums that the unpruned trees add their out-of-bag predictions to.
+    """
+    recipe = ForestRecipe(
+        target=target,
+        tree=tree_params(
+            spec.tree,
+            rows.schema,
+            target,
+            total_weight=use.total_weight(len(rows.y)),
+            random_cuts=spec.random_cuts,
+        ),
+        n_trees=spec.n_trees,
+        seed=spec.seed,
+        first_tree=spec.first_tree,
+        weight=use.weight,
+        draws=use.draws,
+        reweigh=use.reweigh,
+    )
+    weight = use.weight if use.draws is None else use.draws.weight
+    weighted = Rows(rows.source, rows.index, rows.y, weight)
+    binned = bin_rows(weighted, spec.bins, spec.n_threads)
+    data, _ = build_sets(weighted, None, binned, spec.n_threads)
+    with Bar(spec.n_trees, "fitting", visible=spec.shows_bar) as bar:
+        bar.show(0)  # trees done before the first look at them are no trees of an earlier fit
+        forest = grow_trees(recipe, data, out_of_bag, n_threads=spec.n_threads, bar=bar)
+    if spec.ccp_alpha == 0.0:
+        return forest
+    return pruned(forest, impurity_decreases(forest, target), spec.ccp_alpha)
+
+
+def impurity_decreases(forest: Forest, target: ForestTarget) -> Floats:
+    """Return the decrease of impurity by each split, times the weight of its node."""
+    if target.criterion == "quadratic":
+        return mean_decreases(forest, 1.0 / target.gain_factor)
+    return forest.gain / target.gain_factor
+
+
+def read_target(
+    kind: str, y: NDArray[Any], criterion: str, old: Model | None = None
+) -> ForestTarget:
+    """Return the training target of a y; `old` is the model whose trees a warm start keeps."""
+    return ForestTarget.read(kind, y, CRITERIA[criterion], old)
+
+
+def encode_levels(rows: EngineRows, target: ForestTarget, known: Schema | None) -> EngineRows:
+    """Return the rows with target encodings of the categories of many levels."""
+    if len(target.tasks) > 1 and known is None:
+        crowded = features_to_encode(rows.schema)
+        if crowded:
+            raise ValueError(
+                f"The column {rows.schema.label(crowded[0])} of X has too many levels to split by "
+                f"sets of them, and becomes a number by its mean of y, but y has "
+                f"{len(target.tasks)} targets. Fit one model for each target, or turn the column "
+                "into numbers."
+            )
+    return number_levels(rows, target.tasks[0], known)
+
+
+def row_use(params: Mapping[str, Any], target: ForestTarget, weight: Floats | None) -> RowUse:
+    """Return the rows of each tree, by the class weights and the bootstrap of the parameters."""
+    draws_rows = params.get("bootstrap", False)
+    given = params.get("class_weight")
+    by_sample = draws_rows and given == "balanced_subsample"
+    if target.kind == "classifier" and not by_sample:
+        # Of trees that see all rows, each sample is the whole table.
+        given = "balanced" if given == "balanced_subsample" else given
+        weight = class_weights(given, target.tasks, weight)
+    if not draws_rows:
+        return RowUse(weight=weight)
+    n_rows = len(target.tasks[0].y)
+    draws = RowDraws(
+        n_rows=n_rows,
+        n_draws=draw_size(params["max_samples"], n_rows),
+        seed=params["random_state"],
+        weight=weight,
+    )
+    return RowUse(draws=draws, reweigh=balanced_by_sample(target.tasks) if by_sample else None)
+
+
+def keep_trees(
+    estimator: EngineEstimator,
+    params: dict[str, Any],
+    rows: EngineRows,
+    target: ForestTarget,
+    forest: Forest,
+) -> None:
+    """Set the attributes of a fitted tree or forest."""
+    model = Predictor(
+        forest=forest,
+        schema=rows.schema,
+        base_score=np.zeros(forest.width),
+        trees_per_round=1,
+        params=estimator._recorded_params(params),
+        kind=target.kind,
+        combine="mean",
+        provenance=provenance_of(len(rows.y)),
+        **target.model_fields,
+    )
+    estimator._keep_model(model, rows.schema)
+    estimator.n_outputs_ = len(target.tasks)
+    estimator.max_features_ = feature_count(params["max_features"], rows.schema.n_features)
+    if target.kind == "classifier":
+        counts = [task.n_classes for task in target.tasks]
+        estimator.n_classes_ = counts if len(counts) > 1 else counts[0]

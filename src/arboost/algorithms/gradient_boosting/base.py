@@ -1,0 +1,176 @@
+"""GradientBoosting: the fit of both boosters, from the arguments of users to the fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, Self
+
+from numpy.typing import NDArray
+
+from arboost.algorithms.estimator import EngineEstimator, column_options
+from arboost.algorithms.gradient_boosting.recipe import check_together, make_loss, make_recipe
+from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
+from arboost.data.schema import Schema
+from arboost.data.target import Task, class_factors
+from arboost.losses import Loss
+from arboost.params import auto
+from arboost.predictor import Predictor
+from arboost.training.fit import FitJob, FitResult, FitSettings, run_fit
+from arboost.training.held_out import check_validation
+from arboost.training.inputs import (
+    Floats,
+    loss_rows,
+    number_levels,
+    training_rows,
+    validation_rows,
+)
+from arboost.training.monitor import Round
+from arboost.training.rounds import Rounds
+from arboost.training.warm_start import check_continues, continued_rows, previous_model
+
+__all__ = ["GradientBoosting"]
+
+
+class GradientBoosting(EngineEstimator):
+    """Gradient boosting of regression trees, for both tasks."""
+
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        X_val: object = None,
+        y_val: object = None,
+        sample_weight_val: object = None,
+        groups: object = None,
+        init_model: object = None,
+        callbacks: Iterable[Callable[[Round], object]] = (),
+        checkpoint: object = None,
+    ) -> Self:
+        """Train on a table and a target.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features), or arboost.Dataset
+            NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
+            scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and
+            times, or categories. NaN and None are missing values. A Dataset brings its own y and
+            weights.
+        y : array of shape (n_rows,)
+        sample_weight : array of shape (n_rows,), optional
+            Rows of weight 0 count as absent.
+        X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
+            Validation set: each round is measured on it, and early stopping looks at it. Columns
+            are matched by name.
+        groups : array of shape (n_rows,), optional
+            Group of each row, for ``validation_split="group"``.
+        init_model : estimator, Predictor or path of a model file, optional
+            Model whose training is continued: n_estimators more rounds are added to its own.
+        callbacks : iterable of callables
+            Each gets an `arboost.Round` after every round; True stops the fit, None and False
+            continue it.
+        checkpoint : path or arboost.Checkpoint, optional
+            File that keeps the state of the fit. A killed fit that is called again continues from
+            there, and ends in the same model.
+
+        Returns
+        -------
+        self
+        """
+        given = self._checked_params()
+        old = None if init_model is None else previous_model(init_model)
+        known = None if old is None else old.schema
+        rows = training_rows(X, y, sample_weight, known, column_options(given))
+        task = Task.of(self._KIND, rows.y, None if old is None else old.classes)
+        rows = number_levels(rows, task, known)
+        held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
+        has_validation = held_out is not None
+        params = self._resolve(given, len(rows.y), has_validation=has_validation)
+        settings = FitSettings.of(params)
+        check_validation(settings.stopping, has_validation=has_validation, groups=groups)
+        recorded = self._recorded_params(params | {"n_estimators": given["n_estimators"]})
+        if task.is_constant:
+            self._keep(FitResult.of_one_class(), rows.schema, task, recorded)
+            return self
+        loss, start = self._plan(params, task, rows.schema)
+        if old is not None:
+            check_continues(old, task.kind, params, loss.link, loss.n_outputs)
+        factors = self._class_factors(params, task, rows.weight)
+        train, validation = loss_rows(rows, held_out, task, loss, factors)
+        if old is not None:
+            train, validation = continued_rows(train, validation, old, settings.n_threads)
+        patience = settings.stopping.n_iter_no_change
+        searches = auto.finds_rounds(given["n_estimators"], patience, has_validation=has_validation)
+        result = run_fit(
+            FitJob(
+                loss=loss,
+                start=start,
+                n_rounds=params["n_estimators"],
+                settings=settings,
+                record=recorded,
+                train=train,
+                validation=validation,
+                groups=groups,
+                stratify=task.kind == "classifier",
+                searches=searches,
+                old=old,
+                callbacks=tuple(callbacks),
+                checkpoint=checkpoint,
+            )
+        )
+        self._keep(result, rows.schema, task, recorded)
+        return self
+
+    def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
+        """Yield the result of `predict` after each round."""
+        found: Iterator[NDArray[Any]] = self._fitted_model().staged_predict(X, n_jobs=self.n_jobs)
+        return found
+
+    def _checked_params(self) -> dict[str, Any]:
+        params = super()._checked_params()
+        check_together(params)
+        return params
+
+    def _resolve(
+        self, params: dict[str, Any], n_rows: int, *, has_validation: bool
+    ) -> dict[str, Any]:
+        """Return the parameters of a fit to so many rows, without "auto"."""
+        return auto.resolve(params, n_rows, has_validation=has_validation)
+
+    def _plan(
+        self, params: dict[str, Any], task: Task, schema: Schema
+    ) -> tuple[Loss, Callable[..., Rounds]]:
+        """Return the loss of a fit, and the callable that starts its training on sets of rows."""
+        loss = make_loss(params, task)
+        return loss, partial(BoostingRounds, make_recipe(params, loss, schema))
+
+    def _class_factors(
+        self, params: dict[str, Any], task: Task, weight: Floats | None
+    ) -> Floats | None:
+        """Return the factor on the row weights of each class; None for regression."""
+        if task.classes is None:
+            return None
+        return class_factors(
+            params["class_weight"],
+            task.classes,
+            task.y,
+            weight,
+            scale_pos_weight=params["scale_pos_weight"],
+        )
+
+    def _keep(
+        self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
+    ) -> None:
+        """Set the fitted attributes; nothing before this has changed the estimator."""
+        model = Predictor(
+            schema=schema,
+            classes=task.classes,
+            params=recorded,
+            kind=task.kind,
+            provenance=result.provenance,
+            **result.fitted.model_fields,
+        )
+        self._keep_model(model, schema)
+        self._keep_history(result)
