@@ -24,7 +24,7 @@ CHECKED_TEXT := $(PYTHON_DIRS) cpp .github .ci Makefile CMakeLists.txt pyproject
 # A user's own module path must not shadow what is installed here.
 unexport PYTHONPATH PYTHONHOME
 
-# All targets share one environment, so nothing here may run beside anything else.
+# All targets share one environment, so no two of them may run at the same time.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
@@ -40,11 +40,11 @@ help:  ## show this list
 demo: $(DONE)/package  ## train, score, save, load in a new process, predict
 	@$(PY) examples/demo.py $(ARGS)
 
-# One process for each core. The tests of a file share what it prepares, so they stay together.
+# One process for each core. Tests of a file share its fixtures, so they stay together.
 test: $(DONE)/package $(DONE)/test  ## run all tests
 	@$(PY) -m pytest -n auto --dist loadfile $(ARGS)
 
-# `make -k lint` goes on after a failure and shows all of them.
+# `make -k lint` continues after a failure and shows all of them.
 lint: style types layers spelling docstrings warnings  ## all checks but the tests
 
 style: $(DONE)/dev
@@ -145,7 +145,7 @@ $(DONE)/package: $(DONE)/build $(DONE)/modules CMakeLists.txt $(CPP_FILES)
 	@$(PIP) install --quiet --no-build-isolation --no-deps $(SETTINGS) --editable .
 	@touch $@
 
-# The type checker looks for the core's stub beside the sources.
+# The type checker looks for the core's stub next to the sources.
 src/arboost/_core.pyi: $(DONE)/package
 	@cp "$$($(PY) -c "import sysconfig; print(sysconfig.get_path('platlib'))")/arboost/_core.pyi" $@
 

@@ -32,7 +32,7 @@ from arboost.params.records import BinParams, StoppingParams
 from arboost.training import splits
 from arboost.training.fit import FitResult, Watch, find_metrics, watched_training
 from arboost.training.held_out import groups_of
-from arboost.training.inputs import EngineRows, number_levels, training_rows, weighted_rows
+from arboost.training.inputs import EngineRows, target_encode_rows, training_rows, weighted_rows
 from arboost.training.loop import mean_of_fits
 from arboost.training.monitor import Monitor, Results, Round
 from arboost.training.rounds import Fitted, Rounds
@@ -212,7 +212,7 @@ def _plan(estimator: GradientBoosting | AdaBoost, given: dict[str, Any], rows: E
             f"y has one class, {rows.y[0]!r}: there is nothing to validate. Pass rows of several "
             "classes."
         )
-    rows = number_levels(rows, task, None)
+    rows = target_encode_rows(rows, task, None)
     loss, start = estimator._plan(params, task, rows.schema)
     return _Plan(estimator, params, rows, task, loss, start)
 

@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 from arboost.backend import core, threads
 from arboost.data.bins import Binned
 from arboost.data.dataset import Dataset
+from arboost.data.schema import Schema
 from arboost.data.table import Table
+from arboost.data.target import Task
 from arboost.losses import Loss
 from arboost.losses.custom import FromFunctions
 from arboost.losses.metrics import Metric, find_all
 from arboost.model.forest import Forest
 from arboost.model.model import Model, provenance_of
 from arboost.params.records import BinParams, StoppingParams, ValidationParams
+from arboost.predictor import Predictor
 from arboost.training.checkpoint import Checkpoint
 from arboost.training.held_out import search_splits, split_rows
 from arboost.training.inputs import Rows, Source, SourceT
@@ -156,6 +159,17 @@ class FitResult:
         """Return the result for a single class: the softmax of one score is exactly 1."""
         fitted = Fitted(Forest.empty(), np.zeros(1), link="softmax")
         return cls(fitted=fitted, stop_reason="one class")
+
+    def predictor(self, schema: Schema, task: Task, recorded: dict[str, Any]) -> Predictor:
+        """Return the model of the trees, whose file keeps the recorded parameters."""
+        return Predictor(
+            schema=schema,
+            classes=task.classes,
+            params=recorded,
+            kind=task.kind,
+            provenance=self.provenance,
+            **self.fitted.model_fields,
+        )
 
 
 EngineJob = FitJob[Table | Dataset]

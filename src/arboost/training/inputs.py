@@ -29,8 +29,8 @@ __all__ = [
     "dataset_rows",
     "has_validation",
     "loss_rows",
-    "number_levels",
     "table_rows",
+    "target_encode_rows",
     "training_rows",
     "validation_rows",
     "weighted_rows",
@@ -185,7 +185,7 @@ def training_rows(
     return Rows(X, None, labels, weight)
 
 
-def number_levels(rows: EngineRows, task: Task, known: Schema | None) -> EngineRows:
+def target_encode_rows(rows: EngineRows, task: Task, known: Schema | None) -> EngineRows:
     """Return the rows with target encodings of the categories of many levels.
 
     Parameters

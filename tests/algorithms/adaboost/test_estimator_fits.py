@@ -68,7 +68,7 @@ def test_scikit_learn_checks(estimator, check):
     ):
         pytest.skip("splits of equal gain")
     if check.func.__name__ == "check_class_weight_classifiers":
-        pytest.skip("it sets min_weight_fraction_leaf, which is refused beside an estimator")
+        pytest.skip("it sets min_weight_fraction_leaf, which is refused with an estimator")
     check(estimator)
 
 

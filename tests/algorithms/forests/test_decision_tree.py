@@ -231,7 +231,7 @@ def test_full_trees_split_what_gains_nothing():
 
 
 def test_numbers_of_very_different_sizes():
-    """Leaves hold means of y, not of what is left of it beside the largest one."""
+    """Leaves hold means of y to the last digit, also next to much larger values."""
     y = np.concatenate([np.linspace(1.0, 2.0, 99), [1e6]])
     x = np.arange(100.0)[:, np.newaxis]
     np.testing.assert_allclose(DecisionTreeRegressor().fit(x, y).predict(x), y, rtol=1e-9)

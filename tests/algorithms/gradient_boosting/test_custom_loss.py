@@ -94,7 +94,7 @@ def test_validation_uses_its_value(binary):
 
 
 def test_metric(regression):
-    """A function of (y, score, weight) beside the built-in ones; smaller is better."""
+    """A function of (y, score, weight) next to built-in metrics; smaller is better."""
     X, y = regression
 
     def largest_error(y, score, weight):

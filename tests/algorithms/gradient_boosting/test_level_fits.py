@@ -12,7 +12,7 @@ from support.leveled import random_problem
 
 
 def noisy_effects(seed, n, outputs=1):
-    """Levels with effects of their own, in columns 0 and 2, beside numbers that matter, too."""
+    """Levels with effects in columns 0 and 2, next to informative columns of numbers."""
     matrix, g, _ = random_problem(np.random.default_rng(seed), n, [80, 0, 12], outputs)
     return matrix, g
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.adaboost.rounds import AdaBoostRecipe
 from arboost.algorithms.adaboost.schemes import make_scheme
-from arboost.algorithms.adaboost.sources import LearnerSource, TreeSource, tree_model
+from arboost.algorithms.adaboost.sources import LearnerSource, TreeSource
 from arboost.algorithms.estimator import EngineEstimator
 from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors
@@ -258,7 +258,7 @@ class AdaBoost(EngineEstimator):
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
     ) -> None:
         """Set the fitted attributes of a new model of engine trees."""
-        self._keep_fit(tree_model(result, schema, task, recorded), result)
+        self._keep_fit(result.predictor(schema, task, recorded), result)
 
     def _keep_fit(self, model: Any, result: FitResult, previous: AdaBoost | None = None) -> None:
         """Set the fitted attributes; nothing before this has changed the estimator.

@@ -34,7 +34,7 @@ from arboost.training.inputs import (
     EngineRows,
     Rows,
     SourceT,
-    number_levels,
+    target_encode_rows,
     training_rows,
     validation_rows,
 )
@@ -42,7 +42,7 @@ from arboost.training.rounds import Rounds
 from arboost.training.sets import EvaluationSet, TrainingSet
 from arboost.training.warm_start import previous_model
 
-__all__ = ["LearnerSource", "TreeSource", "make_rounds", "tree_model"]
+__all__ = ["LearnerSource", "TreeSource", "make_rounds"]
 
 
 class LearnerSource(ABC, Generic[SourceT]):
@@ -91,7 +91,7 @@ class TreeSource(LearnerSource[Table | Dataset]):
         """Return the training rows with target encodings, and their task."""
         rows = training_rows(X, y, weight, self._known, column_options(self._params))
         task = Task.of(kind, rows.y, None if self._old is None else self._old.classes)
-        return number_levels(rows, task, self._known), task
+        return target_encode_rows(rows, task, self._known), task
 
     def read_validation(
         self, X_val: object, y_val: object, weight: object, schema: Schema
@@ -116,7 +116,7 @@ class TreeSource(LearnerSource[Table | Dataset]):
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
     ) -> Predictor:
         """Return the fitted model."""
-        return tree_model(result, schema, task, recorded)
+        return result.predictor(schema, task, recorded)
 
     def _scored(self, rows: EngineRows, n_threads: int) -> EngineRows:
         """Return the rows with the scores of the old model; its predictions by tree for R2."""
@@ -125,20 +125,6 @@ class TreeSource(LearnerSource[Table | Dataset]):
         assert isinstance(rows.source, Table)  # `training_rows` refuses a Dataset here
         scores = tree_values if self._old.combine == "median" else table_scores
         return rows.started(scores(self._old, rows.source, n_threads=n_threads))
-
-
-def tree_model(
-    result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
-) -> Predictor:
-    """Return the model of engine trees."""
-    return Predictor(
-        schema=schema,
-        classes=task.classes,
-        params=recorded,
-        kind=task.kind,
-        provenance=result.provenance,
-        **result.fitted.model_fields,
-    )
 
 
 def make_rounds(

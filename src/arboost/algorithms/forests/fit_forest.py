@@ -30,7 +30,7 @@ from arboost.model.forest import Forest
 from arboost.model.model import Model, provenance_of
 from arboost.params.records import BinParams
 from arboost.predictor import Predictor
-from arboost.training.inputs import EngineRows, Rows, number_levels
+from arboost.training.inputs import EngineRows, Rows, target_encode_rows
 from arboost.training.out_of_bag import OutOfBagSums
 from arboost.training.progress import Bar
 from arboost.training.sets import bin_rows, build_sets
@@ -195,7 +195,7 @@ def encode_levels(rows: EngineRows, target: ForestTarget, known: Schema | None) 
                 f"{len(target.tasks)} targets. Fit one model for each target, or turn the column "
                 "into numbers."
             )
-    return number_levels(rows, target.tasks[0], known)
+    return target_encode_rows(rows, target.tasks[0], known)
 
 
 def row_use(params: Mapping[str, Any], target: ForestTarget, weight: Floats | None) -> RowUse:

@@ -15,13 +15,12 @@ from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors
 from arboost.losses import Loss
 from arboost.params import auto
-from arboost.predictor import Predictor
 from arboost.training.fit import FitJob, FitResult, FitSettings, run_fit
 from arboost.training.held_out import check_validation
 from arboost.training.inputs import (
     Floats,
     loss_rows,
-    number_levels,
+    target_encode_rows,
     training_rows,
     validation_rows,
 )
@@ -84,7 +83,7 @@ class GradientBoosting(EngineEstimator):
         known = None if old is None else old.schema
         rows = training_rows(X, y, sample_weight, known, column_options(given))
         task = Task.of(self._KIND, rows.y, None if old is None else old.classes)
-        rows = number_levels(rows, task, known)
+        rows = target_encode_rows(rows, task, known)
         held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
         has_validation = held_out is not None
         params = self._resolve(given, len(rows.y), has_validation=has_validation)
@@ -164,13 +163,5 @@ class GradientBoosting(EngineEstimator):
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
     ) -> None:
         """Set the fitted attributes; nothing before this has changed the estimator."""
-        model = Predictor(
-            schema=schema,
-            classes=task.classes,
-            params=recorded,
-            kind=task.kind,
-            provenance=result.provenance,
-            **result.fitted.model_fields,
-        )
-        self._keep_model(model, schema)
+        self._keep_model(result.predictor(schema, task, recorded), schema)
         self._keep_history(result)
