@@ -40,9 +40,10 @@ help:  ## show this list
 demo: $(DONE)/package  ## train, score, save, load in a new process, predict
 	@$(PY) examples/demo.py $(ARGS)
 
-# One process for each core. Tests of a file share its fixtures, so they stay together.
+# One process for each core. Tests of a file share its fixtures, so they stay together. Files keep
+# their order: few tests can take long, and the longest files must not come last.
 test: $(DONE)/package $(DONE)/test  ## run all tests
-	@$(PY) -m pytest -n auto --dist loadfile $(ARGS)
+	@$(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # `make -k lint` continues after a failure and shows all of them.
 lint: style types layers spelling docstrings warnings  ## all checks but the tests
