@@ -1,4 +1,4 @@
-"""Decision trees: the same as scikit-learn's where values are few, ties aside; and what is ours."""
+"""Decision trees: equal to scikit-learn's on few distinct values, except for ties; own features."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from arboost import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreesReg
 
 RNG = np.random.default_rng(5)
 ROWS = 600
-# At most 250 distinct values: bins and values are then the same.
+# At most 250 distinct values, so that every value has its own bin.
 X = RNG.integers(0, 250, (ROWS, 4)).astype(float)
 Y = np.sin(X[:, 0] / 40) + (X[:, 1] > 100) * X[:, 2] / 200 + 0.3 * RNG.normal(size=ROWS)
 TWO = (RNG.random(ROWS) < 1 / (1 + np.exp(-3 * Y))).astype(int)
 THREE = np.digitize(Y + 0.5 * RNG.normal(size=ROWS), [0.0, 1.0])
-# Without weights many splits of classes gain the same. These sum up exactly: with others
-# scikit-learn finds impurities of 1e-16 in pure nodes, and splits them.
+# Row weights break the ties of classification splits. Multiples of 1/1024 sum exactly: with other
+# weights scikit-learn finds impurities of 1e-16 in pure nodes, and splits them.
 WEIGHT = RNG.integers(100, 1000, ROWS) / 1024
 
 KINDS = {
@@ -43,8 +43,8 @@ KINDS = {
 }
 
 
-def said(model, value):
-    """What a node says, as scikit-learn writes it: numbers, or shares of classes."""
+def node_value(model, value):
+    """Return a node's value in scikit-learn's form: target values, or class probabilities."""
     if model.classes is None:
         return value
     classes = model.classes if isinstance(model.classes, tuple) else (model.classes,)
@@ -59,7 +59,7 @@ def said(model, value):
 
 
 def assert_same_tree(ours, other):
-    """Compare node by node: the same features, rows on both sides, and values."""
+    """Assert equal features, covers and values, node by node."""
     model, other = ours.model_, other.tree_
     forest = model.forest
     assert forest.n_nodes == other.node_count
@@ -69,7 +69,7 @@ def assert_same_tree(ours, other):
         assert forest.cover[mine] == pytest.approx(other.weighted_n_node_samples[its], rel=1e-6)
         values = [row[: other.n_classes[k]] for k, row in enumerate(other.value[its])]
         expected = np.concatenate(values)
-        np.testing.assert_allclose(said(model, forest.value[mine]), expected, atol=2e-7)
+        np.testing.assert_allclose(node_value(model, forest.value[mine]), expected, atol=2e-7)
         assert (forest.left[mine] == 0) == (other.children_left[its] == -1)
         if forest.left[mine]:
             assert forest.feature[mine] == other.feature[its]
@@ -77,7 +77,7 @@ def assert_same_tree(ours, other):
             pairs.append((forest.left[mine] + 1, other.children_right[its]))
 
 
-# In small nodes several features part the rows alike, and which one is taken is chance.
+# Limits on small nodes, where several features split the rows alike and the choice is arbitrary.
 LIMITS = {
     "leaves of 12": {"min_samples_leaf": 12},
     "share of rows": {"min_samples_leaf": 0.03},
@@ -102,7 +102,7 @@ def test_the_same_tree(kind, limits):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_tree_at_full_depth(kind):
-    """With one feature there are no ties between features."""
+    """Tables of one feature, which has no ties between features."""
     own, other, y = KINDS[kind]
     ours = own().fit(X[:, :1], y, WEIGHT)
     assert_same_tree(ours, other().fit(X[:, :1], y, WEIGHT))
@@ -133,7 +133,7 @@ def test_the_same_tree_by_other_criteria(case, limits):
     criterion, y = CRITERIA[case]
     ours, other = pair(criterion, **LIMITS[limits])
     weight = None if case == "absolute error of counts" else WEIGHT
-    if weight is None:  # ties between features abound: one feature has none
+    if weight is None:  # many ties between features: take one feature
         ours, other = pair(criterion, min_samples_leaf=12)
     columns = X[:, :1] if weight is None else X
     assert_same_tree(ours.fit(columns, y, weight), other.fit(columns, y, weight))
@@ -191,7 +191,7 @@ def test_the_same_pruning(criterion, y):
     assert ours.get_n_leaves() < ours.set_params(ccp_alpha=0.0).fit(X, y, WEIGHT).get_n_leaves()
 
 
-# What can be looked at
+# Leaves, paths, text and pictures
 
 
 def test_leaves_and_paths():
@@ -224,14 +224,14 @@ def test_the_same_exact_tree():
 
 
 def test_full_trees_split_what_gains_nothing():
-    """No first split of XOR gains anything, yet a full tree finds it."""
+    """XOR: the first split has zero gain, yet a full tree separates the classes."""
     corners = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     y = [0, 1, 1, 0]
     assert DecisionTreeClassifier().fit(corners, y).score(corners, y) == 1.0
 
 
 def test_numbers_of_very_different_sizes():
-    """Leaves hold means of y to the last digit, also next to much larger values."""
+    """Leaf values are means of y to nine digits, also next to much larger targets."""
     y = np.concatenate([np.linspace(1.0, 2.0, 99), [1e6]])
     x = np.arange(100.0)[:, np.newaxis]
     np.testing.assert_allclose(DecisionTreeRegressor().fit(x, y).predict(x), y, rtol=1e-9)
@@ -253,7 +253,7 @@ def test_missing_values_have_a_side():
 
 
 def test_sets_of_levels():
-    """One split tells any two sets of levels apart."""
+    """One split separates any two sets of category levels."""
     level = np.tile(np.array(list("abcdefgh")), 20)
     y = np.isin(level, ["b", "c", "f", "h"])
     model = DecisionTreeClassifier().fit(pd.DataFrame({"level": level}), y)
@@ -264,7 +264,7 @@ def test_sets_of_levels():
 
 
 def test_random_cuts():
-    """Cuts lie between the extremes, differ from seed to seed, and full trees still fit all."""
+    """Random thresholds lie between the extremes and depend on the seed; full trees fit exactly."""
     x = np.array([0.0, 1.0, 2.0, 3.0, 100.0])[:, np.newaxis]
     y = np.arange(5.0)
     roots = set()
@@ -272,7 +272,7 @@ def test_random_cuts():
         model = DecisionTreeRegressor(splitter="random", random_state=seed).fit(x, y)
         np.testing.assert_array_equal(model.predict(x), y)
         roots.add(float(model.model_.forest.threshold[0]))
-    # Uniform in value: nearly always between 3 and 100, where there is but one cut.
+    # Uniform over the range of values: nearly always between 3 and 100, a gap with one threshold.
     assert 51.5 in roots
     assert len(roots) <= 3
     best = DecisionTreeRegressor(max_depth=1).fit(x, y)
@@ -292,7 +292,7 @@ def test_extra_trees_are_trees_of_random_cuts():
 
 
 def test_one_tree_sees_all_rows():
-    """And so it does not depend on the seed, unless features are drawn."""
+    """A single tree trains on all rows, so the seed matters only where features are sampled."""
     models = [DecisionTreeRegressor(random_state=seed).fit(X, Y) for seed in (0, 1)]
     np.testing.assert_array_equal(*(model.predict(X) for model in models))
     drawn = [

@@ -1,4 +1,4 @@
-"""Random forests: draws, means of trees, out-of-bag scores, weights."""
+"""Random forests: bootstrap samples, means of trees, out-of-bag scores, weights."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from arboost.algorithms.forests.targets import middle_of
 from arboost.grow.bootstrap import RowDraws, draw_size, others
 from support.forest_cases import NAMES, TARGETS, X, Y, answers, brute_force, forest, saved
 
-# Draws
+# Bootstrap samples
 
 
 def test_share_of_rows_that_are_never_drawn():
-    """(1 - 1/n)^n of the rows, which tends to 1/e = 36.8 %; the deviation is a known one."""
+    """Out-of-bag share: (1 - 1/n)^n, which tends to 1/e = 36.8 %, with its standard deviation."""
     n, n_trees = 20_000, 50
     draws = RowDraws(n_rows=n, n_draws=n, seed=3)
     shares = [len(others(draws.drawn(tree).rows, n)) / n for tree in range(n_trees)]
@@ -34,7 +34,7 @@ def test_share_of_rows_that_are_never_drawn():
 
 
 def test_pairs_of_trees_are_independent():
-    """Rows that two trees have not drawn: 1/e^2 of all."""
+    """Share of rows that are out of bag for two trees: 1/e^2."""
     n = 50_000
     draws = RowDraws(n_rows=n, n_draws=n, seed=0)
     first, second = (others(draws.drawn(tree).rows, n) for tree in (0, 1))
@@ -61,7 +61,7 @@ def test_number_of_draws():
 
 
 def test_samples_of_rows_that_were_given():
-    """Rows of weight 0 have numbers, too, but are never among those of a tree."""
+    """Samples are indices into the given rows; rows of weight 0 have indices but are not drawn."""
     weight = np.ones(300)
     weight[::3] = 0.0
     model = forest("numbers").fit(X, Y, weight)
@@ -71,14 +71,14 @@ def test_samples_of_rows_that_were_given():
 
 
 def test_trees_are_those_of_their_samples():
-    """A tree on the rows that it has drawn, each as often as it was, is the same tree."""
+    """Each tree equals a single tree fitted to its bootstrap sample, repeated rows included."""
     model = forest("numbers", max_features=None, n_estimators=4).fit(X, Y)
     for tree, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
         alone = RandomForestRegressor(1, bootstrap=False, max_features=None).fit(X[rows], Y[rows])
         np.testing.assert_allclose(alone.predict(X[rows]), tree.predict(X[rows]), rtol=1e-9)
 
 
-# The mean of trees
+# Means of trees
 
 
 @pytest.mark.parametrize("kind", TARGETS)
@@ -107,7 +107,7 @@ def test_saved_forests_answer_alike(kind, tmp_path):
 
 
 def test_whole_numbers_stay_whole():
-    """A leaf of equal numbers holds that number, to the last bit."""
+    """A leaf of equal targets has exactly their value."""
     y = np.round(Y) + 1_000_003
     model = RandomForestRegressor(3, bootstrap=False, max_features=None).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), y)
@@ -132,7 +132,7 @@ def test_importances_are_means_of_shares():
 
 
 def test_features_are_drawn_for_every_node():
-    """With one feature for each node, all six split about as often; with all, the best one does."""
+    """max_features=1: all six features split about as often; with all six the best one dominates."""
     one = forest("numbers", max_features=1, n_estimators=30).fit(X, Y)
     roots = [tree.model_.forest.feature[0] for tree in one.estimators_]
     assert len(set(roots)) > 3
@@ -211,7 +211,7 @@ def test_weights_are_repeated_rows(kind):
 
 
 def test_drawing_by_weight_is_like_repeated_rows():
-    """Forests of many trees hardly differ; with the weights left out they would."""
+    """Large forests on weighted and on repeated rows are close; without weights they are not."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     y = X[:, 0] + rng.normal(size=200)
@@ -242,7 +242,7 @@ def test_class_weights_by_name(bootstrap, tmp_path):
 
 
 def test_balanced_among_the_rows_of_a_tree():
-    """With leaves that cannot be split, every tree says that all classes are as likely."""
+    """Trees of a single leaf predict equal probabilities for all classes."""
     y = np.array(["rare"] * 30 + ["usual"] * 270)
     model = forest(
         "two classes", class_weight="balanced_subsample", max_depth=1, min_samples_leaf=200
@@ -250,7 +250,7 @@ def test_balanced_among_the_rows_of_a_tree():
     np.testing.assert_allclose(model.fit(X, y).predict_proba(X), 0.5, atol=1e-6)
     overall = model.set_params(class_weight="balanced").fit(X, y).predict_proba(X)
     assert np.abs(overall - 0.5).max() > 1e-4
-    # Without draws there are no subsamples: it is the same as "balanced".
+    # Without bootstrap there are no subsamples: "balanced_subsample" equals "balanced".
     model.set_params(bootstrap=False, min_samples_leaf=1, max_depth=3)
     same = model.fit(X, y).predict_proba(X)
     by_sample = model.set_params(class_weight="balanced_subsample").fit(X, y).predict_proba(X)

@@ -1,4 +1,4 @@
-"""Random forests: several targets, warm starts, kinds of tables, what trees know, refusals."""
+"""Random forests: several targets, warm starts, kinds of tables, leaves, quantiles, errors."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_warm_starts_that_add_nothing():
 
 @pytest.mark.parametrize("bootstrap", [True, False])
 def test_warm_starts_on_other_rows(bootstrap):
-    """Each tree knows which rows it was grown on, whatever was given later."""
+    """Each tree keeps the indices of its own training rows through later warm starts."""
     model = forest("numbers", warm_start=True, bootstrap=bootstrap, n_estimators=2).fit(X, Y)
     first = model.estimators_samples_
     weight = np.ones(300)
@@ -171,7 +171,7 @@ def test_missing_values_and_categories():
     table = pd.DataFrame({"city": city, "size": size})
     model = RandomForestRegressor(20, max_features=None, oob_score=True).fit(table, y)
     assert model.oob_score_ > 0.999
-    # One split puts the cities into two sets, another tells missing from known sizes.
+    # One split divides the cities into two sets, two more separate missing from known sizes.
     tree = RandomForestRegressor(1, bootstrap=False, max_features=None).fit(table, y)
     assert tree.model_.forest.n_nodes == 7
 
@@ -188,7 +188,7 @@ def test_monotone_forests():
         forest("numbers", monotonic_cst=directions).fit(X, np.column_stack([Y, Y]))
 
 
-# What trees know
+# Leaves and quantiles
 
 
 @pytest.mark.parametrize("kind", TARGETS)
@@ -208,7 +208,7 @@ def test_leaves_of_all_trees(kind):
 
 
 def test_pruned_forests_out_of_bag():
-    """What is pruned away has no say, not even of unseen rows."""
+    """Out-of-bag predictions come from the pruned trees."""
     model = forest("numbers", n_estimators=30, oob_score=True, ccp_alpha=50.0).fit(X, Y)
     np.testing.assert_array_equal(model.oob_prediction_, brute_force(model, X, 300, 1)[:, 0])
     whole = forest("numbers", n_estimators=30, oob_score=True).fit(X, Y)
@@ -217,7 +217,7 @@ def test_pruned_forests_out_of_bag():
 
 
 def test_quantiles_are_those_of_the_leaves():
-    """By hand: every tree shares a weight of 1 among the training rows in the leaf."""
+    """Reference: every tree divides a weight of 1 among the training rows of the leaf."""
     model = forest("numbers", quantiles=True, min_samples_leaf=8).fit(X, Y)
     leaves = model.apply(X)
     wanted = [0.1, 0.5, 0.9]
@@ -227,7 +227,7 @@ def test_quantiles_are_those_of_the_leaves():
         same = leaves == leaves[row]
         share = (same / same.sum(axis=0)).mean(axis=1)[order]
         reached = np.cumsum(share)
-        # Sums of doubles may miss a quantile by their last bits: neighbours are right, too.
+        # Rounding of sums may shift a quantile to a neighbouring value: both are accepted.
         for quantile, value in zip(wanted, found[row], strict=True):
             place = np.flatnonzero(Y[order] == value)[0]
             assert reached[place] >= quantile - 1e-9
@@ -237,7 +237,7 @@ def test_quantiles_are_those_of_the_leaves():
 
 
 def test_quantiles_with_weights():
-    """Rows of no weight have no share, and repeated rows have that of their weight."""
+    """Integer weights are equivalent to repeated rows; rows of weight 0 are absent."""
     weight = np.random.default_rng(3).integers(0, 3, 300)
     rows = np.repeat(np.arange(300), weight)
     settings = {"bootstrap": False, "max_features": None, "min_weight_fraction_leaf": 0.1}
@@ -282,7 +282,7 @@ def test_other_criteria_of_numbers(criterion):
     assert model.score(X, y) > 0.8
 
 
-# Limits and refusals
+# Limits and errors
 
 
 def test_limits():

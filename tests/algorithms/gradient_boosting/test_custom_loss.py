@@ -1,4 +1,4 @@
-"""Losses and metrics as NumPy functions: as good as built-in ones, and safe to forget."""
+"""Custom losses and metrics: equal to built-in ones, and not needed by a saved model."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_validation_uses_its_value(binary):
 
 
 def test_metric(regression):
-    """A function of (y, score, weight) next to built-in metrics; smaller is better."""
+    """Custom metric: a function of (y, score, weight) next to built-in metrics; lower is better."""
     X, y = regression
 
     def largest_error(y, score, weight):

@@ -1,9 +1,9 @@
-"""DART: what dropping trees does to the weights of the others.
+"""DART: weights of dropped and of new trees.
 
-Rashmi and Gilad-Bachrach (2015), algorithm 2: with k trees dropped, the new one is fitted to what
-the others leave over, takes the weight 1 / (k + 1), and the dropped ones are scaled by k / (k + 1).
-With a learning rate r these are r / (k + r) and k / (k + r), as in XGBoost; normalize_type="forest"
-gives all dropped trees together the weight of one: r / (1 + r) and 1 / (1 + r).
+Rashmi and Gilad-Bachrach (2015), algorithm 2: with k trees dropped, the new tree is fitted to the
+residuals of the others. Its weight is 1 / (k + 1), and the dropped trees are scaled by k / (k + 1).
+With a learning rate r the factors are r / (k + r) and k / (k + r), as in XGBoost. With
+normalize_type="forest" the dropped trees count as one: r / (1 + r) and 1 / (1 + r).
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ def dart(rounds, **params):
 
 
 def weights_of(model):
-    """Weight of each tree, where all are the same but for it: relative to the unscaled first."""
+    """Return the weight of each tree relative to the unscaled first tree.
+
+    All trees must be equal except for their weights.
+    """
     X, y = load_diabetes(return_X_y=True)
     unscaled = trees_of(dart(1, learning_rate=1.0).fit(X, y))[0].value
     largest = np.abs(unscaled).argmax()
@@ -34,7 +37,7 @@ def weights_of(model):
 
 
 def expected_weights(rounds, rate, normalize_type):
-    """All trees are dropped in every round."""
+    """Return the tree weights when every round drops all trees."""
     weights = np.zeros(0)
     for k in range(rounds):
         if k == 0:
@@ -48,7 +51,7 @@ def expected_weights(rounds, rate, normalize_type):
 @pytest.mark.parametrize("normalize_type", ["tree", "forest"])
 @pytest.mark.parametrize("rate", [1.0, 0.3])
 def test_weights_when_all_are_dropped(data, rate, normalize_type):
-    """Every tree is then fitted to the same gradients: all are equal but for their weights."""
+    """All trees are fitted to the same gradients, so they differ only in their weights."""
     model = dart(6, rate_drop=1.0, learning_rate=rate, normalize_type=normalize_type).fit(*data)
     first, *others = trees_of(model)
     for tree in others:
@@ -83,7 +86,7 @@ def test_weights_are_those_of_xgboost(data, rate, normalize_type):
 
 
 def test_one_drop(data):
-    """With a vanishing rate and one_drop, each round scales exactly one earlier tree."""
+    """With a vanishing rate_drop, one_drop scales exactly one earlier tree per round."""
     settings = {"rate_drop": 1e-12, "one_drop": True, "learning_rate": 0.5}
     dropped = set()
     for rounds in range(1, 9):
@@ -98,7 +101,7 @@ def test_one_drop(data):
 
 
 def test_skip_drop(data):
-    """A round that is skipped is one of plain boosting."""
+    """A round that skips dropout is plain boosting."""
     plain = dart(8).fit(*data)
     skipped = dart(8, rate_drop=0.9, skip_drop=1.0).fit(*data)
     never_dropped = dart(8, rate_drop=1e-12).fit(*data)
@@ -108,10 +111,10 @@ def test_skip_drop(data):
 
 @pytest.mark.parametrize(("sample_type", "share"), [("uniform", 1 / 3), ("weighted", 0.2)])
 def test_sample_type(data, sample_type, share):
-    """Which of three trees is dropped in round 4, when the one dropped in round 3 weighs half.
+    """Drop probabilities in round 4 of three trees, one of them with half the weight.
 
-    With learning rate 1, trees weigh 1/2, 1/2 after round 2, then 1/4, 1/2, 1/2: weighted draws
-    take the light one with probability 0.25 / 1.25.
+    With learning rate 1 the tree weights are 1/2, 1/2 after round 2, and 1/4, 1/2, 1/2 after
+    round 3: weighted sampling drops the light tree with probability 0.25 / 1.25.
     """
     X, y = data[0][:60], data[1][:60]
     settings = {"rate_drop": 1e-12, "one_drop": True, "sample_type": sample_type}
@@ -130,7 +133,7 @@ def test_sample_type(data, sample_type, share):
 
 
 def test_classes(tmp_path):
-    """Dropped trees are dropped for every class, and the saved model holds the final weights."""
+    """A drop covers the trees of all classes, and the saved model has the final weights."""
     import arboost
 
     X, y = load_breast_cancer(return_X_y=True)

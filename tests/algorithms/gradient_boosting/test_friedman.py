@@ -1,8 +1,8 @@
-"""Friedman's gradient boosting on examples small enough to work out by hand.
+"""Friedman's gradient boosting on textbook examples that can be computed by hand.
 
-They are the usual textbook ones: four heights, ten points of two classes, fourteen points of three.
-The lecture notes that they come from have slips; where one matters, a comment gives the right value
-and the reason. Rounds after the first are worked out by a few lines of NumPy below.
+The data: four heights, ten points of two classes, fourteen points of three classes. Their source,
+lecture notes, has errors; where one matters, a comment gives the right value and the reason. Rounds
+after the first are computed by a few lines of NumPy below.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ THREE_CLASSES = np.repeat([0, 1, 2], [5, 5, 4])
 
 
 def stump(X, residual, turn=0):
-    """Least squares over every feature and value: feature, threshold, rows that go left.
+    """Return the best split by least squares: feature, threshold and mask of the left rows.
 
-    The first of several equal splits counts; features take turns to be the first.
+    The first of several equal splits wins. `turn` rotates the order of the features.
     """
     best = (0.0, None, None)
     for place in range(X.shape[1]):
@@ -56,7 +56,7 @@ def softmax(scores):
 
 
 def newton(residual, p, side):
-    """Friedman's step for log loss: sum of r over sum of |r| (1 - |r|), which is p (1 - p)."""
+    """Return Friedman's leaf value for log loss: sum of r / sum of p (1 - p)."""
     r = np.abs(residual[side])
     np.testing.assert_allclose(r * (1 - r), (p * (1 - p))[side])
     return residual[side].sum() / (r * (1 - r)).sum()
@@ -76,7 +76,7 @@ def fit(estimator, X, y, *, method, rounds=1, rate=1.0, **more):
 
 
 def leaves(model, tree=0):
-    """Feature, threshold, left and right value of a tree with one split."""
+    """Return feature, threshold, left and right leaf value of a tree with one split."""
     forest = model.model_.forest
     root = forest.tree_start[tree]
     assert forest.left[root] == 1
@@ -89,7 +89,7 @@ def test_heights(method):
     model = fit(GradientBoostingRegressor, AGE_WEIGHT, HEIGHT, method=method)
     assert model.model_.base_score[0] == pytest.approx(1.475, abs=1e-12)
     feature, threshold, left, right = leaves(model)
-    # "Age 21" and "weight 60" divide the rows alike; the first feature wins.
+    # "Age 21" and "weight 60" are equal splits; the first feature wins.
     assert feature == 0
     assert 7 <= threshold < 21
     assert left == pytest.approx(-0.275, abs=1e-9)
@@ -100,10 +100,10 @@ def test_heights(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_heights_second_round(method):
-    """Residuals -0.1, 0.1, -0.05, 0.05: least squares parts the first row from the others."""
+    """Residuals -0.1, 0.1, -0.05, 0.05: least squares separates the first row from the others."""
     model = fit(GradientBoostingRegressor, AGE_WEIGHT, HEIGHT, method=method, rounds=2)
     feature, threshold, left, right = leaves(model, tree=1)
-    assert feature == 1  # age and weight part it equally well, and take turns
+    assert feature == 1  # equal splits of age and weight: the features alternate
     assert 20 <= threshold < 30
     assert left == pytest.approx(-0.1, abs=1e-9)
     assert right == pytest.approx(0.1 / 3, abs=1e-9)
@@ -129,7 +129,7 @@ def test_heights_many_rounds(method, rate):
 def test_two_classes(method):
     model = fit(GradientBoostingClassifier, TEN, TWO_CLASSES, method=method)
     assert model.model_.base_score[0] == pytest.approx(np.log(4 / 6), abs=1e-12)
-    assert round(model.model_.base_score[0], 4) == -0.4055  # the notes cut it off: -0.4054
+    assert round(model.model_.base_score[0], 4) == -0.4055  # the notes truncate: -0.4054
     _, threshold, left, right = leaves(model)
     assert 8 <= threshold < 9
     assert left == pytest.approx(-0.625, abs=1e-8)
@@ -142,8 +142,8 @@ def test_two_classes(method):
 def test_two_classes_second_round(method):
     """Residuals are y - p with p = e^f / (1 + e^f).
 
-    The notes list -0.3569, 0.6431 and -7.1222 here: they took e^f itself for p, which gives a
-    "probability" of 8.1222 on the right.
+    The notes list -0.3569, 0.6431 and -7.1222 here: they use e^f for p, which gives a
+    "probability" of 8.1222 in the right leaf.
     """
     scores = np.where(TEN[:, 0] <= 8, np.log(4 / 6) - 0.625, np.log(4 / 6) + 2.5)
     np.testing.assert_allclose(np.exp(scores[[0, 9]]), [0.3569, 8.1222], atol=2e-3)
@@ -174,7 +174,10 @@ def test_two_classes_many_rounds(method, rate):
 
 
 def from_zero(method, rounds, rate=1.0):
-    """Three classes with all scores 0 at the start, as in the notes; ours begin at log shares."""
+    """Return a fit of three classes from start scores of 0, as in the notes.
+
+    The default start scores are the logarithms of the class shares.
+    """
     start = fit(GradientBoostingClassifier, FOURTEEN, THREE_CLASSES, method=method).model_
     start = replace(start.truncated(0), base_score=np.zeros(3))
     return fit(
@@ -190,11 +193,11 @@ def from_zero(method, rounds, rate=1.0):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_three_classes(method):
-    """Least squares splits class 0 after 20, with leaves 8/7 = 1.1428 and -1.
+    """Least squares splits class 0 after 20, with leaf values 8/7 = 1.1428 and -1.
 
     The notes say "after 31" with leaves 0.8751 and -0.9999, and then list the scores 1.1428 and
     -0.999, which belong to the split after 20. Their column of "total variances" mixes variances
-    of sides with sums of them: by the sum of squares, 31 leaves 1.875 and 20 leaves 1.4286.
+    of sides with sums of them: the residual sum of squares is 1.875 after 31, 1.4286 after 20.
     """
     model = from_zero(method, rounds=1)
     np.testing.assert_array_equal(model.model_.base_score, np.zeros(3))
@@ -202,13 +205,13 @@ def test_three_classes(method):
     assert 20 <= threshold < 31
     assert left == pytest.approx(8 / 7, abs=1e-7)
     assert right == pytest.approx(-1.0, abs=1e-7)
-    # Class 1: the notes give 0.2499 for the right leaf and -0.2499 in the table below it. The sum
-    # of its residuals is 3 * 2/3 - 9 * 1/3 = -1: negative.
+    # Class 1: the notes give 0.2499 for the right leaf, and -0.2499 in the table that follows. The
+    # sum of the leaf's residuals is negative: 3 * 2/3 - 9 * 1/3 = -1.
     _, threshold, left, right = leaves(model, tree=1)
     assert 2 <= threshold < 6
     assert left == pytest.approx(2.0, abs=1e-7)
     assert right == pytest.approx(-0.25, abs=1e-7)
-    # Class 2, which the notes leave out: 54, 65, 65, 100 and 101 hold it four times in five.
+    # Class 2, not in the notes: four of the five points 54, 65, 65, 100 and 101.
     _, threshold, left, right = leaves(model, tree=2)
     assert 40 <= threshold < 54
     assert left == pytest.approx(-1.0, abs=1e-7)
@@ -216,7 +219,7 @@ def test_three_classes(method):
 
 
 def test_squares_left_by_the_two_splits():
-    """The two figures in the docstring above."""
+    """Residual sums of squares 1.4286 and 1.875 of the splits after 20 and after 31."""
     residual = (THREE_CLASSES == 0) - 1 / 3
 
     def left_over(value):

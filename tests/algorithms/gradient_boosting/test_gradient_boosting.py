@@ -1,4 +1,4 @@
-"""GradientBoostingRegressor and GradientBoostingClassifier as users meet them."""
+"""GradientBoostingRegressor and GradientBoostingClassifier: the public interface."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_labels(multiclass, labels, n_classes, tmp_path):
 
 
 def test_labels_of_other_machines(multiclass):
-    """Classes have the types that a model file can hold on any machine."""
+    """classes_ has native dtypes that a model file can store on every platform."""
     X, _, y, _ = multiclass
     for given, kept in ((">i4", "=i4"), (">U3", "=U3"), (np.longdouble, float)):
         model = GradientBoostingClassifier(n_estimators=2).fit(X, y.astype(given))

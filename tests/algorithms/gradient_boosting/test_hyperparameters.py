@@ -1,6 +1,6 @@
-"""Each hyperparameter of one tree changes it as its definition says.
+"""Hyperparameters of a single tree: each has its documented effect.
 
-Those that choose rows, columns or trees at random are in test_random_hyperparameters.py.
+Hyperparameters of row, column and tree sampling are in test_random_hyperparameters.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def binary():
 
 
 def regressor(**params):
-    """One tree without shrinkage, regularisation or start: values are plain means of y."""
+    """One tree without shrinkage, regularisation or start score: leaf values are means of y."""
     plain = {"n_estimators": 1, "learning_rate": 1.0, "reg_lambda": 0.0, "base_score": 0.0}
     return GradientBoostingRegressor(**plain | params)
 
@@ -58,7 +58,7 @@ def test_max_depth(regression, method, max_depth):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_max_leaves_and_grow_policy(regression, method):
-    """Leafwise always takes the best of the waiting splits; depthwise ends level after level."""
+    """Leafwise growth takes the split of highest gain next; depthwise growth completes levels."""
     settings = {"tree_method": method, "max_leaves": 12, "max_depth": None}
     by_gain = Tree(regressor(grow_policy="leafwise", **settings).fit(*regression))
     by_level = Tree(regressor(grow_policy="depthwise", **settings).fit(*regression))
@@ -116,9 +116,9 @@ def test_gamma_is_the_gain_to_exceed(regression, method):
     [(0.0, 0.0, 0.0), (9.0, 0.0, 0.0), (1.0, 500.0, 0.0), (2.0, 0.0, 20.0), (3.0, 400.0, 30.0)],
 )
 def test_leaf_value_and_gain(regression, method, reg_lambda, reg_alpha, max_delta_step):
-    """The step -S(G) / (H + lambda), and the gain as twice what the steps take off the objective.
+    """Leaf value -S(G) / (H + lambda); the gain is twice the decrease of the objective.
 
-    With a limit of steps the objective still has its L1 term; XGBoost leaves it out there.
+    With max_delta_step the objective keeps its L1 term; XGBoost drops the term there.
     """
     X, y = regression
     penalties = {
@@ -158,7 +158,7 @@ def test_max_bins_is_the_number_of_candidates(regression):
 
 
 def test_tree_methods_agree_when_all_values_are_candidates(regression):
-    """With few values, and a sketch finer than their weights, all methods see the same splits."""
+    """Few values, and a sketch finer than their weights: all methods have the same candidates."""
     X, y = regression
     X = np.round(X, 2)
     settings = {"n_estimators": 5, "learning_rate": 0.3}
@@ -175,7 +175,7 @@ def test_tree_methods_agree_when_all_values_are_candidates(regression):
 
 @pytest.mark.parametrize("scope", ["global", "local"])
 def test_sketch_eps_bounds_the_candidates(scope, rng):
-    """About 1 / eps candidates: with 0.25 no root can be finer than a quarter of the rows."""
+    """About 1 / eps candidates: with eps = 0.25 the root cannot separate the first 30 rows."""
     X = rng.permutation(1000.0 * np.arange(1000)).reshape(-1, 1)
     y = (X[:, 0] < 30_000).astype(float)  # the first 30 rows
 
@@ -189,7 +189,7 @@ def test_sketch_eps_bounds_the_candidates(scope, rng):
 
 
 def test_local_sketch_is_renewed_in_every_node(rng):
-    """A child of few rows has candidates of its own; global ones lie too far apart for it."""
+    """Local scope gives small nodes their own candidates; global candidates are too coarse."""
     X = rng.permutation(np.arange(1000.0)).reshape(-1, 1)
     y = np.where(X[:, 0] < 500, 100.0, 0.0) + (X[:, 0] == 499) * 50 + (X[:, 0] < 250) * 3.0
     settings = {"tree_method": "approx", "sketch_eps": 0.1, "max_depth": 6}
@@ -265,7 +265,7 @@ def test_random_state_changes_only_what_is_drawn(regression):
 
 
 def test_tweedie_power(rng):
-    """Power 1 is Poisson and power 2 gamma: powers next to them give the same trees."""
+    """Power 1 is Poisson and power 2 gamma: powers close to them give the same trees."""
     X = rng.normal(size=(400, 3))
     y = rng.gamma(2.0, np.exp(X[:, 0]))
 
@@ -283,11 +283,11 @@ def test_tweedie_power(rng):
 
 
 def test_alpha_is_hubers_share(regression):
-    """A share of all rows clips none, as the squared error; 0.5 clips half of them."""
+    """alpha near 1 clips no residual and equals squared error; 0.5 clips half of the rows."""
     X, y = regression
     settings = {"n_estimators": 10, "base_score": 150.0}
     squared = GradientBoostingRegressor(**settings).fit(X, y).predict(X)
-    alpha = 1 - 0.5 / len(y)  # 1 itself is not allowed: it would be another name for squares
+    alpha = 1 - 0.5 / len(y)  # alpha=1 is refused: it would be an alias of squared error
     whole = GradientBoostingRegressor(loss="huber", alpha=alpha, **settings).fit(X, y).predict(X)
     half = GradientBoostingRegressor(loss="huber", alpha=0.5, **settings).fit(X, y).predict(X)
     np.testing.assert_allclose(whole, squared, rtol=1e-6)

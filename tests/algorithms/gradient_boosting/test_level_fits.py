@@ -1,4 +1,4 @@
-"""Whole fits on categories: what training, prediction, files and checkpoints make of sets."""
+"""Fits on categories: level sets in training, prediction, model files and checkpoints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.leveled import random_problem
 
 
 def noisy_effects(seed, n, outputs=1):
-    """Levels with effects in columns 0 and 2, next to informative columns of numbers."""
+    """Return a table with level effects in columns 0 and 2, numbers in column 1, and targets."""
     matrix, g, _ = random_problem(np.random.default_rng(seed), n, [80, 0, 12], outputs)
     return matrix, g
 
@@ -26,7 +26,7 @@ def regressor(**params):
 @pytest.mark.parametrize("as_dataset", [False, True])
 @pytest.mark.parametrize("tree_method", ["hist", "exact", "approx"])
 def test_predictions_are_the_scores_of_training(tree_method, as_dataset):
-    """Evaluation on the training rows themselves: by walks over codes, and by prediction."""
+    """Training rows as validation set: scores from bin codes equal those of prediction."""
     X, g = noisy_effects(0, 3000)
     how = {"tree_method": tree_method, "categorical_features": [0, 2]}
     given = Dataset(X, **how) if as_dataset else X
@@ -39,7 +39,7 @@ def test_predictions_are_the_scores_of_training(tree_method, as_dataset):
 
 
 def test_levels_that_only_rows_of_no_weight_have():
-    """They are known, so ranks are no count of values; but nobody has learnt anything of them."""
+    """Such levels are in the schema but not in any level set: they predict as unknown levels do."""
     X, g = noisy_effects(1, 2000)
     weight = np.where(np.isin(X[:, 0], [0, 7, 33, 79]), 0.0, 1.0)
     unseen, unknown = X.copy(), X.copy()
@@ -79,7 +79,7 @@ def test_unknown_levels_are_missing_in_prediction():
     X, g = noisy_effects(3, 2000)
     model = regressor().fit(X, g[:, 0])
     missing = X.copy()
-    missing[1:, 0] = np.nan  # a column without any known level would be worth a warning
+    missing[1:, 0] = np.nan  # row 0 stays known: a column without known levels raises a warning
     for odd in (80.0, 254.0, 255.0, 0.5, -1.0, np.inf):
         unknown = X.copy()
         unknown[1:, 0] = odd

@@ -17,7 +17,7 @@ LEVELS, TRAIN = 600, 6000
 
 @pytest.fixture(scope="module")
 def table():
-    """600 levels, each with an effect of its own; 6,000 rows to train on and 3,000 others."""
+    """600 levels with one effect each; 6,000 training rows and 3,000 held-out rows."""
     rng = np.random.default_rng(0)
     n = TRAIN + 3000
     code, a = rng.integers(0, LEVELS, n), rng.normal(size=n)
@@ -51,7 +51,7 @@ def test_levels_are_learnt(name, table, tmp_path):
     without = model.fit(X[["a"]], y).score(X_new[["a"]], y_new)
     score = model.fit(X, y).score(X_new, y_new)
     assert score > without + 0.05
-    # No better on rows it has seen than their noise allows: they did not give themselves away.
+    # A training score close to the held-out score: target encoding does not leak a row's target.
     assert model.score(X, y) < score + 0.1
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").predict(X_new), model.predict(X_new))
@@ -71,7 +71,7 @@ def test_levels_that_say_nothing_do_no_harm():
     rng = np.random.default_rng(1)
     n = 8000
     X = pandas.DataFrame({"a": rng.normal(size=n), "id": [f"{c:x}" for c in rng.permutation(n)]})
-    X["id"] = X["id"].str[:-1]  # 16 rows a level
+    X["id"] = X["id"].str[:-1]  # 16 rows per level
     y = X["a"] + rng.normal(size=n) > 0
     losses = []
     for columns in (["a"], ["a", "id"]):
@@ -133,7 +133,7 @@ def test_validation_and_folds(name, table):
     metric = "rmse" if name == "numbers" else "log_loss"
     model.set_params(n_estimators=20, n_iter_no_change=None)
     result = cv(model, X, y, folds=3, metrics=metric)
-    # Held-out rows are measured as rows are that a fit to the others has never seen.
+    # The fold scores are close to those of separate fits, whose encoding excludes held-out rows.
     for (train, held_out), score in zip(result.folds, result.scores[metric][:, -1], strict=True):
         model.fit(X.iloc[train], y[train])
         other = X.iloc[held_out]
@@ -153,7 +153,7 @@ def test_training_goes_on_as_if_it_had_not_stopped(name, table):
     half = model.set_params(n_estimators=20).fit(X, y).model_
     both = model.fit(X, y, init_model=half).model_
     assert both.schema == half.schema == whole.schema
-    if name == "four classes":  # scores of classes are found again, nearly the same
+    if name == "four classes":  # its encoding recovers the class scores only approximately
         assert np.abs(both.predict_proba(X_new) - whole.predict_proba(X_new)).mean() < 0.02
     else:
         np.testing.assert_allclose(both.predict_raw(X_new), whole.predict_raw(X_new), rtol=1e-9)
@@ -178,7 +178,7 @@ def test_other_rows_get_the_numbers_of_their_levels():
     y = rng.normal(size=len(rows))
     encoded = target_encode(table, y, rows=rows)
     assert features_to_encode(encoded.schema) == []
-    assert features_to_encode(table.schema) == [0]  # what was given has not changed
+    assert features_to_encode(table.schema) == [0]  # the input table is unchanged
     values, predicted = encoded.columns.read(0), ingest(X, encoded.schema).columns.read(0)
     others = np.setdiff1d(np.arange(5000), rows)
     np.testing.assert_array_equal(values[others], predicted[others])
@@ -186,7 +186,7 @@ def test_other_rows_get_the_numbers_of_their_levels():
 
 
 def test_as_many_levels_as_rows(tmp_path):
-    """Every row its own level: nothing is learnt from it, nothing breaks, little is kept."""
+    """One level per row: importance near 0, and the model can be saved and loaded."""
     rng = np.random.default_rng(3)
     n = 200_000
     X = np.column_stack([rng.normal(size=n), rng.permutation(n)])

@@ -1,4 +1,4 @@
-"""Quantile loss: one quantile, several in one model, and that they never cross."""
+"""Quantile loss: one quantile, and several quantiles in one model without crossing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUANTILES = [0.1, 0.5, 0.9]
 
 @pytest.fixture(scope="module")
 def spread():
-    """y whose spread grows with the only column: true quantiles are known."""
+    """One column and a target whose spread grows with the column, so true quantiles are known."""
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 4, size=(4000, 1))
     return X, X[:, 0] * rng.uniform(0, 1, 4000)
@@ -31,8 +31,8 @@ def test_share_of_rows_below(spread, alpha, boosting):
     X, y = spread
     model = quantile(alpha, boosting=boosting, max_depth=3).fit(X, y)
     assert np.mean(y <= model.predict(X)) == pytest.approx(alpha, abs=0.02)
-    # On average over the column: what single leaves of a few rows say is chance. The spread of a
-    # sample's quantile goes with sqrt(alpha (1 - alpha)).
+    # Mean error over the column, because leaves of few rows are noisy. The standard deviation of a
+    # sample quantile is proportional to sqrt(alpha (1 - alpha)).
     grid = np.linspace(0.2, 3.8, 200).reshape(-1, 1)
     errors = np.abs(model.predict(grid) - alpha * grid[:, 0])
     assert errors.mean() < 0.2 * np.sqrt(alpha * (1 - alpha))
@@ -62,7 +62,7 @@ def test_median_is_absolute_error():
 
 @pytest.mark.parametrize("boosting", ["newton", "gradient"])
 def test_several_never_cross(boosting):
-    """Far beyond sense: 60 deep rounds on few rows, where separate models cross everywhere."""
+    """Overfitted model: 60 deep rounds on few rows, where separate models cross."""
     X, y = load_diabetes(return_X_y=True)
     levels = [0.05, 0.25, 0.5, 0.75, 0.95]
     settings = {"n_estimators": 60, "learning_rate": 0.5, "boosting": boosting}
@@ -84,7 +84,7 @@ def test_several_are_as_good_as_one(spread):
 
 
 def test_levels_ascend(spread):
-    """Columns are sorted so that they never cross: levels in another order would be mixed up."""
+    """Predictions are sorted to prevent crossing, so alpha must be ascending."""
     with pytest.raises(ValueError, match="alpha"):
         quantile([0.8, 0.2]).fit(*spread)
 

@@ -1,4 +1,4 @@
-"""Hyperparameters that choose rows, columns or several trees do what their definitions say."""
+"""Hyperparameters of row and column sampling, constraints and parallel trees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def regression():
 
 @pytest.fixture(scope="module")
 def all_useful():
-    """Ten columns that matter alike: a tree uses whatever it is offered."""
+    """Ten equally informative columns: a tree uses every column that is offered to it."""
     X = np.random.default_rng(1).normal(size=(600, N_FEATURES))
     return X, np.sign(X).sum(axis=1)
 
@@ -38,16 +38,17 @@ def regressor(**params):
 def test_subsample_is_a_share_of_the_rows(method, rng):
     X, y = rng.normal(size=(4000, 2)), rng.normal(size=4000)
     model = regressor(tree_method=method, subsample=0.3, n_estimators=6, learning_rate=0.1)
-    covers = [tree.cover[0] for tree in trees_of(model.fit(X, y))]  # h = 1: rows of the root
+    # The hessian is 1: the root's cover is its number of rows.
+    covers = [tree.cover[0] for tree in trees_of(model.fit(X, y))]
     assert all(abs(cover - 1200) < 5 * np.sqrt(4000 * 0.3 * 0.7) for cover in covers)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_outside_the_sample_do_not_matter(method, rng):
-    """Change one target after the other: the tree changes only for rows that were drawn."""
+    """A changed target changes the tree only if its row is in the sample."""
     n = 60
     X, y = rng.normal(size=(n, 3)), rng.uniform(1, 2, n)
-    y[0] = 2.0  # stays the largest gradient: integers keep their scale
+    y[0] = 2.0  # remains the largest gradient, which sets the scale of the integers
 
     def tree_bytes(target):
         model = regressor(tree_method=method, subsample=0.5, max_depth=3).fit(X, target)
@@ -61,21 +62,21 @@ def test_rows_outside_the_sample_do_not_matter(method, rng):
         drawn.append(tree_bytes(changed) != before)
     cover = Tree(regressor(tree_method=method, subsample=0.5, max_depth=3).fit(X, y)).cover[0]
     assert 15 <= cover <= 45
-    assert sum(drawn) in (cover, cover - 1)  # row 0 was not tried
+    assert sum(drawn) in (cover, cover - 1)  # row 0 is not changed
 
 
 def test_each_tree_draws_anew(regression):
     X, y = regression
     model = regressor(subsample=0.5, n_estimators=2, learning_rate=1e-12, max_depth=3).fit(X, y)
-    first, second = trees_of(model)  # the scores have hardly moved in between
+    first, second = trees_of(model)  # the tiny learning rate leaves the gradients unchanged
     same_shape = len(first.left) == len(second.left)
     assert not (same_shape and np.array_equal(first.threshold, second.threshold))
 
 
 def test_gradient_based_sampling_keeps_sums(rng):
-    """Rows weigh 1 / probability, so that gains of the sample are those of all rows.
+    """Sampled rows have the weight 1 / probability: the expected gain is that of all rows.
 
-    Leaves, and with them covers, are of all rows.
+    Leaf values and covers come from all rows.
     """
     n = 20_000
     X = rng.normal(size=(n, 4))
@@ -94,7 +95,7 @@ def test_gradient_based_sampling_keeps_sums(rng):
 
 
 def test_gradient_based_sampling_prefers_large_gradients(rng):
-    """A row with by far the largest gradient is always drawn; uniform nearly always loses it."""
+    """The row of by far the largest gradient is always drawn; uniform sampling mostly misses it."""
     X = np.arange(500.0).reshape(-1, 1)
     y = rng.normal(size=500)
     y[250] = 1e4
@@ -140,7 +141,7 @@ def test_colsample_bylevel(all_useful, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_colsample_bynode(rng, method):
-    """One column in ten for each node: the only useful one is offered to a tenth of the roots."""
+    """One column in ten per node: a tenth of the roots can use the only informative column."""
     X = rng.normal(size=(300, N_FEATURES))
     y = np.sign(X[:, 4])
     settings = {"max_depth": 2, "n_estimators": 300, "learning_rate": 1e-9}
@@ -149,14 +150,14 @@ def test_colsample_bynode(rng, method):
     roots = np.array([tree.feature[0] for tree in trees])
     assert 10 <= (roots == 4).sum() <= 55
     assert len(set(roots)) == N_FEATURES
-    # Nodes of one level draw apart: most pairs below one root differ.
+    # Nodes of one level have independent samples: most pairs of siblings differ.
     pairs = [tree.feature[1:3] for tree in trees if not tree.is_leaf[1:3].any()]
     assert np.mean([left != right for left, right in pairs]) > 0.6
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_column_samples_are_drawn_from_each_other(all_useful, method):
-    """Half of the columns for a tree, half of those for a level, half of those for a node."""
+    """Nested samples: half of the columns per tree, half of those per level, half per node."""
     X, y = all_useful
     shares = dict.fromkeys(("colsample_bytree", "colsample_bylevel", "colsample_bynode"), 0.5)
     settings = {"max_depth": 6, "n_estimators": 5, "learning_rate": 0.1}
@@ -212,7 +213,7 @@ def test_monotone_constraints_by_name_and_position(regression):
     ],
 )
 def test_interaction_constraints(all_useful, method, constraints, allowed):
-    """All features above a leaf lie in one group, or are at most so many."""
+    """The features on a path lie in one group, or do not exceed the allowed number."""
     model = GradientBoostingRegressor(
         tree_method=method, n_estimators=15, interaction_constraints=constraints
     ).fit(*all_useful)
@@ -225,12 +226,12 @@ def test_interaction_constraints(all_useful, method, constraints, allowed):
     assert set().union(*paths) == set(range(N_FEATURES))
 
 
-# ---- several trees a round ----
+# ---- parallel trees ----
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_num_parallel_tree_without_sampling_changes_nothing(regression, method):
-    """Three equal trees of a third each."""
+    """Three equal trees, each with a third of the leaf values."""
     X, y = regression
     one = GradientBoostingRegressor(tree_method=method, n_estimators=4).fit(X, y)
     three = GradientBoostingRegressor(tree_method=method, n_estimators=4, num_parallel_tree=3)
@@ -244,7 +245,7 @@ def test_num_parallel_tree_without_sampling_changes_nothing(regression, method):
 
 
 def test_num_parallel_tree_is_a_forest_a_round(regression):
-    """A forest of deep trees on samples: each has its own rows, all the same gradients."""
+    """A forest per round: trees on separate row samples and the same gradients."""
     X, y = regression
     model = regressor(num_parallel_tree=25, subsample=0.6, colsample_bynode=0.5, max_depth=8)
     model.fit(X, y)
