@@ -1,4 +1,4 @@
-"""AdaBoostClassifier: what ends a fit, what goes on from one, and what it says of rows."""
+"""AdaBoostClassifier: ends of training, warm starts, and weights of rows and classes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def same_facts(model, other, rtol=1e-9):
         np.testing.assert_allclose(values, getattr(other, name), rtol=rtol, err_msg=name)
 
 
-# ---- what ends training ----
+# ---- ends of training ----
 
 STEP = np.arange(8.0).reshape(-1, 1)
 IS_HIGH = (STEP[:, 0] > 3).astype(int)
@@ -60,7 +60,7 @@ def test_a_perfect_learner_ends_training_with_a_finite_weight(estimator):
     assert model.stop_reason_ == "perfect learner"
     assert model.n_iter_ == 1
     assert model.estimator_errors_.tolist() == [0.0]
-    # Its error counts as 1e-10.
+    # The error is clipped to 1e-10.
     close(model.estimator_weights_, [np.log(1e10) / 2])
     assert model.training_error_.tolist() == [0.0]
     np.testing.assert_array_equal(model.predict(STEP), IS_HIGH)
@@ -79,14 +79,14 @@ def test_a_perfect_learner_of_three_classes():
 def test_a_perfect_learner_of_other_algorithms(algorithm):
     model = AdaBoostClassifier(algorithm=algorithm).fit(STEP, IS_HIGH)
     assert (model.stop_reason_, model.n_iter_) == ("perfect learner", 1)
-    # With one row more on each side, shared by the classes, the odds are 4.5 : 0.5.
+    # Smoothing adds one row per leaf, divided equally among the classes: odds of 4.5 : 0.5.
     expected = {"real": np.log(9) / 2, "gentle": 1.0}[algorithm]
     close(np.abs(model.decision_function(STEP)), np.full(8, expected))
 
 
 @pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(max_depth=1)], ids=str)
 def test_no_better_than_chance(estimator):
-    """One stump, after which its mistakes weigh as much as the rest."""
+    """After one stump, the wrong rows have half of the total weight."""
     model = AdaBoostClassifier(estimator).fit(*TWICE)
     assert model.stop_reason_ == "no better than chance"
     assert model.n_iter_ == len(model.estimators_) == 1
@@ -112,9 +112,9 @@ def test_a_useless_first_learner_is_an_error(n_classes, options, message):
 
 
 class Fickle(ClassifierMixin, BaseEstimator):
-    """A stump without weights; those of some numbers, in order of training, say the opposite."""
+    """Unweighted stump; fits whose index is in `bad` predict the opposite class."""
 
-    seeds: ClassVar[list[int]] = []  # of all that were trained
+    seeds: ClassVar[list[int]] = []  # random states of all fits, in order
 
     def __init__(self, bad=(), random_state=None):
         self.bad = bad
@@ -128,10 +128,10 @@ class Fickle(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        said = self.stump_.predict(X)
+        predicted = self.stump_.predict(X)
         if self.number_ in self.bad:
-            return self.classes_[1 - np.searchsorted(self.classes_, said)]
-        return said
+            return self.classes_[1 - np.searchsorted(self.classes_, predicted)]
+        return predicted
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_max_time():
     assert 1 <= model.n_iter_ <= 5
 
 
-# ---- what goes on from a fit ----
+# ---- warm starts ----
 
 LEARNERS = [None, DecisionTreeClassifier(max_depth=2)]
 

@@ -1,4 +1,4 @@
-"""AdaBoostClassifier: what a fitted one says of rows, of itself, and of tables of all kinds."""
+"""AdaBoostClassifier: predictions, margins, out-of-bag scores, importances, kinds of tables."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_stages_are_shorter_fits(learner, n_classes, algorithm):
 
 @each
 def test_scores_are_weighted_votes(learner, n_classes, algorithm):
-    """F is the sum of alpha_t h_t; its sign or largest column decides, its size is confidence."""
+    """F is the sum of alpha_t h_t; its sign or largest column gives the class."""
     model, X, _ = fit(n_classes, estimator=LEARNERS[learner], algorithm=algorithm)
     scores = model.decision_function(X)
     if learner == "engine" or algorithm == "discrete":
@@ -99,7 +99,7 @@ def votes_of_probabilities(p, algorithm, n_rows):
 
 
 def test_predicted_probabilities_are_odds_of_the_loss():
-    """Where rows repeat, gentle boosting of whole trees comes to their shares of the classes."""
+    """On repeated rows, gentle boosting of full trees converges to the class shares."""
     X = np.repeat(np.arange(4.0), 100).reshape(-1, 1)
     share = np.array([0.1, 0.4, 0.65, 0.9])
     y = (np.tile(np.arange(100), 4) < np.repeat(100 * share, 100)).astype(int)
@@ -113,13 +113,13 @@ def test_predicted_probabilities_are_odds_of_the_loss():
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_margins_by_hand(learner, n_classes):
-    """Votes for the right class, less the most for another, as a share of all."""
+    """Margin: votes for the true class minus the most votes for another, divided by all votes."""
     model, X, y = fit(n_classes, estimator=LEARNERS[learner])
     alpha = model.estimator_weights_
     votes = np.zeros((len(y), n_classes))
     for weight, unit in zip(alpha, unit_votes(model, X), strict=True):
-        said = unit[:, 0] > 0 if n_classes == 2 else unit.argmax(axis=1)
-        votes[np.arange(len(y)), said.astype(int)] += weight
+        chosen = unit[:, 0] > 0 if n_classes == 2 else unit.argmax(axis=1)
+        votes[np.arange(len(y)), chosen.astype(int)] += weight
     right = votes[np.arange(len(y)), y].copy()
     votes[np.arange(len(y)), y] = -np.inf
     margins = model.margins(X, y)
@@ -141,7 +141,7 @@ def test_margins_are_between_minus_1_and_1(learner, n_classes, algorithm):
 
 
 def test_margins_grow_after_the_training_error_is_gone():
-    """What AdaBoost is known for (Schapire et al. 1998): mistakes end, confidence does not."""
+    """Margins still grow at zero training error (Schapire et al. 1998)."""
     X, y = load_breast_cancer(return_X_y=True)
     few, many = (AdaBoostClassifier(n_estimators=n).fit(X, y) for n in (60, 600))
     assert few.training_error_[-1] == many.training_error_[-1] == 0
@@ -155,14 +155,15 @@ def test_margins_grow_after_the_training_error_is_gone():
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_out_of_bag_scores_by_brute_force(learner, n_classes, weighted):
-    """Every draw is drawn again from the distribution of its round."""
+    """Reference: the bootstrap samples are drawn again from the distributions of the rounds."""
     X, y = noisy_table(n_classes=n_classes)
     weight = np.random.default_rng(2).integers(1, 4, len(y)).astype(float) if weighted else None
     model = AdaBoostClassifier(
         LEARNERS[learner], n_estimators=6, resample=True, oob_score=True, max_restarts=2
     ).fit(X, y, sample_weight=weight)
     distributions = recomputed(model, X, y, weight).distributions
-    expected, heard = np.zeros((len(y), 1 if n_classes == 2 else n_classes)), np.zeros(len(y), bool)
+    expected = np.zeros((len(y), 1 if n_classes == 2 else n_classes))
+    has_votes = np.zeros(len(y), bool)
     for t, (alpha, votes) in enumerate(
         zip(model.estimator_weights_, unit_votes(model, X), strict=True)
     ):
@@ -172,20 +173,20 @@ def test_out_of_bag_scores_by_brute_force(learner, n_classes, weighted):
         out[sample.positions()] = False
         assert 0.2 < out.mean() < 0.8
         expected[out] += alpha * votes[out]
-        heard |= out
-    expected[~heard] = np.nan
+        has_votes |= out
+    expected[~has_votes] = np.nan
     found = model.oob_decision_function_
     close(found, expected[:, 0] if n_classes == 2 else expected)
-    said = expected[heard, 0] > 0 if n_classes == 2 else expected[heard].argmax(axis=1)
-    rows = None if weight is None else weight[heard]
-    close(model.oob_score_, accuracy_score(y[heard], said, sample_weight=rows))
+    chosen = expected[has_votes, 0] > 0 if n_classes == 2 else expected[has_votes].argmax(axis=1)
+    rows = None if weight is None else weight[has_votes]
+    close(model.oob_score_, accuracy_score(y[has_votes], chosen, sample_weight=rows))
 
 
 def test_out_of_bag_rows_that_all_have_drawn_are_nan():
     X, y = noisy_table()
     model = AdaBoostClassifier(n_estimators=1, resample=True, oob_score=True).fit(X, y)
     missing = np.isnan(model.oob_decision_function_)
-    assert 0.5 < missing.mean() < 0.75  # 1 - 1/e of them
+    assert 0.5 < missing.mean() < 0.75  # 1 - 1/e of the rows
     model.set_params(oob_score=False).fit(X, y)
     assert not hasattr(model, "oob_score_")
     assert not hasattr(model, "oob_decision_function_")
@@ -196,7 +197,7 @@ def test_out_of_bag_rows_that_all_have_drawn_are_nan():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_importances_by_hand(n_classes):
-    """Of each tree the share of its gains, of all trees the mean by their weights."""
+    """Reference: gain shares of each tree, averaged with the tree weights."""
     model, _, _ = fit(n_classes, max_depth=2)
     forest = model.model_.forest
     total = np.zeros(5)

@@ -1,7 +1,7 @@
-"""Learners that are right on every row.
+"""AdaBoostRegressor with a learner whose only errors are rounding errors.
 
-Leaf values of the engine are sums of integers, off by about 1e-10 of the range of y: divided by its
-own maximum that noise would be a loss like any other.
+Leaf values of the engine are sums of integers, with errors of about 1e-10 of the range of y.
+Divided by the largest error, such errors would be ordinary losses.
 """
 
 from __future__ import annotations

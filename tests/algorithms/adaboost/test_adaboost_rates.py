@@ -1,4 +1,4 @@
-"""Weights, rates and losses that are out of the ordinary."""
+"""AdaBoostClassifier: mixed learning rates, huge losses, weights of real and gentle boosting."""
 
 from __future__ import annotations
 

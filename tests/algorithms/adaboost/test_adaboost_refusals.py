@@ -1,4 +1,4 @@
-"""AdaBoostClassifier: what it refuses, and what it says then."""
+"""AdaBoostClassifier: error messages for wrong parameters, data and tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AdaBoostRegressor: AdaBoost.R2 by hand, what ends it, and what it says of rows."""
+"""AdaBoostRegressor: AdaBoost.R2 against a reference, ends of training, warm starts, out-of-bag."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def losses(y, predicted, kind):
 
 
 def r2(model, X, y, weight=None):
-    """Boost again from what the learners predict: errors, and D before each round and at the end.
+    """Return errors and distributions D of AdaBoost.R2, from the predictions of the learners.
+
+    D is given before each round and after the last.
 
     epsilon = sum of D L, beta = epsilon / (1 - epsilon), D <- D beta^(rate (1 - L)) / Z.
     """
@@ -56,7 +58,7 @@ def r2(model, X, y, weight=None):
 
 
 def median(values, weights):
-    """The smallest value at which the weights, in order of the values, reach half of their sum."""
+    """Return the weighted medians: the smallest values whose cumulative weight reaches one half."""
     order = np.argsort(values, axis=1, kind="stable")
     reached = np.cumsum(weights[order], axis=1)
     place = (reached >= reached[:, -1:] / 2).argmax(axis=1)
@@ -90,7 +92,7 @@ def test_rounds_by_hand(loss, learner, rate, weighted, resample):
 
 
 class Recorder(DecisionTreeRegressor):
-    """A tree that keeps the weights that it was trained with."""
+    """Tree that records its sample weights."""
 
     def fit(self, X, y, sample_weight=None):
         self.weight_ = sample_weight
@@ -117,7 +119,7 @@ def test_trees_of_the_engine_get_the_distribution():
 
 
 def test_the_exponential_loss_has_its_sign():
-    """1 - exp(-d) grows with the error; some lecture notes have exp(d), which is below 0."""
+    """1 - exp(-d) grows with the error; some lecture notes have 1 - exp(d), which is negative."""
     model, X, y = fit(loss="exponential", n_estimators=1)
     missed = np.abs(y - model.predict(X))
     share = missed / missed.max()
@@ -151,7 +153,7 @@ def test_rounds_of_any_table(rng, loss, rate, resample):
         np.testing.assert_allclose(errors, r2(model, X, y)[0], rtol=1e-6)
 
 
-# ---- what ends training ----
+# ---- ends of training ----
 
 STEP = np.arange(8.0).reshape(-1, 1)
 
@@ -167,7 +169,7 @@ def test_a_perfect_learner(estimator):
 
 
 class Constant(RegressorMixin, BaseEstimator):
-    """Always 0, without weights."""
+    """Regressor that predicts 0; fit takes no weights."""
 
     def fit(self, X, y):
         return self
@@ -177,7 +179,7 @@ class Constant(RegressorMixin, BaseEstimator):
 
 
 def test_the_very_first_learner_stays_however_bad():
-    """All rows are missed by as much: the mean loss is 1."""
+    """Equal errors on all rows: the mean loss is 1."""
     y = np.where(STEP[:, 0] > 3, 1.0, -1.0)
     model = AdaBoostRegressor(Constant(), resample=True).fit(STEP, y)
     assert (model.stop_reason_, model.n_iter_) == ("no better than chance", 1)
@@ -186,7 +188,7 @@ def test_the_very_first_learner_stays_however_bad():
 
 
 class Worsening(RegressorMixin, BaseEstimator):
-    """A tree without weights; from some number on, a constant far from all rows."""
+    """Unweighted tree; after `good` fits, a constant far from all targets."""
 
     fits = 0
 
@@ -243,7 +245,7 @@ def test_early_stopping(given, learner):
         close(curve[: model.n_iter_], missed)
 
 
-# ---- what goes on from a fit ----
+# ---- warm starts ----
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -296,7 +298,7 @@ def test_weights_are_repeated_rows(learner):
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_out_of_bag_by_brute_force(learner, weighted):
-    """Every draw is drawn again from the distribution of its round."""
+    """Reference: the bootstrap samples are drawn again from the distributions of the rounds."""
     X, y = table()
     weight = np.random.default_rng(2).integers(1, 4, len(y)).astype(float) if weighted else None
     model = AdaBoostRegressor(

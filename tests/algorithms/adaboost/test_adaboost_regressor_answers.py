@@ -1,4 +1,4 @@
-"""AdaBoostRegressor: what a fitted one says of rows and of itself, and what it refuses."""
+"""AdaBoostRegressor: predictions, importances, kinds of tables, copies, files and errors."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def fit(learner="engine", **params):
 
 
 def test_answers_are_those_of_one_learner():
-    """A median of learners predicts what one of them does: no value is made up between two."""
+    """Each predicted median is the prediction of one learner, without interpolation."""
     model, X, _ = fit()
-    said = np.stack([learner.predict(X) for learner in model.estimators_], axis=1)
-    assert (said == model.predict(X)[:, None]).any(axis=1).all()
+    of_learners = np.stack([learner.predict(X) for learner in model.estimators_], axis=1)
+    assert (of_learners == model.predict(X)[:, None]).any(axis=1).all()
 
 
 def test_an_outlier_moves_a_median_little():

@@ -25,7 +25,7 @@ SIGNS = np.array([1, 1, 1, -1, -1, -1, 1, 1, 1, -1])
 
 
 class Stump(ClassifierMixin, BaseEstimator):
-    """The best of all stumps by weighted error, which trees by impurity need not be."""
+    """Stump of least weighted error, which need not be the stump of least impurity."""
 
     def fit(self, X, y, sample_weight):
         self.classes_ = np.unique(y)
@@ -45,7 +45,7 @@ class Stump(ClassifierMixin, BaseEstimator):
 
 @pytest.mark.parametrize("estimator", [None, Stump(), DecisionTreeClassifier(max_depth=1)], ids=str)
 def test_textbook_example(estimator):
-    """Ten points in a row (Li Hang 2012, example 8.1): three stumps make no mistake."""
+    """Ten points on a line (Li Hang 2012, example 8.1): three stumps reach zero training error."""
     model = AdaBoostClassifier(estimator, n_estimators=3).fit(TEN, SIGNS)
     close(model.estimator_errors_, [3 / 10, 3 / 14, 2 / 11], rtol=1e-12)
     close(model.estimator_weights_, np.log([7 / 3, 11 / 3, 9 / 2]) / 2, rtol=1e-12)
@@ -67,7 +67,7 @@ def small_table(n_rows):
 
 @pytest.mark.parametrize("n_rows", [10, 15, 40])
 def test_each_round_is_the_best_of_all_stumps_and_steps(n_rows):
-    """Where the learner is the best stump, learner and step minimise the loss together."""
+    """With stumps of least error, stump and step jointly minimise the exponential loss."""
     X, y = (TEN, (SIGNS > 0).astype(int)) if n_rows == 10 else small_table(n_rows)
     model = AdaBoostClassifier(Stump(), n_estimators=6).fit(X, y)
     assert model.n_iter_ == 6
@@ -91,7 +91,7 @@ def test_each_round_is_the_best_of_all_stumps_and_steps(n_rows):
 
 @pytest.mark.parametrize("table", ["noise", "noise, five classes"])
 def test_steps_minimise_the_loss_of_their_learner(table):
-    """Also of trees by impurity, and of more classes: alpha is where the loss is least."""
+    """alpha minimises the loss for the given learner, also for impurity trees and more classes."""
     model, X, y, _ = fitted(table, "engine", weighted=False)
     k, row = len(model.classes_), np.arange(len(y))
     scores = 0.0
@@ -110,7 +110,7 @@ def test_steps_minimise_the_loss_of_their_learner(table):
 
 @pytest.mark.parametrize("table", ["noise", "noise, five classes"])
 def test_stumps_are_the_best_by_impurity(table):
-    """By brute force over all splits: no other has less of Gini's impurity under D_t."""
+    """Brute force over all splits: no split has lower Gini impurity under D_t."""
     model, X, y, _ = fitted(table, "engine", weighted=False, n_estimators=10)
     distributions = recomputed(model, X, y).distributions
 
@@ -155,7 +155,7 @@ def test_gentle_boosting_is_newton_boosting_of_the_exponential_loss(table, depth
 @pytest.mark.parametrize("table", ["noise", "noise, five classes"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_leaves_of_real_boosting_minimise_the_loss(table, weighted):
-    """With one row more of each leaf, shared by the classes, no leaf can do better alone."""
+    """Leaf values are optimal after smoothing by one row per leaf, divided among the classes."""
     model, X, y, weight = fitted(table, "engine", weighted, algorithm="real", n_estimators=10)
     k = len(model.classes_)
     total = len(y) if weight is None else weight.sum()
@@ -167,7 +167,7 @@ def test_leaves_of_real_boosting_minimise_the_loss(table, weighted):
             rows = (votes == leaf).all(axis=1)
             sums = np.bincount(y[rows], row_weight[rows], k) + 1 / k
             u = np.array([-leaf[0], leaf[0]]) if k == 2 else leaf
-            # Scores whose sum is 0 are best where all classes have lost the same.
+            # Optimum under the constraint that scores sum to 0: all classes have the same loss.
             lost = sums * np.exp(-u)
             assert u.sum() == pytest.approx(0, abs=1e-12)
             np.testing.assert_allclose(lost, lost.mean(), rtol=1e-6)

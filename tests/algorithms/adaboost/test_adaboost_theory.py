@@ -1,4 +1,4 @@
-"""The four lemmas about AdaBoost, in numbers, on learners of both kinds."""
+"""The four lemmas of AdaBoost, checked numerically with trees of the engine and of scikit-learn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from support.boosted import (
 
 
 class Recorder(DecisionTreeClassifier):
-    """A tree that keeps the weights that it was trained with."""
+    """Tree that records its sample weights."""
 
     def fit(self, X, y, sample_weight=None):
         self.weight_ = sample_weight
@@ -66,12 +66,12 @@ def test_lemma_1_learners_get_that_distribution():
     distributions = recomputed(model, X, y).distributions
     assert len(model.estimators_) == 12
     for tree, distribution in zip(model.estimators_, distributions, strict=False):
-        close(tree.weight_, distribution * len(y), rtol=1e-9)  # their mean is 1
+        close(tree.weight_, distribution * len(y), rtol=1e-9)  # weights have mean 1
 
 
 @pytest.mark.parametrize("table", ["noise", "noise, five classes"])
 def test_lemma_1_trees_of_the_engine_get_that_distribution(table):
-    """A tree of round t is the first tree of a fit whose rows weigh D_t from the start."""
+    """The tree of round t equals the first tree of a fit with sample weights D_t."""
     X, y = TABLES[table]()
     model = AdaBoostClassifier(n_estimators=8, max_depth=2).fit(X, y)
     distributions = recomputed(model, X, y).distributions
@@ -88,7 +88,7 @@ def test_lemma_1_trees_of_the_engine_get_that_distribution(table):
 @pytest.mark.parametrize("rate", [1.0, 0.3, 1.7])
 @pytest.mark.parametrize("algorithm", ["discrete", "real", "gentle"])
 def test_lemma_2_the_normalizers_bound_the_error(table, learner, weighted, rate, algorithm):
-    """err <= exponential loss = product of Z_t, whatever the steps are."""
+    """err <= exponential loss = product of Z_t, for any steps."""
     params = {"learning_rate": rate, "algorithm": algorithm}
     model, X, y, weight = fitted(table, learner, weighted, **params)
     assert len(model.normalizers_) == model.n_iter_
@@ -131,7 +131,7 @@ def test_lemma_4_the_edges_bound_the_error(table, learner, weighted):
 @each(*TWO)
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 def test_lemma_4_with_shorter_steps(table, learner, weighted, rate):
-    """Z is convex in the step, so part of the way does at least that part of the work."""
+    """Z is convex in the step: a part of the step gives at least that part of the decrease."""
     model, _, _, _ = fitted(table, learner, weighted, learning_rate=rate)
     factors = 1 - rate * (1 - np.exp(-2 * model.edges_**2))
     close(model.edge_bound_, np.cumprod(factors))
@@ -149,7 +149,7 @@ def test_lemma_4_is_silent_where_it_does_not_hold(params):
 
 @pytest.mark.parametrize("small", [1e-3, 1e-6, 1e-9])
 def test_lemma_3_of_tiny_errors(small):
-    """Less than half a row: only an error of 0 itself is not weighed by the formula."""
+    """Errors of less than half a row: the formula holds for every error except 0."""
     X, y = np.arange(6.0).reshape(-1, 1), np.array([0, 0, 1, 1, 1, 0])
     model = AdaBoostClassifier(n_estimators=1).fit(X, y, sample_weight=[1, 1, 1, 1, 1, small])
     e = small / (5 + small)
@@ -194,7 +194,7 @@ def test_no_bound_of_more_classes_without_votes(algorithm):
 
 
 def test_the_bound_of_more_classes_is_not_the_loss():
-    """The exponential loss of SAMME is no bound: rows with a third of the votes may be wrong."""
+    """SAMME's loss does not bound the error: rows with a third of the votes may be wrong."""
     model, _, _, _ = fitted("noise, five classes", "engine", weighted=False)
     assert (model.training_error_bound_ >= model.exponential_loss_).all()
 
@@ -205,7 +205,7 @@ tables = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
 def no_split_helps(X, codes, weight, n_classes):
-    """Whether the classes weigh the same on both sides of every split, and all the same."""
+    """Whether all classes have equal weight, in total and on both sides of every split."""
 
     def shares(rows):
         return np.bincount(codes[rows], weight[rows], n_classes) / weight[rows].sum()
@@ -258,7 +258,7 @@ def test_theory_of_any_table(rng, n_classes, algorithm, rate, depth, weighted):
     if n_classes == 2 or algorithm == "discrete":
         assert (model.training_error_ <= model.training_error_bound_ * slack).all()
     if n_classes == 2 and algorithm == "discrete" and rate <= 1:
-        # A perfect learner's weight is not the step of its error, which would be infinite.
+        # A perfect learner has a finite weight, while the formula's step is infinite.
         upto = model.n_iter_ - is_perfect
         assert (model.training_error_ <= model.edge_bound_ * slack)[:upto].all()
         assert (model.training_error_bound_ <= model.edge_bound_ * slack)[:upto].all()

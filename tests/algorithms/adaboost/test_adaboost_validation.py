@@ -1,4 +1,4 @@
-"""What AdaBoost measures on validation data is what its model answers there."""
+"""AdaBoost's validation metrics equal those of the model's staged predictions."""
 
 from __future__ import annotations
 

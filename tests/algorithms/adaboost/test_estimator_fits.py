@@ -1,4 +1,4 @@
-"""Fits of AdaBoost with estimators of the user's own, from X and y to the fitted attributes."""
+"""AdaBoost with scikit-learn estimators as learners: data, fitted attributes, early stopping."""
 
 import pickle
 
@@ -61,8 +61,8 @@ def numbers_data(n_rows=120):
     ]
 )
 def test_scikit_learn_checks(estimator, check):
-    # On 15 rows of 30 features many splits are equally good, and sums of weights differ in their
-    # last bits from those of repeated rows.
+    # 15 rows of 30 features have many splits of equal gain, and weight sums are rounded differently
+    # from those of repeated rows.
     if "sample_weight_equivalence" in check.func.__name__ and isinstance(
         estimator.estimator, DecisionTreeClassifier | DecisionTreeRegressor
     ):
@@ -72,14 +72,14 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-# ---- as scikit-learn does it ----
+# ---- parity with scikit-learn ----
 
 
 @pytest.mark.parametrize("load", [load_breast_cancer, load_iris, load_wine])
 @pytest.mark.parametrize("rate", [1.0, 0.5])
 def test_same_as_scikit_learn(load, rate):
     X, y = load(return_X_y=True)
-    # Noise, so that no two splits are equally good: the seeds of the trees differ.
+    # Noise breaks ties between splits, which depend on the random states of the trees.
     X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape) * X.std(axis=0)
     ours = AdaBoostClassifier(STUMP, n_estimators=20, learning_rate=rate).fit(X, y)
     theirs = sklearn.ensemble.AdaBoostClassifier(
@@ -96,7 +96,7 @@ def test_same_as_scikit_learn(load, rate):
 
 
 def r2_by_hand(X, y, weight, n_rounds, seed):
-    """AdaBoost.R2 with weights: the weights and mean losses of its trees, and predictions."""
+    """Reference AdaBoost.R2: return tree weights, mean losses of the trees, and predictions."""
     d, weights, errors, columns = weight / weight.sum(), [], [], []
     for number in range(n_rounds):
         state = np.random.SeedSequence([seed, number]).generate_state(1)[0] >> 1
@@ -131,7 +131,7 @@ def test_regressors_are_boosted_as_by_hand():
     np.testing.assert_allclose(model.feature_importances_.sum(), 1.0)
 
 
-# ---- what learners are given ----
+# ---- training data of the learners ----
 
 
 def test_zero_weights_leave_rows_out():
@@ -235,7 +235,7 @@ def test_tables_of_three_dimensions():
 
 
 class FlatTree(DecisionTreeClassifier):
-    """A tree of tables of any number of dimensions."""
+    """Tree that flattens tables of any number of dimensions."""
 
     def fit(self, X, y, sample_weight=None):
         return super().fit(X.reshape(len(X), -1), y, sample_weight)
@@ -244,7 +244,7 @@ class FlatTree(DecisionTreeClassifier):
         return super().predict(X.reshape(len(X), -1))
 
 
-# ---- how a fit ends, and goes on ----
+# ---- validation, warm starts and ends of training ----
 
 
 def test_validation_rows_are_watched():

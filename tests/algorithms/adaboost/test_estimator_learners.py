@@ -1,4 +1,4 @@
-"""Learners that are estimators: how a fit trains them, and what it makes of their answers."""
+"""Learners that are estimators: their training data, and votes from their predictions."""
 
 import numpy as np
 import pytest
@@ -26,15 +26,15 @@ from support.member_cases import (
     rows_of,
 )
 
-# ---- boosting by hand ----
+# ---- reference boosting ----
 
 
 def unit_votes(p, n_rows, algorithm):
-    """Return what probabilities (n, K) add to the scores of classes, written down once more."""
+    """Return the votes of class probabilities (n, K): a second implementation."""
     k = p.shape[1]
     if algorithm == "discrete":
         votes = np.eye(k)[p.argmax(axis=1)] - 1 / k
-        return votes * (2 if k == 2 else 1)  # two classes have scores of -F and F
+        return votes * (2 if k == 2 else 1)  # scores of two classes are -F and F
     if algorithm == "gentle":
         return (k * p - 1) / (k - 1)
     logs = np.log((p * n_rows + 1 / k) / (n_rows + 1))
@@ -42,13 +42,13 @@ def unit_votes(p, n_rows, algorithm):
 
 
 def boost_by_hand(X, y, n_classes, algorithm, n_rounds, depth):
-    """AdaBoost on scores of all classes, with scikit-learn's trees: scores, weights and errors."""
+    """Return scores (n, K), weights and errors of AdaBoost with scikit-learn's trees."""
     scores, weights, errors = np.zeros((len(y), n_classes)), [], []
     for number in range(n_rounds):
         margin = scores[np.arange(len(y)), y.astype(int)]
         weight = np.exp(-margin)
         weight *= len(y) / weight.sum()
-        # The same seeds, because trees break ties by chance.
+        # Equal random states, because trees break ties at random.
         state = np.random.SeedSequence([0, number]).generate_state(1)[0] >> 1
         tree = DecisionTreeClassifier(max_depth=depth, random_state=state)
         tree.fit(X, y, sample_weight=weight)
@@ -132,11 +132,11 @@ def test_dropped_learners_are_forgotten():
     assert states != [learners.fitted(1)[0].random_state] * 2
 
 
-# ---- how learners are trained ----
+# ---- training of learners ----
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
-    """A classifier that keeps what it was trained on and says the first label."""
+    """Classifier that records the arguments of fit and predicts the first class."""
 
     def fit(self, X, y, sample_weight=None):
         self.X_, self.y_, self.weight_ = X, y, sample_weight
@@ -313,7 +313,7 @@ def test_regressors_predict_and_medians_are_weighted(rng):
 
 
 def smallest_half(values, weights):
-    """Return the smallest value at which the weights, in the order of values, reach one half."""
+    """Return the weighted median: the smallest value whose cumulative weight reaches one half."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(np.asarray(weights)[order])
     return values[order][np.argmax(reached >= reached[-1] / 2)]

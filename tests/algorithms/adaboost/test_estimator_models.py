@@ -1,4 +1,4 @@
-"""Models whose members are estimators: the tables they read, and what they answer."""
+"""Models whose members are estimators: accepted tables, predictions and pickles."""
 
 import copy
 import pickle

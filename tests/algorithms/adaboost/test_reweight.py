@@ -1,4 +1,4 @@
-"""Distributions over rows: against NumPy, at extreme scores, and for any threads and machine."""
+"""Row distributions: equal to NumPy's, at extreme scores, for any threads and instruction set."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_shift_of_all_margins_is_a_factor_of_the_loss(seed, shift, n_classes):
 
 @pytest.mark.parametrize("size", [800.0, 1e5, 1e300])
 def test_extreme_margins_neither_overflow_nor_vanish(size):
-    n = 20_000  # several chunks: the largest weights lie in one of them
+    n = 20_000  # several chunks, one of which has the largest weight
     scores = np.full((n, 1), size)
     scores[12_345] = -size
     found, log_loss, error = distribution(np.ones(n), None, scores)
@@ -97,13 +97,13 @@ def test_extreme_margins_neither_overflow_nor_vanish(size):
 
 
 def test_rows_that_weigh_nothing_do_not_count():
-    """Not even for the scale: all others would underflow next to the row of weight 0."""
+    """Rows of weight 0 do not affect the scale, where they would make all others underflow."""
     y, scores = np.ones(3), np.array([[-1e4], [0.0], [-np.log(3)]])
     found, log_loss, error = distribution(y, np.array([0.0, 1, 1]), scores)
     np.testing.assert_allclose(found, [0, 3 / 4, 9 / 4], rtol=1e-14)
     assert log_loss == pytest.approx(np.log(2))
     assert error == 1
-    many = np.r_[np.zeros(10_000), 1.0]  # a whole chunk of them
+    many = np.r_[np.zeros(10_000), 1.0]  # a chunk of rows of weight 0
     found, *_ = distribution(np.ones(10_001), many, np.linspace(-900, 900, 10_001)[:, np.newaxis])
     assert found[-1] == 10_001
     assert (found[:-1] == 0).all()
@@ -166,7 +166,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def predicted(n, seed=0):
-    """A target, predictions, and a distribution some of which is 0: also where errors are large."""
+    """Return target, predictions and a distribution with zeros, some of them at large errors."""
     rng = np.random.default_rng(seed)
     y, prediction = rng.normal(size=n) * 5, rng.normal(size=n)
     d = rng.exponential(size=n) * (np.abs(y - prediction) < 12) * (rng.random(n) < 0.9)
@@ -198,7 +198,7 @@ def test_perfect_predictions_have_no_loss(kind):
     found, mean = losses_of(y, y, d, kind)
     assert mean == 0
     assert (found == 0).all()
-    prediction = np.where(d == 0, y + 9, y)  # an error that nobody counts
+    prediction = np.where(d == 0, y + 9, y)  # errors only on rows of weight 0
     found, mean = losses_of(y, prediction, d, kind)
     assert mean == 0
     assert (found[d > 0] == 0).all()
@@ -216,7 +216,7 @@ def test_rows_of_little_loss_lose_their_share(n, log_beta):
 
 
 def test_a_distribution_is_never_used_up():
-    """e^-300 of each row, again and again: what is left is shared out anew."""
+    """Repeated factors of e^-300 do not underflow: the distribution is normalised each time."""
     d = np.full(20_000, 1 / 20_000)
     for _ in range(10):
         _core.r2_reweight(np.zeros(20_000), -300.0, d, 2)
@@ -227,7 +227,7 @@ def test_a_distribution_is_never_used_up():
         _core.r2_reweight(losses, -300.0, d, 2)
     assert d[15_000] == 1
     assert d.sum() == 1
-    _core.r2_reweight(1 - losses, -300.0, d, 2)  # the others are 0 by now and stay it
+    _core.r2_reweight(1 - losses, -300.0, d, 2)  # all other rows are 0, and remain 0
     assert d[15_000] == 1
     assert (np.delete(d, 15_000) == 0).all()
 
@@ -293,7 +293,7 @@ def test_sizes_and_kinds_of_r2_that_do_not_fit_are_refused():
 
 
 def results(n_threads):
-    """Bytes of everything this file is about, and of gradients without scores."""
+    """Yield the bytes of all results tested in this file, and of gradients without scores."""
     y, weight, scores = problem(50_000, 5)
     for loss, outputs in (("one_hot", 5), ("squared_error", 1)):
         for given_scores in (None, scores[:, :outputs].copy()):

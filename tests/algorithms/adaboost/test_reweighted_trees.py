@@ -1,4 +1,4 @@
-"""What trees on weighted rows rest on: first steps without scores, and trees that are dropped."""
+"""Core support for trees on weighted rows: gradients without scores, and dropped trees."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_sets_of_levels_are_dropped_with_their_tree():
         found = grower.trees()
         for name in expected:
             np.testing.assert_array_equal(found[name], expected[name])
-        grower.restore(found)  # which checks that sets belong to splits
+        grower.restore(found)  # restore checks that every level set belongs to a split
 
 
 def test_the_leaves_of_a_dropped_tree_are_not_taken_for_those_of_another():

@@ -132,7 +132,7 @@ def test_importances_are_means_of_shares():
 
 
 def test_features_are_drawn_for_every_node():
-    """max_features=1: all six features split about as often; with all six the best one dominates."""
+    """max_features=1: all six features split about as often; with all six the best dominates."""
     one = forest("numbers", max_features=1, n_estimators=30).fit(X, Y)
     roots = [tree.model_.forest.feature[0] for tree in one.estimators_]
     assert len(set(roots)) > 3
