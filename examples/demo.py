@@ -1,4 +1,4 @@
-"""Read handwritten digits: train, compare, save, load in a new process, predict.
+"""Classify handwritten digits: train, compare, save, load in a new process, predict.
 
 The data are the 1,797 scanned digits (8 x 8 pixels, ten classes) that come with scikit-learn.
 """
@@ -37,7 +37,7 @@ def fit_all(X, y):
     models = {
         "most frequent digit": DummyClassifier(),
         "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
-        # One tree a round for all ten digits, with vector leaves.
+        # One tree per round for all ten digits, with vector leaves.
         "arboost": arboost.GradientBoostingClassifier(
             n_estimators=1000,
             learning_rate=0.03,
@@ -66,7 +66,7 @@ def predict_elsewhere(model, X):
     """Return the class probabilities that a new process computes from the saved model."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        paths = folder / "digits.arb", folder / "rows.npy", folder / "answer.npy"
+        paths = folder / "digits.arb", folder / "rows.npy", folder / "probabilities.npy"
         model.save(paths[0])
         np.save(paths[1], X)
         size = paths[0].stat().st_size
@@ -83,8 +83,8 @@ def main():
     print_scores(models, X_test, y_test)
     here = models["arboost"].predict_proba(X_test)
     if not np.array_equal(predict_elsewhere(models["arboost"], X_test), here):
-        raise SystemExit("the loaded model gives other answers than the fitted one")
-    print("the loaded model gives the same answers, to the last bit")
+        raise SystemExit("the loaded and the fitted model differ in their predictions")
+    print("the loaded model has the same predictions, to the last bit")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Check what is inside the wheel and the source archive of a folder, and the wheel's size."""
+"""Check the contents of the wheels and source archives of a folder, and the wheels' size."""
 
 import sys
 import tarfile
@@ -17,7 +17,7 @@ IN_SOURCE = (
 
 
 def wheel_faults(path: Path) -> list[str]:
-    """Return what is wrong with a wheel, one sentence each."""
+    """Return the faults of a wheel, one sentence each."""
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
     faults = [f"{name} is missing" for name in IN_WHEEL if name not in names]
@@ -36,7 +36,7 @@ def wheel_faults(path: Path) -> list[str]:
 
 
 def source_faults(path: Path) -> list[str]:
-    """Return what is wrong with a source archive, one sentence each."""
+    """Return the faults of a source archive, one sentence each."""
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     faults = [f"{name} is missing" for name in IN_SOURCE if name not in names]
@@ -54,7 +54,7 @@ def main(folder: Path) -> int:
     for path, faults in found.items():
         print(
             f"{path}: {path.stat().st_size / 1e6:.2f} MB",
-            *(faults or ["as it should be"]),
+            *(faults or ["no faults"]),
             sep="\n  ",
         )
     return int(not found or any(found.values()))

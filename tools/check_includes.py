@@ -23,11 +23,11 @@ FOLDERS = (
     "grow/search",  # kernels: sums of a node to its best split
     "grow/kernels",  # the other kernels of growing, and their table
     "grow/trees",  # parameters, nodes, grown trees
-    "grow/sample",  # rows and features that a tree sees
+    "grow/sample",  # row and feature samples of a tree
     "grow/rows",  # rows of the nodes, and sums over them
     "grow",
     "reweight",
-    "predict/bits",  # small trees by bits
+    "predict/bits",  # prediction of small trees by bit masks
     "predict",
     "predict/quantiles",  # medians of trees, quantiles of leaves
     "explain/shap",
@@ -47,7 +47,7 @@ def sources(root: Path) -> list[Path]:
 
 
 def wrong_includes(root: Path, path: Path) -> Iterator[str]:
-    """Yield one message for each include of a file that is not allowed."""
+    """Yield one message for each forbidden include of a file."""
     folder = path.parent.as_posix()
     if folder not in FOLDERS:
         yield f"{path.as_posix()}: the folder {folder} is not in FOLDERS of tools/check_includes.py"
@@ -65,7 +65,7 @@ def wrong_includes(root: Path, path: Path) -> Iterator[str]:
 
 
 def shared_names(paths: list[Path]) -> Iterator[str]:
-    """Yield one message for each name that several headers have."""
+    """Yield one message for each file name of several headers."""
     headers = defaultdict(list)
     for path in paths:
         if path.suffix == ".h":
@@ -76,7 +76,7 @@ def shared_names(paths: list[Path]) -> Iterator[str]:
 
 
 def main(root: Path) -> int:
-    """Print what is wrong under a folder; return the exit status."""
+    """Print the faults of the files under a folder; return the exit status."""
     paths = sources(root)
     found = [message for path in paths for message in wrong_includes(root, path)]
     found += shared_names(paths)

@@ -23,7 +23,7 @@ def shared_functions(path: Path) -> list[str]:
 
 
 def main(build: Path) -> int:
-    """Print such functions of all kernel files under a build folder; return the exit status."""
+    """Print the shared functions of all kernel files under a folder; return the exit status."""
     if shutil.which("nm") is None:
         print("nm is not here: kernels not checked")
         return 0

@@ -1,4 +1,4 @@
-"""Write model files of this version for tests/models, with the predictions that they must keep.
+"""Write model files of this version for tests/models, with the predictions of each model.
 
 Usage: python tools/make_models.py [FOLDER]
 
@@ -28,7 +28,7 @@ Fit = tuple[Any, Any, Any]  # an estimator, a table, a target
 
 
 def numbers(seed: int, n: int = 200, n_features: int = 4) -> tuple[np.ndarray, np.ndarray]:
-    """Rows with missing values and infinities, and a target with steps and a slope."""
+    """Return rows with missing values and infinities, and a target with steps and a slope."""
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(n, n_features)), 2)
     y = np.round(X[:, 0] * 2 + np.where(X[:, 1] > 0.3, 3.0, 0.0) + rng.normal(size=n) / 4, 3)
@@ -54,7 +54,7 @@ def booster_two_classes() -> Fit:
 
 
 def booster_classes() -> Fit:
-    """Three labels of int8, with one tree per class and round."""
+    """Three int8 labels, with one tree per class and round."""
     X, y = numbers(3)
     model = arboost.GradientBoostingClassifier(n_estimators=3, max_depth=2)
     return model, X, np.digitize(y, [0.0, 3.0]).astype(np.int8)
@@ -199,7 +199,7 @@ MODELS: tuple[Callable[[], Fit], ...] = (
 
 
 def expected(model: arboost.Predictor, X: Any) -> dict[str, Any]:
-    """Rows, and the predictions of the model for them."""
+    """Return rows and their predictions."""
     frame = isinstance(X, pd.DataFrame)
     some = X[:20]
     kept: dict[str, Any] = {"rows": rows_of(some)}
@@ -215,7 +215,7 @@ def expected(model: arboost.Predictor, X: Any) -> dict[str, Any]:
 
 
 def rows_of(some: Any) -> list[list[Any]]:
-    """Rows for JSON: missing values as null, infinities as they are, times as text."""
+    """Return rows for JSON: missing values as null, infinities unchanged, times as text."""
     if isinstance(some, pd.DataFrame):
         times = some.select_dtypes("datetime").columns
         some = some.assign(**{name: some[name].astype(str) for name in times})
@@ -224,7 +224,7 @@ def rows_of(some: Any) -> list[list[Any]]:
 
 
 def main() -> None:
-    """Write the files that do not exist."""
+    """Write the files that do not exist yet."""
     default = Path(__file__).resolve().parent.parent / "tests" / "models"
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else default
     for make in MODELS:

@@ -1,6 +1,6 @@
 """Write tests/house/recorded_answers.json: digests of the models of about a hundred fits.
 
-A change of models must be intended, and stated in CHANGELOG.md; then this writes the new digests.
+Run the tool only after an intended change of models, and state the change in CHANGELOG.md.
 """
 
 import json
@@ -17,7 +17,7 @@ RECORD = ROOT / "tests" / "house" / "recorded_answers.json"
 
 
 def main() -> None:
-    """Fit, and write the digests."""
+    """Fit all recorded models and write their digests."""
     recorded = {}
     for name, fit in all_fits().items():
         with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Tests that read files of any origin, and that traverse the trees in them.
+# Tests that read files of any origin and traverse their trees.
 TESTS = (
     "formats/test_packed_trees.py",
     "formats/test_fuzz_files.py",
@@ -40,17 +40,17 @@ TESTS = (
 
 
 def main() -> int:
-    """Make the package, run the tests and return their exit status."""
+    """Build the package, run the tests and return their exit status."""
     build = Path(sys.argv[1]).resolve()
     arguments = sys.argv[2:] or [str(ROOT / "tests" / name) for name in TESTS]
     environment = os.environ | {
         "PYTHONPATH": str(package(build)),
         "LD_PRELOAD": " ".join(runtime(compiler(build))),
-        # Python keeps memory until exit, which is no leak of the core. Sizes in hostile files must
+        # Python keeps memory until exit, so leaks are not checked. Sizes in hostile files must
         # be refused before memory is allocated; 4 GB is more than any test needs.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=0:max_allocation_size_mb=4096",
         "UBSAN_OPTIONS": "print_stacktrace=1",
-        "PYTHONMALLOC": "malloc",  # so that allocations of Python are checked, too
+        "PYTHONMALLOC": "malloc",  # so that Python's allocations are checked, too
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode

@@ -1,4 +1,4 @@
-"""Prove in a second that an installed wheel works: fit, save, load, predict."""
+"""Smoke test of an installed wheel, in about a second: fit, save, load, predict."""
 
 import tempfile
 from pathlib import Path

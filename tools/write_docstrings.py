@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from arboost.params.kinds import Param  # noqa: E402  (of the checkout, not an install)
 
-# The modules in which classes find their tables by name.
+# Modules of the tables that classes name.
 MODULES = [
     import_module(f"arboost.params.{path.stem}")
     for path in sorted((ROOT / "src/arboost/params").glob("[!_]*.py"))

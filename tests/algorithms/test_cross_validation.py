@@ -1,4 +1,4 @@
-"""Cross-validation: each fold is the fit of its rows, on bins that all folds share."""
+"""Cross-validation: each fold equals a separate fit, while all folds share one binned table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DART = {"rate_drop": 0.3, "one_drop": True}
 
 @pytest.fixture(scope="module")
 def data():
-    """A table of few values, so that any large part of it has the bins of the whole."""
+    """Return a table of few distinct values, so that every fold has the same bin edges."""
     rng = np.random.default_rng(3)
     X = rng.integers(0, 8, size=(400, 5)).astype(float)
     X[rng.random(X.shape) < 0.05] = np.nan
@@ -65,7 +65,7 @@ ESTIMATORS = {
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_folds_are_separate_fits(data, name, weighted):
-    """The same bytes as fit on the rows of the fold, and the same curve on the others."""
+    """Same model bytes as a fit on the fold's training rows, same metrics on its held-out rows."""
     estimator, n_classes = ESTIMATORS[name]
     X, values = data
     y = target_of(estimator, values, n_classes)
@@ -127,7 +127,7 @@ def test_early_stopping_on_the_mean(data, extra):
         model = result.models[fold]
         assert model.n_iter_ == result.best_index + 1
         assert model.best_iteration_ == result.best_index
-        # The model is the best round itself, with the weights that its trees had then.
+        # The model ends at the best round, with its tree weights, which later dropout changes.
         loss = np.mean((model.predict(X[held_out]) - y[held_out]) ** 2)
         assert loss == pytest.approx(result.scores["squared_error"][fold, result.best_index])
 
@@ -211,7 +211,7 @@ def test_estimator_stays_as_it_is(data):
 
 
 def test_nothing_is_copied():
-    """Five folds of a table of 40 MB need no memory of Python's that grows with its columns."""
+    """Five folds of a table of 40 MB allocate less than 10 MB in Python."""
     X = np.random.default_rng(0).normal(size=(50_000, 100))
     dataset = arboost.Dataset(X, X[:, 0])
     tracemalloc.start()

@@ -1,7 +1,7 @@
-"""AdaBoost once more, by the textbook's recursion on the distribution of the rows.
+"""Reference AdaBoost: the textbook's recursion for the distribution over rows.
 
-A fit takes the distribution from the scores; here it is multiplied from round to round, with
-nothing but what the fitted learners say of the rows.
+A fit computes the distribution from the scores. The reference multiplies it from round to round,
+using only the predictions of the fitted learners.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def stump_votes(X, feature, threshold):
 
 
 def all_stumps(X):
-    """Every feature, threshold between two values, and direction; and the two constants."""
+    """Yield (feature, threshold, direction) of every stump, including the two constants."""
     yield from ((0, -np.inf, turn) for turn in (1.0, -1.0))
     for feature in range(X.shape[1]):
         for low, high in itertools.pairwise(np.unique(X[:, feature])):
@@ -31,7 +31,7 @@ def all_stumps(X):
 
 @dataclass
 class Recomputed:
-    """Facts of each round, shape (n_rounds,); `distributions` (n_rounds + 1, n_rows) sum to 1."""
+    """Values per round, shape (n_rounds,); `distributions` (n_rounds + 1, n_rows) sum to 1."""
 
     errors: np.ndarray
     normalizers: np.ndarray
@@ -42,7 +42,7 @@ class Recomputed:
 
 
 def unit_votes(model, X):
-    """What each learner adds to the scores before its weight, from the learner itself."""
+    """Return the unweighted votes of each learner, from its own predictions."""
     if model.estimator is None:
         pairs = zip(model.estimators_, model.estimator_weights_, strict=True)
         return [tree.predict_raw(X) / weight for tree, weight in pairs]

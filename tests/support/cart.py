@@ -1,7 +1,7 @@
-"""CART by its definitions, slow and plain: a check of every node of a tree.
+"""Reference CART: a slow check of every node of a tree against the definitions.
 
-A split is right when no other split has more gain, and a leaf when no split is allowed: so ties, of
-which small nodes are full, need no rule. Codes of -1 are missing values.
+A split is correct if no other split has more gain, a leaf if no split is allowed. So ties, frequent
+in small nodes, need no rule. Codes of -1 are missing values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from arboost import _core
 
 
 def impurity(criterion: str, target: np.ndarray, weight: np.ndarray) -> float:
-    """Impurity of rows with targets (n, outputs), times their weight; classes are one-hot."""
+    """Return the impurity of rows with targets (n, outputs), times their weight.
+
+    Classes are one-hot.
+    """
     total = weight.sum()
     mean = weight @ target / total
     if criterion == "quadratic":
@@ -33,7 +36,7 @@ def impurity(criterion: str, target: np.ndarray, weight: np.ndarray) -> float:
 
 @dataclass
 class Cart:
-    """The rules of a tree, on codes (n, features) and targets (n, outputs)."""
+    """Rules of a tree on codes (n, features) and targets (n, outputs)."""
 
     codes: np.ndarray
     target: np.ndarray
@@ -48,7 +51,7 @@ class Cart:
         return impurity(self.criterion, self.target[rows], self.weight[rows])
 
     def gain(self, rows: np.ndarray, left: np.ndarray) -> float | None:
-        """Decrease of impurity by a split; None where the split is not allowed."""
+        """Return the impurity decrease of a split; None where the split is not allowed."""
         sides = rows[left], rows[~left]
         if min(len(side) for side in sides) < self.min_samples_leaf:
             return None
@@ -72,9 +75,9 @@ class Cart:
         return max((gain for gain in gains if gain is not None), default=-np.inf)
 
     def check(self, tree: dict[str, np.ndarray], *, best: bool = True) -> int:
-        """Assert that every node is right; return how many were split.
+        """Assert that every node is correct; return the number of splits.
 
-        Without ``best``, splits need not be the best ones of their nodes.
+        Without ``best``, a split need not have the highest gain of its node.
         """
         least = self.min_gain_share * self.weight.sum()
         slack = 1e-6 * self.impurity(np.arange(len(self.codes))) + 1e-300
@@ -118,7 +121,7 @@ class Cart:
 
 
 def encode(codes: np.ndarray, *, exact: bool = False) -> _core.Codes | _core.Ranks:
-    """Encode integers from 0 on, -1 for missing values, as codes of the core."""
+    """Return the core's codes of integers from 0 on; -1 is missing."""
     values = np.where(codes < 0, np.nan, codes.astype(float))
     columns = _core.Columns(len(codes))
     columns.add_matrix(values)
@@ -128,7 +131,7 @@ def encode(codes: np.ndarray, *, exact: bool = False) -> _core.Codes | _core.Ran
 
 
 def cart_params(**settings: object) -> _core.TreeParams:
-    """Parameters of a CART tree, without limits other than the given ones."""
+    """Return parameters of a CART tree with the given limits only."""
     defaults = {
         "max_depth": None,
         "max_leaves": None,
@@ -157,7 +160,7 @@ def grow(
     rows: np.ndarray | None = None,
     **settings: object,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """One CART tree on targets (n, outputs): its arrays, and the leaf of each row."""
+    """Return the arrays of a CART tree on targets (n, outputs), and the leaf of each row."""
     target = target.astype(float)
     gradients = _core.Gradients(*target.shape, by_row=True)
     h = np.repeat(weight.astype(float)[:, np.newaxis], target.shape[1], axis=1)

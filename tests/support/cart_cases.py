@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from support.cart import Cart
 from support.stored import ARRAYS
 
-NAMES = {  # of scikit-learn, by kind of problem
+NAMES = {  # scikit-learn's criterion by kind of problem and criterion of the core
     ("classes", "quadratic"): "gini",
     ("classes", "entropy"): "entropy",
     ("values", "quadratic"): "squared_error",
@@ -22,13 +22,13 @@ def one_hot(y: np.ndarray) -> np.ndarray:
 
 
 def dense(codes: np.ndarray) -> np.ndarray:
-    """Codes without gaps in the order of the values, so that ranks are bins."""
+    """Return codes without gaps, in the order of the values, so that ranks equal bins."""
     result = np.stack([np.unique(column, return_inverse=True)[1] for column in codes.T], axis=1)
     return result - (codes.min(axis=0) < 0)
 
 
 def problem(kind: str, n: int, features: int = 3, values: int = 60, *, seed: int = 0, missing=0.0):
-    """Codes, and targets of regression, counts or three classes that depend on them."""
+    """Return random codes, and dependent targets: regression, counts or three classes."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, values, (n, features))
     signal = np.sin(codes[:, 0] / 9.0) + (codes[:, 1] > values / 2) * codes[:, 0] / values
@@ -47,7 +47,7 @@ def assert_same_bytes(one, other) -> None:
 
 
 def sklearn_tree(codes, target, weight, **settings):
-    """The tree of scikit-learn on the same rows; classes for one-hot targets."""
+    """Return scikit-learn's tree on the same rows; a classifier for one-hot targets."""
     if target.shape[1] > 1:
         return DecisionTreeClassifier(random_state=0, **settings).fit(
             codes, target.argmax(axis=1), sample_weight=weight
@@ -58,14 +58,14 @@ def sklearn_tree(codes, target, weight, **settings):
 
 
 def assert_same_as_sklearn(cart: Cart, tree, model, *, least_compared: int) -> None:
-    """The same splits and values from the root down, up to splits of equal gain."""
+    """Assert the same splits and values from the root down, except below splits of equal gain."""
     theirs = model.tree_
     value = theirs.value[:, 0, :] if theirs.n_outputs == 1 else theirs.value[:, :, 0]
     waiting, compared = [(0, 0, np.arange(len(cart.codes)))], 0
     while waiting:
         ours, other, rows = waiting.pop()
         compared += 1
-        if cart.criterion != "absolute_error":  # its medians are set by the caller
+        if cart.criterion != "absolute_error":  # where the caller sets the medians
             own = tree["value"].reshape(len(tree["left"]), -1)[ours]
             np.testing.assert_allclose(own, value[other], rtol=1e-6, atol=1e-7)
         child = int(tree["left"][ours])

@@ -12,7 +12,7 @@ def random_of(path, purpose):
 
 
 def places(value, path=()):
-    """All places in nested dicts and lists."""
+    """Yield the paths of all values in nested dicts and lists."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value)
     if isinstance(value, dict | list):
@@ -24,7 +24,7 @@ def places(value, path=()):
 
 
 def replaced(document, place, value):
-    """A copy with another value at a place."""
+    """Return a copy with another value at a path."""
     document = copy.deepcopy(document)
     at = document
     for key in place[:-1]:

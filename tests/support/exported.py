@@ -1,4 +1,4 @@
-"""Models of every kind, and rows at all of their splits: for the tests of exports."""
+"""Models of every kind, and rows at all thresholds: for the tests of exports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def numbers(rng, n=300):
 
 
 def mixed(rng, n=400, *, many=False):
-    """Numbers, strings, a category of numbers, and optionally strings of many levels."""
+    """Return a table of numbers, strings, a numeric category and optionally many-level strings."""
     table = np.empty((n, 4 if many else 3), object)
     table[:, 0] = rng.normal(size=n).round(2)
     table[:, 1] = rng.choice(np.array(WORDS, object), n)
@@ -127,13 +127,13 @@ def model_of(case):
 
 
 def random_model(rng, *, n_outputs=1, width=1, categories=(), n_trees=12):
-    """Random trees, with thresholds at infinity and random level sets."""
+    """Return a model of random trees, with infinite thresholds and random level sets."""
     forest = random_forest(rng, n_trees, 5, n_outputs, width, 40, categories)
     return make_model(forest, 5, n_outputs, categories=categories)
 
 
 def without_levels(rng, n=100):
-    """Return a model of a number and two categories that were always missing, and rows of it."""
+    """Return a model of a number and two categories without levels, and its rows."""
     table = np.empty((n, 3), object)
     table[:, 0] = rng.normal(size=n)
     model = arboost.GradientBoostingRegressor(
@@ -162,7 +162,7 @@ def times(rng, n=300):
 
 
 def random_median(rng):
-    """Trees whose weights have rounded sums, and leaves of few distinct values."""
+    """Return a weighted median of trees, with inexact weight sums and few distinct values."""
     forest = random_forest(rng, 40, 5, 1, 1)
     forest = replace(forest, value=forest.value.round(1))
     weights = rng.choice([0.1, 0.2, 0.3, 0.7], 40)
@@ -180,7 +180,7 @@ def hostile_names(model):
 
 
 def rows_of(model, rng, n=200):
-    """Rows at and next to every threshold, with missing values, infinities and all levels."""
+    """Return rows at and around every threshold, with missing values, infinities, all levels."""
     schema = model.schema
     rows = np.empty((n, schema.n_features), object)
     for feature in range(schema.n_features):
@@ -191,8 +191,8 @@ def rows_of(model, rng, n=200):
     extra = []
     for feature, threshold in sorted({*zip(forest.feature[at], forest.threshold[at], strict=True)}):
         if feature in plain:
-            beside = np.nextafter(threshold, [-np.inf, np.inf])
-            for value in (threshold, *beside.tolist()):
+            neighbours = np.nextafter(threshold, [-np.inf, np.inf])
+            for value in (threshold, *neighbours.tolist()):
                 row = rows[int(rng.integers(n))].copy()
                 row[feature] = float(value)
                 extra.append(row)

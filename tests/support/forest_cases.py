@@ -1,4 +1,4 @@
-"""Rows, targets and forests that tests of forests share."""
+"""Shared table, targets and forests for the tests of forests."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def saved(model, tmp_path):
 
 
 def brute_force(model, table, n_rows, width):
-    """Sums over the trees, one by one, of what they say of rows that they have not drawn."""
+    """Return the mean predictions of each row's out-of-bag trees, one tree at a time."""
     sums, counts = np.zeros((n_rows, width)), np.zeros(n_rows)
     pairs = zip(model.estimators_, model.estimators_samples_, strict=True)
-    for tree, seen in pairs:
-        unseen = np.setdiff1d(np.arange(n_rows), seen)
-        sums[unseen] += answers(tree, table[unseen]).reshape(len(unseen), width)
-        counts[unseen] += 1
+    for tree, sample in pairs:
+        out_of_bag = np.setdiff1d(np.arange(n_rows), sample)
+        sums[out_of_bag] += answers(tree, table[out_of_bag]).reshape(len(out_of_bag), width)
+        counts[out_of_bag] += 1
     with np.errstate(invalid="ignore"):
         return sums / counts[:, np.newaxis]

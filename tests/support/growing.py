@@ -11,7 +11,7 @@ TREE_ARRAYS = ("tree_start", "feature", "bin", "left", "default_left", "value", 
 
 
 def encode(codes: np.ndarray, n_bins: list[int]) -> _core.Codes:
-    """Codes of the core from a matrix of codes in which -1 is missing."""
+    """Return the core's codes of a matrix of codes; -1 is missing."""
     values = np.where(codes < 0, np.nan, codes.astype(float))
     columns = _core.Columns(len(codes))
     columns.add_matrix(values)
@@ -27,7 +27,7 @@ def core_params(s: Settings, **more: object) -> _core.TreeParams:
 
 
 def grow(codes, n_bins, g, h, s, *, n_threads=1, seed=0, turn=0, **more):
-    """One tree of the core on matrices g, h (n, outputs): arrays, leaf of each row, gradients."""
+    """Return tree arrays, leaf of each row and gradients for matrices g, h (n, outputs)."""
     gradients = _core.Gradients(*g.shape, by_row=True)
     _core.set_gradients(g, h, gradients, n_threads)
     grower = _core.Grower(encode(codes, n_bins), g.shape[1], core_params(s, **more))

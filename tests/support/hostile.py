@@ -24,15 +24,15 @@ VALUES += [[0], [[]], {"a": 0}, [None], 10**30, "\ud800", "1e999"]
 
 _MOST_COLUMNS = 1000
 _MOST_SECONDS = 5.0
-# Packed zeros take a byte per 64 numbers, and JSON becomes Python objects.
+# Bytes per byte of the file: packed zeros are 64 numbers a byte, JSON becomes Python objects.
 _MOST_MEMORY = 1000
 _BASE_MEMORY = 4 * 2**20
 
 
 def read_or_refuse(read, data):
-    """The model that a reader returns, or None where it raises a ModelFormatError.
+    """Return the reader's model, or None where the reader raises a ModelFormatError.
 
-    Nothing else may happen: no other error, no hang, no memory out of proportion to the data.
+    Other errors, hangs and memory out of proportion to the data are failures.
     """
     model, message = None, "cannot read "
     tracemalloc.start()
@@ -41,7 +41,7 @@ def read_or_refuse(read, data):
         model = read(data)
     except ModelFormatError as error:
         message = str(error)
-    seconds = time.process_time() - start  # a busy machine is no hang
+    seconds = time.process_time() - start  # CPU time: a busy machine is no hang
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert message.startswith("cannot read ")
@@ -52,7 +52,7 @@ def read_or_refuse(read, data):
 
 
 def use(model) -> None:
-    """Use a model as users do; any predictions are fine, a crash is not."""
+    """Save, predict and convert a model; any predictions are valid, a crash is not."""
     model = Predictor(**model.fields())
     assert model_file.to_bytes(model)
     n_features = model.schema.n_features
@@ -61,7 +61,7 @@ def use(model) -> None:
     X = np.zeros((3, n_features))
     X[1], X[2] = np.nan, np.inf
     table = ingest(X)
-    table = type(table)(table.columns, model.schema)  # as codes, where columns have levels
+    table = type(table)(table.columns, model.schema)  # values become level codes in categories
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         scores = table_scores(model, table, n_threads=1)

@@ -29,7 +29,7 @@ for line in sys.stdin:
 
 
 class InstructionSets:
-    """Processes by instruction set, each started when first asked for."""
+    """Processes by instruction set, each started at its first use."""
 
     def __init__(self):
         self.processes = {}

@@ -16,13 +16,13 @@ METHODS = ("hist", "exact", "per_round", "per_node")
 
 
 def schema_of(n_levels, names=None):
-    """Columns of numbers, and categories whose levels are the numbers 0, 1, ..."""
+    """Return a schema of numeric columns, and of categories with the levels 0, 1, ..."""
     levels = tuple(Levels("number", np.arange(float(n))) if n else None for n in n_levels)
     return Schema(names=names, n_features=len(n_levels), levels=levels if any(n_levels) else ())
 
 
 def table_of(matrix, n_levels, method="hist"):
-    """Codes of a matrix in which NaN is missing; n_levels[f] is 0 for numbers 0, 1, ..."""
+    """Return the codes of a matrix; NaN is missing, n_levels[f] is 0 for numeric columns."""
     columns = columns_of(np.asarray(matrix, float))
     if method != "hist":
         return _core.rank(columns, None, 1, n_levels)

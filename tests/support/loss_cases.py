@@ -26,7 +26,7 @@ ORDERED = ["absolute_error", "quantile", "quantiles", "huber"]
 
 
 def problem(name, rng, n=40):
-    """A random target with weights, and scores, in the loss's domain."""
+    """Return a random target in the loss's domain, weights and scores."""
     loss = LOSSES[name]
     if name in ("logistic", "softmax", "exponential"):
         y = rng.integers(0, max(2, loss.n_outputs), n).astype(float)

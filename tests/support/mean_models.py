@@ -15,7 +15,7 @@ def mean_of(model, **changes):
 
 
 def leaf_votes(values):
-    """Trees of a single leaf each, with these values."""
+    """Return a forest of single-leaf trees with the given values."""
     values = np.array(values, float)
     n_trees = len(values)
     lone = {name: np.zeros(n_trees) for name in ("threshold", "left", "default_left", "gain")}

@@ -1,4 +1,4 @@
-"""Shared cases of estimators as members: data, learners by hand, and models of a few rounds."""
+"""Shared cases of estimators as members: data, hand-made learners, models of a few rounds."""
 
 import numpy as np
 from sklearn.base import BaseEstimator

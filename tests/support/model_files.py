@@ -21,7 +21,7 @@ DIGEST = 32
 
 
 def small_model(classes=None, names=("a", "b"), **changes):
-    """Two trees by hand: a split with two leaves, and a single leaf."""
+    """Return a model of two trees: one split with two leaves, and a single leaf."""
     forest = Forest(
         tree_start=np.array([0, 3, 4]),
         feature=np.array([1, -1, -1, -1]),
@@ -64,14 +64,14 @@ def assert_same(first: Model, second: Model) -> None:
 
 
 def sealed(data: bytes) -> bytes:
-    """The file with its length and checksum corrected."""
+    """Return the file with corrected length and checksum."""
     body = bytearray(data[:-DIGEST])
     body[16:24] = struct.pack("<Q", len(data))
     return bytes(body) + hashlib.blake2b(body, digest_size=DIGEST).digest()
 
 
 def with_header(data: bytes, change) -> bytes:
-    """The file with another header, otherwise valid."""
+    """Return the file with a changed header, otherwise valid."""
     (size,) = struct.unpack_from("<Q", data, 24)
     header = json.loads(data[32 : 32 + size])
     change(header)
@@ -83,7 +83,7 @@ def with_header(data: bytes, change) -> bytes:
 
 
 def unchecked(model: Model) -> bytes:
-    """The file of a model that may be invalid, in plain arrays."""
+    """Return the file of a possibly invalid model, in plain arrays."""
     header, arrays = model_file.describe(model)
     arrays |= {name: getattr(model.forest, name) for name in ALL_DTYPES}
     return pack(model_file.FORMAT, header, arrays)
@@ -113,7 +113,7 @@ def set_section(name, dtype=None, shape=None):
 
 
 def model_with_sets(**changes):
-    """The small model with a level set in place of the threshold."""
+    """Return the small model with a level set in place of the threshold."""
     sets = {"level_set": [0, -1, -1, -1], "level_sets": [[9, 0, 2**63, 1]], **changes}
     model = small_model()
     arrays = {name: np.array(values, ALL_DTYPES[name]) for name, values in sets.items()}

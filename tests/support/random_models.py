@@ -1,4 +1,4 @@
-"""Models of random trees, tables for them, and a walk in plain Python."""
+"""Models of random trees, their tables, and a reference prediction in plain Python."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def make_model(forest, n_features, n_outputs, trees_per_round=1, categories=()):
 
 
 def walk(model: Model, X, n_trees=None):
-    """Return the raw scores by a walk of one row through one tree at a time."""
+    """Return the raw scores by traversal of one tree with one row at a time."""
     forest = model.forest
     scores = np.tile(model.base_score, (len(X), 1))
     for row, x in enumerate(X):

@@ -16,7 +16,7 @@ def columns_of(matrix: np.ndarray) -> _core.Columns:
 
 
 def random_values(rng: np.random.Generator, n: int, missing: float = 0.1) -> np.ndarray:
-    """Four features: all values different, few values, one heavy value, and one value alone."""
+    """Return four features: distinct values, few values, one dominant value, one value only."""
     matrix = np.stack(
         [rng.normal(size=n), rng.integers(0, 7, n), rng.exponential(size=n), np.zeros(n)], axis=1
     )
@@ -50,7 +50,7 @@ def gradients_of(g: np.ndarray, h: np.ndarray) -> _core.Gradients:
 
 
 def grow(codes, gradients, params, *, rows=None, sample=None, n_trees=1, n_threads=1):
-    """Trees of one grower, each on the same gradients: their arrays."""
+    """Return the arrays of one grower's trees, all on the same gradients."""
     grower = _core.Grower(codes, gradients.to_numpy().shape[1], params, rows)
     for tree in range(n_trees):
         grower.propose(gradients, n_threads)

@@ -69,7 +69,7 @@ def _losses():
 
 
 def _settings():
-    """Return boosters by one setting each."""
+    """Return boosters that differ in one setting each."""
     settings = {
         "exact": {"tree_method": "exact"},
         "approx": {"tree_method": "approx", "sketch_eps": 0.05},
@@ -308,9 +308,9 @@ def digests_of(estimator, folder):
     Returns
     -------
     dict
-        ``"files"``: of its model files. ``"trees"``: of the trees and start scores in them, which
-        do not change where only parameters or metadata of a file do. ``"out of bag"``: of the
-        out-of-bag scores, where there are some.
+        ``"files"``: digest of the model files. ``"trees"``: digest of the trees and start scores in
+        the files, without parameters and metadata. ``"out of bag"``: digest of the out-of-bag
+        scores, where they exist.
     """
     files, trees = [], []
     for number, model in enumerate(models_of(estimator)):

@@ -1,7 +1,7 @@
 """Tables and targets of the recorded fits.
 
-They are made by integer hashes and by + - * / alone, so that they have the same bytes on every
-machine and with every version of NumPy.
+All values come from integer hashes and + - * / alone, so that the tables have the same bytes on
+every machine and with every version of NumPy.
 """
 
 from functools import cache

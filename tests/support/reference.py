@@ -1,8 +1,8 @@
-"""A plain NumPy engine: slow, short, and the oracle that the core is tested against.
+"""Reference engine in plain NumPy: slow, short, and the oracle for tests of the core.
 
-It follows the definitions, not the core: every histogram is summed from its rows, every node is
-searched in full, and nodes are split one after the other. Only the integers are the same, so
-trees must be equal, not close.
+The engine follows the definitions: every histogram is summed from its rows, every node is searched
+in full, and nodes are split one after the other. It shares the core's integer gradients, so trees
+must be equal, not just close.
 """
 
 from __future__ import annotations
@@ -44,14 +44,17 @@ class Node:
     feature: int = 0
     bin: int = 0
     missing_left: bool = False
-    levels: frozenset[int] | None = None  # categorical split: levels that go left; missing is one
+    levels: frozenset[int] | None = None  # categorical split: left levels, with missing as a level
     children: list[Node] = field(default_factory=list)
     path: frozenset[int] = frozenset()
     bounds: tuple[float, float] = (-np.inf, np.inf)  # bounds of its step, in units
 
 
 def fixed_point(values: np.ndarray, bound: float) -> tuple[np.ndarray, int]:
-    """Integers of 30 bits below ``bound``, and the exponent: value = integer * 2^-exponent."""
+    """Return 30-bit integers of values below ``bound``, and the exponent of the scale.
+
+    value = integer * 2^-exponent
+    """
     exponent = min(30 - int(np.frexp(bound)[1]), 1000) if bound > 0 else 0
     return np.rint(values * 2.0**exponent).astype(np.int64), exponent
 
@@ -74,7 +77,7 @@ def _mix(rows: np.ndarray, seed: int) -> np.ndarray:
 
 
 def units(fixed: np.ndarray, seed: int) -> tuple[np.ndarray, tuple[int, int]]:
-    """Fixed-point pairs (n, outputs, 2) to the integers of the split search, and shifts."""
+    """Return the split search's integers of fixed-point pairs (n, outputs, 2), and the shifts."""
     n, outputs, _ = fixed.shape
     totals = np.abs(fixed).sum(axis=0)
     if outputs == 1 and n >= NARROW_ROWS:
@@ -91,7 +94,7 @@ def units(fixed: np.ndarray, seed: int) -> tuple[np.ndarray, tuple[int, int]]:
 
 
 class ReferenceGrower:
-    """Grows one tree on codes (n, features); a code equal to n_bins[f] is missing."""
+    """Grower of one tree on codes (n, features); a code equal to n_bins[f] is missing."""
 
     def __init__(
         self,
@@ -110,7 +113,7 @@ class ReferenceGrower:
         self.categories = frozenset(categories)
         self.exponents, self.settings = exponents, settings
         self.edges = edges or [np.arange(bins - 1) + 0.5 for bins in n_bins]
-        # Of equal splits the first in order is taken.
+        # The first of equal splits in this order wins.
         self.features = np.roll(np.arange(codes.shape[1]), -(turn % codes.shape[1]))
         self.units, shifts = units(fixed, seed)
         self.g_unit = 2.0 ** (shifts[0] - exponents[0])
@@ -118,7 +121,7 @@ class ReferenceGrower:
         self.min_h = np.clip(np.ceil(settings.min_child_weight / self.h_unit), 1, 2**31 - 1)
 
     def score(self, g, h, more_lambda=0.0):
-        """Score of one side, with g and h (..., outputs) in integer units."""
+        """Return the score of one side, with g and h (..., outputs) in integer units."""
         s = self.settings
         alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit + more_lambda
         shrunk = np.maximum(np.abs(g) - alpha, 0.0)
@@ -128,7 +131,7 @@ class ReferenceGrower:
         return (step * (2 * shrunk - (h + lam) * step)).sum(axis=-1)
 
     def step(self, g, h, bounds, more_lambda=0.0):
-        """Step of one side, one output, in units, within the bounds of its node."""
+        """Return the step of one side and output, in units, within the bounds of the node."""
         s = self.settings
         alpha, lam = s.reg_alpha / self.g_unit, s.reg_lambda / self.h_unit + more_lambda
         step = max(abs(g) - alpha, 0.0) / (h + lam) if h + lam > 0 else 0.0
@@ -142,7 +145,7 @@ class ReferenceGrower:
         return -(2 * g * step + (h + lam) * step**2 + 2 * alpha * abs(step))
 
     def both_scores(self, node, f, g, h):
-        """Score of two sides together, or None where a monotone constraint forbids the split."""
+        """Return the sum of both sides' scores; None if a monotone constraint forbids the split."""
         if not self.settings.monotone:
             return sum(self.score(x, y) for x, y in zip(g, h, strict=True))
         steps = [self.step(x[0], y[0], node.bounds) for x, y in zip(g, h, strict=True)]
@@ -161,7 +164,7 @@ class ReferenceGrower:
         return not groups or any(node.path | {f} <= set(group) for group in groups)
 
     def best_split(self, node):
-        """Every feature, every bin, missing right and then left; the first highest score wins."""
+        """Search every feature and bin, missing right, then left; the first highest score wins."""
         s, rows = self.settings, node.rows
         g_all, h_all = self.units[rows, :, 0], self.units[rows, :, 1]
         outputs = g_all.shape[1]
@@ -185,7 +188,7 @@ class ReferenceGrower:
                     left = (code <= b) | (missing & missing_left)
                     left &= ~missing | missing_left
                     if not (left & ~missing).any():
-                        continue  # missing rows alone: the same as alone on the right
+                        continue  # only missing rows on the left: same as on the right
                     sides = [left, ~left]
                     if any(side.sum() < s.min_samples_leaf for side in sides):
                         continue
@@ -204,7 +207,7 @@ class ReferenceGrower:
                             node.missing_left = 2 * h[0].sum() >= h_all.sum()
 
     def level_sets(self, g, h):
-        """Candidate level sets, by number, and the L2 penalty of such a split in units.
+        """Return candidate level sets, by number, and the L2 penalty of a set split in units.
 
         g and h are the sums of each level that occurs, (levels, outputs).
         """
@@ -214,7 +217,7 @@ class ReferenceGrower:
         is_rare = h.sum(axis=1) < s.min_cat_weight / self.h_unit * h.shape[1]
         groups = [[level] for level in np.flatnonzero(~is_rare).tolist()]
         if is_rare.any():
-            groups.append(np.flatnonzero(is_rare).tolist())  # they stay together
+            groups.append(np.flatnonzero(is_rare).tolist())  # rare levels form one group
         g, h = (np.array([x[group].sum(axis=0) for group in groups]) for x in (g, h))
         n, smooth = len(groups), s.cat_smooth / self.h_unit
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -230,7 +233,7 @@ class ReferenceGrower:
         return sets, s.cat_l2 / self.h_unit
 
     def best_set(self, node, f, code, own, best):
-        """Search a categorical feature; return the best score so far, stored in the node."""
+        """Search a categorical feature; return the best score so far, and store it in the node."""
         s, units = self.settings, self.units[node.rows]
         occurring = [c for c in np.unique(code).tolist() if units[code == c].any()]
         sums = np.array([units[code == c].sum(0) for c in occurring]).reshape(len(occurring), -1, 2)
@@ -255,20 +258,20 @@ class ReferenceGrower:
                 node.missing_left = self.n_bins[f] in levels
                 if self.n_bins[f] not in occurring:
                     node.missing_left = 2 * left[:, 1].sum() >= totals[:, 1].sum()
-                if node.missing_left:  # levels that do not occur follow missing ones
+                if node.missing_left:  # absent levels go with missing values
                     levels |= set(range(256)) - set(occurring)
                 node.levels = frozenset(levels)
         return best
 
     def middle(self, f, right, b):
-        """Bin that splits the rows as b does, with the edge nearest to the middle of the gap."""
+        """Return the bin with the same split as b and the edge nearest to the middle of the gap."""
         if len(right) == 0:
             return self.n_bins[f] - 1
         edges = self.edges[f][b : right.min()]
         return b + int(np.argmin(np.abs(edges - (edges[0] / 2 + edges[-1] / 2))))
 
     def grow(self):
-        """Nodes by id; splits in the order of the growth policy."""
+        """Return the nodes by id, split in the order of the growth policy."""
         s = self.settings
         root = Node(np.arange(len(self.codes)), 0, 0)
         self.best_split(root)
@@ -300,7 +303,7 @@ class ReferenceGrower:
         return nodes
 
     def child_bounds(self, node, left):
-        """A constrained split keeps both sides on their side of the middle of their steps."""
+        """Return the step bounds of both children, separated by the middle of their steps."""
         low, high = node.bounds
         direction = self.settings.monotone[node.feature] if self.settings.monotone else 0
         if direction == 0:
@@ -311,7 +314,7 @@ class ReferenceGrower:
         return sides if direction > 0 else sides[::-1]
 
     def leaf_value(self, node):
-        """Leaf value from the fixed-point integers, in exact arithmetic up to the last division."""
+        """Return the leaf value from fixed-point integers, exact up to the last division."""
         s = self.settings
         g = self.fixed[node.rows, :, 0].sum(0) * 2.0 ** -self.exponents[0]
         h = self.fixed[node.rows, :, 1].sum(0) * 2.0 ** -self.exponents[1]

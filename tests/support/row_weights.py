@@ -6,7 +6,7 @@ import numpy as np
 
 
 def problem(n, n_classes, seed=0, spread=2.0):
-    """Classes, weights some of which are 0, and scores some of which are equal."""
+    """Return classes, weights with zeros, and scores with ties."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n).astype(float)
     weight = rng.exponential(size=n) * (rng.random(n) < 0.9) + (np.arange(n) == 0)

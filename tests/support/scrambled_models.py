@@ -13,7 +13,7 @@ from support.random_models import make_model, random_forest
 
 
 def scrambled(rng, forest):
-    """The same trees with their splits in another order, as in leaf-wise growth."""
+    """Return the same trees with nodes in another order, as after leafwise growth."""
     arrays = {name: [] for name in ALL_DTYPES if name not in ("tree_start", "output", "level_sets")}
     for tree in range(forest.n_trees):
         start = forest.tree_start[tree]

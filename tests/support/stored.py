@@ -1,4 +1,4 @@
-"""Tables of columns that can share memory, stored in every way: for the tests of storage."""
+"""Tables for exclusive feature bundling, in every storage: for the tests of storage."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ARRAYS = (
 
 
 def one_hot(rng: np.random.Generator, n: int, levels: int, rare: float = 0.0) -> np.ndarray:
-    """Flags of a category; with `rare`, most rows have none."""
+    """Return the flags of a category; with `rare`, most rows have no flag."""
     level = rng.integers(0, levels, n)
     level[rng.random(n) < rare] = -1
     return (level[:, None] == np.arange(levels)).astype(float)
 
 
 def mixed_table(rng: np.random.Generator, n: int) -> np.ndarray:
-    """One-hot groups, few values, missing values, constants, rare numbers and numbers."""
+    """Return one-hot groups, few values, missing values, constants, rare and dense numbers."""
     few = rng.integers(0, 4, (n, 3)).astype(float)
     few[rng.random(few.shape) < 0.1] = np.nan
     rare = np.where(rng.random((n, 3)) < 0.02, rng.normal(size=(n, 3)).round(1), 0.0)
@@ -58,7 +58,10 @@ def dense(matrix: np.ndarray) -> _core.Columns:
 
 
 def sparse(matrix, *, stored: float = 0.5, fill_with: float | None = None) -> _core.Columns:
-    """The same columns, those sparsely that have one value in most rows; or 0 in some."""
+    """Return the columns, sparse where at most `stored` of the rows differ from the fill value.
+
+    The fill value is the most frequent value, or `fill_with`.
+    """
     columns = _core.Columns(len(matrix))
     for column in matrix.T:
         values, counts = np.unique(column, return_counts=True)
@@ -85,7 +88,7 @@ def encode(columns, edges, *, rows=None, bundling=True, rate=0.0, categorical=()
 
 
 def every_storage(matrix, edges, *, rows=None, categorical=()):
-    """Codes of one table: plain, with shared columns, sparse, and both with two kinds of fills."""
+    """Return the codes of a table by storage: plain, bundled, sparse, and both with two fills."""
     more = {"rows": rows, "categorical": categorical}
     return {
         "plain": _core.encode(dense(matrix), rows, edges, 1, list(categorical)),
@@ -97,7 +100,7 @@ def every_storage(matrix, edges, *, rows=None, categorical=()):
 
 
 def target(rng: np.random.Generator, matrix: np.ndarray, outputs: int):
-    """Gradients and hessians that depend on all kinds of columns."""
+    """Return gradients and hessians that depend on all kinds of columns."""
     known = np.nan_to_num(matrix, nan=-0.5)
     weights = rng.normal(size=(matrix.shape[1], outputs))
     signal = known @ weights + (known[:, :1] * known[:, 12:13])
@@ -105,7 +108,7 @@ def target(rng: np.random.Generator, matrix: np.ndarray, outputs: int):
 
 
 def trees_of(codes, g, h, *, rows=None, sample=None, n_trees=3, n_threads=1, validation=(), **kw):
-    """Arrays of the trees, leaves of the rows, and scores of tables that the trees are walked by.
+    """Return tree arrays, leaves of the training rows, and scores of validation tables.
 
     Gradients change from tree to tree, as in a fit.
     """

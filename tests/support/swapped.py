@@ -1,4 +1,4 @@
-"""Runs of scikit-learn's test files with classes of arboost instead of its own."""
+"""Runs of scikit-learn's test files with arboost's classes in place of its own."""
 
 import os
 import re
@@ -45,36 +45,36 @@ def pytest_sessionfinish():
 
 
 def run(folder, suite, names, only="", more=""):
-    """Return whether each test passed, by name with parameters, and the number of our fits.
+    """Return test outcomes (passed or not) by name with parameters, and the number of our fits.
 
     Parameters
     ----------
     folder : path
-        An empty one to work in.
+        Empty working folder.
     suite : str
-        Module of scikit-learn's tests. Without it, the test that called this is skipped.
+        Module of scikit-learn's tests. Without the module, the calling test is skipped.
     names : tuple of str
         Classes of sklearn.ensemble or sklearn.tree to swap.
     only : str
-        Which tests, as the option -k of pytest has it.
+        Expression that selects tests, as in pytest's option -k.
     more : str
-        Python that runs after the swap.
+        Python code that runs after the swap.
     """
-    # Not imported here: its marks are unknown to this suite.
+    # The module is not imported here: its marks are unknown to this suite.
     if find_spec(suite.rpartition(".")[0]) is None or find_spec(suite) is None:
         pytest.skip("scikit-learn was installed without its tests")
     plugin = PLUGIN.format(names=names) + textwrap.dedent(more)
     (folder / "swapped_classes.py").write_text(plugin, "utf-8")
-    (folder / "pytest.ini").write_text("[pytest]\n", "utf-8")  # not that of this suite
+    (folder / "pytest.ini").write_text("[pytest]\n", "utf-8")  # instead of this suite's settings
     report = folder / "report.xml"
     options = [f"--junit-xml={report}", f"--rootdir={folder}", "-p", "swapped_classes", "-k", only]
-    # Tests that differ are known by name: tracebacks and words for failed assertions would take up
-    # to half of the time.
+    # Only names of failed tests are needed: tracebacks and assertion messages would take up to half
+    # of the time.
     options += ["-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *options]
     search = os.pathsep.join([str(folder), *filter(None, sys.path)])
-    # scikit-learn's tests set the number of threads for linear algebra: cores by test processes.
-    # More than one only wait for each other on tables of this size.
+    # scikit-learn's tests give linear algebra cores / test processes threads. More than one thread
+    # is slower on tables of this size.
     one_thread = {"OMP_NUM_THREADS": "1", "PYTEST_XDIST_WORKER_COUNT": str(os.cpu_count())}
     done = subprocess.run(
         [*command, "--pyargs", suite],

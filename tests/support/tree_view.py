@@ -11,11 +11,11 @@ from arboost.model.leaves import depths
 from arboost.pictures.tree_words import Style, TreeWords
 
 CLASSES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
-NO_CHILD, NO_FEATURE = -1, -2  # of leaves
+NO_CHILD, NO_FEATURE = -1, -2  # values of leaves
 
 
 class TreeView:
-    """A fitted tree with the attributes of scikit-learn's `tree_`."""
+    """Fitted tree with the attributes of scikit-learn's `tree_`."""
 
     def __init__(self, estimator):
         forest = estimator.model_.forest

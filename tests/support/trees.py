@@ -1,4 +1,4 @@
-"""One tree of a fitted model as tests look at it: node by node, and the leaf of each row."""
+"""View of one tree of a fitted model: node arrays, and the leaf of each row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Tree:
         return node
 
     def paths(self):
-        """Features between the root and each leaf, as sets."""
+        """Return the sets of features on the paths from the root to the leaves."""
         above = [frozenset()] * len(self.left)
         for i in np.flatnonzero(~self.is_leaf):
             for child in (self.left[i], self.left[i] + 1):
@@ -40,7 +40,7 @@ class Tree:
 
     @property
     def used(self):
-        """Features of all splits."""
+        """Return the features of all splits."""
         return {int(feature) for feature in self.feature[~self.is_leaf]}
 
 
@@ -50,6 +50,6 @@ def trees_of(model):
 
 
 def leaves_of(X, y, tree):
-    """Rows' targets by leaf: leaf index, y of its rows."""
+    """Return pairs of a leaf's index and the targets of its rows."""
     leaf = tree.leaf_of(X)
     return [(i, y[leaf == i]) for i in np.unique(leaf)]

@@ -1,4 +1,4 @@
-"""Fits that find their own number of rounds, and what "auto" stands for."""
+"""n_estimators="auto" by cross-validation, and the values of other "auto" parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arboost import Checkpoint, Dataset, GradientBoostingClassifier, GradientBoo
 from arboost.params.auto import resolve
 from arboost.params.boosting import PARAMS
 
-CHOSEN = {  # by a fit that looks for its rounds, to rows below 10,000
+CHOSEN = {  # values of "auto" with n_estimators="auto", below 10,000 rows
     "learning_rate": 0.025,
     "max_depth": None,
     "max_leaves": 31,
@@ -50,7 +50,7 @@ def test_rounds_are_those_of_cross_validation(problem):
     assert found.best_iteration_ == result.best_index
 
 
-def test_the_textbook_where_rounds_are_given(problem):
+def test_textbook_values_where_n_estimators_is_given(problem):
     X, y = problem
     plain = GradientBoostingRegressor(n_estimators=7).fit(X, y)
     textbook = {
@@ -133,8 +133,8 @@ def test_groups_stay_whole(problem):
 
 
 @pytest.mark.parametrize("rounds_before", [20, 300])
-def test_an_interrupted_fit_ends_as_if_it_had_not_been(tmp_path, rounds_before):
-    """Once while it looks for its rounds, and once after that."""
+def test_an_interrupted_fit_resumes_to_the_same_model(tmp_path, rounds_before):
+    """Interruptions during the search for the number of rounds, and in the final fit."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(5200, 4))
     y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=5200)
@@ -166,7 +166,7 @@ def test_losses_of_one_size_are_sampled_alike(problem):
     assert goss.model_.params["subsample"] == 1.0
 
 
-def test_the_record_says_what_was_chosen(problem):
+def test_the_model_records_the_chosen_values(problem):
     X, y = problem
     params = GradientBoostingRegressor().fit(X, y).model_.params
     assert params["n_estimators"] == "auto"

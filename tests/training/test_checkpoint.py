@@ -1,4 +1,4 @@
-"""Checkpoints: what was written comes back, damage shows, and no fit takes another's state."""
+"""Checkpoints: round trips, detection of damage, and refusal of states of other fits."""
 
 from __future__ import annotations
 

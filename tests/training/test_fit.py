@@ -1,4 +1,4 @@
-"""What fit does with its arguments: validation data, weights of classes, continued training."""
+"""Arguments of fit: validation data, class weights, continued training."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_early_stopping_keeps_the_best_round(X, y):
 
 
 def test_weights_of_validation_rows(X, y):
-    weight = np.arange(50) % 3  # rows of weight 0 do not count
+    weight = np.arange(50) % 3  # a third of the rows has weight 0
     model = GradientBoostingRegressor(n_estimators=3)
     model.fit(X, y, X_val=X[:50], y_val=y[:50], sample_weight_val=weight)
     expected = np.average((model.predict(X[:50]) - y[:50]) ** 2, weights=weight)
@@ -105,7 +105,7 @@ def test_split_leaves_out_rows_of_weight_zero(X, y):
 
 @pytest.mark.parametrize("how", ["random", "time"])
 def test_split_of_a_dataset(X, y, how):
-    """Its bins come from all rows, so only that they can be split is certain."""
+    """A Dataset's bins come from all rows, so the model differs from one split before binning."""
     model = GradientBoostingRegressor(
         n_estimators=50, learning_rate=0.5, n_iter_no_change=3, validation_split=how
     )
@@ -166,7 +166,7 @@ def test_max_time(X, y):
     assert model.stop_reason_ == "max_time"
 
 
-# ---- weights of classes ----
+# ---- class weights ----
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("how", ["estimator", "predictor", "path"])
 def test_training_goes_on(X, y, kind, how, tmp_path):
-    """Where no choice is random, 6 rounds and 4 more are 10 rounds: the bins are the same."""
+    """Without random sampling, 6 rounds and 4 more equal 10 rounds on the same bins."""
     estimator, params = KINDS[kind]
     target = y
     if estimator is GradientBoostingClassifier:
@@ -233,7 +233,7 @@ def test_training_goes_on(X, y, kind, how, tmp_path):
 
 
 def test_training_goes_on_with_other_choices(X, y):
-    """Further rounds draw samples of their own instead of those of the first rounds."""
+    """Further rounds draw new samples; they do not repeat those of the first rounds."""
     model = GradientBoostingRegressor(n_estimators=1, subsample=0.5, learning_rate=1e-9)
     first = model.fit(X, y).model_
     forest = model.fit(X, y, init_model=first).model_.forest
@@ -268,7 +268,7 @@ def test_one_class_goes_on(X):
     np.testing.assert_array_equal(new.predict_proba(X), np.ones((N_ROWS, 1)))
 
 
-# ---- what a model keeps ----
+# ---- saved losses, links and constraints ----
 
 
 def test_custom_loss_predicts_after_loading(X, y, tmp_path):
@@ -312,7 +312,7 @@ def test_constraints_are_kept_and_proved(X, y, tmp_path):
 
 
 def test_monotone_in_all_that_a_model_can_be(X, y):
-    """Dropout, forests, samples and columns leave a constrained model monotone."""
+    """Dropout, parallel trees, row and column sampling keep a constrained model monotone."""
     model = GradientBoostingClassifier(
         n_estimators=30,
         monotone_constraints={0: 1},

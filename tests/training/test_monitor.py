@@ -1,4 +1,4 @@
-"""The monitor: the best round, reasons to stop, callbacks, and rounds of an earlier fit."""
+"""The monitor: best round, stop reasons, callbacks, and rounds of a resumed fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GAIN = Metric("gain", nothing, greater_is_better=True)
 
 
 class Clock:
-    """Time that tests set."""
+    """Clock that tests set."""
 
     def __init__(self):
         self.now = 100.0
@@ -31,7 +31,7 @@ class Clock:
 
 
 def run(monitor, values, name="validation", metric="loss"):
-    """Feed rounds until the monitor stops; return how many it took."""
+    """Pass one metric value per round until the monitor stops; return the number of rounds."""
     for index, value in enumerate(values):
         if monitor.after_round(index, {name: {metric: value}}):
             return index + 1
@@ -56,7 +56,7 @@ def test_greater_is_better():
 
 @pytest.mark.parametrize(("tol", "best", "rounds"), [(0.0, 4, 5), (0.1, 2, 5), (0.5, 0, 4)])
 def test_tol(tol, best, rounds):
-    """A round that is better by no more than tol is not better, however many of them add up."""
+    """An improvement of at most tol does not count, even if several add up to more."""
     monitor = Monitor(5, metrics=[LOSS], n_iter_no_change=3, tol=tol)
     assert run(monitor, [1.0, 0.91, 0.82, 0.75, 0.73]) == rounds
     assert monitor.best_index == best
@@ -94,14 +94,14 @@ def test_first_metric_of_the_last_set_decides():
     assert monitor.history["train"]["error"] == [0, -1, -2, -3]
 
 
-def test_new_best_is_told_round_by_round():
-    """With dropout the loop keeps the weights of the trees whenever a round is the best so far."""
+def test_is_best_after_each_round():
+    """With dropout, training copies the tree weights after each round with is_best."""
     monitor = Monitor(10, metrics=[LOSS])
-    told = []
+    found = []
     for index, value in enumerate([3.0, 2.0, 2.5, 1.0, 1.0]):
         monitor.after_round(index, {"validation": {"loss": value}})
-        told.append(monitor.is_best)
-    assert told == [True, True, False, True, False]
+        found.append(monitor.is_best)
+    assert found == [True, True, False, True, False]
 
 
 def test_not_a_number():
@@ -194,14 +194,14 @@ def test_time_budget_stops_before_the_round_that_would_overrun():
         clock.now += 1.5
         rounds += 1
     assert monitor.stop_reason == "max_time"
-    assert clock.now - 100.0 == 9.0  # another round would end at 10.5
+    assert clock.now - 100.0 == 9.0  # a further round would end at 10.5 s
 
 
 def test_time_budget_counts_what_came_before_the_rounds():
     clock = Clock()
     monitor = Monitor(1000, max_time=10.0, clock=clock, started=93.0)
     clock.now += 1.0
-    assert not monitor.after_round(0, {})  # 8 of 10 seconds, and the next may take one
+    assert not monitor.after_round(0, {})  # 8 of 10 s used; the next round may take 1 s
     clock.now += 1.5
     assert monitor.after_round(1, {})
 
@@ -211,7 +211,7 @@ def test_time_budget_expects_the_slowest_of_the_last_rounds():
     monitor = Monitor(1000, max_time=10.0, clock=clock)
     for index, seconds in enumerate([4.0, 1.0, 0.5, 0.4]):
         clock.now += seconds
-        # At the end 5.9 s are gone, and a round has taken 4: 9.9 s would do.
+        # Finally 5.9 s are used and the slowest round took 4 s: 9.9 s is within the budget.
         assert not monitor.after_round(index, {})
     clock.now += 0.2
     assert monitor.after_round(4, {})
@@ -220,7 +220,7 @@ def test_time_budget_expects_the_slowest_of_the_last_rounds():
 def test_time_before_the_rounds_does_not_say_how_long_they_take():
     clock = Clock()
     monitor = Monitor(1000, max_time=10.0, clock=clock)
-    clock.now += 6.0  # bins are made
+    clock.now += 6.0  # binning
     monitor.begin()
     clock.now += 0.5
     assert not monitor.after_round(0, {})

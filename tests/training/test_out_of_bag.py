@@ -1,4 +1,4 @@
-"""Out-of-bag means: the order of the sums, rows without a prediction."""
+"""Out-of-bag means: order of summation, and rows without an out-of-bag prediction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The progress bar: seen in terminals and notebooks, and nowhere else."""
+"""The progress bar: visible in terminals and notebooks, silent elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Terminal(io.StringIO):
         return True
 
     def shown(self):
-        """What a terminal of endless width would show."""
+        """Return the visible lines of a terminal of unlimited width."""
         lines = []
         for line in self.getvalue().split("\n"):
             cells = []
@@ -40,7 +40,7 @@ class Clock:
 
 
 def look_at(monkeypatch, stream, columns=80):
-    # Not sys.stderr itself: pytest puts its own there between fixtures and tests.
+    # Not a patch of sys.stderr itself, which pytest replaces between fixtures and tests.
     seen = types.SimpleNamespace(stderr=stream, stdout=stream, modules=sys.modules)
     monkeypatch.setattr("arboost.training.progress.sys", seen)
     size = types.SimpleNamespace(columns=columns, lines=24)
@@ -65,7 +65,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def kernel(monkeypatch):
-    """The modules of a notebook without widgets, with a list of the outputs."""
+    """Simulate a notebook without widgets; yield the list of its outputs."""
     outputs = []
     package = types.ModuleType("IPython")
     package.get_ipython = lambda: types.SimpleNamespace(kernel=object(), config=["IPKernelApp"])
@@ -85,7 +85,7 @@ def kernel(monkeypatch):
 
 
 class Widget:
-    """A widget as tqdm uses it, of any kind."""
+    """Stand-in for every widget class that tqdm uses."""
 
     def __init__(self, children=(), **values):
         self.children = children
@@ -104,7 +104,7 @@ class Widget:
 
 @pytest.fixture
 def notebook(kernel, monkeypatch):
-    """A notebook with widgets."""
+    """Simulate a notebook with widgets; return the list of its outputs."""
     package = types.ModuleType("ipywidgets")
     package.HTML = package.FloatProgress = Widget
     package.HBox = type("HBox", (Widget,), {})
@@ -157,14 +157,14 @@ def test_scores_are_never_cut(terminal, clock, monkeypatch, columns, left, name)
 
 
 def test_narrow_terminal(terminal, clock, monkeypatch):
-    """Neither a bar nor a label, and nothing that wraps."""
+    """No bar and no label, and no line that wraps."""
     look_at(monkeypatch, terminal, 40)
     work(clock, 5, 1.0, results={"validation": {"a long name of a metric": 1.0}})
     assert terminal.shown() == ["5/5 [00:05, a long name of a metric 1.0", ""]
     assert max(map(len, terminal.getvalue().replace("\n", "").split("\r"))) == 39
 
 
-def test_label_goes_before_the_values(terminal, clock, monkeypatch):
+def test_label_is_dropped_before_the_values(terminal, clock, monkeypatch):
     look_at(monkeypatch, terminal, 45)
     work(clock, 4, 1.0, results=SCORES)
     assert terminal.shown() == ["4/4 [00:04, log_loss 0.31234, auc 0.90000]", ""]
@@ -204,7 +204,7 @@ def test_appears_after_a_second(terminal, clock):
 
 
 def test_draws_at_most_ten_times_a_second(terminal, clock):
-    work(clock, 10_000, 0.0005)  # 5 seconds
+    work(clock, 10_000, 0.0005)  # 5 s in total
     assert 35 <= terminal.getvalue().count("\r") <= 45
     assert "10000/10000" in terminal.shown()[0]
 
@@ -227,12 +227,12 @@ def test_stopped_early(terminal, clock):
     work(clock, 7, 1.0, total=10)
     line, rest = terminal.shown()
     assert line.endswith("| 7/10 [00:07]")
-    assert line.count("#") == 39  # and a 2: tenths of a character
+    assert line.count("#") == 39  # followed by a "2": tenths of a character
     assert rest == ""
 
 
 def test_resumed_steps_took_no_time(terminal, clock):
-    """90 of 100 steps came from a checkpoint: 2 more took 2 s, so 8 take 8 s."""
+    """90 of 100 steps come from a checkpoint: 2 more take 2 s, so 8 s remain for the last 8."""
     work(clock, 92, 1.0, total=100, first=90)
     assert "92/100 [00:02<00:08]" in terminal.getvalue()
 
@@ -277,7 +277,7 @@ def test_terminal_that_goes_away(terminal, clock, monkeypatch, error):
 
 
 def test_interrupted_drawing_frees_the_lock(terminal, clock, monkeypatch):
-    """tqdm's own refresh would keep it, and fits in other threads would wait forever."""
+    """tqdm's own refresh would keep the lock, and fits in other threads would wait forever."""
 
     def write(text):
         raise KeyboardInterrupt
@@ -299,7 +299,7 @@ def test_interrupted_drawing_frees_the_lock(terminal, clock, monkeypatch):
 
 
 def test_several_at_a_time(terminal, clock):
-    """Each has a line, and the lines are free again afterwards."""
+    """Each bar has its own line, which is released at the end."""
     with Bar(10, "first") as first, Bar(20, "second") as second:
         clock.now += 2.0
         first.show(5)
@@ -329,7 +329,7 @@ def test_notebook(terminal, clock, notebook):
 
 
 def test_stopped_early_in_a_notebook(clock, notebook):
-    """tqdm would call it a failure."""
+    """Early stopping is a success; tqdm by itself would show a failure."""
     work(clock, 7, 1.0, total=10)
     assert notebook[0].shown() == "fitting <7> 7/10 [00:07]"
     assert notebook[0].children[1].bar_style == "success"

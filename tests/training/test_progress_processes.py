@@ -1,4 +1,4 @@
-"""The progress bar in fresh processes: threads, start methods and imports that it leaves."""
+"""Side effects of the progress bar in fresh processes: threads, start methods, imports."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import textwrap
 
 
 def test_visible_bar_leaves_no_thread_and_no_start_method():
-    """In a fresh process: a lock between processes would settle how multiprocessing starts them."""
+    """tqdm's lock between processes would set the start method of multiprocessing."""
     program = """
         import io, multiprocessing, sys, threading, time
         from arboost.training.progress import Bar

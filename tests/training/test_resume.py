@@ -1,4 +1,4 @@
-"""Keeping a fit: with a recurrence instead of trees, so that every bit of the state matters."""
+"""Checkpointed training, with a chaotic recurrence instead of trees so that every bit matters."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ PARAMS = {"learning_rate": 0.1, "n_estimators": 30}
 
 
 class Killed(BaseException):
-    """Nothing catches it."""
+    """Simulated kill: a BaseException that no code catches."""
 
 
 class Training:
-    """Scores that depend on all scores before, and weights that change afterwards."""
+    """Scores that depend on all earlier scores, and weights that later rounds change."""
 
     def __init__(self):
         self.weights = np.empty(0)
         self.scores = np.array([[0.1], [0.7]])
 
     def run_round(self):
-        self.scores[:] = 3.9 * self.scores * (1.0 - self.scores)  # chaotic: no bit is lost
+        self.scores[:] = 3.9 * self.scores * (1.0 - self.scores)  # chaotic: every bit matters
         self.weights[::3] *= 0.9
         self.weights = np.append(self.weights, 1.0)
 
@@ -46,7 +46,7 @@ class Training:
 
 
 def fit(checkpoint=None, *, kill_at=None, total=30, params=PARAMS, interrupt_at=None, **options):
-    """The training loop in small; returns all that a model would come from."""
+    """Run a minimal training loop; return all results that determine a model."""
     training = Training()
     monitor = Monitor(total, metrics=[LOSS], **options)
     with Keeper(checkpoint, lambda: fingerprint(params, {"y": digest(np.zeros(3))})) as keeper:
@@ -162,7 +162,7 @@ def test_other_parameters_are_refused(path):
 
 
 def spoil(path, change):
-    """Write a state again, valid as a file, with something else inside."""
+    """Rewrite a state with changed contents, as a valid file."""
     state = read_state(path)
     arrays, facts = dict(state.arrays), dict(state.facts)
     change(arrays, facts)

@@ -1,4 +1,4 @@
-"""A fit that was killed and called again ends in the same model file, byte for byte."""
+"""Killed and resumed fits: the same model file as without interruption, byte for byte."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ N_ROWS = 300
 
 
 class Killed(BaseException):
-    """Nothing catches it."""
+    """Simulated kill: a BaseException that no code catches."""
 
 
 def kill_at(rounds):
@@ -121,8 +121,8 @@ def test_killed_and_resumed(tmp_path, data, name):
 
 
 @pytest.mark.parametrize("given", [AdaBoostClassifier(), AdaBoostRegressor()], ids=str)
-def test_what_is_known_of_the_rounds_of_adaboost(tmp_path, data, given):
-    """Errors, weights, draws and validation data are part of the state."""
+def test_fitted_attributes_of_a_resumed_adaboost(tmp_path, data, given):
+    """The state includes errors, weights, bootstrap samples and validation metrics."""
     X, values = data
     y = target_of(given, values, 3)
     params = {"n_estimators": 13, "resample": True, "oob_score": True, "n_jobs": 1, "max_depth": 2}
@@ -222,7 +222,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_trees(tmp_path, data, change):
-    """What the checksum cannot show must not reach the core."""
+    """Invalid trees under a valid checksum must not reach the core."""
     X, y = data
     estimator = GradientBoostingRegressor(n_estimators=9, max_depth=3)
     checkpoint = Checkpoint(tmp_path / "fit.arc", every=4)
@@ -281,7 +281,7 @@ def run(*arguments):
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
 @pytest.mark.parametrize(("blow", "rounds"), [("SIGKILL", 5), ("SIGINT", 8)])
 def test_killed_process(tmp_path, blow, rounds):
-    """SIGKILL leaves the last regular checkpoint, Ctrl-C one of the round that it met."""
+    """SIGKILL leaves the last regular checkpoint, Ctrl-C a checkpoint of the interrupted round."""
     path, model = tmp_path / "fit.arc", tmp_path / "model.arb"
     struck = run(path, model, blow)
     assert struck.returncode != 0

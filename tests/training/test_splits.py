@@ -1,4 +1,4 @@
-"""Splits and folds: every row on one side, and the promise of each way kept."""
+"""Splits and folds: disjoint and complete; random, stratified, by group and by time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_split_depends_on_the_seed_and_is_spread():
     again = split(np.zeros(10_000), fraction=0.1, seed=0)
     other = split(np.zeros(10_000), fraction=0.1, seed=1)
     np.testing.assert_array_equal(first[1], again[1])
-    assert 50 < len(np.intersect1d(first[1], other[1])) < 160  # 100 by chance
+    assert 50 < len(np.intersect1d(first[1], other[1])) < 160  # expected: 100
     assert (np.histogram(first[1], bins=10, range=(0, 10_000))[0] > 60).all()
 
 
@@ -56,7 +56,7 @@ def test_stratified_split(counts, fraction, seed):
     for rows in pair:
         assert set(y[rows]) == set(y)
     held_out = np.bincount(y[pair[1]])
-    # Rounded down or up, or moved by one to keep a row on each side.
+    # Rounded down or up, or changed by one to keep a row on each side.
     assert (np.abs(held_out - fraction * np.array(counts)) < 2).all()
 
 
@@ -142,7 +142,7 @@ def test_stratified_folds(counts, n_folds):
         assert (np.abs(shares - np.array(counts) / n_folds) < 1).all()
 
 
-def test_folds_and_splits_see_other_numbers():
+def test_folds_and_splits_use_different_random_numbers():
     held_out = split(np.zeros(1000), fraction=0.2, seed=0)[1]
     fold = folds(np.zeros(1000), 5, seed=0)[0][1]
     assert len(np.intersect1d(held_out, fold)) < 100
