@@ -63,8 +63,8 @@ def test_textbook_values_where_n_estimators_is_given(problem):
         "subsample": 1.0,
         "colsample_bynode": 1.0,
     }
-    said = GradientBoostingRegressor(n_estimators=7, **textbook).fit(X, y)
-    np.testing.assert_array_equal(plain.predict(X), said.predict(X))
+    explicit = GradientBoostingRegressor(n_estimators=7, **textbook).fit(X, y)
+    np.testing.assert_array_equal(plain.predict(X), explicit.predict(X))
     assert plain.n_iter_ == 7
     assert plain.best_iteration_ is None
 

@@ -77,7 +77,7 @@ def test_each_round_is_the_best_of_all_stumps_and_steps(n_rows):
     ):
         least = min(
             minimize_scalar(
-                lambda step, before, said: np.exp(-sign * (before + step * said)).mean(),
+                lambda step, before, unit: np.exp(-sign * (before + step * unit)).mean(),
                 args=(scores, turn * stump_votes(X, feature, threshold)),
                 bounds=(0, 5),
                 method="bounded",

@@ -76,12 +76,14 @@ def test_lemma_1_trees_of_the_engine_get_that_distribution(table):
     model = AdaBoostClassifier(n_estimators=8, max_depth=2).fit(X, y)
     distributions = recomputed(model, X, y).distributions
     votes = unit_votes(model, X)
-    for tree, distribution, said in zip(model.estimators_, distributions, votes, strict=False):
+    for tree, distribution, tree_votes in zip(
+        model.estimators_, distributions, votes, strict=False
+    ):
         alone = AdaBoostClassifier(n_estimators=1, max_depth=2).fit(
             X, y, sample_weight=distribution
         )
         np.testing.assert_array_equal(tree.forest.feature, alone.model_.forest.feature)
-        close(unit_votes(alone, X)[0], said)
+        close(unit_votes(alone, X)[0], tree_votes)
 
 
 @each(*TWO)

@@ -42,12 +42,12 @@ def test_levels_that_only_rows_of_no_weight_have():
     """Such levels are in the schema but not in any level set: they predict as unknown levels do."""
     X, g = noisy_effects(1, 2000)
     weight = np.where(np.isin(X[:, 0], [0, 7, 33, 79]), 0.0, 1.0)
-    unseen, unknown = X.copy(), X.copy()
-    unseen[1:, 0] = 7
+    weightless, unknown = X.copy(), X.copy()
+    weightless[1:, 0] = 7
     unknown[1:, 0] = 1000
     for tree_method in ("hist", "exact", "approx"):
         model = regressor(tree_method=tree_method).fit(X, g[:, 0], sample_weight=weight)
-        np.testing.assert_array_equal(model.predict(unseen), model.predict(unknown))
+        np.testing.assert_array_equal(model.predict(weightless), model.predict(unknown))
 
 
 def test_categories_beat_the_order_of_their_codes():
