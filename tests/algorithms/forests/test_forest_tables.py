@@ -132,9 +132,9 @@ def test_warm_starts_on_other_rows(bootstrap):
     assert min(rows.min() for rows in samples[2:]) >= 100
     if bootstrap:
         model.set_params(n_estimators=5, oob_score=True)
-        with pytest.raises(ValueError, match=r"200 rows that count.*on 300 others"):
+        with pytest.raises(ValueError, match=r"200 rows of nonzero weight.*on 300 others"):
             model.fit(X, Y, weight)
-        with pytest.raises(ValueError, match=r"200 rows that count.*not known which"):
+        with pytest.raises(ValueError, match=r"200 rows of nonzero weight.*are not known"):
             model.fit(X[100:], Y[100:])
 
 

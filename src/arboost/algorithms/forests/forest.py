@@ -297,9 +297,9 @@ def _check_same_rows(origins: Sequence[Origin], rows: EngineRows) -> None:
         n_rows = origin.draws.n_rows
         if n_rows != len(rows.y) or not _are_equal(origin.kept, rows.index):
             raise ValueError(
-                f"X has {len(rows.y)} rows that count, but trees that warm_start keeps were grown "
-                f"on {n_rows} others, so that it is not known which of these rows they have seen. "
-                "Pass the rows of the first fit, or use oob_score=False."
+                f"X has {len(rows.y)} rows of nonzero weight, but warm_start keeps trees that were "
+                f"grown on {n_rows} others, so that the out-of-bag rows of these trees are not "
+                "known. Pass the rows of the first fit, or use oob_score=False."
             )
 
 
