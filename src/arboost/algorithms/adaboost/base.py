@@ -24,7 +24,7 @@ from arboost.predictor import Predictor
 from arboost.training.fit import FitJob, FitResult, FitSettings
 from arboost.training.held_out import check_validation
 from arboost.training.inputs import Floats, loss_rows
-from arboost.training.monitor import Round
+from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
 
 __all__ = ["AdaBoost"]
@@ -116,7 +116,7 @@ class AdaBoost(EngineEstimator):
                     validation=validation,
                     groups=groups,
                     stratify=task.kind == "classifier",
-                    callbacks=tuple(callbacks),
+                    callbacks=checked_callbacks(callbacks),
                     checkpoint=checkpoint,
                 )
             )

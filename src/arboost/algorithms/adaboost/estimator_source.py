@@ -37,7 +37,6 @@ from arboost.training.fit import (
 )
 from arboost.training.held_out import split_rows
 from arboost.training.inputs import Rows, has_validation, table_rows
-from arboost.training.monitor import check_callbacks
 from arboost.training.rounds import Rounds
 
 __all__ = ["EstimatorRows", "EstimatorSource"]
@@ -90,7 +89,6 @@ class EstimatorSource(LearnerSource[MemberTable]):
         """Train; there are no bins, no search for the number of rounds and no checkpoint."""
         started = time.monotonic()
         _check_checkpoint(self._estimator, job.checkpoint)
-        check_callbacks(job.callbacks)
         settings, train, validation = job.settings, self._scored(job.train), job.validation
         if validation is not None:
             validation = self._scored(validation)

@@ -24,7 +24,7 @@ from arboost.training.inputs import (
     training_rows,
     validation_rows,
 )
-from arboost.training.monitor import Round
+from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
 from arboost.training.warm_start import check_continues, continued_rows, previous_model
 
@@ -115,7 +115,7 @@ class GradientBoosting(EngineEstimator):
                 stratify=task.kind == "classifier",
                 searches=searches,
                 old=old,
-                callbacks=tuple(callbacks),
+                callbacks=checked_callbacks(callbacks),
                 checkpoint=checkpoint,
             )
         )
