@@ -19,6 +19,7 @@ __all__ = [
     "other_type_message",
     "series_message",
     "twice_message",
+    "unnamed_message",
     "unseen_message",
 ]
 
@@ -45,9 +46,9 @@ def dimensions_message(array: Any) -> str:
             f"{array.shape}. Pass rows and columns, for example X.reshape(len(X), -1)."
         )
     return (
-        f"Expected 2D array, got {kind} array instead:\narray={array}.\nReshape your data either "
-        "using array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if "
-        "it contains a single sample."
+        f"Expected 2D array, got {kind} array instead, of shape {array.shape}. Reshape your data "
+        "either using array.reshape(-1, 1) if your data has a single feature or "
+        "array.reshape(1, -1) if it contains a single sample."
     )
 
 
@@ -127,6 +128,19 @@ def unseen_message(column: str, n_values: int, n_levels: int) -> str:
     return (
         f"None of the {n_values} values in the column {column} of X is among the {n_levels} levels "
         "of fit, so all of them count as missing. Check that it is the same column, written alike."
+    )
+
+
+def unnamed_message(caller: str, *, is_named: bool) -> str:
+    """Return the message on names in fit only (`is_named`) or in X only, worded as scikit-learn."""
+    if is_named:
+        return (
+            f"X does not have valid feature names, but {caller} was fitted with feature names: "
+            "columns are matched by their order. Pass a data frame with the names of fit."
+        )
+    return (
+        f"X has feature names, but {caller} was fitted without feature names: columns are matched "
+        "by their order. Fit on a data frame, or pass an array."
     )
 
 
