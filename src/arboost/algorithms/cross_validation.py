@@ -115,7 +115,7 @@ def cv(
         A number of folds, drawn by ``random_state``: stratified for classifiers, of whole groups
         where there are groups. Or a splitter, or pairs (training rows, held-out rows).
     sample_weight : array of shape (n_rows,), optional
-        Weights in training and in the metrics; rows of weight 0 count as absent.
+        Weights in training and in the metrics; rows of weight 0 are left out.
     groups : array of shape (n_rows,), optional
         Group of each row; a group is never divided.
     metrics : name, callable, Metric or list, optional
