@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -39,14 +40,20 @@ def listing(items: Iterable[object], limit: int = 10) -> str:
 
 def dimensions_message(array: Any) -> str:
     """Return the message on an array of other than two dimensions, worded as in scikit-learn."""
-    kind = {0: "scalar", 1: "1D"}.get(array.ndim)
-    if kind is None:
+    if array.ndim == 0:
+        given = array.item()
+        return (
+            f"Expected 2D array, got scalar array instead: X is {reprlib.repr(given)} "
+            f"({type(given).__name__}). Pass rows and columns: a NumPy array, a table of pandas, "
+            "Polars or PyArrow, a sparse matrix, or a list of lists."
+        )
+    if array.ndim > 1:
         return (
             f"Found array with dim {array.ndim}, while dim <= 2 is required: X has the shape "
             f"{array.shape}. Pass rows and columns, for example X.reshape(len(X), -1)."
         )
     return (
-        f"Expected 2D array, got {kind} array instead, of shape {array.shape}. Reshape your data "
+        f"Expected 2D array, got 1D array instead, of shape {array.shape}. Reshape your data "
         "either using array.reshape(-1, 1) if your data has a single feature or "
         "array.reshape(1, -1) if it contains a single sample."
     )
