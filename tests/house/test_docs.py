@@ -1,11 +1,13 @@
 """The pages for users: all examples run from top to bottom and print the text on the page."""
 
 import contextlib
+import inspect
 import io
 import re
 
 import pytest
 
+import arboost
 from support.paths import ROOT
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -42,6 +44,16 @@ def test_imports_are_public(page):
     text = page.read_text("utf-8")
     inner = set(re.findall(r"^\s*(?:from|import) (arboost[\w.]*)", text, re.MULTILINE))
     assert inner <= PUBLIC_MODULES
+
+
+@pytest.mark.parametrize("name", arboost.__all__)
+def test_help_names_no_inner_module(name):
+    """Help of public classes, their methods, and functions refers to public names."""
+    public = getattr(arboost, name)
+    members = [getattr(public, one) for one in dir(public) if not one.startswith("_")]
+    inner = "|".join(path.stem for path in (ROOT / "src/arboost").iterdir() if path.stem != "plots")
+    for documented in (public, *members):
+        assert not re.search(rf"`arboost\.({inner})\b", inspect.getdoc(documented) or "")
 
 
 def prose(page):
