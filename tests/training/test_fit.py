@@ -1,4 +1,4 @@
-"""What fit does with its arguments: validation data, weights of classes, continued training."""
+"""Arguments of fit: validation data, class weights, continued training."""
 
 from __future__ import annotations
 
