@@ -35,7 +35,7 @@ FORCE:
 help:  ## show this list
 	@echo "make <target>, one of:"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
-	@echo "ARGS='...' goes to what the target runs, e.g. make test ARGS='-k binning'"
+	@echo "ARGS='...' is passed to the command of the target, e.g. make test ARGS='-k binning'"
 
 demo: $(DONE)/package  ## train, score, save, load in a new process, predict
 	@$(PY) examples/demo.py $(ARGS)
@@ -46,7 +46,7 @@ test: $(DONE)/package $(DONE)/test  ## run all tests
 	@$(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # `make -k lint` continues after a failure and shows all of them.
-lint: style types layers spelling docstrings warnings  ## all checks but the tests
+lint: style types layers spelling docstrings warnings  ## run all checks except the tests
 
 style: $(DONE)/dev
 	$(BIN)/ruff check $(PYTHON_DIRS)
@@ -82,7 +82,7 @@ warnings: $(DONE)/package
 	  $(PY) tools/check_kernels.py build/warnings-$$compiler || failed=1; \
 	done; exit $$failed
 
-sanitize: $(DONE)/build $(DONE)/test  ## run what reads files and walks trees with a watched core
+sanitize: $(DONE)/build $(DONE)/test  ## test file reading and tree traversal under AddressSanitizer and UBSan
 	@export PATH="$(CURDIR)/$(BIN):$$PATH"; \
 	cmake -S . -B build/sanitize -G Ninja -DCMAKE_CXX_COMPILER=$${CXX:-g++} \
 	  -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -g1" -DARBOOST_SANITIZE=ON \
@@ -90,7 +90,7 @@ sanitize: $(DONE)/build $(DONE)/test  ## run what reads files and walks trees wi
 	cmake --build build/sanitize -- --quiet
 	@$(PY) tools/sanitize.py build/sanitize $(ARGS)
 
-format: $(DONE)/dev  ## rewrite the layout of all sources, and the docstrings' parameter texts
+format: $(DONE)/dev  ## format all sources, and write the parameter texts into the docstrings
 	$(BIN)/ruff check --fix-only $(PYTHON_DIRS)
 	$(BIN)/ruff format $(PYTHON_DIRS)
 	$(BIN)/clang-format -i $(CPP_FILES)
@@ -99,7 +99,7 @@ format: $(DONE)/dev  ## rewrite the layout of all sources, and the docstrings' p
 bench: $(DONE)/package $(DONE)/bench  ## compare with the peers; results go to bench/results
 	@$(PY) bench/run_all.py $(ARGS)
 
-bench-real: $(DONE)/package $(DONE)/bench  ## compare with the peers on real tables, where there are
+bench-real: $(DONE)/package $(DONE)/bench  ## compare with the peers on the real tables of a data folder
 	@$(PY) bench/bench_real.py --page docs/real_tables.md --picture docs/images/real.svg $(ARGS)
 
 docs: $(DONE)/package $(DONE)/docs  ## write the reference of the public names to build/docs
@@ -115,7 +115,7 @@ wheel: $(DONE)/build  ## build the wheel and the source archive into dist, and c
 dev: $(DONE)/package $(DONE)/test $(DONE)/dev  ## set up for development, with the git hooks
 	$(BIN)/pre-commit install
 
-clean:  ## remove all that was built or installed here
+clean:  ## remove all builds, caches and the environment
 	rm -rf $(VENV) build dist wheelhouse src/arboost/_core.pyi
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -247,6 +247,7 @@ def test_codes_of_some_rows(max_bins):
         (R(gamma=-1), {}, ValueError, "gamma=-1"),
         (R(), {"groups": [1, 2]}, ValueError, r"groups have the shape \(2,\)"),
         (R(), {"callbacks": [3]}, TypeError, "callbacks hold 3"),
+        (R(), {"callbacks": print}, TypeError, r"list of functions .* Use callbacks=\["),
     ],
 )
 def test_bad_input(data, estimator, options, error, message):

@@ -81,8 +81,10 @@ class TestNumpy:
     @pytest.mark.parametrize(
         ("X", "error", "text"),
         [
-            (np.zeros(3), ValueError, r"Expected 2D array, got 1D array instead(.|\n)*Reshape"),
-            (3.0, ValueError, "Expected 2D array, got scalar array instead"),
+            (np.zeros(3), ValueError, r"got 1D array instead, of shape \(3,\)\. Reshape"),
+            (3.0, ValueError, r"Expected 2D array, got scalar array instead: X is 3.0 \(float\)"),
+            ("a.csv", ValueError, r"instead: X is 'a.csv' \(str\)\. Pass rows and columns"),
+            ({"a": [1]}, ValueError, r"instead: X is {'a': \[1\]} \(dict\)"),
             (np.zeros((2, 2, 2)), ValueError, "Found array with dim 3"),
             (
                 np.zeros((0, 3)),
@@ -253,9 +255,11 @@ class TestSchema:
             ingest(np.zeros((1, 2)), Schema(None, 3), caller="Booster")
 
     def test_names_on_one_side_only(self):
-        with pytest.warns(UserWarning, match="X does not have valid feature names, but Booster"):
+        with pytest.warns(
+            UserWarning, match="valid feature names, but Booster .* Pass a data frame"
+        ):
             ingest(np.zeros((1, 3)), NAMED, caller="Booster")
-        with pytest.warns(UserWarning, match="X has feature names, but Booster was fitted without"):
+        with pytest.warns(UserWarning, match="X has feature names, but Booster .* Fit on a data"):
             ingest(frame("pandas", a=[1.0]), Schema(None, 1), caller="Booster")
 
     def test_no_rows_are_fine_at_predict(self):

@@ -249,6 +249,18 @@ def test_paths():
 
 
 def test_folder(tmp_path):
-    with pytest.raises(OSError, match=re.escape(str(tmp_path))):
+    with pytest.raises(IsADirectoryError, match=re.escape(f"{tmp_path}': it is a folder. Give")):
         model_file.write_model(small_model(), tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"new.a\.arb': the folder .*new' does not exist"):
+        model_file.write_model(small_model(), tmp_path / "new" / "a.arb")
+    assert not os.listdir(tmp_path)
+
+
+def test_failed_write_names_the_file(tmp_path, monkeypatch):
+    def fail(handle):
+        raise OSError(28, "No space left on device", "model.arb.0123.tmp")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match=r"No space left on device: '.*model\.arb'$"):
+        model_file.write_model(small_model(), tmp_path / "model.arb")
     assert not os.listdir(tmp_path)

@@ -1,14 +1,17 @@
 """The pages for users: all examples run from top to bottom and print the text on the page."""
 
 import contextlib
+import inspect
 import io
 import re
 
 import pytest
 
+import arboost
 from support.paths import ROOT
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+LINKED = [*PAGES, *sorted(ROOT.glob("*.md")), ROOT / "bench" / "README.md"]
 EXAMPLES = [*PAGES, ROOT / "README.md", *sorted((ROOT / "examples").glob("*.py"))]
 PUBLIC_MODULES = {"arboost", "arboost.plots"}
 
@@ -43,10 +46,53 @@ def test_imports_are_public(page):
     assert inner <= PUBLIC_MODULES
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("name", arboost.__all__)
+def test_help_names_no_inner_module(name):
+    """Help of public classes, their methods, and functions refers to public names."""
+    public = getattr(arboost, name)
+    members = [getattr(public, one) for one in dir(public) if not one.startswith("_")]
+    inner = "|".join(path.stem for path in (ROOT / "src/arboost").iterdir() if path.stem != "plots")
+    for documented in (public, *members):
+        assert not re.search(rf"`arboost\.({inner})\b", inspect.getdoc(documented) or "")
+
+
+def prose(page):
+    """Return the text of a page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page):
+    """Return the names of the headings of a page, as in links: lower case, hyphens for spaces."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {
+        re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings
+    }
+
+
+def broken_links(page):
+    """Return the links of a page to files and headings that do not exist."""
+    broken = []
+    for link in re.findall(r"\]\(([^)]+)\)", prose(page)):
+        name, _, heading = link.partition("#")
+        target = page.parent / name if name else page
+        if link.startswith("https://"):
+            continue
+        if not target.exists() or (heading and heading not in anchors(target)):
+            broken.append(link)
+    return broken
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.stem)
 def test_links(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
-        assert target.startswith("https://") or (page.parent / target).exists()
+    assert broken_links(page) == []
+
+
+def test_broken_links(tmp_path):
+    page, other = tmp_path / "page.md", tmp_path / "other.md"
+    page.write_text("# R2: `AdaBoost.R2`\n[a](#r2-adaboostr2) [b](#r2) [c](other.md#there)\n")
+    other.write_text("```\n# there\n```\n[d](page.md) [e](gone.md) [f](https://example.org)\n")
+    assert broken_links(page) == ["#r2", "other.md#there"]
+    assert broken_links(other) == ["gone.md"]
 
 
 def test_glossary_names_exist():

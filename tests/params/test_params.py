@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import re
 import runpy
 import subprocess
 import sys
@@ -327,6 +328,14 @@ def test_docstrings_are_current():
         [sys.executable, WRITE_DOCSTRINGS, "--check"], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("name", [n for n in arboost.__all__ if n.endswith(("fier", "ssor"))])
+def test_texts_name_own_parameters_only(name):
+    """A parameter's text may be shared, but not refer to a parameter of other estimators."""
+    own = getattr(arboost, name)._TABLE
+    text = " ".join(param.text for param in own.values())
+    assert set(re.findall(r"\w+_\w+", text)) & (ALL.keys() - own.keys()) == set()
 
 
 def test_docstrings_tool_finds_every_estimator(monkeypatch):

@@ -12,6 +12,7 @@ from arboost import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     Metric,
+    SchemaError,
 )
 from arboost.formats import model_file
 
@@ -77,6 +78,14 @@ def test_weights_of_validation_rows(X, y):
     model.fit(X, y, X_val=X[:50], y_val=y[:50], sample_weight_val=weight)
     expected = np.average((model.predict(X[:50]) - y[:50]) ** 2, weights=weight)
     np.testing.assert_allclose(model.evals_result_["validation"]["squared_error"][-1], expected)
+
+
+def test_messages_name_the_validation_set(X, y):
+    model = GradientBoostingRegressor(n_estimators=2)
+    with pytest.raises(SchemaError, match=r"^X_val: X has 1 features, but Model is expecting"):
+        model.fit(X, y, X_val=X[:, :1], y_val=y)
+    with pytest.raises(ValueError, match=r"^X_val: Expected 2D array"):
+        model.fit(X, y, X_val=y, y_val=y)
 
 
 def test_split_by_time_takes_the_last_rows(X, y):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import threading
 import types
@@ -22,13 +23,18 @@ class Terminal(io.StringIO):
 
     def shown(self):
         """Return the visible lines of a terminal of unlimited width."""
-        lines = []
-        for line in self.getvalue().split("\n"):
-            cells = []
-            for part in line.split("\r"):
-                cells[: len(part)] = part
-            lines.append("".join(cells).rstrip())
-        return lines
+        rows, row, column = [[]], 0, 0
+        for part in re.findall(r"\n|\r|\x1b\[A|[^\n\r\x1b]+", self.getvalue()):
+            if part in ("\n", "\x1b[A"):
+                row += 1 if part == "\n" else -1
+                rows.extend([] for _ in range(len(rows), row + 1))
+            if part in ("\n", "\r"):
+                column = 0
+            elif part != "\x1b[A":
+                rows[row].extend(" " * (column - len(rows[row])))
+                rows[row][column : column + len(part)] = part
+                column += len(part)
+        return ["".join(cells).rstrip() for cells in rows]
 
 
 class Clock:
@@ -310,6 +316,19 @@ def test_several_at_a_time(terminal, clock):
     assert "5/10" in shown
     assert "5/20" in shown
     assert len(tqdm.std.tqdm._instances) == 0
+
+
+def test_several_leave_one_line_each(terminal, clock):
+    """A bar that ends after the one above it leaves nothing at its former place."""
+    first, second = Bar(10, "first"), Bar(20, "second")
+    clock.now += 2.0
+    first.show(5)
+    second.show(5)
+    first.__exit__(None, None, None)
+    clock.now += 2.0
+    second.show(10)
+    second.__exit__(None, None, None)
+    assert [line.partition(" ")[0] for line in terminal.shown()] == ["first", "second", ""]
 
 
 def test_below_a_bar_of_the_caller(terminal, clock):

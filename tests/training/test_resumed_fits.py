@@ -245,6 +245,7 @@ def test_hostile_trees(tmp_path, data, change):
         ({"checkpoint": 3}, TypeError, "checkpoint=3"),
         ({"checkpoint": "no/such/folder/fit.arc"}, FileNotFoundError, "Make the folder first"),
         ({"callbacks": [3]}, TypeError, "callbacks hold 3"),
+        ({"callbacks": print}, TypeError, r"list of functions .* Use callbacks=\["),
     ],
 )
 def test_wrong_arguments_are_refused_before_any_work(data, monkeypatch, options, error, message):

@@ -1,1 +1,1 @@
-"""The ensembles: each a list of parameters and a recipe over the one engine."""
+"""The estimators: one folder per kind of ensemble, all on one engine of trees."""

@@ -34,7 +34,7 @@ from arboost.training.fit import FitResult, Watch, find_metrics, watched_trainin
 from arboost.training.held_out import groups_of
 from arboost.training.inputs import EngineRows, target_encode_rows, training_rows, weighted_rows
 from arboost.training.loop import mean_of_fits
-from arboost.training.monitor import Monitor, Results, Round
+from arboost.training.monitor import Monitor, Results, Round, checked_callbacks
 from arboost.training.rounds import Fitted, Rounds
 from arboost.training.sets import VALIDATION, bin_rows, fold_sets
 from arboost.training.splits import Split
@@ -115,7 +115,7 @@ def cv(
         A number of folds, drawn by ``random_state``: stratified for classifiers, of whole groups
         where there are groups. Or a splitter, or pairs (training rows, held-out rows).
     sample_weight : array of shape (n_rows,), optional
-        Weights in training and in the metrics; rows of weight 0 count as absent.
+        Weights in training and in the metrics; rows of weight 0 are left out.
     groups : array of shape (n_rows,), optional
         Group of each row; a group is never divided.
     metrics : name, callable, Metric or list, optional
@@ -156,7 +156,11 @@ def cv(
     workspace = core.Workspace()
     trainings = [_training(plan, binned, split, n_threads, workspace) for split in splits]
     watch = Watch(
-        plan.params["n_estimators"], stopping, callbacks, started, label="cross-validating"
+        plan.params["n_estimators"],
+        stopping,
+        checked_callbacks(callbacks),
+        started,
+        label="cross-validating",
     )
     fitted, monitor, rounds = watched_training(trainings, watch, found)
     scores = _curves(rounds, found)

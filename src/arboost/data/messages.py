@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -19,6 +20,7 @@ __all__ = [
     "other_type_message",
     "series_message",
     "twice_message",
+    "unnamed_message",
     "unseen_message",
 ]
 
@@ -38,16 +40,22 @@ def listing(items: Iterable[object], limit: int = 10) -> str:
 
 def dimensions_message(array: Any) -> str:
     """Return the message on an array of other than two dimensions, worded as in scikit-learn."""
-    kind = {0: "scalar", 1: "1D"}.get(array.ndim)
-    if kind is None:
+    if array.ndim == 0:
+        given = array.item()
+        return (
+            f"Expected 2D array, got scalar array instead: X is {reprlib.repr(given)} "
+            f"({type(given).__name__}). Pass rows and columns: a NumPy array, a table of pandas, "
+            "Polars or PyArrow, a sparse matrix, or a list of lists."
+        )
+    if array.ndim > 1:
         return (
             f"Found array with dim {array.ndim}, while dim <= 2 is required: X has the shape "
             f"{array.shape}. Pass rows and columns, for example X.reshape(len(X), -1)."
         )
     return (
-        f"Expected 2D array, got {kind} array instead:\narray={array}.\nReshape your data either "
-        "using array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if "
-        "it contains a single sample."
+        f"Expected 2D array, got 1D array instead, of shape {array.shape}. Reshape your data "
+        "either using array.reshape(-1, 1) if your data has a single feature or "
+        "array.reshape(1, -1) if it contains a single sample."
     )
 
 
@@ -127,6 +135,19 @@ def unseen_message(column: str, n_values: int, n_levels: int) -> str:
     return (
         f"None of the {n_values} values in the column {column} of X is among the {n_levels} levels "
         "of fit, so all of them count as missing. Check that it is the same column, written alike."
+    )
+
+
+def unnamed_message(caller: str, *, is_named: bool) -> str:
+    """Return the message on names in fit only (`is_named`) or in X only, worded as scikit-learn."""
+    if is_named:
+        return (
+            f"X does not have valid feature names, but {caller} was fitted with feature names: "
+            "columns are matched by their order. Pass a data frame with the names of fit."
+        )
+    return (
+        f"X has feature names, but {caller} was fitted without feature names: columns are matched "
+        "by their order. Fit on a data frame, or pass an array."
     )
 
 

@@ -268,11 +268,8 @@ def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
             f"X has {raw.columns.n_columns} features, but {caller} is expecting "
             f"{schema.n_features} features as input. Pass a table with the columns of fit."
         )
-    if schema.names is not None:
-        message = f"X does not have valid feature names, but {caller} was fitted with feature names"
-        warnings.warn(message, DataWarning, stacklevel=3)
-    elif names is not None:
-        message = f"X has feature names, but {caller} was fitted without feature names"
+    if names is not None or schema.names is not None:
+        message = messages.unnamed_message(caller, is_named=schema.names is not None)
         warnings.warn(message, DataWarning, stacklevel=3)
     return raw
 

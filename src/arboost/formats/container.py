@@ -145,7 +145,15 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
 
     The bytes go to a new file in the same folder, reach the disk, and only then take its name.
     """
-    target = os.path.realpath(os.fsdecode(path))
+    name = os.fsdecode(path)
+    target = os.path.realpath(name)
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(
+            f"cannot write {name!r}: the folder {folder!r} does not exist. Make the folder first."
+        )
+    if os.path.isdir(target):
+        raise IsADirectoryError(f"cannot write {name!r}: it is a folder. Give the path of a file.")
     scratch = f"{target}.{secrets.token_hex(6)}.tmp"
     try:
         with open(scratch, "xb") as file:
@@ -153,11 +161,13 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(scratch, target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(scratch)
+        if isinstance(error, OSError):
+            error.filename = name  # the name that the user knows
         raise
-    _sync_folder(os.path.dirname(target))
+    _sync_folder(folder)
 
 
 def read_file(kind: Format, path: str | os.PathLike[str], other: bytes | None = None) -> bytes:

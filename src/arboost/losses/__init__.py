@@ -1,4 +1,4 @@
-"""Losses: the objectives that training minimises, with their gradients and best constants."""
+"""Losses, the objectives of training, with gradients and best constants; metrics and margins."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from arboost.params.boosting import BOOSTED_CLASSIFIER, PARAMS
 from arboost.params.compound_kinds import Learner
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
-from arboost.params.shared import VALIDATION
+from arboost.params.shared import BUNDLING, VALIDATION
 
 __all__ = ["ADABOOST_CLASSIFIER", "ADABOOST_REGRESSOR", "ENGINE_ONLY"]
 
@@ -28,7 +28,6 @@ _SHARED = (
     "max_leaves",
     "min_samples_leaf",
     "max_bins",
-    "bundling",
     "categorical_features",
     "missing",
     "tol",
@@ -133,6 +132,7 @@ def _metric(default: str) -> Param:
 
 _ALL = (
     {name: PARAMS[name] for name in _SHARED}
+    | by_name(BUNDLING)
     | by_name(VALIDATION["n_iter_no_change"])  # without the text on n_estimators="auto"
     | _COMMON
 )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from arboost.params.compound_kinds import ClassWeight, LossChoice, Quantiles
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real
 from arboost.params.kinds import by_name as _table
-from arboost.params.shared import COLUMNS, LEVELS, RUN, VALIDATION
+from arboost.params.shared import BUNDLING, COLUMNS, LEVELS, RUN, VALIDATION
 
 __all__ = ["BOOSTED_CLASSIFIER", "BOOSTED_REGRESSOR", "PARAMS"]
 
@@ -79,13 +79,7 @@ _SPLITS = _table(
         text='Largest number of bins of a feature with tree_method="hist", not counting missing '
         "values; above 255 a bin code takes two bytes.",
     ),
-    Flag(
-        name="bundling",
-        default=True,
-        text='Whether features share stored columns with tree_method="hist": exclusive feature '
-        "bundling (EFB), and several columns of few values in one byte. The model does not depend "
-        "on it while max_conflict_rate is 0.",
-    ),
+    replace(BUNDLING, text=f"{BUNDLING.text.removesuffix('.')} while max_conflict_rate is 0."),
     Fraction(
         name="max_conflict_rate",
         default=0.0,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from arboost.params.boosting import PARAMS
 from arboost.params.count_kinds import ClassWeights, CountOrShare, FeatureCount, OobScore
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
+from arboost.params.shared import BUNDLING
 
 __all__ = [
     "EXTRA_TREES_CLASSIFIER",
@@ -89,12 +90,7 @@ _TREE = by_name(
         options=("hist", "exact"),
         text="Candidates for splits: the bin edges of a histogram, or all distinct values.",
     ),
-    replace(
-        PARAMS["bundling"],
-        text='Whether features share stored columns with tree_method="hist": exclusive feature '
-        "bundling (EFB), and several columns of few values in one byte. The model does not depend "
-        "on it.",
-    ),
+    BUNDLING,
     replace(
         PARAMS["monotone_constraints"],
         name="monotonic_cst",

@@ -1,4 +1,4 @@
-"""Parameters that several algorithms share: validation, threads, seed, columns, categories."""
+"""Parameters that several algorithms share: validation, threads, seed, bundling, columns."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from arboost.params.compound_kinds import (
     Missing,
     MonotoneConstraints,
 )
-from arboost.params.kinds import Choice, Fraction, Integer, Param, Real, Seed, by_name
+from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Seed, by_name
 
-__all__ = ["COLUMNS", "LEVELS", "RUN", "VALIDATION"]
+__all__ = ["BUNDLING", "COLUMNS", "LEVELS", "RUN", "VALIDATION"]
 
+BUNDLING = Flag(
+    name="bundling",
+    default=True,
+    text='Whether features share stored columns with tree_method="hist": exclusive feature '
+    "bundling (EFB), and several columns of few values in one byte. The model does not depend on "
+    "it.",
+)
 
 VALIDATION = by_name(
     Metrics(

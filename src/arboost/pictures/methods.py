@@ -30,7 +30,20 @@ class PictureMethods(Model):
         precision: int = 4,
         show_missing: bool = True,
     ) -> str:
-        """Return a tree as indented text; see `arboost.pictures.tree_pictures.tree_text`."""
+        """Return a tree as indented text: one line per node with its condition, cover and value.
+
+        The values of averaged trees are predictions, those of summed trees parts of the raw scores.
+
+        Parameters
+        ----------
+        tree : int, default=0
+        max_depth : int or None
+            Depth of the deepest nodes shown; None for all.
+        precision : int, default=4
+            Significant digits of thresholds and values.
+        show_missing : bool, default=True
+            Whether to show the direction of missing values, which every split has.
+        """
         from arboost.pictures.tree_pictures import tree_text
 
         return tree_text(
@@ -45,7 +58,7 @@ class PictureMethods(Model):
         precision: int = 4,
         show_missing: bool = True,
     ) -> TreePicture:
-        """Return a tree as a picture in SVG; see `arboost.pictures.tree_pictures.tree_svg`."""
+        """Return a tree as an SVG string, which notebooks render; parameters as in `tree_text`."""
         from arboost.pictures.tree_pictures import tree_svg
 
         return tree_svg(
@@ -60,7 +73,7 @@ class PictureMethods(Model):
         precision: int = 4,
         show_missing: bool = True,
     ) -> str:
-        """Return a tree as Graphviz source; see `arboost.pictures.tree_pictures.tree_dot`."""
+        """Return a tree in DOT, the language of Graphviz; parameters as in `tree_text`."""
         from arboost.pictures.tree_pictures import tree_dot
 
         return tree_dot(

@@ -28,7 +28,7 @@ from arboost.training.checkpoint import Checkpoint
 from arboost.training.held_out import search_splits, split_rows
 from arboost.training.inputs import Rows, Source, SourceT
 from arboost.training.loop import train_together
-from arboost.training.monitor import Monitor, Results, Round, check_callbacks
+from arboost.training.monitor import Monitor, Results, Round
 from arboost.training.progress import Bar
 from arboost.training.resume import Keeper, fingerprint
 from arboost.training.rounds import Fitted, Rounds
@@ -179,7 +179,6 @@ def run_fit(job: EngineJob) -> FitResult:
     """Train; a search for the number of rounds, where there is one, comes first."""
     started = time.monotonic()
     checkpoint = Checkpoint.of(job.checkpoint)
-    check_callbacks(job.callbacks)
     if job.searches:
         return _search_and_fit(job, checkpoint, started)
     settings, train, validation = job.settings, job.train, job.validation

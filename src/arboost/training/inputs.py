@@ -6,6 +6,8 @@ X_val, y_val, sample_weight_val ─▶ Rows ─┴─────────▶
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
@@ -29,6 +31,7 @@ __all__ = [
     "dataset_rows",
     "has_validation",
     "loss_rows",
+    "named_arguments",
     "table_rows",
     "target_encode_rows",
     "training_rows",
@@ -217,7 +220,8 @@ def validation_rows(
             "X_val is a Dataset, which holds bins of its own instead of values. Pass the table it "
             "was made from."
         )
-    table = ingest(X_val, schema, caller="X_val")
+    with named_arguments("X_val"):
+        table = ingest(X_val, schema)
     if table.n_rows == 0:
         raise ValueError("X_val has no rows. Pass rows to validate on, or leave out X_val.")
     return table_rows(table, y_val, sample_weight_val, suffix="_val")
@@ -309,20 +313,26 @@ def _check_numbers(data: Dataset, y: NDArray[Any], n_classes: int | None) -> Non
         )
 
 
+@contextmanager
+def named_arguments(names: str) -> Iterator[None]:
+    """Put the names of arguments before messages, in which any table is X and any target y."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{names}: {error}") from error
+
+
 def table_rows(
     table: SourceT, y: object, sample_weight: object, suffix: str = "", *, several: bool = False
 ) -> Rows[SourceT]:
     """Return the rows of nonzero weight of a table, with y and weights checked.
 
-    Messages call the arguments of `fit` X, y and sample_weight, each with the suffix.
+    With a suffix, messages begin with the names of the arguments of `fit`, which end in it.
     """
-    try:
+    names = f"X{suffix}, y{suffix}, sample_weight{suffix}"
+    with named_arguments(names) if suffix else nullcontext():
         labels = target(y, table.n_rows, several=several)
         weight = _summable(weights(sample_weight, table.n_rows))
-    except (TypeError, ValueError) as error:
-        if not suffix:
-            raise
-        raise type(error)(f"X{suffix}, y{suffix}, sample_weight{suffix}: {error}") from error
     kept = None
     if weight is not None and not weight.all():
         kept = np.flatnonzero(weight).astype(np.uint32)

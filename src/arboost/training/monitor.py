@@ -16,7 +16,7 @@ import numpy as np
 
 from arboost.losses.metrics import Metric
 
-__all__ = ["Monitor", "Results", "Round", "check_callbacks"]
+__all__ = ["Monitor", "Results", "Round", "checked_callbacks"]
 
 Results = Mapping[str, Mapping[str, float]]
 
@@ -51,14 +51,21 @@ class Round:
 Callback = Callable[[Round], object]
 
 
-def check_callbacks(callbacks: Iterable[object]) -> None:
-    """Raise TypeError unless all callbacks are callable."""
-    for callback in callbacks:
+def checked_callbacks(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
+    """Return the callbacks as a tuple; raise TypeError unless they are functions."""
+    if not isinstance(callbacks, Iterable):
+        raise TypeError(
+            f"callbacks={callbacks!r} ({type(callbacks).__name__}) is not allowed: callbacks must "
+            "be a list of functions of an arboost.Round. Use callbacks=[...] for one function, too."
+        )
+    found = tuple(callbacks)
+    for callback in found:
         if not callable(callback):
             raise TypeError(
                 f"callbacks hold {callback!r} ({type(callback).__name__}), but each must be a "
                 "function of an arboost.Round. Pass a list of functions."
             )
+    return found
 
 
 class Monitor:
@@ -114,13 +121,12 @@ class Monitor:
         clock: Callable[[], float] = time.monotonic,
         started: float | None = None,
     ) -> None:
-        check_callbacks(callbacks)
         self.total = total
         self._metrics = tuple(metrics)
         self._patience = n_iter_no_change
         self._tol = tol
         self._max_time = max_time
-        self._callbacks = tuple(callbacks)
+        self._callbacks = checked_callbacks(callbacks)
         self._clock = clock
         self._started = clock() if started is None else started
         self._round_ends = [clock()]

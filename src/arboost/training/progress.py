@@ -78,6 +78,8 @@ class Bar:
             self._update("{elapsed}")
             if hasattr(line, "container"):
                 line.total = line.n  # tqdm takes fewer steps for a failure: early stopping is none
+            if line.pos > 0:
+                line.clear(nolock=True)  # tqdm leaves a copy where it drew below another bar
             line.close()
 
     @property

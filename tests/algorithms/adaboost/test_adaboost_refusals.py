@@ -52,6 +52,7 @@ def test_wrong_parameters(params, error, message):
         ({"X_val": np.ones((3, 5)), "y_val": [0, 1, 9]}, ValueError, "9"),
         ({"X_val": np.ones((3, 5))}, ValueError, "y_val"),
         ({"callbacks": [3]}, TypeError, "callbacks hold 3"),
+        ({"callbacks": print}, TypeError, r"list of functions .* Use callbacks=\["),
     ],
     ids=lambda value: str(value)[:25],
 )

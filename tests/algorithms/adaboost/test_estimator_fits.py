@@ -211,7 +211,7 @@ def test_frames_reach_the_learners():
     np.testing.assert_array_equal(model.predict_proba(turned), model.predict_proba(frame))
     with pytest.raises(SchemaError, match="Feature names seen at fit time, yet now missing"):
         model.predict(frame[["x"]])
-    with pytest.raises(SchemaError, match="X has 2 features, but X_val is expecting 3 features"):
+    with pytest.raises(SchemaError, match=r"^X_val: X has 2 features, but Model is expecting 3"):
         model.fit(frame, y, X_val=frame[["x", "z"]].to_numpy(), y_val=y)
 
 

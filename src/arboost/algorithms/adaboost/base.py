@@ -24,7 +24,7 @@ from arboost.predictor import Predictor
 from arboost.training.fit import FitJob, FitResult, FitSettings
 from arboost.training.held_out import check_validation
 from arboost.training.inputs import Floats, loss_rows
-from arboost.training.monitor import Round
+from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
 
 __all__ = ["AdaBoost"]
@@ -65,10 +65,11 @@ class AdaBoost(EngineEstimator):
         X : table of shape (n_rows, n_features), or arboost.Dataset
             A table as gradient boosting takes it; with an `estimator`, as the estimator takes it.
         y : array of shape (n_rows,)
+            Target: numbers for a regressor, labels for a classifier.
         sample_weight : array of shape (n_rows,), optional
-            Distribution of the rows for the first learner. Rows of weight 0 count as absent.
+            Distribution of the rows for the first learner. Rows of weight 0 are left out.
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
-            Validation set: each round is measured on it, and early stopping looks at it.
+            Validation set, scored after every round and used by early stopping.
         groups : array of shape (n_rows,), optional
             Group of each row, for ``validation_split="group"``.
         init_model : estimator of the same class, optional
@@ -116,7 +117,7 @@ class AdaBoost(EngineEstimator):
                     validation=validation,
                     groups=groups,
                     stratify=task.kind == "classifier",
-                    callbacks=tuple(callbacks),
+                    callbacks=checked_callbacks(callbacks),
                     checkpoint=checkpoint,
                 )
             )

@@ -53,8 +53,7 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
         above 255 a bin code takes two bytes.
     bundling : bool, default=True
         Whether features share stored columns with tree_method="hist": exclusive feature bundling
-        (EFB), and several columns of few values in one byte. The model does not depend on it while
-        max_conflict_rate is 0.
+        (EFB), and several columns of few values in one byte. The model does not depend on it.
     categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
         Additional categories, whatever their type: names, indices or a mask of columns.
         "from_dtype": only columns of strings, and of the categorical types of pandas, Polars and
@@ -120,9 +119,10 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
         Upper bounds on the training error: the product of all Z_t (with more than two classes
         that of ``(1 - e) exp(-alpha / 2) + e exp(alpha / 2)``), and exp(-2 sum of edges^2), which
         is larger. NaN where the theory has none: the first for "real" and "gentle" with more than
-        two classes, the second for these, for more than two classes and learning rates above 1.
+        two classes; the second for "real" and "gentle", for more than two classes, and for
+        learning rates above 1.
     vote_range_ : float64 array of shape (n_iter_,)
-        Largest difference of the votes of each learner for two classes.
+        Largest difference between the votes of each learner for any two classes.
     oob_score_, oob_decision_function_ : float, float64 array
         With ``oob_score=True``: accuracy and raw scores of the training rows by the learners that
         did not draw them; NaN for rows that all have drawn.

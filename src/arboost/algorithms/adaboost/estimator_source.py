@@ -36,8 +36,7 @@ from arboost.training.fit import (
     watched_training,
 )
 from arboost.training.held_out import split_rows
-from arboost.training.inputs import Rows, has_validation, table_rows
-from arboost.training.monitor import check_callbacks
+from arboost.training.inputs import Rows, has_validation, named_arguments, table_rows
 from arboost.training.rounds import Rounds
 
 __all__ = ["EstimatorRows", "EstimatorSource"]
@@ -75,7 +74,8 @@ class EstimatorSource(LearnerSource[MemberTable]):
         """Return the validation rows, checked; None where none are given."""
         if not has_validation(X_val, y_val, weight):
             return None
-        table = member_table(X_val, schema, caller="X_val")
+        with named_arguments("X_val"):
+            table = member_table(X_val, schema)
         if table.n_rows == 0:
             raise ValueError("X_val has no rows. Pass rows to validate on, or leave out X_val.")
         return table_rows(table, y_val, weight, "_val")
@@ -90,7 +90,6 @@ class EstimatorSource(LearnerSource[MemberTable]):
         """Train; there are no bins, no search for the number of rounds and no checkpoint."""
         started = time.monotonic()
         _check_checkpoint(self._estimator, job.checkpoint)
-        check_callbacks(job.callbacks)
         settings, train, validation = job.settings, self._scored(job.train), job.validation
         if validation is not None:
             validation = self._scored(validation)

@@ -47,8 +47,7 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         above 255 a bin code takes two bytes.
     bundling : bool, default=True
         Whether features share stored columns with tree_method="hist": exclusive feature bundling
-        (EFB), and several columns of few values in one byte. The model does not depend on it while
-        max_conflict_rate is 0.
+        (EFB), and several columns of few values in one byte. The model does not depend on it.
     categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
         Additional categories, whatever their type: names, indices or a mask of columns.
         "from_dtype": only columns of strings, and of the categorical types of pandas, Polars and

@@ -83,7 +83,7 @@ class Bagging(BaseEstimator):
         y : array of shape (n_rows,), or for regression (n_rows, n_targets)
         sample_weight : array of shape (n_rows,), optional
             With ``bootstrap=True``, rows are drawn in proportion to it; without, it is passed on to
-            the members. Rows of weight 0 count as absent.
+            the members. Rows of weight 0 are left out.
         **fit_params
             More arguments of the members' ``fit``. Arrays and lists with one entry per row are
             indexed by the rows of each member.

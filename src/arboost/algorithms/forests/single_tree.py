@@ -52,7 +52,7 @@ class DecisionTree(EngineEstimator):
             weights.
         y : array of shape (n_rows,) or (n_rows, n_targets)
         sample_weight : array of shape (n_rows,), optional
-            Rows of weight 0 count as absent.
+            Rows of weight 0 are left out.
 
         Returns
         -------

@@ -24,7 +24,7 @@ from arboost.training.inputs import (
     training_rows,
     validation_rows,
 )
-from arboost.training.monitor import Round
+from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
 from arboost.training.warm_start import check_continues, continued_rows, previous_model
 
@@ -58,11 +58,12 @@ class GradientBoosting(EngineEstimator):
             times, or categories. NaN and None are missing values. A Dataset brings its own y and
             weights.
         y : array of shape (n_rows,)
+            Target: numbers for a regressor, labels for a classifier.
         sample_weight : array of shape (n_rows,), optional
-            Rows of weight 0 count as absent.
+            Rows of weight 0 are left out.
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
-            Validation set: each round is measured on it, and early stopping looks at it. Columns
-            are matched by name.
+            Validation set, scored after every round and used by early stopping. Columns are
+            matched by name.
         groups : array of shape (n_rows,), optional
             Group of each row, for ``validation_split="group"``.
         init_model : estimator, Predictor or path of a model file, optional
@@ -115,7 +116,7 @@ class GradientBoosting(EngineEstimator):
                 stratify=task.kind == "classifier",
                 searches=searches,
                 old=old,
-                callbacks=tuple(callbacks),
+                callbacks=checked_callbacks(callbacks),
                 checkpoint=checkpoint,
             )
         )

@@ -151,10 +151,7 @@ def _matched(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str)
             f"X has {X.shape[1]} features, but {caller} is expecting {schema.n_features} features "
             "as input. Pass a table with the columns of fit."
         )
-    if schema.names is not None:
-        message = f"X does not have valid feature names, but {caller} was fitted with feature names"
-        warnings.warn(message, DataWarning, stacklevel=4)
-    elif names is not None:
-        message = f"X has feature names, but {caller} was fitted without feature names"
+    if names is not None or schema.names is not None:
+        message = messages.unnamed_message(caller, is_named=schema.names is not None)
         warnings.warn(message, DataWarning, stacklevel=4)
     return X
