@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +29,7 @@ from arboost.data.pandas_frames import from_pandas
 from arboost.data.raw_columns import RawTable, from_arrow, from_numpy
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import from_scipy, is_sparse
-from arboost.errors import DataWarning, SchemaError
+from arboost.errors import SchemaError, warn_caller
 
 __all__ = ["ColumnOptions", "Table", "as_array", "ingest", "level_column"]
 
@@ -189,7 +188,7 @@ def _learn(raw: RawTable, options: ColumnOptions) -> Schema:
     inexact = sorted({*raw.columns.inexact_columns(), *raw.inexact})
     if inexact:
         message = messages.inexact_message([raw.label(i) for i in inexact])
-        warnings.warn(message, DataWarning, stacklevel=3)
+        warn_caller(message)
     levels: list[Levels | None] = [None] * n_columns
     for i in sorted({*raw.texts, *raw.categories, *named}):
         known, column = _learn_levels(raw, i)
@@ -242,7 +241,7 @@ def _check_text(levels: Levels, raw: RawTable, i: int) -> None:
     shown = range(min(len(levels), _FREE_TEXT_LEVELS))
     if shown and all(_is_number(str(levels.label(code))) for code in shown):
         message = messages.number_text_message(raw.label(i), str(levels.label(0)))
-        warnings.warn(message, DataWarning, stacklevel=4)
+        warn_caller(message)
 
 
 def _is_number(text: str) -> bool:
@@ -270,10 +269,10 @@ def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
         )
     if schema.names is not None:
         message = f"X does not have valid feature names, but {caller} was fitted with feature names"
-        warnings.warn(message, DataWarning, stacklevel=3)
+        warn_caller(message)
     elif names is not None:
         message = f"X has feature names, but {caller} was fitted without feature names"
-        warnings.warn(message, DataWarning, stacklevel=3)
+        warn_caller(message)
     return raw
 
 
@@ -309,7 +308,7 @@ def _apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core
         n_present = int(np.count_nonzero(~np.isnan(numbers)))
     if n_present and (codes < 0).all():
         message = messages.unseen_message(schema.label(i), n_present, len(levels))
-        warnings.warn(message, DataWarning, stacklevel=4)
+        warn_caller(message)
     if levels.statistic is None:
         return level_column(n_rows, codes)
     column = core.Columns(n_rows)

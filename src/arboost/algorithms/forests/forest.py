@@ -89,7 +89,7 @@ class ForestEstimator(EngineEstimator):
         n_threads = threads(params["n_jobs"])
         if old is not None:
             n_kept, origins = old.n_trees, self._origins
-            n_to_add(n_trees, n_kept, "trees", stacklevel=3)
+            n_to_add(n_trees, n_kept, "trees")
             _check_same_outputs(old, target.n_outputs, params["criterion"])
             if out_of_bag is not None:
                 _check_same_rows(origins, rows)
@@ -151,7 +151,7 @@ class ForestEstimator(EngineEstimator):
     def _keep_out_of_bag(self, scoring: Any, sums: OutOfBagSums, rows: EngineRows) -> None:
         """Set the out-of-bag predictions and their score."""
         means, known = sums.means(), sums.has_some()
-        warn_never_out_of_bag(int(np.count_nonzero(~known)), len(known), "tree", stacklevel=4)
+        warn_never_out_of_bag(int(np.count_nonzero(~known)), len(known), "tree")
         wide = scores_of_all(means, rows.index, rows.source.n_rows)
         setattr(self, _OUT_OF_BAG[self._KIND], _oob_values(self.model_, wide))
         self.oob_score_ = np.nan

@@ -6,7 +6,6 @@ which no estimator takes, are converted. The columns are described by a `Schema`
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ from arboost.data.raw_columns import unique_names
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import is_sparse
 from arboost.data.table import as_array
-from arboost.errors import DataWarning, SchemaError
+from arboost.errors import SchemaError, warn_caller
 
 __all__ = ["MemberTable", "member_table", "narwhals_frame", "take_columns", "take_rows"]
 
@@ -153,8 +152,8 @@ def _matched(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str)
         )
     if schema.names is not None:
         message = f"X does not have valid feature names, but {caller} was fitted with feature names"
-        warnings.warn(message, DataWarning, stacklevel=4)
+        warn_caller(message)
     elif names is not None:
         message = f"X has feature names, but {caller} was fitted without feature names"
-        warnings.warn(message, DataWarning, stacklevel=4)
+        warn_caller(message)
     return X
