@@ -34,8 +34,8 @@ from arboost.training.held_out import groups_of
 from arboost.training.inputs import EngineRows, target_encode_rows, training_rows, weighted_rows
 from arboost.training.loop import mean_of_fits
 from arboost.training.monitor import Monitor, Results, Round
-from arboost.training.rounds import Fitted, Rounds
-from arboost.training.sets import VALIDATION, bin_rows, fold_sets
+from arboost.training.rounds import VALIDATION, Fitted, Rounds
+from arboost.training.sets import bin_rows, fold_sets
 from arboost.training.splits import Split
 from arboost.training.splits import folds as make_folds
 
