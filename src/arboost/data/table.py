@@ -31,7 +31,7 @@ from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import from_scipy, is_sparse
 from arboost.errors import SchemaError, warn_caller
 
-__all__ = ["ColumnOptions", "Table", "as_array", "ingest", "level_column"]
+__all__ = ["ColumnOptions", "Table", "as_array", "ingest", "is_reordered", "level_column"]
 
 # A column of strings, unless it is named a category, is free text, of no use to trees, if it has
 # more distinct values than this number, and than this share of its present values.
@@ -254,26 +254,39 @@ def _is_number(text: str) -> bool:
 
 def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
     """Return the columns in the order of the schema."""
-    names = raw.names
+    if not is_reordered(raw.names, raw.columns.n_columns, schema, caller):
+        return raw
+    assert raw.names is not None
+    assert schema.names is not None
+    index = {name: i for i, name in enumerate(raw.names)}
+    return raw.select([index[name] for name in schema.names])
+
+
+def is_reordered(
+    names: tuple[str, ...] | None, n_features: int, schema: Schema, caller: str
+) -> bool:
+    """Whether columns have the names of a schema in another order.
+
+    Raise SchemaError for columns that the schema does not have; warn where only one has names.
+    """
     if names is not None and schema.names is not None:
         if names == schema.names:
-            return raw
-        index = {name: i for i, name in enumerate(names)}
-        if index.keys() != set(schema.names):
+            return False
+        if set(names) != set(schema.names):
             raise SchemaError(messages.names_message(names, schema.names))
-        return raw.select([index[name] for name in schema.names])
-    if raw.columns.n_columns != schema.n_features:
+        return True
+    if n_features != schema.n_features:
         raise SchemaError(
-            f"X has {raw.columns.n_columns} features, but {caller} is expecting "
-            f"{schema.n_features} features as input. Pass a table with the columns of fit."
+            f"X has {n_features} features, but {caller} is expecting {schema.n_features} features "
+            "as input. Pass a table with the columns of fit."
         )
     if schema.names is not None:
-        message = f"X does not have valid feature names, but {caller} was fitted with feature names"
-        warn_caller(message)
+        warn_caller(
+            f"X does not have valid feature names, but {caller} was fitted with feature names"
+        )
     elif names is not None:
-        message = f"X has feature names, but {caller} was fitted without feature names"
-        warn_caller(message)
-    return raw
+        warn_caller(f"X has feature names, but {caller} was fitted without feature names")
+    return False
 
 
 def _apply(raw: RawTable, schema: Schema) -> core.Columns:
