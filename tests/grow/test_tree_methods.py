@@ -74,7 +74,7 @@ def train(method, *, n_threads=1, **recipe):
             **recipe,
         ),
         TrainingSet(binned, Target(y, rng.uniform(0.5, 2.0, len(y)))),
-        [EvaluationSet("other", binned.encode(ingest(other), 1), Target(y_other, None))],
+        [EvaluationSet(binned.encode(ingest(other), 1), Target(y_other, None))],
         n_threads=n_threads,
         seed=4,
     )

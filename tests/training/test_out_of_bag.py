@@ -30,6 +30,6 @@ def test_rows_that_are_never_out_of_bag_have_no_mean():
 
 
 def test_warning():
-    warn_never_out_of_bag(0, 10, "tree", 2)
+    warn_never_out_of_bag(0, 10, "tree")
     with pytest.warns(DataWarning, match=r"3 of 10 rows were drawn for every tree: .* are NaN"):
-        warn_never_out_of_bag(3, 10, "tree", 2)
+        warn_never_out_of_bag(3, 10, "tree")

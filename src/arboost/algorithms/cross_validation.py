@@ -29,15 +29,15 @@ from arboost.losses import Loss
 from arboost.losses.metrics import Metric
 from arboost.model.model import provenance_of
 from arboost.params.records import BinParams, StoppingParams
-from arboost.training import splits
 from arboost.training.fit import FitResult, Watch, find_metrics, watched_training
 from arboost.training.held_out import groups_of
 from arboost.training.inputs import EngineRows, target_encode_rows, training_rows, weighted_rows
 from arboost.training.loop import mean_of_fits
 from arboost.training.monitor import Monitor, Results, Round, checked_callbacks
-from arboost.training.rounds import Fitted, Rounds
-from arboost.training.sets import VALIDATION, bin_rows, fold_sets
+from arboost.training.rounds import VALIDATION, Fitted, Rounds
+from arboost.training.sets import bin_rows, fold_sets
 from arboost.training.splits import Split
+from arboost.training.splits import folds as make_folds
 
 __all__ = ["CrossValidation", "cv"]
 
@@ -226,16 +226,16 @@ def _split(plan: _Plan, folds: object, groups: object) -> list[Split]:
     rows, task = plan.rows, plan.task
     is_listed = isinstance(folds, Iterable) and not hasattr(folds, "split")
     if is_listed and rows.index is not None:
-        listed = splits.folds(np.empty(rows.source.n_rows), folds, groups=groups)
+        listed = make_folds(np.empty(rows.source.n_rows), folds, groups=groups)
         place = np.full(rows.source.n_rows, -1)
         place[rows.index] = np.arange(len(rows.index))
         counted = [[place[side][place[side] >= 0] for side in pair] for pair in listed]
-        return splits.folds(task.y, counted)
+        return make_folds(task.y, counted)
     if groups is not None:
         groups = groups_of(groups, rows.source.n_rows, rows.index)
     is_classifier = task.classes is not None
     seed = plan.params["random_state"]
-    return splits.folds(task.y, folds, seed=seed, stratify=is_classifier, groups=groups)
+    return make_folds(task.y, folds, seed=seed, stratify=is_classifier, groups=groups)
 
 
 def _as_given(splits: Sequence[Split], index: NDArray[np.uint32]) -> list[Split]:

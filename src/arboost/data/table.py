@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,9 +29,9 @@ from arboost.data.pandas_frames import from_pandas
 from arboost.data.raw_columns import RawTable, from_arrow, from_numpy
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import from_scipy, is_sparse
-from arboost.errors import DataWarning, SchemaError
+from arboost.errors import SchemaError, warn_caller
 
-__all__ = ["ColumnOptions", "Table", "as_array", "ingest", "level_column"]
+__all__ = ["ColumnOptions", "Table", "as_array", "ingest", "is_reordered", "level_column"]
 
 # A column of strings, unless it is named a category, is free text, of no use to trees, if it has
 # more distinct values than this number, and than this share of its present values.
@@ -189,7 +188,7 @@ def _learn(raw: RawTable, options: ColumnOptions) -> Schema:
     inexact = sorted({*raw.columns.inexact_columns(), *raw.inexact})
     if inexact:
         message = messages.inexact_message([raw.label(i) for i in inexact])
-        warnings.warn(message, DataWarning, stacklevel=3)
+        warn_caller(message)
     levels: list[Levels | None] = [None] * n_columns
     for i in sorted({*raw.texts, *raw.categories, *named}):
         known, column = _learn_levels(raw, i)
@@ -242,7 +241,7 @@ def _check_text(levels: Levels, raw: RawTable, i: int) -> None:
     shown = range(min(len(levels), _FREE_TEXT_LEVELS))
     if shown and all(_is_number(str(levels.label(code))) for code in shown):
         message = messages.number_text_message(raw.label(i), str(levels.label(0)))
-        warnings.warn(message, DataWarning, stacklevel=4)
+        warn_caller(message)
 
 
 def _is_number(text: str) -> bool:
@@ -255,23 +254,35 @@ def _is_number(text: str) -> bool:
 
 def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
     """Return the columns in the order of the schema."""
-    names = raw.names
+    if not is_reordered(raw.names, raw.columns.n_columns, schema, caller):
+        return raw
+    assert raw.names is not None
+    assert schema.names is not None
+    index = {name: i for i, name in enumerate(raw.names)}
+    return raw.select([index[name] for name in schema.names])
+
+
+def is_reordered(
+    names: tuple[str, ...] | None, n_features: int, schema: Schema, caller: str
+) -> bool:
+    """Whether columns have the names of a schema in another order.
+
+    Raise SchemaError for columns that the schema does not have; warn where only one has names.
+    """
     if names is not None and schema.names is not None:
         if names == schema.names:
-            return raw
-        index = {name: i for i, name in enumerate(names)}
-        if index.keys() != set(schema.names):
+            return False
+        if set(names) != set(schema.names):
             raise SchemaError(messages.names_message(names, schema.names))
-        return raw.select([index[name] for name in schema.names])
-    if raw.columns.n_columns != schema.n_features:
+        return True
+    if n_features != schema.n_features:
         raise SchemaError(
-            f"X has {raw.columns.n_columns} features, but {caller} is expecting "
-            f"{schema.n_features} features as input. Pass a table with the columns of fit."
+            f"X has {n_features} features, but {caller} is expecting {schema.n_features} features "
+            "as input. Pass a table with the columns of fit."
         )
     if names is not None or schema.names is not None:
-        message = messages.unnamed_message(caller, is_named=schema.names is not None)
-        warnings.warn(message, DataWarning, stacklevel=3)
-    return raw
+        warn_caller(messages.unnamed_message(caller, is_named=schema.names is not None))
+    return False
 
 
 def _apply(raw: RawTable, schema: Schema) -> core.Columns:
@@ -306,7 +317,7 @@ def _apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core
         n_present = int(np.count_nonzero(~np.isnan(numbers)))
     if n_present and (codes < 0).all():
         message = messages.unseen_message(schema.label(i), n_present, len(levels))
-        warnings.warn(message, DataWarning, stacklevel=4)
+        warn_caller(message)
     if levels.statistic is None:
         return level_column(n_rows, codes)
     column = core.Columns(n_rows)

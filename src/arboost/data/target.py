@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from arboost.data.messages import listing
 from arboost.data.raw_columns import is_missing
 from arboost.data.scipy_sparse import is_sparse
+from arboost.errors import warn_caller
 
 __all__ = ["Task", "class_factors", "codes_of", "encode_labels", "numbers_of", "target", "weights"]
 
@@ -39,11 +39,10 @@ def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
     if array.shape[1:] == (1,):
         from sklearn.exceptions import DataConversionWarning
 
-        warnings.warn(
+        warn_caller(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of "
             "y to (n_samples,), for example using ravel().",
             DataConversionWarning,
-            stacklevel=3,
         )
         array = array.ravel()
     if array.ndim != 1 and not (several and array.ndim == 2 and array.shape[1]):  # noqa: PLR2004

@@ -16,21 +16,7 @@ from arboost.training.monitor import Monitor, Results
 from arboost.training.resume import Keeper
 from arboost.training.rounds import Fitted, Rounds
 
-__all__ = ["mean_of_fits", "train", "train_together"]
-
-
-def train(
-    training: Rounds,
-    monitor: Monitor,
-    metrics: Sequence[Metric] = (),
-    keeper: Keeper | None = None,
-) -> Fitted:
-    """Train a forest.
-
-    The result depends on nothing but the recipe, the table, the target and the seed, and where the
-    monitor stops.
-    """
-    return train_together([training], monitor, metrics, keeper)[0][0]
+__all__ = ["mean_of_fits", "train_together"]
 
 
 def train_together(
@@ -40,6 +26,9 @@ def train_together(
     keeper: Keeper | None = None,
 ) -> tuple[list[Fitted], list[list[Results]]]:
     """Train several models in step; the monitor gets the means of their results.
+
+    The models depend on nothing but the recipes, the tables, the targets and the seed, and the
+    round in which the monitor stops.
 
     Returns
     -------

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-import warnings
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.errors import DataWarning
+from arboost.errors import warn_caller
 
 __all__ = ["OutOfBagSums", "warn_never_out_of_bag"]
 
@@ -66,7 +65,7 @@ class OutOfBagSums:
         return means
 
 
-def warn_never_out_of_bag(n_never: int, n_rows: int, what: str, stacklevel: int) -> None:
+def warn_never_out_of_bag(n_never: int, n_rows: int, what: str) -> None:
     """Warn of rows without an out-of-bag prediction, if there are any.
 
     Parameters
@@ -76,14 +75,10 @@ def warn_never_out_of_bag(n_never: int, n_rows: int, what: str, stacklevel: int)
     n_rows : int
     what : str
         "tree" or "member".
-    stacklevel : int
-        As in `warnings.warn`; 2 is the caller of this function.
     """
     if n_never == 0:
         return
-    warnings.warn(
+    warn_caller(
         f"{n_never} of {n_rows} rows were drawn for every {what}: their out-of-bag predictions are "
-        f"NaN, and they do not count in oob_score_. Use a larger n_estimators.",
-        DataWarning,
-        stacklevel=stacklevel,
+        f"NaN, and they do not count in oob_score_. Use a larger n_estimators."
     )

@@ -15,7 +15,9 @@ from arboost.model.model import Model
 from arboost.training.monitor import Results
 from arboost.training.resume import Resumable
 
-__all__ = ["Fitted", "Measured", "Rounds", "Scores", "results_of"]
+__all__ = ["VALIDATION", "Fitted", "Measured", "Rounds", "Scores", "validation_results"]
+
+VALIDATION = "validation"  # name of the validation set in results
 
 Scores = NDArray[np.float64]
 
@@ -78,12 +80,7 @@ class Fitted:
 
 
 class Measured(Protocol):
-    """Rows with a name and a target, such as an `EvaluationSet`."""
-
-    @property
-    def name(self) -> str:
-        """Name of the rows in results."""
-        ...
+    """Rows with a target, such as an `EvaluationSet`."""
 
     @property
     def target(self) -> Target:
@@ -119,13 +116,12 @@ class Rounds(Resumable, Protocol):
         ...
 
 
-def results_of(
-    parts: Sequence[Measured], scores: Sequence[Scores], metrics: Sequence[Metric]
+def validation_results(
+    evaluations: Sequence[Measured], scores: Sequence[Scores], metrics: Sequence[Metric]
 ) -> Results:
-    """Return the metrics of the scores of each part."""
-    return {
-        part.name: {
-            metric.name: metric(part.target.y, of_part, part.target.weight) for metric in metrics
-        }
-        for part, of_part in zip(parts, scores, strict=True)
-    }
+    """Return the metrics of the validation set, where there is one."""
+    results: dict[str, dict[str, float]] = {}
+    for rows, of_rows in zip(evaluations, scores, strict=True):
+        y, weight = rows.target.y, rows.target.weight
+        results[VALIDATION] = {metric.name: metric(y, of_rows, weight) for metric in metrics}
+    return results

@@ -16,10 +16,9 @@ from arboost.losses import Target
 from arboost.params.records import BinParams
 from arboost.training.checkpoint import digest
 from arboost.training.inputs import EngineRows, Index
-from arboost.training.rounds import Scores
+from arboost.training.rounds import VALIDATION, Scores
 
 __all__ = [
-    "VALIDATION",
     "EvaluationSet",
     "TrainingSet",
     "bin_rows",
@@ -57,7 +56,6 @@ class TrainingSet:
 class EvaluationSet:
     """Rows that metrics are taken on after every round, binned with the training edges."""
 
-    name: str
     codes: core.Codes
     target: Target
     rows: Index | None = None
@@ -76,11 +74,8 @@ def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[
     for part in evaluations:
         target = part.target
         arrays = (*part.codes.arrays, part.rows, target.y, target.weight, part.start)
-        found[f"{part.name} data"] = digest(*arrays)
+        found[f"{VALIDATION} data"] = digest(*arrays)
     return found
-
-
-VALIDATION = "validation"  # name of the evaluation set in results
 
 
 def build_sets(
@@ -110,7 +105,7 @@ def build_sets(
     else:
         codes = binned.encode(source, n_threads, rows)
         rows = None
-    return training, (EvaluationSet(VALIDATION, codes, validation.target, rows, validation.start),)
+    return training, (EvaluationSet(codes, validation.target, rows, validation.start),)
 
 
 def fold_sets(
@@ -142,7 +137,7 @@ def fold_sets(
         # All held-out rows walk every new tree, contiguous rows 64 at once. Each row is held out
         # once, so that the copies of all folds together are as large as the codes.
         rows, codes = None, binned.codes.take(fold[1], n_threads)
-    return data, (EvaluationSet(VALIDATION, codes, held_out.target, rows, held_out.start),)
+    return data, (EvaluationSet(codes, held_out.target, rows, held_out.start),)
 
 
 def _encoded(source: Table | Dataset) -> TargetEncodedTable | None:

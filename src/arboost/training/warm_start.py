@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any
 
 from arboost.data.table import Table
-from arboost.errors import DataWarning
+from arboost.errors import warn_caller
 from arboost.model.model import Model
 from arboost.model.predict import table_scores
 from arboost.predictor import load
@@ -76,7 +75,7 @@ def continued_rows(
     return scored(train), None if validation is None else scored(validation)
 
 
-def n_to_add(n_estimators: int, n_kept: int, what: str, stacklevel: int) -> int:
+def n_to_add(n_estimators: int, n_kept: int, what: str) -> int:
     """Return the number of trees or members that a warm start adds to those that it keeps.
 
     Parameters
@@ -84,8 +83,6 @@ def n_to_add(n_estimators: int, n_kept: int, what: str, stacklevel: int) -> int:
     n_estimators, n_kept : int
     what : str
         Their name in messages.
-    stacklevel : int
-        Stack level of the warning, counted from here.
     """
     if n_estimators < n_kept:
         raise ValueError(
@@ -93,11 +90,9 @@ def n_to_add(n_estimators: int, n_kept: int, what: str, stacklevel: int) -> int:
             f"{what} there are. Use a larger number, or warm_start=False to start anew."
         )
     if n_estimators == n_kept:
-        warnings.warn(
+        warn_caller(
             f"n_estimators={n_estimators} is the number of {what} that warm_start=True keeps, so "
-            "that none is added. Use a larger number, or warm_start=False to start anew.",
-            DataWarning,
-            stacklevel=stacklevel,
+            "that none is added. Use a larger number, or warm_start=False to start anew."
         )
     return n_estimators - n_kept
 

@@ -1,6 +1,7 @@
 """AdaBoost with scikit-learn estimators as learners: data, fitted attributes, early stopping."""
 
 import pickle
+import time
 
 import numpy as np
 import pandas as pd
@@ -349,6 +350,27 @@ def test_fits_are_kept_by_pickle_and_not_by_files(tmp_path):
         model.save(tmp_path / "model.arb")
     with pytest.raises(TypeError, match="a checkpoint holds trees of the engine"):
         model.fit(X, y, checkpoint=tmp_path / "fit.arb")
+
+
+@pytest.mark.parametrize("y", [np.arange(3) % 2, np.zeros(3), "unread"])
+def test_a_checkpoint_is_refused_before_anything_is_read(y):
+    with pytest.raises(TypeError, match="a checkpoint holds trees of the engine"):
+        AdaBoostClassifier(TREE).fit(np.empty((3, 0)), y, checkpoint="fit.arb")
+
+
+def test_max_time_includes_the_reading_of_tables():
+    X, y = classes_data(2)
+
+    class SlowTable:
+        reads = 0
+
+        def __array__(self, dtype=None, copy=None):
+            time.sleep(0 if self.reads else 0.5)
+            self.reads += 1
+            return X
+
+    model = AdaBoostClassifier(TREE, n_estimators=3, max_time=0.5).fit(SlowTable(), y)
+    assert model.stop_reason_ == "max_time"
 
 
 def test_a_failed_fit_changes_nothing():

@@ -197,6 +197,17 @@ def test_out_of_bag_by_a_function():
     assert not hasattr(model, "oob_decision_function_")
 
 
+def test_a_failed_score_changes_nothing():
+    def broken(y, predicted):
+        raise RuntimeError("broken")
+
+    model = forest("numbers", n_estimators=20).fit(X, Y)
+    before = dict(vars(model.set_params(oob_score=broken)))
+    with pytest.raises(RuntimeError, match="broken"):
+        model.fit(X[:20], Y[:20])
+    assert vars(model) == before
+
+
 # Weights
 
 

@@ -91,7 +91,7 @@ class AdaBoost(EngineEstimator):
         n_rounds = self._n_to_add(given["n_estimators"], previous)
         if previous is self and (n_rounds == 0 or self._is_done):
             return self
-        learners = self._learner_source(given, previous)
+        learners = self._learner_source(given, previous, checkpoint)
         rows, task = learners.read(self._KIND, X, y, sample_weight)
         held_out = learners.read_validation(X_val, y_val, sample_weight_val, rows.schema)
         has_validation = held_out is not None
@@ -182,7 +182,7 @@ class AdaBoost(EngineEstimator):
         return bool(len(self.estimator_errors_)) and self.estimator_errors_[-1] == 0.0
 
     def _learner_source(
-        self, params: dict[str, Any], previous: AdaBoost | None
+        self, params: dict[str, Any], previous: AdaBoost | None, checkpoint: object
     ) -> LearnerSource[Any]:
         """Return the source of learners: engine trees, or clones of the estimator."""
         if self.estimator is None:
@@ -190,7 +190,7 @@ class AdaBoost(EngineEstimator):
         # Modules of scikit-learn that fits of engine trees do not need take time to import.
         from arboost.algorithms.adaboost.estimator_source import EstimatorSource
 
-        return EstimatorSource(self.estimator, previous)
+        return EstimatorSource(self.estimator, previous, checkpoint)
 
     def _checked_params(self) -> dict[str, Any]:
         params = super()._checked_params()

@@ -53,9 +53,13 @@ class EstimatorSource(LearnerSource[MemberTable]):
         Its clones are fitted, and the estimator itself is not.
     previous : estimator, optional
         Fitted AdaBoost estimator whose training is continued.
+    checkpoint : object
+        Refused unless None, before any table is read.
     """
 
-    def __init__(self, estimator: Any, previous: Any = None) -> None:
+    def __init__(self, estimator: Any, previous: Any = None, checkpoint: object = None) -> None:
+        self._started = time.monotonic()  # max_time includes the reading of the tables
+        _check_checkpoint(estimator, checkpoint)
         self._estimator = estimator
         self._old = None if previous is None else _estimator_model(previous.model_)
 
@@ -88,8 +92,6 @@ class EstimatorSource(LearnerSource[MemberTable]):
 
     def run(self, job: FitJob[MemberTable]) -> FitResult:
         """Train; there are no bins, no search for the number of rounds and no checkpoint."""
-        started = time.monotonic()
-        _check_checkpoint(self._estimator, job.checkpoint)
         settings, train, validation = job.settings, self._scored(job.train), job.validation
         if validation is not None:
             validation = self._scored(validation)
@@ -102,7 +104,7 @@ class EstimatorSource(LearnerSource[MemberTable]):
         if evaluations:
             metrics = find_metrics(settings.stopping.eval_metric, job.loss, settings.n_threads)
         rounds = job.start(train, evaluations, n_threads=settings.n_threads, seed=settings.seed)
-        watch = Watch(job.n_rounds, settings.stopping, job.callbacks, started)
+        watch = Watch(job.n_rounds, settings.stopping, job.callbacks, self._started)
         (fitted,), monitor, _ = watched_training([rounds], watch, metrics)
         covers = np.full(len(fitted.forest), cover_of(train.target))
         fitted = replace(fitted, facts={**fitted.facts, "cover": covers})

@@ -17,14 +17,13 @@ from arboost.algorithms.adaboost.rounds import (
     AdaBoostRecipe,
     AdaBoostRounds,
     ScoredRows,
-    validation_results,
 )
 from arboost.algorithms.adaboost.schemes import R2Scheme
 from arboost.backend import core
 from arboost.losses.base import Floats
 from arboost.losses.metrics import Metric
 from arboost.training.monitor import Results
-from arboost.training.rounds import Scores
+from arboost.training.rounds import Scores, validation_results
 
 __all__ = ["R2Rounds"]
 

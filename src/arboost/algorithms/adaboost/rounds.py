@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from arboost.algorithms.adaboost.learners import Learners
 from arboost.algorithms.adaboost.schemes import Scheme
 from arboost.backend import core
-from arboost.losses import Loss, Target
+from arboost.losses import Loss
 from arboost.losses.base import Floats
 from arboost.losses.metrics import Metric
 from arboost.training.monitor import Results
-from arboost.training.rounds import Fitted, Scores
-from arboost.training.sets import VALIDATION
+from arboost.training.rounds import Fitted, Measured, Scores
 
-__all__ = ["AdaBoostRecipe", "AdaBoostRounds", "ScoredRows", "validation_results"]
+__all__ = ["AdaBoostRecipe", "AdaBoostRounds", "ScoredRows"]
 
 _PERFECT = "perfect learner"
 _NO_BETTER = "no better than chance"
@@ -64,13 +63,8 @@ class AdaBoostRecipe:
         return 1 + self.max_restarts if self.resample else 1
 
 
-class ScoredRows(Protocol):
+class ScoredRows(Measured, Protocol):
     """Rows with their target, and the scores of the model whose training is continued."""
-
-    @property
-    def target(self) -> Target:
-        """Target and weights."""
-        ...
 
     @property
     def start(self) -> Scores | None:
@@ -255,14 +249,3 @@ class AdaBoostRounds(ABC):
         y, weight = self.target.y[has_score], self.target.weight
         weight = None if weight is None else weight[has_score]
         return self.recipe.scheme.score(y, scores[has_score], weight, self.n_threads)
-
-
-def validation_results(
-    evaluations: Sequence[ScoredRows], scores: Sequence[Scores], metrics: Sequence[Metric]
-) -> Results:
-    """Return the metrics of the validation set, where there is one."""
-    results: dict[str, dict[str, float]] = {}
-    for rows, of_rows in zip(evaluations, scores, strict=True):
-        y, weight = rows.target.y, rows.target.weight
-        results[VALIDATION] = {metric.name: metric(y, of_rows, weight) for metric in metrics}
-    return results

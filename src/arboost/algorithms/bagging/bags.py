@@ -6,14 +6,13 @@ on other bags.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.errors import DataWarning
+from arboost.errors import warn_caller
 from arboost.grow.bootstrap import RowDraws, smallest
 from arboost.losses.base import Floats
 from arboost.params.records import ParamRecord
@@ -75,9 +74,7 @@ class Bags:
         return bits
 
 
-def make_bags(
-    params: BagParams, n_rows: int, n_features: int, weight: Floats | None, stacklevel: int
-) -> Bags:
+def make_bags(params: BagParams, n_rows: int, n_features: int, weight: Floats | None) -> Bags:
     """Return the bags of a fit.
 
     Parameters
@@ -86,8 +83,6 @@ def make_bags(
     n_rows, n_features : int
     weight : float64 array of shape (n_rows,), or None
         Weights above 0.
-    stacklevel : int
-        Stack level of the warning about few draws; 2 is the caller of this function.
     """
     repeats, given = params.bootstrap, params.max_samples
     chances = weight if repeats else None
@@ -97,12 +92,10 @@ def make_bags(
         n_draws = _draw_count(given, n_rows if chances is None else float(chances.sum()))
     if isinstance(given, float) and n_draws < max(_FEW_DRAWS, n_rows ** (1 / 3)):
         whole = f"{n_rows} rows" if chances is None else f"a total weight of {chances.sum():g}"
-        warnings.warn(
+        warn_caller(
             f"max_samples={given} of {whole} is {n_draws} drawn rows for each member, from which "
             "a member learns little. Pass the number of draws itself, for example "
             f"max_samples={n_rows}.",
-            DataWarning,
-            stacklevel=stacklevel,
         )
     if not repeats and n_draws > n_rows:
         raise ValueError(

@@ -95,7 +95,7 @@ class Bagging(BaseEstimator):
         params = self._checked_params()
         old = self if params["warm_start"] and hasattr(self, "estimators_") else None
         n_old = 0 if old is None else len(old.estimators_)
-        if n_old and n_to_add(params["n_estimators"], n_old, "members", stacklevel=3) == 0:
+        if n_old and n_to_add(params["n_estimators"], n_old, "members") == 0:
             return self
         _refuse_dataset(X)
         table = member_table(X, None if old is None else old._schema)
@@ -112,7 +112,7 @@ class Bagging(BaseEstimator):
             source, source_y, source_weight = table.take(kept), target[kept], weight[kept]
             arguments = arguments_for_rows(template, arguments, kept, table.n_rows)
         n_features, bagging = table.schema.n_features, BagParams.of(params)
-        bags = make_bags(bagging, source.n_rows, n_features, source_weight, stacklevel=3)
+        bags = make_bags(bagging, source.n_rows, n_features, source_weight)
         member_weight = None if params["bootstrap"] else source_weight
         if member_weight is not None:
             check_takes_weights(template)
@@ -158,7 +158,7 @@ class Bagging(BaseEstimator):
         """Return the out-of-bag attributes of a fit."""
         has_some, means = sums.has_some(), sums.means()
         n_never = int(np.count_nonzero(~has_some))
-        warn_never_out_of_bag(n_never, len(has_some), "member", stacklevel=4)
+        warn_never_out_of_bag(n_never, len(has_some), "member")
         return {
             "oob_score_": outputs.score(target, means, has_some, weight),
             _OUT_OF_BAG[self._KIND]: outputs.shaped(means),

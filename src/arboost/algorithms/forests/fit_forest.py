@@ -40,6 +40,7 @@ __all__ = [
     "RowUse",
     "encode_levels",
     "fit_forest",
+    "forest_model",
     "impurity_decreases",
     "keep_trees",
     "read_target",
@@ -219,28 +220,30 @@ def row_use(params: Mapping[str, Any], target: ForestTarget, weight: Floats | No
     return RowUse(draws=draws, reweigh=balanced_by_sample(target.tasks) if by_sample else None)
 
 
-def keep_trees(
-    estimator: EngineEstimator,
-    params: dict[str, Any],
-    rows: EngineRows,
-    target: ForestTarget,
-    forest: Forest,
-) -> None:
-    """Set the attributes of a fitted tree or forest."""
-    model = Predictor(
+def forest_model(
+    forest: Forest, rows: EngineRows, target: ForestTarget, recorded: dict[str, Any]
+) -> Predictor:
+    """Return the model of the trees, whose file keeps the recorded parameters."""
+    return Predictor(
         forest=forest,
         schema=rows.schema,
         base_score=np.zeros(forest.width),
         trees_per_round=1,
-        params=estimator._recorded_params(params),
+        params=recorded,
         kind=target.kind,
         combine="mean",
         provenance=provenance_of(len(rows.y)),
         **target.model_fields,
     )
-    estimator._keep_model(model, rows.schema)
+
+
+def keep_trees(
+    estimator: EngineEstimator, model: Predictor, target: ForestTarget, max_features: Any
+) -> None:
+    """Set the attributes of a fitted tree or forest."""
+    estimator._keep_model(model, model.schema)
     estimator.n_outputs_ = len(target.tasks)
-    estimator.max_features_ = feature_count(params["max_features"], rows.schema.n_features)
+    estimator.max_features_ = feature_count(max_features, model.schema.n_features)
     if target.kind == "classifier":
         counts = [task.n_classes for task in target.tasks]
         estimator.n_classes_ = counts if len(counts) > 1 else counts[0]

@@ -16,6 +16,7 @@ from arboost.algorithms.forests.fit_forest import (
     ForestSpec,
     encode_levels,
     fit_forest,
+    forest_model,
     keep_trees,
     read_target,
     row_use,
@@ -90,7 +91,7 @@ class ForestEstimator(EngineEstimator):
         n_threads = threads(params["n_jobs"])
         if old is not None:
             n_kept, origins = old.n_trees, self._origins
-            n_to_add(n_trees, n_kept, "trees", stacklevel=3)
+            n_to_add(n_trees, n_kept, "trees")
             _check_same_outputs(old, target.n_outputs, params["criterion"])
             if out_of_bag is not None:
                 _check_same_rows(origins, rows)
@@ -112,15 +113,18 @@ class ForestEstimator(EngineEstimator):
             if prunes and out_of_bag is not None:
                 _add_out_of_bag(new, new_origins, rows, out_of_bag, n_threads)
             forest = new if old is None else forest.joined(new)
-        keep_trees(self, params, rows, target, forest)
-        self._origins = [*origins, *new_origins]
+        model = forest_model(forest, rows, target, self._recorded_params(params))
         if keeps_y:
-            known_y = _distributions(self.model_, rows, n_threads)
-            self.model_ = replace(self.model_, distributions=known_y)
+            model = replace(model, distributions=_distributions(model, rows, n_threads))
+        # A score that fails leaves the estimator unchanged.
+        scoring, scores = params["oob_score"], {}
+        if out_of_bag is not None:
+            scores = self._out_of_bag(model, scoring, out_of_bag, rows)
+        keep_trees(self, model, target, params["max_features"])
+        self._origins = [*origins, *new_origins]
         for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
-        if out_of_bag is not None:
-            self._keep_out_of_bag(params["oob_score"], out_of_bag, rows)
+        self.__dict__.update(scores)
         return self
 
     @property
@@ -149,21 +153,23 @@ class ForestEstimator(EngineEstimator):
         self._fitted_model()
         return [origin.rows() for origin in self._origins]
 
-    def _keep_out_of_bag(self, scoring: Any, sums: OutOfBagSums, rows: EngineRows) -> None:
-        """Set the out-of-bag predictions and their score."""
+    def _out_of_bag(
+        self, model: Predictor, scoring: Any, sums: OutOfBagSums, rows: EngineRows
+    ) -> dict[str, Any]:
+        """Return the out-of-bag attributes of a fit."""
         means, known = sums.means(), sums.has_some()
-        warn_never_out_of_bag(int(np.count_nonzero(~known)), len(known), "tree", stacklevel=4)
+        warn_never_out_of_bag(int(np.count_nonzero(~known)), len(known), "tree")
         wide = scores_of_all(means, rows.index, rows.source.n_rows)
-        setattr(self, _OUT_OF_BAG[self._KIND], _oob_values(self.model_, wide))
-        self.oob_score_ = np.nan
+        score: Any = np.nan
         if known.any():
-            predicted = predictions(self.model_, means[known])
+            predicted = predictions(model, means[known])
             y = rows.y[known]
             if callable(scoring):
-                self.oob_score_ = scoring(y, predicted)
+                score = scoring(y, predicted)
             else:
                 weight = None if rows.weight is None else rows.weight[known]
-                self.oob_score_ = _score(self._KIND, y, predicted, weight)
+                score = _score(self._KIND, y, predicted, weight)
+        return {"oob_score_": score, _OUT_OF_BAG[self._KIND]: _oob_values(model, wide)}
 
     def _one_tree(self, tree: int) -> EngineEstimator:
         """Return a tree as an estimator."""

@@ -13,6 +13,7 @@ from arboost.algorithms.forests.fit_forest import (
     ForestSpec,
     encode_levels,
     fit_forest,
+    forest_model,
     impurity_decreases,
     keep_trees,
     read_target,
@@ -60,7 +61,9 @@ class DecisionTree(EngineEstimator):
         """
         params = self._checked_params()
         grown = self._grow(params, X, y, sample_weight)
-        keep_trees(self, params, grown.rows, grown.target, grown.forest)
+        recorded = self._recorded_params(params)
+        model = forest_model(grown.forest, grown.rows, grown.target, recorded)
+        keep_trees(self, model, grown.target, params["max_features"])
         return self
 
     def _grow(self, params: dict[str, Any], X: object, y: object, sample_weight: object) -> _Grown:

@@ -16,7 +16,7 @@ from arboost.grow.row_sampling import RowSampling
 from arboost.losses import Loss
 from arboost.losses.metrics import Metric
 from arboost.training.monitor import Results
-from arboost.training.rounds import Fitted, Scores, results_of
+from arboost.training.rounds import Fitted, Scores, validation_results
 from arboost.training.sets import EvaluationSet, TrainingSet, digests_of
 
 __all__ = ["BoostingRecipe", "BoostingRounds", "continued_seed"]
@@ -132,7 +132,7 @@ class BoostingRounds:
 
     def results(self, metrics: Sequence[Metric]) -> Results:
         """Return the metrics of every evaluation set at the scores so far."""
-        return results_of(self.evaluations, self.evaluation_scores, metrics)
+        return validation_results(self.evaluations, self.evaluation_scores, metrics)
 
     def fitted(self, weights: NDArray[np.float64]) -> Fitted:
         """Return the first rounds, each times its factor."""

@@ -6,7 +6,6 @@ which no estimator takes, are converted. The columns are described by a `Schema`
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +18,7 @@ from arboost.data.dataset import Dataset
 from arboost.data.raw_columns import unique_names
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import is_sparse
-from arboost.data.table import as_array
-from arboost.errors import DataWarning, SchemaError
+from arboost.data.table import as_array, is_reordered
 
 __all__ = ["MemberTable", "member_table", "narwhals_frame", "take_columns", "take_rows"]
 
@@ -140,18 +138,7 @@ def _names(X: Any) -> tuple[str, ...] | None:
 
 def _matched(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str) -> Any:
     """Return X with the columns in the order of the schema."""
-    if names is not None and schema.names is not None:
-        if names == schema.names:
-            return X
-        if set(names) != set(schema.names):
-            raise SchemaError(messages.names_message(names, schema.names))
-        return narwhals_frame(X).select(*schema.names).to_native()
-    if X.shape[1] != schema.n_features:
-        raise SchemaError(
-            f"X has {X.shape[1]} features, but {caller} is expecting {schema.n_features} features "
-            "as input. Pass a table with the columns of fit."
-        )
-    if names is not None or schema.names is not None:
-        message = messages.unnamed_message(caller, is_named=schema.names is not None)
-        warnings.warn(message, DataWarning, stacklevel=4)
-    return X
+    if not is_reordered(names, X.shape[1], schema, caller):
+        return X
+    assert schema.names is not None
+    return narwhals_frame(X).select(*schema.names).to_native()

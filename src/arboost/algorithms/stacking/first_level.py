@@ -24,8 +24,8 @@ from arboost.algorithms.members.answers import Classes
 from arboost.algorithms.members.tables import narwhals_frame
 from arboost.data.messages import listing
 from arboost.data.scipy_sparse import is_sparse
-from arboost.training import splits
 from arboost.training.splits import Split
+from arboost.training.splits import folds as make_folds
 
 __all__ = ["held_out_rows", "member_columns", "out_of_fold", "stacking_folds", "with_table"]
 
@@ -54,7 +54,7 @@ def stacking_folds(
     """
     is_number = cv is None or isinstance(cv, numbers.Integral)
     if groups is not None and is_number:
-        found = splits.folds(y, _USUAL_FOLDS if cv is None else cv, groups=groups, name="cv")
+        found = make_folds(y, _USUAL_FOLDS if cv is None else cv, groups=groups, name="cv")
     else:
         if groups is not None and not hasattr(cv, "split"):
             raise ValueError(
@@ -64,7 +64,7 @@ def stacking_folds(
         # A copy: the random generator of the user's splitter stays unchanged for the next fit.
         splitter = deepcopy(check_cv(cv, y, classifier=is_classifier))
         pairs = splitter.split(X, y, None if groups is None else np.asarray(groups))
-        found = splits.folds(y, list(pairs), name="cv")
+        found = make_folds(y, list(pairs), name="cv")
     _check_held_out_once(found, len(y))
     return found
 
