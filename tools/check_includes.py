@@ -24,7 +24,11 @@ FOLDERS = (
     "grow/kernels",  # the other kernels of growing, and their table
     "grow/trees",  # parameters, nodes, grown trees
     "grow/sample",  # row and feature samples of a tree
+    "grow/policy",  # order, limits and shape of a tree; the seam to its rows
     "grow/rows",  # rows of the nodes, and sums over them
+    "grow/split",  # search of a node's best split
+    "grow/memory",  # rows in memory, grown by threads
+    "grow/shards",  # rows in parts, each held by a worker
     "grow",
     "reweight",
     "predict/bits",  # prediction of small trees by bit masks

@@ -50,6 +50,7 @@ struct NarrowArgs {
   TreeRows rows;
   int g_shift, h_shift;
   std::uint32_t seed;
+  std::uint32_t first_position;  // of this worker's training rows among those of all
 };
 
 // A node for walks over codes: left if code <= bin or code == missing_left, or if the set holds the

@@ -14,14 +14,14 @@ namespace arboost::ARBOOST_ISA {
 namespace {
 
 // Both shifts are at least 16: the random bits fill the highest 16 of the bits that are dropped.
-// A row's random bits come from its position among the training rows.
+// A row's random bits come from its position among the training rows of all workers.
 void quantise_narrow(const NarrowArgs& args, std::size_t begin, std::size_t end,
                      Element* elements) {
   const int g_shift = args.g_shift, h_shift = args.h_shift;
-  const std::uint32_t seed = args.seed;
+  const std::uint32_t seed = args.seed, first = args.first_position;
   const FixedPair* ARBOOST_RESTRICT pairs = args.pairs;
   const auto element = [=](std::size_t i, std::uint32_t position, RowId row) {
-    const std::uint32_t u = short_hash(position, seed);
+    const std::uint32_t u = short_hash(first + position, seed);
     const auto u_g = static_cast<std::int32_t>((u & 0xffff) << (g_shift - 16));
     const auto u_h = static_cast<std::int32_t>((u >> 16) << (h_shift - 16));
     const std::int32_t g = (pairs[i].g + u_g) >> g_shift;

@@ -99,6 +99,7 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
                                 int member, Team& team) {
   const Element* elements = rows.elements(node);
   const std::size_t n = node.n_rows();
+  if (n == 0) return acquire_zeroed();  // a worker may hold none of a node's rows
   std::vector<std::int64_t*> parts(static_cast<std::size_t>(team.size()), nullptr);
   // Chunks small enough to occupy all members, but large enough to pay for adding up one histogram
   // a member.

@@ -49,13 +49,15 @@ int bits_of(float factor) {
 }  // namespace
 
 RowPartition::RowPartition(const Codes& codes, std::span<const RowId> table_rows,
-                           std::size_t outputs, bool counted, bool wide, Workspace& workspace)
+                           std::size_t outputs, bool counted, bool wide, Workspace& workspace,
+                           Collective& workers)
     : codes_(codes),
       table_rows_(table_rows.begin(), table_rows.end()),
       n_training_(table_rows.empty() ? codes.n_rows : table_rows.size()),
       sums_{nullptr, static_cast<int>(outputs), counted},
       always_wide_(wide),
-      space_(workspace) {
+      space_(workspace),
+      workers_(workers) {
   if (codes.n_rows >= (std::size_t{1} << 29))
     throw std::invalid_argument("a table of " + std::to_string(codes.n_rows) +
                                 " rows is too long for one process: at most 536,870,911 rows fit. "
@@ -69,18 +71,35 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
   weights_ = sample == nullptr ? nullptr : sample->weights_or_null();
   rows_ = sample == nullptr ? training_rows()
                             : TreeRows{sample->size, sample->positions.data(), table_rows()};
+  is_sample_ = sample != nullptr;
   pairs_ = pairs_of_rows(gradients, output, team);
+  add_workers(pairs_);
   const TreePairs& pairs = pairs_;
-  const auto n = static_cast<std::int64_t>(rows_.n);
-  const int g_shift = shift_for(pairs.sum_abs_g[0], rows_.n, 16);
-  const int h_shift = shift_for(pairs.sum_h[0], rows_.n, 16);
-  const bool narrow = !always_wide_ && sums_.outputs == 1 && rows_.n >= narrow_rows &&
+  const auto n = static_cast<std::int64_t>(all_rows_);
+  const int g_shift = shift_for(pairs.sum_abs_g[0], all_rows_, 16);
+  const int h_shift = shift_for(pairs.sum_h[0], all_rows_, 16);
+  const bool narrow = !always_wide_ && sums_.outputs == 1 && all_rows_ >= narrow_rows &&
                       (pairs.sum_abs_g[0] >> g_shift) >= narrow_mean_units * n &&
                       (pairs.sum_h[0] >> h_shift) >= narrow_mean_units * n;
   if (narrow)
     prepare_narrow(pairs, g_shift, h_shift, seed, team);
   else
     prepare_wide(pairs, team);
+}
+
+// Sums and numbers of rows, over all workers: the scale of the tree is chosen from them.
+void RowPartition::add_workers(TreePairs& pairs) {
+  workers_.sum(pairs.sum_abs_g);
+  workers_.sum(pairs.sum_h);
+  const std::int64_t own[2] = {static_cast<std::int64_t>(n_training_),
+                               static_cast<std::int64_t>(rows_.n)};
+  all_rows_ = 0;
+  first_position_ = 0;
+  std::size_t rank = 0;
+  for (const std::vector<std::int64_t>& counts : workers_.gather(own)) {
+    if (rank++ < workers_.rank()) first_position_ += static_cast<std::uint32_t>(counts[0]);
+    all_rows_ += static_cast<std::size_t>(counts[1]);
+  }
 }
 
 void RowPartition::make_marks(std::size_t n_members) {
@@ -121,8 +140,10 @@ TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, T
   const FixedPair* from = gradients.pairs.data() + output * gradients.output_stride();
   // As many low bits are lost as the largest weight needs.
   float largest = 1;
-  if (weights_ != nullptr) largest = *std::max_element(weights_, weights_ + rows_.n);
-  const int drop = bits_of(largest);
+  if (weights_ != nullptr && rows_.n > 0) largest = *std::max_element(weights_, weights_ + rows_.n);
+  std::int64_t drop_of_all = bits_of(largest);
+  workers_.max({&drop_of_all, 1});
+  const int drop = static_cast<int>(drop_of_all);
   const double factor = std::ldexp(1.0, -drop);
   TreePairs pairs{gathered,
                   outputs,
@@ -156,7 +177,7 @@ TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, T
 
 void RowPartition::prepare_narrow(const TreePairs& pairs, int g_shift, int h_shift,
                                   std::uint32_t seed, Team& team) {
-  const NarrowArgs args{pairs.pairs, rows_, g_shift, h_shift, seed};
+  const NarrowArgs args{pairs.pairs, rows_, g_shift, h_shift, seed, first_position_};
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     grow_kernels().quantise_narrow(args, begin, end, space_.elements[0].data());
   });
@@ -168,8 +189,8 @@ void RowPartition::prepare_wide(const TreePairs& pairs, Team& team) {
   const auto outputs = static_cast<std::size_t>(sums_.outputs);
   int g_shift = 0, h_shift = 0;
   for (std::size_t k = 0; k < outputs; ++k) {
-    g_shift = shift_for(pairs.sum_abs_g[k], rows_.n, g_shift);
-    h_shift = shift_for(pairs.sum_h[k], rows_.n, h_shift);
+    g_shift = shift_for(pairs.sum_abs_g[k], all_rows_, g_shift);
+    h_shift = shift_for(pairs.sum_h[k], all_rows_, h_shift);
   }
   space_.wide.resize(codes_.n_rows * outputs);
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
@@ -214,6 +235,14 @@ void RowPartition::set_scale(const TreePairs& pairs, int g_shift, int h_shift) {
   h_scale_ = std::ldexp(1.0, h_shift - pairs.h_exponent);
 }
 
+TreeScale RowPartition::scale() const {
+  double weight = 0;
+  for (const std::int64_t h : pairs_.sum_h)
+    weight +=
+        std::ldexp(static_cast<double>(h), -pairs_.h_exponent) / static_cast<double>(sums_.outputs);
+  return {.g_unit = g_scale_, .h_unit = h_scale_, .weight = weight, .n_rows = all_rows_};
+}
+
 bool RowPartition::values_are_exact() const {
   std::int32_t g_bits = 0, h_bits = 0;
   for (std::size_t i = 0; i < rows_.n; ++i)
@@ -225,7 +254,9 @@ bool RowPartition::values_are_exact() const {
     constexpr int coarse = 16;
     return bits & ((std::int64_t{1} << std::max(shift, coarse)) - 1);
   };
-  return lost(g_bits, g_shift_) == 0 && lost(h_bits, h_shift_) == 0;
+  std::int64_t is_lossy = lost(g_bits, g_shift_) != 0 || lost(h_bits, h_shift_) != 0;
+  workers_.max({&is_lossy, 1});
+  return is_lossy == 0;
 }
 
 bool RowPartition::any_empty(const GrowNode& node) const {

@@ -5,8 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "base/collective.h"
 #include "base/parallel.h"
 #include "grow/kernels/grow_kernels.h"
+#include "grow/policy/tree_policy.h"  // TreeScale
 #include "grow/rows/workspace.h"
 #include "grow/sample/sample.h"
 #include "grow/trees/grow_node.h"
@@ -35,15 +37,21 @@ struct TreePairs {
 class RowPartition {
  public:
   // `table_rows`: the training rows among those of the codes, ascending; empty for all of them.
-  // `counted`: rows are counted, too. `wide`: pairs are never narrow.
+  // `counted`: rows are counted, too. `wide`: pairs are never narrow. Workers hold the training
+  // rows one after the other, by rank; each has a partition of its own.
   RowPartition(const Codes& codes, std::span<const RowId> table_rows, std::size_t outputs,
-               bool counted, bool wide, Workspace& workspace);
+               bool counted, bool wide, Workspace& workspace, Collective& workers);
 
   // Starts a tree on the rows of a sample, or on all training rows for null: scales the gradients
-  // of one output, or of all for vector leaves, to integers whose sums fit a PackedSum, and puts
-  // every row into the root's range of buffer 0. The sample must outlive the tree.
+  // of one output, or of all for vector leaves, to integers whose sums over all workers fit a
+  // PackedSum, and puts every row into the root's range of buffer 0. The sample must outlive the
+  // tree.
   void prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                std::uint32_t seed, Team& team);
+
+  // Throws std::invalid_argument for a target that the criterion does not allow: class shares and
+  // counts must be nonnegative.
+  void check_targets(Criterion criterion) const;
 
   // Makes all training rows the tree's rows; invalidates its elements.
   void use_all(const Gradients& gradients, std::size_t output, Team& team);
@@ -55,9 +63,11 @@ class RowPartition {
   // Other gradients of the tree's rows, times the weights of the sample; invalidates pairs().
   TreePairs pairs_of_rows(const Gradients& gradients, std::size_t output, Team& team);
 
+  bool is_sample() const { return is_sample_; }       // of the training rows
+  std::size_t all_rows() const { return all_rows_; }  // of the tree, over all workers
+
   const RowSums& sums() const { return sums_; }
-  double g_scale() const { return g_scale_; }  // real value of one integer unit
-  double h_scale() const { return h_scale_; }
+  TreeScale scale() const;
 
   const Element* elements(const GrowNode& node) const {
     return space_.elements[node.buffer].data() + node.begin;
@@ -65,7 +75,7 @@ class RowPartition {
   // Reads the contributions of n rows to a histogram slot, [n][channels].
   void read_values(const Element* elements, std::size_t n, std::int64_t* values) const;
   // True if neither the rounding to fixed point nor that of the values was lossy, as for the
-  // gradients of class indicators.
+  // gradients of class indicators. Of the rows of all workers.
   bool values_are_exact() const;
   // True if some row of the node has a zero hessian in all outputs, and rows are not counted.
   bool any_empty(const GrowNode& node) const;
@@ -76,6 +86,7 @@ class RowPartition {
  private:
   const RowId* table_rows() const { return table_rows_.empty() ? nullptr : table_rows_.data(); }
   TreePairs gather(const Gradients& gradients, std::size_t output, Team& team);
+  void add_workers(TreePairs& pairs);
   void prepare_narrow(const TreePairs& pairs, int g_shift, int h_shift, std::uint32_t seed,
                       Team& team);
   void prepare_wide(const TreePairs& pairs, Team& team);
@@ -95,6 +106,10 @@ class RowPartition {
   RowSums sums_;
   bool always_wide_;
   Workspace& space_;
+  Collective& workers_;
+  bool is_sample_ = false;
+  std::size_t all_rows_ = 0;
+  std::uint32_t first_position_ = 0;  // of this worker's training rows among those of all
   double g_scale_ = 1, h_scale_ = 1;
   int g_shift_ = 0, h_shift_ = 0;  // bits that values have lost
 };

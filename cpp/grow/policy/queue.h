@@ -33,10 +33,10 @@ struct TreeOrder {
 };
 
 // The same for nodes that may not be in the tree yet and so have no id.
-struct RowOrder {
+struct ReadyOrder {
   bool best_first;
   bool operator()(const GrowNode* a, const GrowNode* b) const {
-    return splits_later(best_first, a, b, a->begin > b->begin);
+    return splits_later(best_first, a, b, a->number > b->number);
   }
 };
 
@@ -53,7 +53,7 @@ class GrowQueue {
   }
 
   void add_ready(GrowNode* node) {
-    if (node->gain >= 0) push(ready_, node, RowOrder{best_first_});
+    if (node->gain >= 0) push(ready_, node, ReadyOrder{best_first_});
   }
   void add_to_frontier(GrowNode* node) {
     if (node->gain >= 0) push(frontier_, node, TreeOrder{best_first_});
@@ -66,7 +66,7 @@ class GrowQueue {
   GrowNode* take() {
     GrowNode* node = frontier_.empty() || frontier_.front()->taken ? nullptr : frontier_.front();
     while (node == nullptr && ahead_ < splits_left_ && !ready_.empty()) {
-      GrowNode* next = pop(ready_, RowOrder{best_first_});
+      GrowNode* next = pop(ready_, ReadyOrder{best_first_});
       if (!next->taken) node = next;
     }
     if (node == nullptr) return nullptr;

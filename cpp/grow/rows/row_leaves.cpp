@@ -1,19 +1,17 @@
-// Partitioned rows -> leaf of each row, leaf values, flat arrays of the tree. A few passes over the
-// rows, in parallel.
+// Partitioned rows -> leaf of each row, sums of the leaves, scores. A few passes over the rows, in
+// parallel.
 //
 // Leaf values come from the fixed-point gradients (30 bits each, 64-bit sums), not from the coarser
 // integers of the split search: as precise as doubles, and independent of the row order.
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include "grow/rows/row_leaves.h"
 
-#include "grow/grower.h"
+#include <algorithm>
+#include <mutex>
 
 namespace arboost {
 namespace {
 
 constexpr std::size_t stretch_rows = 16384;
-constexpr std::size_t ahead = 16;  // places: nodes of subtrees lie in another order
 
 // A stretch of one leaf's rows, and the node whose elements they are.
 struct Stretch {
@@ -54,42 +52,38 @@ std::vector<std::uint32_t> positions_outside(const TreeRows& sample, std::size_t
 
 }  // namespace
 
-void Grower::finish_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
-                         GrownTrees& forest, Team& team) {
-  order_nodes();
-  append_splits(forest);
-  const bool walks = request.sample != nullptr && request.leaves_from_all_rows;
+LeafSums RowLeaves::finish(const TreeShape& shape, const GrownTrees& forest,
+                           const Gradients& gradients, std::size_t output, bool from_all_rows,
+                           Team& team) {
+  make_room(space_.leaf_of_row, table_.n_rows);
+  const bool walks = rows_.is_sample() && from_all_rows;
   if (walks)
     rows_.use_all(gradients, output, team);
   else
-    assign_leaves(team);
+    assign(shape, team);
   const TreePairs& pairs = rows_.pairs();
-  set_values(walks ? walked_sums(pairs, forest, team) : node_sums(pairs, team), request.rate,
-             forest);
+  return {walks ? walked_sums(shape, pairs, forest, team) : node_sums(shape, pairs, team),
+          pairs.g_exponent, pairs.h_exponent};
 }
 
-std::vector<double> Grower::sums(const Gradients& gradients, std::size_t output, Team& team) {
+LeafSums RowLeaves::sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
+                            Team& team) {
   const TreePairs pairs = rows_.pairs_of_rows(gradients, output, team);
-  const std::vector<std::int64_t> sums = node_sums(pairs, team);
-  const double unit[2] = {std::ldexp(1.0, -pairs.g_exponent), std::ldexp(1.0, -pairs.h_exponent)};
-  std::vector<double> real(sums.size());
-  for (std::size_t j = 0; j < sums.size(); ++j)
-    real[j] = static_cast<double>(sums[j]) * unit[j % 2];
-  return real;
+  return {node_sums(shape, pairs, team), pairs.g_exponent, pairs.h_exponent};
 }
 
 // Writes the leaf of each row: a leaf's rows are contiguous elements, but scattered in the table.
-void Grower::assign_leaves(Team& team) {
+void RowLeaves::assign(const TreeShape& shape, Team& team) {
   const auto assign = [&](const Stretch& stretch) {
     const Element* e = rows_.elements(*stretch.node) + (stretch.begin - stretch.node->begin);
     const std::size_t n = stretch.end - stretch.begin;
     for (std::size_t i = 0; i < n; ++i) space_.leaf_of_row[row_of(e[i])] = stretch.leaf;
   };
   const auto each = [&](auto use) {
-    for (std::size_t id = 0; id < placed_.size(); ++id) {
-      if (left_[id] != 0) continue;
+    for (std::size_t id = 0; id < shape.size(); ++id) {
+      if (shape.left()[id] != 0) continue;
       const auto leaf = static_cast<std::uint32_t>(id);
-      const auto [node, below] = placed_[id];
+      const auto [node, below] = shape.placed()[id];
       if (below == nullptr)
         each_stretch(node, leaf, use);
       else
@@ -107,7 +101,7 @@ void Grower::assign_leaves(Team& team) {
 
 // Sums [node][output][g, h] over rows in table order. Every chunk of rows has its own sums for all
 // nodes, so a chunk should have many more rows than nodes, unless it is the only one.
-class Grower::NodeSums {
+class RowLeaves::NodeSums {
  public:
   NodeSums(std::size_t n_nodes, std::size_t width, bool in_one)
       : width_(width), in_one_(in_one), sums_(n_nodes * width * 2, 0) {}
@@ -122,9 +116,11 @@ class Grower::NodeSums {
     for (std::size_t j = 0; j < sums_.size(); ++j) sums_[j] += own[j];
   }
 
-  // Adds the sums of inner nodes: children come after their parents, so in reverse order every
-  // node's sums are complete when reached.
-  std::vector<std::int64_t> with_inner(const std::vector<std::int32_t>& left_of) {
+  // Adds the sums of other workers, and of inner nodes: children come after their parents, so in
+  // reverse order every node's sums are complete when reached.
+  std::vector<std::int64_t> with_inner(const std::vector<std::int32_t>& left_of,
+                                       Collective& workers) {
+    workers.sum(sums_);
     const std::size_t per_node = 2 * width_;
     for (std::size_t id = left_of.size(); id-- > 0;) {
       if (left_of[id] == 0) continue;
@@ -164,10 +160,11 @@ class Grower::NodeSums {
   std::mutex mutex_;
 };
 
-std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) const {
+std::vector<std::int64_t> RowLeaves::node_sums(const TreeShape& shape, const TreePairs& pairs,
+                                               Team& team) {
   const TreeRows rows = rows_.rows();
-  const std::size_t grain = std::max(stretch_rows, 16 * left_.size());
-  NodeSums sums(left_.size(), width_, rows.n <= grain);
+  const std::size_t grain = std::max(stretch_rows, 16 * shape.size());
+  NodeSums sums(shape.size(), width_, rows.n <= grain);
   team.for_chunks(0, rows.n, grain, [&](std::size_t begin, std::size_t end, int) {
     const std::uint32_t* leaf = space_.leaf_of_row.data();
     if (rows.is_all())
@@ -175,13 +172,13 @@ std::vector<std::int64_t> Grower::node_sums(const TreePairs& pairs, Team& team) 
     else
       sums.add(pairs, begin, end, [leaf, rows](std::size_t i) { return leaf[rows.row(i)]; });
   });
-  return sums.with_inner(left_);
+  return sums.with_inner(shape.left(), workers_);
 }
 
 // The same for rows outside the tree's sample; also writes their leaves.
-std::vector<std::int64_t> Grower::walked_sums(const TreePairs& pairs, const GrownTrees& forest,
-                                              Team& team) {
-  NodeSums sums(left_.size(), width_, false);
+std::vector<std::int64_t> RowLeaves::walked_sums(const TreeShape& shape, const TreePairs& pairs,
+                                                 const GrownTrees& forest, Team& team) {
+  NodeSums sums(shape.size(), width_, false);
   const TreeRows rows = rows_.rows();
   forest.walk(forest.n_trees() - 1, table_, rows, team,
               [&](std::size_t begin, std::size_t end, const std::uint32_t* leaves) {
@@ -192,86 +189,22 @@ std::vector<std::int64_t> Grower::walked_sums(const TreePairs& pairs, const Grow
                   for (std::size_t i = begin; i < end; ++i) noted[rows.row(i)] = leaves[i - begin];
                 sums.add(pairs, begin, end, [&](std::size_t i) { return leaves[i - begin]; });
               });
-  return sums.with_inner(left_);
+  return sums.with_inner(shape.left(), workers_);
 }
 
-// Proposed bins are valid for one round only: trees store the largest rank of a bin instead.
-std::int32_t Grower::table_bin(std::size_t feature, std::uint32_t bin) const {
-  return static_cast<std::int32_t>(proposal_ ? proposal_->last_rank(feature, bin) : bin);
-}
-
-void Grower::append_splits(GrownTrees& forest) const {
-  constexpr double largest = std::numeric_limits<double>::max();
-  const std::size_t first = forest.feature.size(), size = first + left_.size();
-  forest.make_room(left_.size());
-  forest.feature.resize(size, 0);
-  forest.bin.resize(size, 0);
-  forest.left.insert(forest.left.end(), left_.begin(), left_.end());
-  forest.default_left.resize(size, 0);
-  forest.set.resize(size, -1);
-  forest.gain.resize(size, 0.0);
-  for (std::size_t id = 0; id < left_.size(); ++id) {
-    if (id + ahead < placed_.size()) prefetch(placed_[id + ahead].below);
-    if (left_[id] == 0) continue;
-    const SplitOf split = split_of(placed_[id]);
-    const std::size_t at = first + id;
-    forest.feature[at] = split.feature;
-    forest.bin[at] = table_bin(static_cast<std::size_t>(split.feature), split.bin);
-    forest.default_left[at] = split.missing_left;
-    forest.gain[at] = std::min(split.gain * score_unit_, largest);
-    if (split.set == nullptr) continue;
-    forest.set[at] = static_cast<std::int32_t>(forest.sets.size());
-    forest.sets.push_back(*split.set);
-  }
-  forest.value.resize(size * width_);
-  forest.cover.resize(size);
-  forest.tree_start.push_back(static_cast<std::int64_t>(size));
-}
-
-// The step of a leaf is -S(G) / (H + lambda) within all limits (Chen and Guestrin 2016, equation 5,
-// with S as in grow/search/gain.h).
-void Grower::set_values(const std::vector<std::int64_t>& sums, double rate,
-                        GrownTrees& forest) const {
-  const double g_unit = std::ldexp(1.0, -rows_.pairs().g_exponent);
-  const double h_unit = std::ldexp(1.0, -rows_.pairs().h_exponent);
-  const double step_unit = rows_.g_scale() / rows_.h_scale();
-  GainParams p{.reg_lambda = params_.reg_lambda,
-               .reg_alpha = params_.reg_alpha,
-               .max_delta_step = params_.max_delta_step,
-               .lower = -std::numeric_limits<double>::max(),
-               .upper = std::numeric_limits<double>::max()};
-  const std::size_t tree = forest.n_trees() - 1;
-  double* values = forest.values(tree);
-  for (std::size_t id = 0; id < left_.size(); ++id) {
-    if (gain_.bounded) {
-      p.lower = tree_[id]->lower * step_unit;
-      p.upper = tree_[id]->upper * step_unit;
-    }
-    double cover = 0;
-    for (std::size_t k = 0; k < width_; ++k) {
-      const double g = static_cast<double>(sums[(id * width_ + k) * 2]) * g_unit;
-      const double h = static_cast<double>(sums[(id * width_ + k) * 2 + 1]) * h_unit;
-      values[id * width_ + k] = rate * bounded_step(p, g, h);
-      cover += h;
-    }
-    forest.cover[forest.first(tree) + id] = cover / static_cast<double>(width_);
-  }
-}
-
-void Grower::add_last(const GrownTrees& forest, std::size_t output, std::size_t outputs,
-                      double* scores, Team& team) const {
+void RowLeaves::add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const {
   const TreeRows rows = rows_.rows();
   const std::size_t last = forest.n_trees() - 1;
   // Rows outside the sample still need a walk to their leaves. In a small tree, all rows walk
   // together.
   constexpr std::size_t small_tree = 512;
-  if (rows.positions != nullptr && left_.size() < small_tree)
-    return forest.add(last, table_, training_rows(), 1.0, {scores + output, outputs}, team);
+  if (rows.positions != nullptr && forest.n_nodes(last) < small_tree)
+    return forest.add(last, table_, rows_.training_rows(), 1.0, scores, team);
   const double* values = forest.values(last);
   const std::uint32_t* leaf = space_.leaf_of_row.data();
   const auto add_leaf = [&](std::size_t position, std::uint32_t which) {
     const double* value = values + which * width_;
-    double* score = scores + position * outputs + output;
+    double* score = scores.scores + position * scores.stride;
     for (std::size_t k = 0; k < width_; ++k) score[k] += value[k];
   };
   const auto add = [&](std::size_t begin, std::size_t end, auto row) {

@@ -11,8 +11,8 @@
 #include <limits>
 
 #include "base/random.h"
-#include "grow/grower.h"
-#include "grow/visit.h"
+#include "grow/split/split_search.h"
+#include "grow/split/visit.h"
 
 namespace arboost {
 namespace {
@@ -70,7 +70,7 @@ void gather_codes(CodeOf code_of, const Element* elements, const std::int64_t* v
 }  // namespace
 
 // Values that represent the bins, for the kernels.
-void Grower::set_cut_values() {
+void SplitSearch::set_cut_values() {
   if (codes_.width > 1) return;
   const auto is_cut = [this](std::size_t f) {
     return codes_.n_bins[f] > 1 && !codes_.has_levels(f);
@@ -86,14 +86,14 @@ void Grower::set_cut_values() {
 }
 
 // Small nodes with one channel have loops of their own, over columns of numbers.
-bool Grower::cuts_rows(const GrowNode& node, std::uint32_t feature) const {
+bool SplitSearch::cuts_rows(const GrowNode& node, std::uint32_t feature) const {
   return sorted_ == nullptr && node.histogram == nullptr && channels_ == 1 &&
          codes_.where[feature].storage == Storage::own && !codes_.has_levels(feature);
 }
 
 // The best of the candidates of a cut, as GrowKernels::find_candidate finds it, or n.
-std::size_t Grower::best_of_cut(const GainParams& p, const GrowNode& node, std::size_t n,
-                                double floor, SplitScratch& split) const {
+std::size_t SplitSearch::best_of_cut(const GainParams& p, const GrowNode& node, std::size_t n,
+                                     double floor, SplitScratch& split) const {
   if (n > 1 || channels_ > 1 || !is_plain(p))
     return grow_kernels().find_candidate(p, n, node.sums.data(), floor, split);
   const std::int64_t left = split.prefix[0], right = node.sums[0] - left;
@@ -104,7 +104,7 @@ std::size_t Grower::best_of_cut(const GainParams& p, const GrowNode& node, std::
   return score > floor ? 0 : n;
 }
 
-bool Grower::varies(const GrowNode& node, std::uint32_t feature, Scratch& own) const {
+bool SplitSearch::varies(const GrowNode& node, std::uint32_t feature, Scratch& own) const {
   std::uint32_t first = no_code;
   bool found = false;
   each_sum(node, feature, own, own, [&](std::uint32_t code, const std::int64_t*) {
@@ -117,8 +117,8 @@ bool Grower::varies(const GrowNode& node, std::uint32_t feature, Scratch& own) c
 
 // Range of the codes over the node's rows of nonzero weight, and whether any value is missing; for
 // a categorical feature, the levels that occur.
-Grower::CutRange Grower::cut_range(const GrowNode& node, std::uint32_t feature, const Scratch& own,
-                                   Scratch& scratch) const {
+SplitSearch::CutRange SplitSearch::cut_range(const GrowNode& node, std::uint32_t feature,
+                                             const Scratch& own, Scratch& scratch) const {
   const std::uint32_t n_bins = codes_.n_bins[feature];
   const bool by_set = codes_.has_levels(feature);
   CutRange range{.low = n_bins, .high = 0, .missing = false, .seen = {}};
@@ -155,8 +155,8 @@ Grower::CutRange Grower::cut_range(const GrowNode& node, std::uint32_t feature, 
 
 // Writes to scratch.split.prefix the left sums with missing values on the right and, for a
 // numerical feature, on the left. After cut_range.
-void Grower::sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
-                     const Scratch& own, Scratch& scratch) const {
+void SplitSearch::sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
+                          const Scratch& own, Scratch& scratch) const {
   SplitScratch& split = scratch.split;
   const std::size_t stride = split.stride;
   const std::uint32_t n_bins = codes_.n_bins[feature];
@@ -186,9 +186,9 @@ void Grower::sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureS
   });
 }
 
-FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                              const Scratch& own, double floor, Scratch& scratch) const {
-  const std::uint64_t key = cut_key(mix_bits(cut_key_ + node.path), feature);
+FeatureSplit SplitSearch::find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
+                                   const Scratch& own, double floor, Scratch& scratch) const {
+  const std::uint64_t key = cut_key(mix_bits(policy_.cut_key() + node.path), feature);
   const std::uint32_t n_bins = codes_.n_bins[feature];
   const CutRange range = cut_range(node, feature, own, scratch);
   FeatureSplit best;
@@ -231,13 +231,15 @@ FeatureSplit Grower::find_cut(const GainParams& p, const GrowNode& node, std::ui
   return best;
 }
 
-// All drawn features may be constant in the node. Then further features are drawn up to the first
-// that is not, as in scikit-learn; its split is the node's, whatever its gain.
-void Grower::search_further(const GrowNode& node, std::span<const std::uint32_t> drawn,
-                            Scratch& own, Found& found) {
+CutDraws SplitSearch::draws(std::uint64_t path) const {
+  return {mix_bits(policy_.cut_key() + path), cut_values_.data()};
+}
+
+void SplitSearch::search_further(const GrowNode& node, std::span<const std::uint32_t> drawn,
+                                 Scratch& own, Found& found) {
   for (const std::uint32_t f : drawn)
     if (varies(node, f, own)) return;
-  for (const std::uint32_t f : columns_.rest_of_node(node)) {
+  for (const std::uint32_t f : policy_.columns().rest_of_node(node)) {
     if (!varies(node, f, own)) continue;
     return search(node, {&f, 1}, own, own, found);
   }

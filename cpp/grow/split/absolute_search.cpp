@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "grow/grower.h"
-#include "grow/visit.h"
+#include "grow/split/split_search.h"
+#include "grow/split/visit.h"
 
 namespace arboost {
 
 // (code, row) of the node's rows by code.
-const Element* Grower::in_order(const GrowNode& node, std::uint32_t feature,
-                                Scratch& scratch) const {
+const Element* SplitSearch::in_order(const GrowNode& node, std::uint32_t feature,
+                                     Scratch& scratch) const {
   if (sorted_ != nullptr) return sorted_->elements(feature, node);
   std::vector<Element>& ordered = scratch.ordered;
   ordered.resize(node.n_rows());
@@ -32,7 +32,7 @@ const Element* Grower::in_order(const GrowNode& node, std::uint32_t feature,
   return ordered.data();
 }
 
-bool Grower::allows(const AbsoluteSide& side, std::size_t n_rows) const {
+bool SplitSearch::allows(const AbsoluteSide& side, std::size_t n_rows) const {
   const auto least_rows = static_cast<std::size_t>(params_.min_samples_leaf);
   if (side.size() < least_rows || n_rows - side.size() < least_rows) return false;
   const double unit = absolute_->h_unit() / static_cast<double>(width_);
@@ -42,8 +42,8 @@ bool Grower::allows(const AbsoluteSide& side, std::size_t n_rows) const {
   return enough(side.weight()) && enough(side.other_weight());
 }
 
-FeatureSplit Grower::find_absolute(const GrowNode& node, std::uint32_t feature, const Scratch& own,
-                                   double floor, Scratch& scratch) const {
+FeatureSplit SplitSearch::find_absolute(const GrowNode& node, std::uint32_t feature,
+                                        const Scratch& own, double floor, Scratch& scratch) const {
   const std::size_t n = node.n_rows();
   const std::uint32_t n_bins = codes_.n_bins[feature];
   const Element* rows = in_order(node, feature, scratch);
@@ -87,9 +87,9 @@ FeatureSplit Grower::find_absolute(const GrowNode& node, std::uint32_t feature, 
 // Scores a random threshold with missing rows on the right and, as a second candidate, on the left:
 // returns the better candidate above `floor`, with its score in scratch.split.scores; else
 // n_candidates.
-std::size_t Grower::score_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
-                              std::size_t n_candidates, const Scratch& own, double floor,
-                              Scratch& scratch) const {
+std::size_t SplitSearch::score_cut(const GrowNode& node, std::uint32_t feature,
+                                   const FeatureSplit& cut, std::size_t n_candidates,
+                                   const Scratch& own, double floor, Scratch& scratch) const {
   const std::uint32_t n_bins = codes_.n_bins[feature];
   AbsoluteSide& side = scratch.side;
   side.clear(own.errors, *absolute_);

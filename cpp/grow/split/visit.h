@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
-#include "grow/grower.h"
+#include "grow/split/split_search.h"
 
 namespace arboost {
 
 // Calls use(code, sums) with nonzero sums [channels] of rows or of codes, each code once or several
 // times, until it returns false.
 template <class Use>
-void Grower::each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& own,
-                      Scratch& scratch, Use use) const {
+void SplitSearch::each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& own,
+                           Scratch& scratch, Use use) const {
   const std::size_t n = node.n_rows();
   const auto is_zero = [](std::int64_t sum) { return sum == 0; };
   const auto visit = [&](std::uint32_t code, const std::int64_t* sums) {
@@ -60,7 +60,7 @@ inline std::uint32_t sparse_code(const Codes& codes, const Place& place, RowId r
 
 // Calls use(code, row) for each row of the node.
 template <class Use>
-void Grower::each_row(const GrowNode& node, std::uint32_t feature, Use use) const {
+void SplitSearch::each_row(const GrowNode& node, std::uint32_t feature, Use use) const {
   const std::size_t n = node.n_rows();
   if (sorted_ != nullptr) {
     const Element* elements = sorted_->elements(feature, node);

@@ -1,0 +1,195 @@
+// The growth loop of threads.
+#include "grow/memory/memory_rows.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+
+namespace arboost {
+
+MemoryRows::MemoryRows(const Codes& table, const Codes& codes, const Ranks* ranks,
+                       std::span<const RowId> table_rows, TreePolicy& policy, Workspace& workspace)
+    : codes_(codes),
+      policy_(policy),
+      params_(policy.params()),
+      rows_(codes, table_rows, policy.width(), policy.params().min_samples_leaf > 1,
+            codes.width == 4, workspace, alone_),
+      purity_(params_.allow_zero_gain ? std::make_unique<Purity>(codes.n_rows, table_rows)
+                                      : nullptr),
+      absolute_(params_.criterion == Criterion::absolute_error
+                    ? std::make_unique<AbsoluteRows>(codes.n_rows, policy.width())
+                    : nullptr),
+      sorted_(ranks != nullptr ? std::make_unique<SortedColumns>(*ranks, rows_.n_training())
+                               : nullptr),
+      histograms_(codes, policy.channels(), params_.histogram_bytes, workspace),
+      search_(codes, policy,
+              {.rows = rows_,
+               .histograms = histograms_,
+               .sorted = sorted_.get(),
+               .absolute = absolute_.get()}),
+      subtrees_(codes, policy, search_, rows_, purity_.get(), workspace),
+      leaves_(table, rows_, policy.width(), workspace, alone_) {
+  set_small_rows();
+}
+
+void MemoryRows::set_small_rows() {
+  // Below this, a pass over all bins of a histogram costs more than a pass over the rows.
+  small_rows_ = static_cast<std::size_t>(static_cast<double>(histograms_.slots().n_slots) /
+                                         histograms_.updates_per_row() / 4);
+  if (codes_.width == 2) small_rows_ = std::min<std::size_t>(small_rows_, 512);  // rows are sorted
+  if (params_.random_cuts) {
+    // Two loops over the rows for each drawn feature, against a histogram of all features.
+    const double share = params_.colsample_bylevel * params_.colsample_bynode - 0.1;
+    const auto rows = static_cast<double>(codes_.n_rows);
+    const auto all = static_cast<double>(small_rows_);
+    small_rows_ = static_cast<std::size_t>(share > 0 ? std::min(4 * all / share, rows) : rows);
+  }
+  if (absolute_) small_rows_ = codes_.n_rows;  // histograms would not help
+}
+
+// Subtrees need tables without sparse columns, and trees without constraints between nodes; they
+// pay unless the limit of leaves would remove most of them.
+std::size_t MemoryRows::subtree_rows(int n_threads) const {
+  if (sorted_ != nullptr || absolute_ || codes_.sparse.size() > 0 || !params_.monotone.empty() ||
+      !params_.interactions.empty())
+    return 0;
+  constexpr std::size_t rows_per_leaf = 8;
+  if (params_.max_leaves < static_cast<std::int64_t>(rows_.rows().n / rows_per_leaf)) return 0;
+  if (params_.subtree_rows != TreeParams::automatic) return params_.subtree_rows;
+  // A histogram covers all features of the tree, a subtree reads only those drawn for each node:
+  // with few drawn features and several sums a slot, no histogram pays.
+  const double share = std::max(params_.colsample_bylevel * params_.colsample_bynode,
+                                1.0 / static_cast<double>(codes_.n_features));
+  const bool reads_little = policy_.channels() > 1 || params_.random_cuts;
+  if (reads_little && share < 0.25) return n_threads == 1 ? rows_.rows().n : shared_node_rows;
+  const double worth = static_cast<double>(small_rows_) / share;
+  return std::max(small_rows_, static_cast<std::size_t>(std::min(worth, 4096.0)));
+}
+
+TreeScale MemoryRows::start_tree(const Gradients& gradients, std::size_t output,
+                                 const TreeRequest& request, Team& team) {
+  const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
+  rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
+  rows_.check_targets(params_.criterion);
+  if (absolute_) absolute_->start_tree(rows_.rows(), rows_.pairs(), team);
+  if (purity_) purity_->start_tree(gradients, output, policy_.width());
+  return rows_.scale();
+}
+
+void MemoryRows::grow(TreePolicy& policy, Team& team) {
+  search_.make_scratch(team.size());
+  if (sorted_)
+    sorted_->start_tree(rows_.rows(), policy.columns().of_tree(), team);
+  else if (policy.columns().samples_trees())
+    histograms_.use_features(policy.columns().of_tree());
+  subtrees_.start_tree(subtree_rows(team.size()), purity_ && rows_.values_are_exact(), team.size());
+  failed_ = false;
+  histograms_.release_all();  // of a tree that was interrupted
+  start_root(team);
+  team.for_chunks(0, static_cast<std::size_t>(team.size()), 1,
+                  [&](std::size_t, std::size_t, int member) { work(member, team); });
+  histograms_.release_all();
+}
+
+void MemoryRows::start_root(Team& team) {
+  GrowNode& root = policy_.open_root(rows_.rows().n, subtrees_.most_rows() > 0);
+  const std::size_t channels = policy_.channels();
+  const auto add_rows = [&] {
+    std::vector<std::int64_t> values(root.n_rows() * channels);
+    rows_.read_values(rows_.elements(root), root.n_rows(), values.data());
+    for (std::size_t j = 0; j < values.size(); ++j) root.sums[j % channels] += values[j];
+  };
+  if (sorted_ || absolute_ || root.n_rows() <= subtrees_.most_rows()) {
+    add_rows();
+  } else {
+    root.histogram = histograms_.build(codes_, rows_, root, 0, team);
+    if (histograms_.slots().n_stores == 0)
+      add_rows();
+    else {
+      // Every row is in exactly one slot of any stored column.
+      const std::size_t s = histograms_.slots().store(0);
+      const std::size_t first = histograms_.slots().first[s];
+      for (std::size_t slot = 0; slot < codes_.first_slot[s + 1] - codes_.first_slot[s]; ++slot)
+        for (std::size_t c = 0; c < channels; ++c)
+          root.sums[c] += root.histogram[(first + slot) * channels + c];
+    }
+  }
+  if (!subtrees_.grow_if_small(root, 0) && may_split(root)) search_.find(root, 0, team);
+  policy_.add_root();
+}
+
+// Worker loop of every thread until the tree is done. A thread that throws, or is interrupted while
+// it waits, stops the others.
+void MemoryRows::work(int member, Team& team) {
+  try {
+    while (GrowNode* node = next_node(member, team)) {
+      const std::size_t n_left = rows_.split(*node, member, team);
+      policy_.make_children(*node, n_left, n_left);
+      find_splits(*node, member, team);
+      policy_.report(*node, [this](GrowNode& leaf) { forget_histogram(leaf); });
+      team.notify();
+    }
+  } catch (...) {
+    failed_ = true;
+    team.notify();
+    throw;
+  }
+}
+
+GrowNode* MemoryRows::next_node(int member, Team& team) {
+  TreePolicy::Next next{};
+  team.help_until(member, [&] {
+    if (failed_) return true;
+    next = policy_.take();
+    return next.is_finished || next.node != nullptr;
+  });
+  return next.node;
+}
+
+// Finds the children's best splits. Only the smaller child's rows are read: the larger child's
+// histogram is the parent's minus the smaller child's, computed in place.
+void MemoryRows::find_splits(GrowNode& node, int member, Team& team) {
+  if (sorted_ != nullptr) return find_splits_sorted(node, member, team);
+  const bool left_smaller = node.left->n_rows() <= node.right->n_rows();
+  GrowNode& smaller = left_smaller ? *node.left : *node.right;
+  GrowNode& larger = left_smaller ? *node.right : *node.left;
+  const bool search_smaller = !subtrees_.grow_if_small(smaller, member) && may_split(smaller);
+  const bool search_larger = !subtrees_.grow_if_small(larger, member) && may_split(larger);
+  std::int64_t* parent = node.histogram;
+  node.histogram = nullptr;
+  if (search_larger && !is_small(larger)) {
+    if (parent == nullptr) {
+      larger.histogram = histograms_.build(codes_, rows_, larger, member, team);
+    } else if (is_small(smaller) || smaller.subtree_of >= 0) {
+      grow_kernels().accumulate(codes_, histograms_.slots(), rows_.sums(), rows_.elements(smaller),
+                                smaller.n_rows(), true, parent);
+      larger.histogram = parent;
+    } else {
+      smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);
+      grow_kernels().subtract(parent, smaller.histogram, histograms_.size());
+      larger.histogram = parent;
+    }
+  }
+  if (search_smaller && !is_small(smaller) && smaller.histogram == nullptr)
+    smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);
+  if (search_smaller) search_.find(smaller, member, team);
+  if (search_larger) search_.find(larger, member, team);
+  if (larger.histogram != parent) histograms_.release(parent);
+  for (GrowNode* child : {node.left, node.right})
+    if (child->gain < 0 || histograms_.scarce()) forget_histogram(*child);
+}
+
+// Leaves need no sorted rows.
+void MemoryRows::find_splits_sorted(GrowNode& node, int member, Team& team) {
+  const bool search_left = may_split(*node.left), search_right = may_split(*node.right);
+  if (search_left || search_right) sorted_->split(node, rows_, member, team);
+  if (search_left) search_.find(*node.left, member, team);
+  if (search_right) search_.find(*node.right, member, team);
+}
+
+void MemoryRows::forget_histogram(GrowNode& node) {
+  histograms_.release(node.histogram);
+  node.histogram = nullptr;
+}
+
+}  // namespace arboost

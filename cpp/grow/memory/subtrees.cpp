@@ -1,0 +1,256 @@
+// A small node -> its whole subtree, depth first, on one thread.
+#include "grow/memory/subtrees.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <span>
+
+#include "base/random.h"
+
+namespace arboost {
+namespace {
+
+// True if all rows have the same ratio g / h: no split has a gain then, because the scores H^2 / (H
+// + lambda) of two sides never sum to more than that of the node.
+bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
+  for (std::size_t i = 1; i < n; ++i)
+    for (std::size_t k = 0; k < outputs; ++k) {
+      const std::int64_t one = values[k], other = values[i * channels + k];
+      if (sum_h(one) == 0 ||
+          std::int64_t{sum_g(one)} * sum_h(other) != std::int64_t{sum_g(other)} * sum_h(one))
+        return false;
+    }
+  return true;
+}
+
+// True if the ratio g / h of some row differs from the first row's by more than the rounding of
+// both.
+bool differ(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
+  for (std::size_t i = 1; i < n; ++i)
+    for (std::size_t k = 0; k < outputs; ++k) {
+      const std::int64_t one = values[k], other = values[i * channels + k];
+      const std::int64_t g = sum_g(one), h = sum_h(one), g2 = sum_g(other), h2 = sum_h(other);
+      if (std::abs(g * h2 - g2 * h) > std::abs(g) + h + std::abs(g2) + h2 + 2) return true;
+    }
+  return false;
+}
+
+// Stable partition: left in place, right via `spare` behind the left.
+template <class GoesLeft>
+std::size_t partition_in_place(Element* elements, std::size_t n, Element* ARBOOST_RESTRICT spare,
+                               GoesLeft goes_left) {
+  std::size_t n_left = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Element e = elements[i];
+    elements[n_left] = e;
+    spare[i - n_left] = e;
+    n_left += goes_left(row_of(e)) ? 1 : 0;
+  }
+  std::memcpy(elements + n_left, spare, (n - n_left) * sizeof(Element));
+  return n_left;
+}
+
+template <class CodeOf>
+std::size_t partition_by(const SplitRule& rule, CodeOf code_of, Element* elements, std::size_t n,
+                         Element* spare) {
+  if (rule.by_set)
+    return partition_in_place(elements, n, spare,
+                              [&](RowId row) { return holds(rule.left, code_of(row)); });
+  const std::uint32_t bin = rule.bin, missing_left = rule.missing_left;
+  return partition_in_place(elements, n, spare, [&](RowId row) {
+    const std::uint32_t c = code_of(row);
+    return (c <= bin) | (c == missing_left);
+  });
+}
+
+// `table`: the feature's codes by stored ones, or null.
+template <class Code>
+std::size_t partition_rows(const Codes& codes, std::size_t feature, const std::uint8_t* table,
+                           const SplitRule& rule, std::span<Element> elements, Element* spare) {
+  // Row-major codes of few rows are still in the cache; for many rows, columns are denser.
+  constexpr std::size_t few = 512;
+  const std::size_t n = elements.size(), store = codes.where[feature].store;
+  const Code* first = n <= few ? codes.row<Code>(0) + store : codes.column<Code>(store);
+  const std::size_t stride = n <= few ? codes.row_stride / sizeof(Code) : 1;
+  if (table != nullptr)
+    return partition_by(
+        rule, [=](RowId row) -> std::uint32_t { return table[first[row * stride]]; },
+        elements.data(), n, spare);
+  return partition_by(
+      rule, [=](RowId row) -> std::uint32_t { return first[row * stride]; }, elements.data(), n,
+      spare);
+}
+
+}  // namespace
+
+Subtrees::Subtrees(const Codes& codes, TreePolicy& policy, SplitSearch& search,
+                   const RowPartition& rows, const Purity* purity, Workspace& workspace)
+    : codes_(codes),
+      policy_(policy),
+      params_(policy.params()),
+      search_(search),
+      rows_(rows),
+      purity_(purity),
+      space_(workspace),
+      width_(policy.width()),
+      channels_(policy.channels()) {}
+
+void Subtrees::start_tree(std::size_t most_rows, bool values_tell_purity, int n_members) {
+  most_rows_ = most_rows;
+  values_tell_purity_ = values_tell_purity;
+  while (members_.size() < static_cast<std::size_t>(n_members))
+    members_.push_back(std::make_unique<Member>());
+  grown_.clear();
+  for (auto& member : members_) {
+    member->trees.nodes.clear();
+    member->trees.sets.clear();
+    member->open.clear();
+    if (most_rows > 0) grown_.push_back(&member->trees);
+  }
+}
+
+bool Subtrees::grow(GrowNode& root, int member) {
+  if (rows_.any_empty(root)) return false;
+  SplitSearch::Scratch& scratch = search_.scratch(member);
+  Member& own = *members_[static_cast<std::size_t>(member)];
+  root.subtree_of = member;
+  root.subtree = own.trees.nodes.size();
+  own.spare.resize(std::max(own.spare.size(), root.n_rows()));
+  own.sums.resize(channels_);
+  own.left_sums.resize(channels_);
+  own.trees.nodes.push_back({.begin = static_cast<std::uint32_t>(root.begin),
+                             .end = static_cast<std::uint32_t>(root.end)});
+  open(own, root.subtree, root.depth, root.path, root.sums.data());
+  while (!own.open.empty()) {
+    const Open at = own.open.back();
+    own.open.pop_back();
+    const std::int64_t* sums = own.open_sums.data() + own.open.size() * channels_;
+    std::copy(sums, sums + channels_, own.sums.data());
+    if (find(own, scratch, at, root.buffer)) split(own, at, root.buffer);
+  }
+  return true;
+}
+
+// Pushes a node to the open nodes, if it may be split.
+void Subtrees::open(Member& own, std::size_t number, std::int64_t depth, std::uint64_t path,
+                    const std::int64_t* sums) {
+  const SubtreeNode& node = own.trees.nodes[number];
+  if (!policy_.may_split(depth, node.end - node.begin, sums)) return;
+  const std::size_t at = own.open.size();
+  own.open.push_back({static_cast<std::uint32_t>(number), depth, path});
+  if (own.open_sums.size() < (at + 1) * channels_) own.open_sums.resize((at + 1) * channels_);
+  std::copy(sums, sums + channels_, own.open_sums.data() + at * channels_);
+}
+
+// True if the node is pure. Trees that split only for gain use a weaker test.
+bool Subtrees::is_pure(const Element* elements, std::size_t n, const std::int64_t* values) const {
+  if (values_tell_purity_ || (purity_ == nullptr && is_plain(policy_.gain())))
+    return agree(values, n, width_, channels_);
+  return purity_ != nullptr && !differ(values, n, width_, channels_) &&
+         purity_->is_pure(elements, n);
+}
+
+// The node's best split, and the sums of its left side; false where it stays a leaf.
+bool Subtrees::find(Member& own, SplitSearch::Scratch& scratch, const Open& at, int buffer) {
+  SubtreeNode& node = own.trees.nodes[at.node];
+  const std::size_t n = node.end - node.begin;
+  if (scratch.values.size() < n * channels_ + padded_rows)
+    scratch.values.resize(n * channels_ + padded_rows);
+  const Element* elements = space_.elements[buffer].data() + node.begin;
+  rows_.read_values(elements, n, scratch.values.data());
+  if (is_pure(elements, n, scratch.values.data())) return false;
+  const double score = policy_.node_score(own.sums.data());
+  const auto features = policy_.columns().of_node(at.depth, at.path, scratch.columns);
+  NodeSplit best{.feature = -1, .split = {}, .left_sums = own.left_sums.data()};
+  best.split.score = policy_.floor_of(own.sums.data(), score);
+  if (codes_.width == 2 && scratch.split.keys.size() < n) scratch.split.keys.resize(n);
+  const FewRows rows = search_.few_rows(elements, n, own.sums.data(), scratch);
+  bool is_done = !params_.allow_zero_gain;
+  if (params_.random_cuts)
+    is_done = cut(rows, features, at.path, scratch, best);
+  else
+    grow_kernels().find_split_few(policy_.gain(), rows, {features.data(), features.size()},
+                                  scratch.split, best);
+  if (best.feature < 0 && !is_done) search_as_node(own, scratch, at, buffer, features, best);
+  if (best.feature < 0) return false;
+  FeatureSplit& split = best.split;
+  node.feature = best.feature;
+  node.gain = std::max(split.score - score, 0.0);
+  policy_.settle(best.feature, split, split.next, best.left_sums, own.sums.data());
+  node.bin = split.bin;
+  node.missing_left = split.missing_left;
+  if (split.by_set) {
+    node.set = static_cast<std::int32_t>(own.trees.sets.size());
+    own.trees.sets.push_back(split.left);
+  }
+  return true;
+}
+
+// False if the general search must continue.
+bool Subtrees::cut(const FewRows& rows, std::span<const std::uint32_t> features, std::uint64_t path,
+                   SplitSearch::Scratch& scratch, NodeSplit& best) {
+  const auto is_category = [this](std::uint32_t f) { return codes_.has_levels(f); };
+  if (codes_.width != 1 || std::any_of(features.begin(), features.end(), is_category)) return false;
+  std::fill_n(scratch.values.data() + rows.n * channels_, padded_rows, 0);
+  const std::size_t room = cut_group * (rows.n + padded_rows);
+  if (scratch.split.codes.size() < room) scratch.split.codes.resize(room);
+  const std::size_t n_varying =
+      grow_kernels().find_cut_few(policy_.gain(), rows, search_.draws(path),
+                                  {features.data(), features.size()}, scratch.split, best);
+  return n_varying > 0 || !params_.allow_zero_gain;
+}
+
+// Random thresholds, with features drawn in place of constant ones.
+void Subtrees::search_as_node(Member& own, SplitSearch::Scratch& scratch, const Open& at,
+                              int buffer, std::span<const std::uint32_t> features,
+                              NodeSplit& best) {
+  const SubtreeNode& node = own.trees.nodes[at.node];
+  GrowNode& view = own.view;
+  view.begin = node.begin;
+  view.end = node.end;
+  view.buffer = buffer;
+  view.depth = at.depth;
+  view.path = at.path;
+  view.sums = own.sums;
+  if (scratch.sums != nullptr) search_.open_sums(view, scratch);
+  scratch.found.resize(1);
+  SplitSearch::Found& found = scratch.found.front();
+  found.feature = -1;
+  found.split = best.split;
+  if (params_.random_cuts) search_.search(view, features, scratch, scratch, found);
+  if (found.feature < 0 && params_.allow_zero_gain)
+    search_.search_further(view, features, scratch, found);
+  if (found.feature < 0) return;
+  best.feature = view.feature = found.feature;
+  best.split = view.split = found.split;
+  if (!params_.random_cuts && !best.split.by_set)
+    best.split.next = search_.next_code(view, scratch);
+  std::copy(found.left_sums.begin(), found.left_sums.end(), best.left_sums);
+}
+
+void Subtrees::split(Member& own, const Open& at, int buffer) {
+  std::vector<SubtreeNode>& nodes = own.trees.nodes;
+  const SubtreeNode node = nodes[at.node];
+  const auto feature = static_cast<std::size_t>(node.feature);
+  const SplitRule rule = own_rule(
+      codes_, feature,
+      {.bin = node.bin,
+       .missing_left = node.missing_left,
+       .levels = node.set < 0 ? nullptr : &own.trees.sets[static_cast<std::size_t>(node.set)]});
+  const auto partition =
+      codes_.width == 1 ? partition_rows<std::uint8_t> : partition_rows<std::uint16_t>;
+  const std::span elements(space_.elements[buffer].data() + node.begin, node.end - node.begin);
+  const std::size_t n_left =
+      partition(codes_, feature, search_.table(feature), rule, elements, own.spare.data());
+  const std::uint32_t middle = node.begin + static_cast<std::uint32_t>(n_left);
+  const std::size_t left = nodes.size();
+  nodes[at.node].left = static_cast<std::uint32_t>(left - at.node);
+  nodes.push_back({.begin = node.begin, .end = middle});
+  nodes.push_back({.begin = middle, .end = node.end});
+  for (std::size_t c = 0; c < channels_; ++c) own.sums[c] -= own.left_sums[c];
+  open(own, left + 1, at.depth + 1, mix_bits(2 * at.path + 1), own.sums.data());
+  open(own, left, at.depth + 1, mix_bits(2 * at.path), own.left_sums.data());
+}
+
+}  // namespace arboost

@@ -1,0 +1,21 @@
+// Growth in batches: every node that is ready, up to the limits of the queue and the rows.
+#include "grow/policy/node_rows.h"
+
+namespace arboost {
+
+void BatchRows::grow(TreePolicy& policy, Team& team) {
+  open_root(policy, team);
+  policy.add_root();
+  std::vector<GrowNode*> batch;
+  for (TreePolicy::Next next = policy.take(); !next.is_finished; next = policy.take()) {
+    batch.clear();
+    for (; next.node != nullptr; next = policy.take()) {
+      batch.push_back(next.node);
+      if (batch.size() == batch_size()) break;
+    }
+    expand(policy, batch, team);
+    for (GrowNode* node : batch) policy.report(*node, [this](GrowNode& leaf) { forget(leaf); });
+  }
+}
+
+}  // namespace arboost

@@ -1,0 +1,71 @@
+// The seam between the policy of a tree and its rows, wherever they live.
+//
+// The policy hands out nodes; rows divide them, find the best splits of their children, and report
+// back. Two implementations: threads that share the memory of one process (grow/memory), and
+// workers that each hold some of the rows and add up their sums (grow/shards). Rows on disk or on a
+// device are batches of nodes, too.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/parallel.h"
+#include "grow/policy/tree_policy.h"
+#include "grow/policy/tree_shape.h"
+#include "grow/trees/grown_trees.h"
+#include "loss/apply.h"
+#include "tree/tree_rows.h"
+
+namespace arboost {
+
+class NodeRows {
+ public:
+  virtual ~NodeRows() = default;
+
+  // Starts a tree for an output of the gradients, or for all outputs with vector leaves.
+  virtual TreeScale start_tree(const Gradients& gradients, std::size_t output,
+                               const TreeRequest& request, Team& team) = 0;
+
+  // Expands nodes of the policy until its tree is finished.
+  virtual void grow(TreePolicy& policy, Team& team) = 0;
+
+  // Subtrees beside the policy's nodes, by member; empty: none.
+  virtual std::span<const SubtreeNodes* const> subtrees() const { return {}; }
+
+  // Notes the leaf of each row in the finished tree, the last one of the forest, and returns the
+  // sums of its nodes.
+  virtual LeafSums leaf_sums(const TreeShape& shape, const GrownTrees& forest,
+                             const Gradients& gradients, std::size_t output,
+                             const TreeRequest& request, Team& team) = 0;
+  // The same sums of other gradients.
+  virtual LeafSums sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
+                           Team& team) = 0;
+
+  // Adds the values of the last tree to the scores of all training rows.
+  virtual void add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const = 0;
+
+  // Rows of the last tree and of the training table in this process; leaves by table row.
+  virtual const TreeRows& tree_rows() const = 0;
+  virtual TreeRows training_rows() const = 0;
+  virtual const std::uint32_t* leaves() const = 0;
+};
+
+// Rows that are served best by batches of nodes: one pass, one message or one launch a batch.
+class BatchRows : public NodeRows {
+ public:
+  void grow(TreePolicy& policy, Team& team) final;
+
+ protected:
+  // Opens the policy's root, with its sums and best split.
+  virtual void open_root(TreePolicy& policy, Team& team) = 0;
+  // Most nodes of a batch; at least 1.
+  virtual std::size_t batch_size() const = 0;
+  // Makes the children of all nodes of a batch, and finds their best splits.
+  virtual void expand(TreePolicy& policy, std::span<GrowNode* const> batch, Team& team) = 0;
+  // The node will not be expanded.
+  virtual void forget(GrowNode& node) = 0;
+};
+
+}  // namespace arboost

@@ -1,0 +1,277 @@
+// Limits, bounds and order of a tree's nodes. O(log n) a node.
+#include "grow/policy/tree_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "base/random.h"
+#include "loss/loss_kernels.h"
+
+namespace arboost {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// A gain below this share of the node's own score is a rounding error.
+constexpr double least_relative_gain = 1e-10;
+
+// The real value of one unit of score. Entropy is in bits, as in scikit-learn.
+double score_unit(Criterion criterion, double g_unit, double h_unit) {
+  switch (criterion) {
+    case Criterion::quadratic:
+      return g_unit / h_unit * g_unit;
+    case Criterion::entropy:
+      return g_unit / 0.69314718055994530942;
+    case Criterion::poisson:
+      return g_unit;
+    case Criterion::absolute_error:
+      break;
+  }
+  return 1;
+}
+
+}  // namespace
+
+TreePolicy::TreePolicy(const Codes& codes, const TreeParams& params, std::size_t width)
+    : codes_(codes),
+      params_(params),
+      width_(width),
+      channels_(width + (params.min_samples_leaf > 1 ? 1 : 0)),
+      columns_(params_, codes.n_features),
+      queue_(params.best_first) {
+  for (std::size_t f = 0; f < params.monotone.size(); ++f)
+    if (params.monotone[f] != 0 && codes.has_levels(f))
+      throw std::invalid_argument("a monotone constraint on a category");
+  check_criterion(params, codes);
+}
+
+void TreePolicy::start_tree(const TreeRequest& request, std::size_t output,
+                            const TreeScale& scale) {
+  columns_.start_tree(request.seed, request.number, request.turn);
+  cut_key_ = counter_hash(request.seed, Purpose::random_cut, request.number, output);
+  scale_ = scale;
+  start_gain();
+  n_nodes_ = 0;
+  tree_.clear();
+}
+
+void TreePolicy::start_gain() {
+  const double g_unit = scale_.g_unit, h_unit = scale_.h_unit;
+  const double min_h = std::ceil(params_.min_child_weight / h_unit);
+  score_unit_ = arboost::score_unit(params_.criterion, g_unit, h_unit);
+  min_gain_ = params_.gamma / score_unit_;
+  if (params_.min_gain_share > 0)
+    min_gain_ = std::max(min_gain_, params_.min_gain_share * scale_.weight / score_unit_);
+  gain_ = {.reg_lambda = params_.reg_lambda / h_unit,
+           .reg_alpha = params_.reg_alpha / g_unit,
+           .max_delta_step = params_.max_delta_step / (g_unit / h_unit),
+           .min_h = static_cast<std::int32_t>(
+               std::clamp(min_h, 1.0, double{std::numeric_limits<std::int32_t>::max()})),
+           .min_count = params_.min_samples_leaf,
+           .outputs = static_cast<int>(width_),
+           .channels = static_cast<int>(channels_),
+           .bounded = !params_.monotone.empty(),
+           .criterion = params_.criterion,
+           .two_classes = params_.criterion == Criterion::entropy && width_ == 1,
+           .h_per_g = h_unit / g_unit,
+           .cat_smooth = params_.cat_smooth / h_unit,
+           .cat_l2 = params_.cat_l2 / h_unit,
+           .min_cat_h = params_.min_cat_weight / h_unit,
+           .max_cat_to_onehot = params_.max_cat_to_onehot,
+           .max_cat_threshold = params_.max_cat_threshold};
+}
+
+GrowNode& TreePolicy::open_root(std::size_t n_rows, bool has_subtrees) {
+  queue_.reset(has_subtrees ? TreeParams::unlimited : params_.max_leaves - 1);
+  GrowNode& root = new_node(0, n_rows, 0, 0);
+  root.id = 0;
+  root.path = 1;
+  root.all_rows = scale_.n_rows;
+  root.lower = -infinity;
+  root.upper = infinity;
+  root.sums.assign(channels_, 0);
+  columns_.open_groups(root);
+  tree_.push_back(&root);
+  return root;
+}
+
+void TreePolicy::add_root() {
+  queue_.add_to_frontier(tree_.front());
+}
+
+TreePolicy::Next TreePolicy::take() {
+  std::lock_guard lock(mutex_);
+  if (queue_.finished()) return {nullptr, true};
+  return {queue_.take(), false};
+}
+
+void TreePolicy::report(GrowNode& node, FunctionRef<void(GrowNode&)> forget) {
+  std::lock_guard lock(mutex_);
+  node.expanded = true;
+  for (GrowNode* child : {node.left, node.right}) queue_.add_ready(child);
+  queue_.commit([this](GrowNode* done) { commit(*done); });
+  queue_.drop([&forget](GrowNode* leaf) { forget(*leaf); });
+}
+
+void TreePolicy::commit(GrowNode& node) {
+  node.committed = true;
+  for (GrowNode* child : {node.left, node.right}) {
+    child->id = static_cast<std::int32_t>(tree_.size());
+    tree_.push_back(child);
+    queue_.add_to_frontier(child);
+  }
+}
+
+// Guarded by mutex_ while threads work.
+GrowNode& TreePolicy::new_node(std::size_t begin, std::size_t end, int buffer, std::int64_t depth) {
+  if (n_nodes_ == nodes_.size()) nodes_.emplace_back();
+  GrowNode& node = nodes_[n_nodes_];
+  node.number = n_nodes_++;
+  node.begin = begin;
+  node.end = end;
+  node.buffer = buffer;
+  node.depth = depth;
+  node.id = -1;
+  node.gain = -1;
+  node.histogram = nullptr;
+  node.taken = node.expanded = node.committed = false;
+  node.subtree_of = -1;
+  return node;
+}
+
+void TreePolicy::make_children(GrowNode& node, std::size_t n_left, std::size_t all_left) {
+  const std::size_t middle = node.begin + n_left;
+  {
+    std::lock_guard lock(mutex_);
+    node.left = &new_node(node.begin, middle, 1 - node.buffer, node.depth + 1);
+    node.right = &new_node(middle, node.end, 1 - node.buffer, node.depth + 1);
+  }
+  node.left->all_rows = all_left;
+  node.right->all_rows = node.all_rows - all_left;
+  node.left->sums = node.left_sums;
+  node.right->sums.resize(channels_);
+  for (std::size_t c = 0; c < channels_; ++c)
+    node.right->sums[c] = node.sums[c] - node.left_sums[c];
+  for (GrowNode* child : {node.left, node.right}) {
+    child->path = mix_bits(2 * node.path + (child == node.right ? 1 : 0));
+    if (!params_.interactions.empty()) columns_.open_groups(node, *child);
+  }
+  if (gain_.bounded) bound_children(node);
+}
+
+// Below a split on a constrained feature, the midpoint of the two children's steps bounds all steps
+// of either side, so that no leaf on the left can violate the order with one on the right.
+void TreePolicy::bound_children(GrowNode& node) const {
+  for (GrowNode* child : {node.left, node.right}) {
+    child->lower = node.lower;
+    child->upper = node.upper;
+  }
+  const int direction = params_.monotone[static_cast<std::size_t>(node.feature)];
+  if (direction == 0) return;
+  const GainParams p = gain_of(node);
+  const auto step = [&](const GrowNode& child) {
+    return bounded_step(p, sum_g(child.sums[0]), sum_h(child.sums[0]));
+  };
+  const double middle = (step(*node.left) + step(*node.right)) / 2;
+  GrowNode& low = direction > 0 ? *node.left : *node.right;
+  GrowNode& high = direction > 0 ? *node.right : *node.left;
+  low.upper = high.lower = middle;
+}
+
+GainParams TreePolicy::gain_of(const GrowNode& node) const {
+  GainParams p = gain_;
+  p.lower = node.lower;
+  p.upper = node.upper;
+  return p;
+}
+
+bool TreePolicy::may_split(std::int64_t depth, std::size_t n_rows, const std::int64_t* sums) const {
+  std::int64_t h = 0;
+  for (std::size_t k = 0; k < width_; ++k) h += sum_h(sums[k]);
+  return depth < params_.max_depth &&
+         n_rows >= 2 * static_cast<std::size_t>(params_.min_samples_leaf) &&
+         n_rows >= static_cast<std::size_t>(params_.min_samples_split) &&
+         h >= 2 * std::int64_t{gain_.min_h} * static_cast<std::int64_t>(width_);
+}
+
+double TreePolicy::node_score(const GrowNode& node) const {
+  if (!gain_.bounded) return node_score(node.sums.data());
+  const GainParams p = gain_of(node);
+  const double g = sum_g(node.sums[0]), h = sum_h(node.sums[0]);
+  return score_of_step(p, g, h, bounded_step(p, g, h));
+}
+
+double TreePolicy::node_score(const std::int64_t* sums) const {
+  if (gain_.criterion != Criterion::quadratic) {
+    double score = 0;
+    for (std::size_t k = 0; k < width_; ++k) {  // as in GrowKernels::find_split
+      const double g = sum_g(sums[k]), weight = sum_h(sums[k]) * gain_.h_per_g;
+      const auto part = [weight](double sum) {
+        return sum > 0 ? sum * loss_kernels().logarithm(sum / weight) : 0.0;
+      };
+      score += gain_.two_classes ? part((weight - g) / 2) + part((weight + g) / 2) : part(-g);
+    }
+    return score;
+  }
+  const bool plain = is_plain(gain_);
+  double score = 0;
+  for (std::size_t k = 0; k < width_; ++k) {
+    const double g = sum_g(sums[k]), h = sum_h(sums[k]);
+    score += plain ? side_score<true>(gain_, g, h) : side_score<false>(gain_, g, h);
+  }
+  return score;
+}
+
+// Lower bound of a split's score. A bounded node's own score can be negative: its bounds may force
+// a step that raises the objective.
+double TreePolicy::floor_of(const std::int64_t* sums, double score) const {
+  double size = std::abs(score);
+  if (gain_.criterion == Criterion::entropy || gain_.criterion == Criterion::poisson)
+    for (std::size_t k = 0; k < width_; ++k)  // logarithms of means near 1 are near 0
+      size +=
+          gain_.two_classes ? sum_h(sums[k]) * gain_.h_per_g : -static_cast<double>(sum_g(sums[k]));
+  if (!params_.allow_zero_gain) return score + std::max(min_gain_, least_relative_gain * size);
+  const double rounding = least_relative_gain * (size + min_gain_);
+  return score + min_gain_ - std::max(rounding, std::numeric_limits<double>::min());
+}
+
+void TreePolicy::settle(std::int32_t feature, FeatureSplit& split, std::uint32_t next,
+                        const std::int64_t* left_sums, const std::int64_t* sums) const {
+  if (split.by_set) return;  // a set covers all codes
+  if (!params_.random_cuts)
+    split.bin = middle_bin(static_cast<std::size_t>(feature), split.bin, next);
+  if (!split.missing_seen) split.missing_left = is_heavier(left_sums, sums);
+}
+
+// Without missing values in the node, missing values go to the child of larger hessian.
+bool TreePolicy::is_heavier(const std::int64_t* left_sums, const std::int64_t* sums) const {
+  std::int64_t left_h = 0, h = 0;
+  for (std::size_t k = 0; k < width_; ++k) {
+    left_h += sum_h(left_sums[k]);
+    h += sum_h(sums[k]);
+  }
+  return 2 * left_h >= h;
+}
+
+// All bins from the last on the left to the first on the right, exclusive, give the same partition
+// of the node's rows; the search returns the lowest. The edge nearest to the middle of the gap
+// generalises best; with only missing values on the right, the last bin does.
+std::uint32_t TreePolicy::middle_bin(std::size_t feature, std::uint32_t bin,
+                                     std::uint32_t next) const {
+  const std::uint32_t n_bins = codes_.n_bins[feature];
+  if (next >= n_bins) return n_bins - 1;
+  const std::vector<double>& edges = codes_.edges[feature];
+  std::uint32_t low = bin, high = next - 1;
+  const double middle = edges[low] / 2 + edges[high] / 2;
+  while (high - low > 1) {
+    const std::uint32_t between = low + (high - low) / 2;
+    const bool is_low = edges[between] <= middle;  // branch-free: unpredictable
+    low = is_low ? between : low;
+    high = is_low ? high : between;
+  }
+  return middle - edges[low] <= edges[high] - middle ? low : high;
+}
+
+}  // namespace arboost

@@ -1,0 +1,33 @@
+// Targets of a criterion: one pass over the rows of each tree.
+#include <cmath>    // ldexp
+#include <cstdlib>  // abs
+#include <stdexcept>
+
+#include "grow/rows/row_partition.h"
+
+namespace arboost {
+
+void RowPartition::check_targets(Criterion criterion) const {
+  if (criterion != Criterion::entropy && criterion != Criterion::poisson) return;
+  const auto width = static_cast<std::size_t>(sums_.outputs);
+  const TreePairs& pairs = pairs_;
+  if (criterion == Criterion::entropy && width == 1) {
+    const double h_per_g = std::ldexp(1.0, pairs.g_exponent - pairs.h_exponent);
+    for (std::size_t i = 0; i < rows_.n; ++i) {
+      const FixedPair& pair = pairs.at(i, 0);
+      if (std::abs(static_cast<double>(pair.g)) > (pair.h + 1.0) * h_per_g + 1)
+        throw std::invalid_argument(
+            "a target is beyond -1 and 1, but the criterion \"entropy\" of one output needs them "
+            "for its two classes: give every class an output of its own");
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < rows_.n; ++i)
+    for (std::size_t k = 0; k < width; ++k)
+      if (pairs.at(i, k).g > 0)
+        throw std::invalid_argument(
+            "a target is below 0, but the criteria \"entropy\" and \"poisson\" need targets from 0 "
+            "on: use squared_error");
+}
+
+}  // namespace arboost

@@ -1,0 +1,49 @@
+// Leaves of a finished tree: the leaf of each row, sums of its nodes, and the update of scores.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/collective.h"
+#include "base/parallel.h"
+#include "grow/policy/tree_shape.h"
+#include "grow/rows/row_partition.h"
+#include "grow/rows/workspace.h"
+#include "grow/trees/grown_trees.h"
+
+namespace arboost {
+
+class RowLeaves {
+ public:
+  // `table` is the table that splits of grown trees refer to.
+  RowLeaves(const Codes& table, RowPartition& rows, std::size_t width, Workspace& workspace,
+            Collective& workers)
+      : table_(table), rows_(rows), width_(width), space_(workspace), workers_(workers) {}
+
+  const std::uint32_t* leaves() const { return space_.leaf_of_row.data(); }  // by table row
+
+  // Notes the leaf of each row; returns the sums over the tree's rows or, for a sample that leaf
+  // values do not come from, over all training rows. The tree is the last one of the forest.
+  LeafSums finish(const TreeShape& shape, const GrownTrees& forest, const Gradients& gradients,
+                  std::size_t output, bool from_all_rows, Team& team);
+  // Sums of other gradients over the rows of the last tree.
+  LeafSums sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
+                   Team& team);
+  // Adds the values of the last tree to the scores of all training rows.
+  void add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const;
+
+ private:
+  class NodeSums;
+  void assign(const TreeShape& shape, Team& team);
+  std::vector<std::int64_t> node_sums(const TreeShape& shape, const TreePairs& pairs, Team& team);
+  std::vector<std::int64_t> walked_sums(const TreeShape& shape, const TreePairs& pairs,
+                                        const GrownTrees& forest, Team& team);
+
+  const Codes& table_;
+  RowPartition& rows_;
+  std::size_t width_;
+  Workspace& space_;
+  Collective& workers_;
+};
+
+}  // namespace arboost

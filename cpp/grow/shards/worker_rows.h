@@ -1,0 +1,70 @@
+// The rows of one worker: each holds some of the rows, and their sums are added before every
+// search.
+//
+// All workers grow the same tree: they take the same batches of nodes, divide their own rows, add
+// up numbers of rows and histograms, and search all features. Histograms are added before those of
+// the larger children are subtracted from their parents'. Searches from few rows give the same
+// splits as histograms, so nodes of any size have histograms here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/collective.h"
+#include "grow/policy/node_rows.h"
+#include "grow/rows/histograms.h"
+#include "grow/rows/purity.h"
+#include "grow/rows/row_leaves.h"
+#include "grow/rows/row_partition.h"
+#include "grow/split/split_search.h"
+
+namespace arboost {
+
+class WorkerRows final : public BatchRows {
+ public:
+  // Splits of absolute errors need all rows in one process.
+  WorkerRows(const Codes& codes, TreePolicy& policy, Workspace& workspace, Collective& workers);
+
+  TreeScale start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
+                       Team& team) override;
+  LeafSums leaf_sums(const TreeShape& shape, const GrownTrees& forest, const Gradients& gradients,
+                     std::size_t output, const TreeRequest& request, Team& team) override {
+    return leaves_.finish(shape, forest, gradients, output, request.leaves_from_all_rows, team);
+  }
+  LeafSums sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
+                   Team& team) override {
+    return leaves_.sums_of(shape, gradients, output, team);
+  }
+  void add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const override {
+    leaves_.add_values(forest, scores, team);
+  }
+  const TreeRows& tree_rows() const override { return rows_.rows(); }
+  TreeRows training_rows() const override { return rows_.training_rows(); }
+  const std::uint32_t* leaves() const override { return leaves_.leaves(); }
+
+ protected:
+  void open_root(TreePolicy& policy, Team& team) override;
+  std::size_t batch_size() const override;
+  void expand(TreePolicy& policy, std::span<GrowNode* const> batch, Team& team) override;
+  void forget(GrowNode& node) override;
+
+ private:
+  void split_rows(TreePolicy& policy, std::span<GrowNode* const> batch, Team& team);
+  std::vector<bool> may_split(std::span<GrowNode* const> nodes) const;
+  void build_histograms(std::span<GrowNode* const> batch, const std::vector<bool>& searched,
+                        Team& team);
+
+  const Codes& codes_;
+  TreePolicy& policy_;
+  const TreeParams& params_;
+  Collective& workers_;
+  RowPartition rows_;
+  std::unique_ptr<Purity> purity_;  // null: purity is not tested
+  Histograms histograms_;
+  SplitSearch search_;
+  RowLeaves leaves_;
+};
+
+}  // namespace arboost

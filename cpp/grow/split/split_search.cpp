@@ -1,0 +1,231 @@
+// The search over features; kernels (grow/search) search one feature.
+#include "grow/split/split_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace arboost {
+namespace {
+
+// Histogram slots, or sorted rows, for which a second thread pays.
+constexpr std::size_t slots_per_search = 65536;
+
+// Most bins of a feature whose splits are scored together with those of others.
+constexpr std::uint32_t most_scored_together = 16;
+
+}  // namespace
+
+SplitSearch::SplitSearch(const Codes& codes, TreePolicy& policy, const Sources& sources)
+    : codes_(codes),
+      policy_(policy),
+      params_(policy.params()),
+      rows_(sources.rows),
+      histograms_(sources.histograms),
+      sorted_(sources.sorted),
+      absolute_(sources.absolute),
+      width_(policy.width()),
+      channels_(policy.channels()) {
+  set_tables();
+  if (params_.random_cuts) set_cut_values();
+}
+
+void SplitSearch::make_scratch(int n_members) {
+  while (scratch_.size() < static_cast<std::size_t>(n_members)) {
+    const std::size_t room = sorted_ != nullptr ? sorted_block + 16 : histograms_.max_bins();
+    scratch_.push_back(std::make_unique<Scratch>(std::max(room, most_candidates), channels_));
+    if (!codes_.is_plain())
+      scratch_.back()->sums = std::make_unique<FeatureSums>(codes_, channels_);
+  }
+}
+
+void SplitSearch::find(GrowNode& node, int member, Team& team) {
+  Scratch& own = *scratch_[static_cast<std::size_t>(member)];
+  open_sums(node, own);
+  const double score = absolute_ ? -own.errors.open(rows_.elements(node), node.n_rows(), *absolute_)
+                                 : policy_.node_score(node);
+  const double floor = policy_.floor_of(node.sums.data(), score);
+  const auto features = policy_.columns().of_node(node, own.columns);
+  if (features.empty()) return;
+  const std::size_t cost =  // of one feature
+      absolute_ ? 16 * node.n_rows()
+      : sorted_ != nullptr || node.histogram == nullptr
+          ? node.n_rows()
+          : histograms_.slots().n_slots / codes_.n_features;
+  const std::size_t grain =
+      std::max<std::size_t>(1, slots_per_search / std::max<std::size_t>(1, cost));
+  own.found.resize((features.size() + grain - 1) / grain);
+  team.for_chunks(member, features.size(), grain,
+                  [&](std::size_t first, std::size_t last, int who) {
+                    Found& found = own.found[first / grain];
+                    found.feature = -1;
+                    found.split.score = floor;
+                    search(node, features.subspan(first, last - first), own,
+                           *scratch_[static_cast<std::size_t>(who)], found);
+                  });
+  auto best = std::max_element(own.found.begin(), own.found.end(), [](auto& a, auto& b) {
+    return a.split.score < b.split.score;  // of equals the first
+  });
+  if (best->feature < 0 && params_.allow_zero_gain) {
+    best = own.found.begin();
+    search_further(node, features, own, *best);
+  }
+  if (best->feature < 0) return;
+  node.gain = std::max(best->split.score - score, 0.0);
+  node.feature = best->feature;
+  node.split = best->split;
+  node.left_sums = best->left_sums;
+  const bool has_next = !node.split.by_set && !params_.random_cuts;
+  policy_.settle(node.feature, node.split, has_next ? next_code(node, own) : 0,
+                 node.left_sums.data(), node.sums.data());
+}
+
+// The lowest code above the split's bin among the node's rows; the missing code if there is none.
+std::uint32_t SplitSearch::next_code(const GrowNode& node, Scratch& own) const {
+  const auto feature = static_cast<std::size_t>(node.feature);
+  const std::uint32_t bin = node.split.bin, n_bins = codes_.n_bins[feature];
+  if (sorted_ != nullptr) {
+    const std::uint64_t* rows = sorted_->elements(feature, node);
+    const std::uint64_t* after =
+        std::upper_bound(rows, rows + node.n_rows(), std::uint64_t{bin} << 32 | 0xffffffff);
+    return static_cast<std::uint32_t>(*after >> 32);
+  }
+  if (node.split.next != 0) return node.split.next;  // the search has seen it
+  const std::int64_t* sums = own.sums != nullptr ? own.sums->of(feature, node.sums.data(), own.room)
+                                                 : own_slots(node, feature);
+  for (std::uint32_t next = bin + 1; next < n_bins; ++next)
+    for (std::size_t c = 0; c < channels_; ++c)
+      if (sums[next * channels_ + c] != 0) return next;
+  return n_bins;
+}
+
+// Opens the input of the search: the rows of a small node, else the histogram, converted for
+// features of shared columns.
+void SplitSearch::open_sums(const GrowNode& node, Scratch& own) {
+  if (sorted_ != nullptr) return;
+  if (node.histogram != nullptr) {
+    if (own.sums != nullptr) own.sums->open(node.histogram, histograms_.slots());
+    return;
+  }
+  own.values.resize(node.n_rows() * channels_);
+  rows_.read_values(rows_.elements(node), node.n_rows(), own.values.data());
+  if (own.sums != nullptr)
+    own.sums->open(rows_.elements(node), node.n_rows(), own.values.data(), rows_.sums());
+}
+
+const std::int64_t* SplitSearch::own_slots(const GrowNode& node, std::size_t feature) const {
+  return node.histogram + histograms_.slots().first[codes_.where[feature].store] * channels_;
+}
+
+void SplitSearch::search(const GrowNode& node, std::span<const std::uint32_t> features,
+                         const Scratch& own, Scratch& scratch, Found& best) const {
+  if (node.histogram == nullptr && codes_.width == 2) scratch.split.keys.resize(node.n_rows());
+  GainParams p = policy_.gain_of(node);
+  for (const std::uint32_t f : features) {
+    if (own.sums != nullptr && !own.sums->varies(f)) continue;
+    if (own.sums != nullptr && is_scored_with_others(f)) {
+      const std::size_t n = own.sums->add_candidates(f, node.sums.data(), scratch.candidates.size(),
+                                                     scratch.split, scratch.room);
+      scratch.candidates.resize(n, f);
+      if (n + most_scored_together > most_candidates) score_candidates(p, node, scratch, best);
+      continue;
+    }
+    score_candidates(p, node, scratch, best);
+    if (p.bounded) p.direction = params_.monotone[f];
+    const FeatureSplit split = find_split(p, node, f, own, best.split.score, scratch);
+    if (split.found) {
+      best.split = split;
+      best.feature = static_cast<std::int32_t>(f);
+      best.left_sums = scratch.split.left;
+    }
+  }
+  score_candidates(p, node, scratch, best);
+}
+
+// True for features of few values, of which there may be thousands.
+bool SplitSearch::is_scored_with_others(std::uint32_t feature) const {
+  return !params_.random_cuts && !absolute_ && codes_.where[feature].storage != Storage::own &&
+         codes_.has_missing[feature] == 0 && codes_.n_bins[feature] <= most_scored_together &&
+         !codes_.has_levels(feature) && !policy_.gain().bounded;
+}
+
+// In the order of the features, so that the first of equal splits wins, as elsewhere.
+void SplitSearch::score_candidates(const GainParams& p, const GrowNode& node, Scratch& scratch,
+                                   Found& best) const {
+  const std::size_t n = scratch.candidates.size();
+  if (n == 0) return;
+  SplitScratch& split = scratch.split;
+  const std::size_t found =
+      grow_kernels().find_candidate(p, n, node.sums.data(), best.split.score, split);
+  if (found < n) {
+    const std::uint32_t feature = scratch.candidates[found];
+    std::size_t first = found;
+    while (first > 0 && scratch.candidates[first - 1] == feature) --first;
+    best.split = {};
+    best.split.score = split.scores[found];
+    best.split.found = true;
+    best.split.bin = static_cast<std::uint32_t>(found - first);
+    best.feature = static_cast<std::int32_t>(feature);
+    best.left_sums.resize(channels_);
+    for (std::size_t c = 0; c < channels_; ++c)
+      best.left_sums[c] = split.prefix[c * split.stride + found];
+  }
+  scratch.candidates.clear();
+}
+
+FeatureSplit SplitSearch::find_split(const GainParams& p, const GrowNode& node,
+                                     std::uint32_t feature, const Scratch& own, double floor,
+                                     Scratch& scratch) const {
+  const GrowKernels& k = grow_kernels();
+  const std::int64_t* totals = node.sums.data();
+  SplitScratch& split = scratch.split;
+  const bool by_set = codes_.has_levels(feature);
+  if (params_.random_cuts) return find_cut(p, node, feature, own, floor, scratch);
+  if (absolute_) return find_absolute(node, feature, own, floor, scratch);
+  if (sorted_ != nullptr) {
+    const SortedRows rows{sorted_->elements(feature, node), node.n_rows(), codes_.n_bins[feature],
+                          rows_.sums(), apart(node)};
+    return (by_set ? k.find_set_sorted : k.find_split_sorted)(p, rows, totals, floor, split);
+  }
+  const Storage storage = codes_.where[feature].storage;
+  const bool is_small = node.histogram == nullptr;
+  if (is_small && storage == Storage::own)
+    return k.find_split_small(p, few_rows(rows_.elements(node), node.n_rows(), totals, own),
+                              feature, floor, split);
+  if (is_small && storage == Storage::sparse)
+    return k.find_split_listed(p, own.sums->list(feature, totals, split), codes_.n_bins[feature],
+                               totals, floor, split);
+  const std::int64_t* sums = storage == Storage::own ? own_slots(node, feature)
+                                                     : own.sums->of(feature, totals, scratch.room);
+  return (by_set ? k.find_set : k.find_split)(
+      p, sums, codes_.n_bins[feature], codes_.has_missing[feature] != 0, totals, floor, split);
+}
+
+void SplitSearch::set_tables() {
+  constexpr std::size_t n_codes = 256;
+  std::size_t n_shared = 0;
+  for (const Place& place : codes_.where) n_shared += place.storage == Storage::shared ? 1 : 0;
+  if (n_shared == 0) return;
+  decoded_.reserve(n_shared * n_codes);
+  for (std::size_t f = 0; f < codes_.n_features; ++f) {
+    const bool is_shared = codes_.where[f].storage == Storage::shared;
+    tables_.push_back(is_shared ? decoded_.data() + decoded_.size() : nullptr);
+    for (std::uint32_t code = 0; is_shared && code < n_codes; ++code)
+      decoded_.push_back(static_cast<std::uint8_t>(codes_.decode(f, code)));
+  }
+}
+
+FewRows SplitSearch::few_rows(const Element* elements, std::size_t n, const std::int64_t* totals,
+                              const Scratch& own) const {
+  return {&codes_, tables_.empty() ? nullptr : tables_.data(), elements, own.values.data(), n,
+          totals};
+}
+
+// Hessian between the split candidates of a node; -1: all values are candidates.
+std::int64_t SplitSearch::apart(const GrowNode& node) const {
+  if (params_.candidates != Candidates::per_node) return -1;
+  std::int64_t h = 0;
+  for (std::size_t k = 0; k < width_; ++k) h += sum_h(node.sums[k]);
+  return static_cast<std::int64_t>(std::floor(params_.sketch_eps * static_cast<double>(h)));
+}
+
+}  // namespace arboost

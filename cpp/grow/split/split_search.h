@@ -1,0 +1,142 @@
+// Search of a node's best split, from one of three sources: a histogram, the codes of few rows, or
+// rows sorted by each feature. Parallel over features for large nodes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/parallel.h"
+#include "grow/policy/tree_policy.h"
+#include "grow/rows/absolute.h"
+#include "grow/rows/feature_sums.h"
+#include "grow/rows/histograms.h"
+#include "grow/rows/row_partition.h"
+#include "grow/rows/sorted_columns.h"
+
+namespace arboost {
+
+class SplitSearch {
+ public:
+  // The best split among some features.
+  struct Found {
+    std::int32_t feature;  // -1: none
+    FeatureSplit split;
+    std::vector<std::int64_t> left_sums;
+  };
+  struct Scratch {  // of one member; kept from node to node for its memory
+    Scratch(std::size_t max_bins, std::size_t channels) : split(max_bins, channels) {}
+    SplitScratch split;
+    std::unique_ptr<FeatureSums> sums;  // null: every feature has a stored column of its own
+    std::vector<std::int64_t> values, room;
+    std::vector<std::uint32_t> candidates;  // features of the splits that are scored at once
+    std::vector<Found> found;
+    ColumnSampler::Room columns;
+    AbsoluteNode errors;  // absolute errors: of the node that is searched,
+    AbsoluteSide side;    // ... and of a split's sides
+    std::vector<Element> ordered;
+    std::vector<std::size_t> places;
+  };
+
+  // Rows of the tree, and their form. All must outlive the search.
+  struct Sources {
+    const RowPartition& rows;
+    const Histograms& histograms;
+    const SortedColumns* sorted = nullptr;  // all values, or candidates for each node
+    AbsoluteRows* absolute = nullptr;       // null: scores come from sums
+  };
+
+  SplitSearch(const Codes& codes, TreePolicy& policy, const Sources& sources);
+
+  void make_scratch(int n_members);
+  Scratch& scratch(int member) { return *scratch_[static_cast<std::size_t>(member)]; }
+
+  // Sets the node's best split over all features: the highest gain, then the first feature in turn.
+  void find(GrowNode& node, int member, Team& team);
+
+  // Parts of it, for nodes of subtrees. `own` has the opened node, `scratch` is the thread's.
+  void open_sums(const GrowNode& node, Scratch& own);
+  void search(const GrowNode& node, std::span<const std::uint32_t> features, const Scratch& own,
+              Scratch& scratch, Found& best) const;
+  // All drawn features may be constant in the node. Then further features are drawn up to the first
+  // that is not, as in scikit-learn; its split is the node's, whatever its gain.
+  void search_further(const GrowNode& node, std::span<const std::uint32_t> drawn, Scratch& own,
+                      Found& found);
+  std::uint32_t next_code(const GrowNode& node, Scratch& own) const;
+  FewRows few_rows(const Element* elements, std::size_t n, const std::int64_t* totals,
+                   const Scratch& own) const;
+  // Map from the stored codes of a shared column to the feature's own codes; null: its own column.
+  const std::uint8_t* table(std::size_t feature) const {
+    return tables_.empty() ? nullptr : tables_[feature];
+  }
+  // Draws of random thresholds in a node.
+  CutDraws draws(std::uint64_t path) const;
+
+ private:
+  // Splits of features with few values that are scored at once.
+  static constexpr std::size_t most_candidates = 1024;
+  static_assert(few_candidates <= most_candidates);
+
+  struct CutRange {
+    std::uint32_t low, high;  // lowest and highest code of values; low is that of missing: none
+    bool missing;
+    CodeSet seen;  // of a category
+  };
+
+  void set_tables();
+  const std::int64_t* own_slots(const GrowNode& node, std::size_t feature) const;
+  FeatureSplit find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
+                          const Scratch& own, double floor, Scratch& scratch) const;
+  bool is_scored_with_others(std::uint32_t feature) const;
+  void score_candidates(const GainParams& p, const GrowNode& node, Scratch& scratch,
+                        Found& best) const;
+  std::int64_t apart(const GrowNode& node) const;
+
+  // Iteration over sums and rows (grow/split/visit.h).
+  template <class Use>
+  void each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& own, Scratch& scratch,
+                Use use) const;
+  template <class Use>
+  void each_row(const GrowNode& node, std::uint32_t feature, Use use) const;
+
+  // Random thresholds (grow/split/random_cuts.cpp).
+  void set_cut_values();
+  bool varies(const GrowNode& node, std::uint32_t feature, Scratch& own) const;
+  bool cuts_rows(const GrowNode& node, std::uint32_t feature) const;
+  CutRange cut_range(const GrowNode& node, std::uint32_t feature, const Scratch& own,
+                     Scratch& scratch) const;
+  void sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
+               const Scratch& own, Scratch& scratch) const;
+  std::size_t best_of_cut(const GainParams& p, const GrowNode& node, std::size_t n, double floor,
+                          SplitScratch& split) const;
+  FeatureSplit find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
+                        const Scratch& own, double floor, Scratch& scratch) const;
+
+  // Absolute errors (grow/split/absolute_search.cpp).
+  const Element* in_order(const GrowNode& node, std::uint32_t feature, Scratch& scratch) const;
+  bool allows(const AbsoluteSide& side, std::size_t n_rows) const;
+  FeatureSplit find_absolute(const GrowNode& node, std::uint32_t feature, const Scratch& own,
+                             double floor, Scratch& scratch) const;
+  std::size_t score_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
+                        std::size_t n_candidates, const Scratch& own, double floor,
+                        Scratch& scratch) const;
+
+  const Codes& codes_;
+  TreePolicy& policy_;
+  const TreeParams& params_;
+  const RowPartition& rows_;
+  const Histograms& histograms_;
+  const SortedColumns* sorted_;
+  AbsoluteRows* absolute_;
+  std::size_t width_, channels_;
+  // For features of shared columns: maps from stored codes to their own codes, and the map of each.
+  std::vector<std::uint8_t> decoded_;
+  std::vector<const std::uint8_t*> tables_;
+  // Random thresholds: the values that represent each feature's bins.
+  std::vector<double> bin_values_;
+  std::vector<const double*> cut_values_;
+  std::vector<std::unique_ptr<Scratch>> scratch_;  // [member]
+};
+
+}  // namespace arboost
