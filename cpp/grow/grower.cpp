@@ -113,16 +113,22 @@ void Grower::grow(const Gradients& gradients, std::size_t output, const TreeRequ
   team.for_chunks(0, static_cast<std::size_t>(team.size()), 1,
                   [&](std::size_t, std::size_t, int member) { work(member, team); });
   histograms_.release_all();
-  finish_tree(gradients, output, request, forest, team);
+  const std::size_t n_trees = forest.n_trees(), n_sets = forest.sets.size();
+  try {
+    finish_tree(gradients, output, request, forest, team);
+  } catch (...) {
+    forest.keep(n_trees, n_sets);
+    throw;
+  }
 }
 
 void Grower::start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                         Team& team) {
   while (scratch_.size() < static_cast<std::size_t>(team.size())) {
     const std::size_t room = sorted_ ? sorted_block + 16 : histograms_.max_bins();
-    scratch_.push_back(std::make_unique<Scratch>(std::max(room, most_candidates), channels_));
-    if (!codes_.is_plain())
-      scratch_.back()->sums = std::make_unique<FeatureSums>(codes_, channels_);
+    auto scratch = std::make_unique<Scratch>(std::max(room, most_candidates), channels_);
+    if (!codes_.is_plain()) scratch->sums = std::make_unique<FeatureSums>(codes_, channels_);
+    scratch_.push_back(std::move(scratch));
   }
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
@@ -139,7 +145,10 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
   if (purity_) purity_->start_tree(gradients, output, width_);
   values_tell_purity_ = purity_ && rows_.values_are_exact();
   subtree_rows_ = subtree_rows(team.size());
-  for (auto& scratch : scratch_) scratch->subtrees.clear();
+  for (auto& scratch : scratch_) {
+    scratch->subtrees.clear();
+    scratch->candidates.clear();  // not empty after a tree that failed
+  }
   failed_ = false;
   histograms_.release_all();  // of a tree that was interrupted
   n_nodes_ = 0;
@@ -209,7 +218,7 @@ void Grower::start_root(Team& team) {
           root.sums[c] += root.histogram[(first + slot) * channels_ + c];
     }
   }
-  if (!grow_if_small(root, 0) && may_split(root)) evaluate(root, 0, team);
+  if (!grow_if_small(root, 0, team) && may_split(root)) evaluate(root, 0, team);
   queue_.add_to_frontier(&root);
 }
 

@@ -185,10 +185,10 @@ class Grower {
   FewRows few_rows(const Element* elements, std::size_t n, const std::int64_t* totals,
                    const Scratch& own) const;
   std::size_t subtree_rows(int n_threads) const;
-  bool grow_if_small(GrowNode& node, int member) {
-    return node.n_rows() <= subtree_rows_ && grow_subtree(node, member);
+  bool grow_if_small(GrowNode& node, int member, Team& team) {
+    return node.n_rows() <= subtree_rows_ && grow_subtree(node, member, team);
   }
-  bool grow_subtree(GrowNode& root, int member);
+  bool grow_subtree(GrowNode& root, int member, Team& team);
   void open_in_subtree(Subtrees& trees, std::size_t number, std::int64_t depth, std::uint64_t path,
                        const std::int64_t* sums);
   bool search_in_subtree(Scratch& own, const Subtrees::Open& at, int buffer);

@@ -35,8 +35,8 @@ void Grower::evaluate_children(GrowNode& node, int member, Team& team) {
   const bool left_smaller = node.left->n_rows() <= node.right->n_rows();
   GrowNode& smaller = left_smaller ? *node.left : *node.right;
   GrowNode& larger = left_smaller ? *node.right : *node.left;
-  const bool search_smaller = !grow_if_small(smaller, member) && may_split(smaller);
-  const bool search_larger = !grow_if_small(larger, member) && may_split(larger);
+  const bool search_smaller = !grow_if_small(smaller, member, team) && may_split(smaller);
+  const bool search_larger = !grow_if_small(larger, member, team) && may_split(larger);
   std::int64_t* parent = node.histogram;
   node.histogram = nullptr;
   if (search_larger && !is_small(larger)) {

@@ -13,6 +13,8 @@
 namespace arboost {
 namespace {
 
+constexpr std::size_t cells_per_poll = std::size_t{1} << 20;  // about a millisecond
+
 // True if all rows have the same ratio g / h: no split has a gain then, because the scores H^2 / (H
 // + lambda) of two sides never sum to more than that of the node.
 bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
@@ -126,7 +128,7 @@ std::size_t Grower::subtree_rows(int n_threads) const {
 }
 
 // False, without effect, if some row has zero weight: only the general search handles such rows.
-bool Grower::grow_subtree(GrowNode& root, int member) {
+bool Grower::grow_subtree(GrowNode& root, int member, Team& team) {
   static_assert(few_candidates <= most_candidates);
   Scratch& own = *scratch_[static_cast<std::size_t>(member)];
   Subtrees& trees = own.subtrees;
@@ -139,9 +141,16 @@ bool Grower::grow_subtree(GrowNode& root, int member) {
   trees.nodes.push_back({.begin = static_cast<std::uint32_t>(root.begin),
                          .end = static_cast<std::uint32_t>(root.end)});
   open_in_subtree(trees, root.subtree, root.depth, root.path, root.sums.data());
+  std::size_t cells = 0;  // since the last poll
   while (!trees.open.empty()) {
     const Subtrees::Open at = trees.open.back();
     trees.open.pop_back();
+    cells += (trees.nodes[at.node].end - trees.nodes[at.node].begin) * codes_.n_features;
+    if (cells > cells_per_poll) {
+      if (failed_) break;  // another member: the tree is given up
+      team.poll_if_due(member);
+      cells = 0;
+    }
     const std::int64_t* sums = trees.open_sums.data() + trees.open.size() * channels_;
     std::copy(sums, sums + channels_, trees.sums.data());
     if (search_in_subtree(own, at, root.buffer)) split_in_subtree(own, at, root.buffer);

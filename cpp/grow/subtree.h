@@ -39,6 +39,7 @@ struct Subtrees {
   void clear() {
     nodes.clear();
     sets.clear();
+    open.clear();  // not empty after a tree that failed
   }
 };
 
