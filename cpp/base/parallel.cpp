@@ -17,6 +17,8 @@
 #endif
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>  // pause
+#elif defined(_MSC_VER) && !defined(__clang__)
+#include <intrin.h>  // isb
 #endif
 
 namespace arboost {
@@ -26,9 +28,15 @@ using Clock = std::chrono::steady_clock;
 constexpr auto poll_interval = std::chrono::milliseconds(50);
 constexpr auto spin_time = std::chrono::microseconds(20);
 
+// Tells the processor that the thread spins. On ARM, `yield` does nothing on most processors; `isb`
+// waits about as long as the pause of x86.
 void pause_cpu() {
 #if defined(__x86_64__) || defined(_M_X64)
   _mm_pause();
+#elif defined(_M_ARM64)
+  __isb(_ARM64_BARRIER_SY);
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
 #else
   std::this_thread::yield();
 #endif

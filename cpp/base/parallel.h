@@ -70,10 +70,13 @@ class Team {
   void help_until(int self, Ready ready);
   void notify();
 
+  // Polls if `self` is the owner and 50 ms have passed since the last time. Loops poll by
+  // themselves; long work of one member must call it, about every millisecond.
+  void poll_if_due(int self);
+
  private:
   struct Loop;   // one for_chunks in progress
   struct State;  // shared with the borrowed workers, so that a late one finds a closed team
-  void poll_if_due(int self);
 
   int size_;
   int borrowed_ = 0;

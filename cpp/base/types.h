@@ -1,7 +1,12 @@
 // Types and compiler macros that all stages share.
 #pragma once
 
+#include <bit>  // endian
 #include <cstdint>
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#include <intrin.h>  // prefetch
+#endif
 
 // No other pointer of the function aliases the qualified one, so that loops vectorise.
 #if defined(_MSC_VER)
@@ -19,12 +24,20 @@
 
 namespace arboost {
 
+// Elements, packed sums and model files are read in parts, by byte.
+static_assert(std::endian::native == std::endian::little,
+              "arboost needs a processor with little-endian numbers");
+
 using RowId = std::uint32_t;  // index of a training row; a fit holds at most 2^32 - 1 rows
 
 // Prefetches a cache line. (Static: each file has a copy of its own.)
 static inline void prefetch([[maybe_unused]] const void* address) {
-#if !defined(_MSC_VER)
+#if !defined(_MSC_VER) || defined(__clang__)
   __builtin_prefetch(address);
+#elif defined(_M_ARM64)
+  __prefetch(address);
+#else
+  _mm_prefetch(static_cast<const char*>(address), _MM_HINT_T0);
 #endif
 }
 

@@ -38,12 +38,13 @@ Owned<T> to_numpy(std::vector<T> values) {
 }
 
 // Poll of a team: acquires the GIL and raises on Ctrl-C. Called by the Python thread, which has
-// released the GIL.
+// released the GIL. Python delivers Ctrl-C to its main thread only.
+inline void poll_python() {
+  nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
 inline Team::Poll python_poll() {
-  return [] {
-    nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  };
+  return poll_python;
 }
 
 // Number of threads for so many table cells: waking a thread costs as much as thousands of cells.

@@ -226,6 +226,10 @@ void bind_grow(nb::module_& m) {
           "expect", [](TreeGrower& self, std::size_t n_trees) { self.trees.expected = n_trees; },
           nb::arg("n_trees"), "Reserves memory for the expected number of trees.")
       .def("drop_last", &drop_last, "Removes the last tree.")
+      .def(
+          "stop", [](TreeGrower& self) { self.stopped = true; },
+          "Makes the calls of other threads, and all later ones, fail: only the main thread of "
+          "Python is told of Ctrl-C.")
       .def("trees", &trees, "All trees grown so far, as flat arrays.")
       .def("restore", &restore, nb::arg("arrays"), "Restores trees from the arrays of `trees`.");
   bind_gathering(m);

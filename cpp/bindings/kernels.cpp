@@ -62,20 +62,26 @@ std::size_t partition(const Codes& codes, std::size_t feature, std::uint32_t bin
                                   elements.data(), n, out.data(), out.data() + n);
 }
 
-std::tuple<double, std::uint32_t, bool> find_split(const Vector<std::int64_t>& hist,
-                                                   bool has_missing, std::int64_t total,
-                                                   double reg_lambda, std::int32_t min_h) {
-  const std::size_t n_bins = hist.shape(0) - (has_missing ? 1 : 0);
+std::tuple<double, std::uint32_t, bool> find_split(const Array<std::int64_t, nb::ndim<2>>& hist,
+                                                   bool has_missing,
+                                                   const Vector<std::int64_t>& totals,
+                                                   double reg_lambda, std::int32_t min_h,
+                                                   std::int64_t min_count) {
+  const std::size_t n_missing = has_missing ? 1 : 0, channels = hist.shape(1);
+  const std::size_t n_counts = min_count > 1 ? 1 : 0;
+  if (hist.shape(0) < 1 + n_missing || channels < 1 + n_counts || totals.shape(0) != channels)
+    throw std::invalid_argument("the histogram has no bin or no output, or others than the totals");
+  const std::size_t n_bins = hist.shape(0) - n_missing;
   const GainParams params{.reg_lambda = reg_lambda,
                           .reg_alpha = 0,
                           .max_delta_step = 0,
                           .min_h = min_h,
-                          .min_count = 1,
-                          .outputs = 1,
-                          .channels = 1};
-  SplitScratch scratch(n_bins, 1);
-  const FeatureSplit split =
-      grow_kernels().find_split(params, hist.data(), n_bins, has_missing, &total, -1, scratch);
+                          .min_count = min_count,
+                          .outputs = static_cast<int>(channels - n_counts),
+                          .channels = static_cast<int>(channels)};
+  SplitScratch scratch(n_bins, channels);
+  const FeatureSplit split = grow_kernels().find_split(params, hist.data(), n_bins, has_missing,
+                                                       totals.data(), -1, scratch);
   return {split.found ? split.score : -1, split.bin, split.missing_left};
 }
 
@@ -91,9 +97,11 @@ void bind_kernels(nb::module_& m) {
   m.def("partition_kernel", &partition, nb::arg("codes"), nb::arg("feature"), nb::arg("bin"),
         nb::arg("missing_left"), nb::arg("elements"), nb::arg("out").noconvert(),
         "Partitions elements into `out`, left ones to the front; returns their number.");
-  m.def("find_split_kernel", &find_split, nb::arg("hist"), nb::arg("has_missing"), nb::arg("total"),
-        nb::arg("reg_lambda"), nb::arg("min_h"),
-        "(score, bin, missing_left) of the best split of one feature; score -1 for none.");
+  m.def("find_split_kernel", &find_split, nb::arg("hist"), nb::arg("has_missing"),
+        nb::arg("totals"), nb::arg("reg_lambda"), nb::arg("min_h"), nb::arg("min_count") = 1,
+        "(score, bin, missing_left) of the best split of one feature, from its sums (n_codes, "
+        "channels), the missing rows' last; score -1 for none. The last channel counts the rows "
+        "if min_count is above 1.");
 }
 
 }  // namespace arboost::bindings

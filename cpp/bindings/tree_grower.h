@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -62,7 +63,10 @@ struct TreeGrower {
             "these scores do not fit the grower's table and outputs");
   }
   Team team(std::size_t cells, int n_threads) const {
-    return Team(threads_for(cells, n_threads), python_poll());
+    return Team(threads_for(cells, n_threads), [this] {
+      if (stopped) throw std::runtime_error("the grower was stopped");
+      poll_python();
+    });
   }
 
   const Codes& codes;
@@ -71,6 +75,7 @@ struct TreeGrower {
   GrownTrees trees;
   Grower grower;
   bool has_leaves = false;  // the grower has grown the last tree, and none since
+  std::atomic<bool> stopped{false};
 };
 
 // Trees as arrays, and back (bindings/trees.cpp).

@@ -77,6 +77,17 @@ void Grower::grow(const Gradients& gradients, std::size_t output, const TreeRequ
   policy_.start_tree(request, output, rows_->start_tree(gradients, output, request, team));
   rows_->grow(policy_, team);
   shape_.order(policy_, rows_->subtrees());
+  const std::size_t n_trees = forest.n_trees(), n_sets = forest.sets.size();
+  try {
+    finish(gradients, output, request, forest, team);
+  } catch (...) {
+    forest.keep(n_trees, n_sets);
+    throw;
+  }
+}
+
+void Grower::finish(const Gradients& gradients, std::size_t output, const TreeRequest& request,
+                    GrownTrees& forest, Team& team) {
   // Proposed bins are valid for one round only: trees store the largest rank of a bin instead.
   const auto stored_bin = [this](std::size_t feature, std::uint32_t bin) {
     return proposal_ ? static_cast<std::uint32_t>(proposal_->last_rank(feature, bin)) : bin;

@@ -52,6 +52,9 @@ class Grower {
                 Team& team) const;
 
  private:
+  void finish(const Gradients& gradients, std::size_t output, const TreeRequest& request,
+              GrownTrees& forest, Team& team);
+
   std::unique_ptr<Proposal> proposal_;  // candidates for each round, else null
   Buffer<std::uint32_t> hessians_;      // of the proposal, by row of the table
   TreePolicy policy_;

@@ -75,9 +75,10 @@ def test_partitions_are_permutations_and_children_add_up_to_their_parent(table):
     np.testing.assert_array_equal(parent, one + other)
 
 
-def find_split(hist, *, has_missing=False, lam=0.0, min_h=1):
-    """(score, bin, missing_left) of the best split, from a feature's packed sums."""
-    return _core.find_split_kernel(hist, has_missing, int(hist.sum()), lam, min_h)
+def find_split(hist, *, has_missing=False, lam=0.0, min_h=1, min_count=1):
+    """(score, bin, missing_left) of the best split, from a feature's sums by code and channel."""
+    hist = hist.reshape(len(hist), -1)
+    return _core.find_split_kernel(hist, has_missing, hist.sum(axis=0), lam, min_h, min_count)
 
 
 def test_the_best_split_of_a_hand_made_histogram():
@@ -107,23 +108,64 @@ def test_equal_scores_take_the_lowest_bin():
     assert find_split(hist)[1] == 0
 
 
-@given(st.integers(0, 2**32), st.integers(2, 300))
-def test_the_search_in_floats_finds_the_exact_best(seed, n_bins):
-    """Many near-ties: the winner must be that of exact arithmetic, the first among equals."""
-    rng = np.random.default_rng(seed)
-    g, h = rng.integers(-3, 4, n_bins), rng.integers(0, 3, n_bins)
+def first_best_split(g, h, counts, *, has_missing, lam, min_h, min_count):
+    """Return the best split of a search in doubles, by sums (n_codes, outputs) of both sides."""
+    n_bins = len(g) - has_missing
+    best = (-1.0, 0, False)
+    for missing_left in (False, True)[: 1 + has_missing]:
+        extra = slice(n_bins, None) if missing_left else slice(0, 0)
+        for cut in range(n_bins - (missing_left or not has_missing)):
+            sides = [x[: cut + 1].sum(axis=0) + x[extra].sum(axis=0) for x in (g, h, counts)]
+            others = [x.sum(axis=0) - side for x, side in zip((g, h, counts), sides, strict=True)]
+            if min(sides[1].sum(), others[1].sum()) < min_h * g.shape[1]:
+                continue
+            if min(sides[2], others[2]) < min_count:
+                continue
+            score = 0.0
+            with np.errstate(all="ignore"):
+                for k in range(g.shape[1]):
+                    left, right = float(sides[1][k]) + lam, float(others[1][k]) + lam
+                    one, other = float(sides[0][k]), float(others[0][k])
+                    score += np.float64(one * one * right + other * other * left) / (left * right)
+            if score > best[0]:
+                best = (score, cut, missing_left)
+    return best
+
+
+@st.composite
+def sums_by_code(draw):
+    """Return gradients, hessians (n_codes, outputs) and counts: tiny sums, or sums near 2^31."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, outputs = draw(st.integers(2, 70)), draw(st.sampled_from([1, 1, 2, 5]))
+    size = draw(st.sampled_from([3, 1000, (2**31 - 1) // n]))
+    g, h = rng.integers(-size, size + 1, (n, outputs)), rng.integers(0, size + 1, (n, outputs))
+    kind = draw(st.sampled_from(["mixed", "one sign", "alternating", "equal"]))
+    if kind == "one sign":
+        g = np.abs(g)
+    if kind == "alternating":  # prefix sums repeat: many near-ties
+        g = np.repeat(np.where(np.arange(n) % 2 == 0, size, -size)[:, None], outputs, axis=1)
+    if kind == "equal":
+        g, h = np.full_like(g, size), np.full_like(h, size)
+    h[rng.random(n) < draw(st.sampled_from([0, 0.5]))] = 0
+    return g, h, rng.integers(1, 9, n)
+
+
+@given(
+    sums_by_code(),
+    st.sampled_from([0.0, 1e-15, 2e-15, 1.0, 1e6, 9.9e11, 1e12, 1e18]),
+    st.sampled_from([1, 5]),
+    st.sampled_from([1, 6]),
+    st.booleans(),
+)
+def test_the_search_in_floats_finds_the_best_of_doubles(sums, lam, min_h, min_count, has_missing):
+    """Many near-ties: the winner must be that of doubles, the first among equals."""
+    g, h, counts = sums
+    has_missing = has_missing and len(g) > 2
     hist = pack(g, h)
-    left_g, left_h = np.cumsum(g)[:-1].astype(float), np.cumsum(h)[:-1].astype(float)
-    right_g, right_h = g.sum() - left_g, h.sum() - left_h
-    lam = 1.0
-    scores = (left_g**2 * (right_h + lam) + right_g**2 * (left_h + lam)) / (
-        (left_h + lam) * (right_h + lam)
-    )
-    scores[(left_h < 1) | (right_h < 1)] = -1
-    score, cut, _ = find_split(hist, lam=lam)
-    assert score == scores.max()
-    if score >= 0:
-        assert cut == np.argmax(scores)
+    if min_count > 1:
+        hist = np.column_stack([hist, counts])
+    limits = {"has_missing": has_missing, "lam": lam, "min_h": min_h, "min_count": min_count}
+    assert find_split(hist, **limits) == first_best_split(g, h, counts, **limits)
 
 
 def test_elements_outside_the_table_are_refused():

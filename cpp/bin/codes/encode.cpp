@@ -127,7 +127,7 @@ class Encoder {
   }
 
   void write_rows(std::size_t begin, std::size_t end) {
-    if constexpr (sizeof(Code) == 4) return;
+    if (sizeof(Code) == 4 || codes_.n_stores == 0) return;
     const std::size_t stride = codes_.row_stride, used = codes_.n_stores * sizeof(Code);
     std::uint8_t* by_row = codes_.by_row.data() + begin * stride;
     for (std::size_t i = 0; i < end - begin; ++i)

@@ -77,7 +77,7 @@ TreeScale MemoryRows::start_tree(const Gradients& gradients, std::size_t output,
 }
 
 void MemoryRows::grow(TreePolicy& policy, Team& team) {
-  search_.make_scratch(team.size());
+  search_.start_tree(team.size());
   if (sorted_)
     sorted_->start_tree(rows_.rows(), policy.columns().of_tree(), team);
   else if (policy.columns().samples_trees())
@@ -114,7 +114,8 @@ void MemoryRows::start_root(Team& team) {
           root.sums[c] += root.histogram[(first + slot) * channels + c];
     }
   }
-  if (!subtrees_.grow_if_small(root, 0) && may_split(root)) search_.find(root, 0, team);
+  if (!subtrees_.grow_if_small(root, 0, failed_, team) && may_split(root))
+    search_.find(root, 0, team);
   policy_.add_root();
 }
 
@@ -153,8 +154,10 @@ void MemoryRows::find_splits(GrowNode& node, int member, Team& team) {
   const bool left_smaller = node.left->n_rows() <= node.right->n_rows();
   GrowNode& smaller = left_smaller ? *node.left : *node.right;
   GrowNode& larger = left_smaller ? *node.right : *node.left;
-  const bool search_smaller = !subtrees_.grow_if_small(smaller, member) && may_split(smaller);
-  const bool search_larger = !subtrees_.grow_if_small(larger, member) && may_split(larger);
+  const bool search_smaller =
+      !subtrees_.grow_if_small(smaller, member, failed_, team) && may_split(smaller);
+  const bool search_larger =
+      !subtrees_.grow_if_small(larger, member, failed_, team) && may_split(larger);
   std::int64_t* parent = node.histogram;
   node.histogram = nullptr;
   if (search_larger && !is_small(larger)) {

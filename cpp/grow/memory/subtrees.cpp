@@ -11,6 +11,8 @@
 namespace arboost {
 namespace {
 
+constexpr std::size_t cells_per_poll = std::size_t{1} << 20;  // about a millisecond
+
 // True if all rows have the same ratio g / h: no split has a gain then, because the scores H^2 / (H
 // + lambda) of two sides never sum to more than that of the node.
 bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
@@ -110,7 +112,7 @@ void Subtrees::start_tree(std::size_t most_rows, bool values_tell_purity, int n_
   }
 }
 
-bool Subtrees::grow(GrowNode& root, int member) {
+bool Subtrees::grow(GrowNode& root, int member, const std::atomic<bool>& failed, Team& team) {
   if (rows_.any_empty(root)) return false;
   SplitSearch::Scratch& scratch = search_.scratch(member);
   Member& own = *members_[static_cast<std::size_t>(member)];
@@ -122,9 +124,17 @@ bool Subtrees::grow(GrowNode& root, int member) {
   own.trees.nodes.push_back({.begin = static_cast<std::uint32_t>(root.begin),
                              .end = static_cast<std::uint32_t>(root.end)});
   open(own, root.subtree, root.depth, root.path, root.sums.data());
+  std::size_t cells = 0;  // since the last poll
   while (!own.open.empty()) {
     const Open at = own.open.back();
     own.open.pop_back();
+    const SubtreeNode& node = own.trees.nodes[at.node];
+    cells += (node.end - node.begin) * codes_.n_features;
+    if (cells > cells_per_poll) {
+      if (failed) break;
+      team.poll_if_due(member);
+      cells = 0;
+    }
     const std::int64_t* sums = own.open_sums.data() + own.open.size() * channels_;
     std::copy(sums, sums + channels_, own.sums.data());
     if (find(own, scratch, at, root.buffer)) split(own, at, root.buffer);

@@ -2,6 +2,7 @@
 // node passes the queue. The same searches, draws and rules as for other nodes, so the same splits.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,9 +29,10 @@ class Subtrees {
   std::size_t most_rows() const { return most_rows_; }
 
   // Grows the subtree of a small node. False, without effect, for larger nodes, and if some row has
-  // zero weight: only the general search handles such rows.
-  bool grow_if_small(GrowNode& node, int member) {
-    return node.n_rows() <= most_rows_ && grow(node, member);
+  // zero weight: only the general search handles such rows. Ends early once `failed`, which another
+  // member has set: the tree is given up.
+  bool grow_if_small(GrowNode& node, int member, const std::atomic<bool>& failed, Team& team) {
+    return node.n_rows() <= most_rows_ && grow(node, member, failed, team);
   }
 
   // By member; empty: the tree has no subtrees.
@@ -51,7 +53,7 @@ class Subtrees {
     GrowNode view;                              // a node, for searches that have no kernel
   };
 
-  bool grow(GrowNode& root, int member);
+  bool grow(GrowNode& root, int member, const std::atomic<bool>& failed, Team& team);
   void open(Member& own, std::size_t number, std::int64_t depth, std::uint64_t path,
             const std::int64_t* sums);
   bool find(Member& own, SplitSearch::Scratch& scratch, const Open& at, int buffer);

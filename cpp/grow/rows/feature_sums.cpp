@@ -61,10 +61,10 @@ void FeatureSums::open(const Element* elements, std::size_t n, const std::int64_
   const SparseCodes& sparse = codes_.sparse;
   if (sparse.size() == 0) return;
   if (touched_.sums.size() == 0) {
-    touched_.sums = Buffer<std::int64_t>(sparse.n_slots() * channels_);
-    std::fill_n(touched_.sums.data(), touched_.sums.size(), 0);
     touched_.slots.resize(sparse.n_slots() / 64 + 1, 0);
     touched_.words.resize(sparse.n_slots() / 4096 + 1, 0);
+    touched_.sums = Buffer<std::int64_t>(sparse.n_slots() * channels_);  // last: says all is there
+    std::fill_n(touched_.sums.data(), touched_.sums.size(), 0);
   }
   sparse_ = touched_.sums.data();
   sparse.slot_width == 2 ? touch<std::uint16_t>(elements, n, values)

@@ -71,7 +71,7 @@ std::int64_t* Histograms::acquire() {
 
 std::int64_t* Histograms::acquire_zeroed() {
   std::int64_t* histogram = acquire();
-  std::memset(histogram, 0, size() * sizeof(std::int64_t));
+  std::fill_n(histogram, size(), 0);  // null if no feature is stored
   return histogram;
 }
 

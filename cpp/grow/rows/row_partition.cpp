@@ -280,7 +280,7 @@ class RowPartition::Marks {
  public:
   Marks(const Codes& codes, std::size_t feature, const SplitRule& rule, const Element* elements,
         std::size_t n, std::uint8_t* marks)
-      : marks_(marks) {
+      : Marks(marks) {  // constructed from here on: an exception below clears the marks
     const Place& place = codes.where[feature];
     const SparseCodes& sparse = codes.sparse;
     const bool usual_left = goes_left(rule, place.usual);
@@ -292,8 +292,8 @@ class RowPartition::Marks {
           codes.width == 1 ? sparse.codes[k]
                            : reinterpret_cast<const std::uint16_t*>(sparse.codes.data())[k];
       if (goes_left(rule, code) == usual_left) return;
-      marks_[*row] = 1;
       marked_.push_back(*row);
+      marks_[*row] = 1;
     };
     // Few rows: search each in the column.
     const auto size = static_cast<std::size_t>(end - begin);
@@ -317,6 +317,8 @@ class RowPartition::Marks {
   const SplitRule& rule() const { return rule_; }
 
  private:
+  explicit Marks(std::uint8_t* marks) : marks_(marks) {}
+
   std::uint8_t* marks_;
   std::vector<RowId> marked_;
   SplitRule rule_{};

@@ -34,10 +34,12 @@ SortedColumns::SortedColumns(const Ranks& ranks, std::size_t n_training)
 
 void SortedColumns::start_tree(const TreeRows& rows, std::span<const std::uint32_t> features,
                                Team& team) {
-  while (spare_.size() < static_cast<std::size_t>(team.size())) {
-    spare_.push_back(std::make_unique<Buffer<Element>>());
-    goes_left_.push_back(std::make_unique<Buffer<std::uint64_t>>(ranks_.n_rows / 64 + 1));
-    std::memset(goes_left_.back()->data(), 0, goes_left_.back()->size() * sizeof(std::uint64_t));
+  const auto n_members = static_cast<std::size_t>(team.size());
+  while (spare_.size() < n_members) spare_.push_back(std::make_unique<Buffer<Element>>());
+  while (goes_left_.size() < n_members) {
+    auto bits = std::make_unique<Buffer<std::uint64_t>>(ranks_.n_rows / 64 + 1);
+    std::memset(bits->data(), 0, bits->size() * sizeof(std::uint64_t));
+    goes_left_.push_back(std::move(bits));
   }
   features_.assign(features.begin(), features.end());
   if (!rows.is_all()) {

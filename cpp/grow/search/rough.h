@@ -92,8 +92,8 @@ std::size_t first_best_plain(const GainParams& params, const Pass& pass, double 
   std::int32_t* ARBOOST_RESTRICT rough = scratch.rough.data();
   const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
   const std::int64_t total = pass.totals[0];
-  // Pad to whole groups of lanes with splits that send nothing right.
-  for (std::size_t j = 0; j < lanes; ++j) prefix[pass.n + j] = total;
+  // Pad to whole groups of lanes with splits that send all rows left, so nothing right.
+  for (std::size_t j = 0; j < lanes; ++j) prefix[pass.n + j] = total - extra;
   const std::size_t n = (pass.n + lanes - 1) & ~(lanes - 1);
   std::int32_t highest = -1;
   for (std::size_t b = 0; b < n; ++b) {
@@ -207,7 +207,8 @@ std::size_t first_best_of_outputs(const GainParams& p, const Pass& pass, double 
   const std::size_t end = pass.n, n = (end + lanes - 1) & ~(lanes - 1);
   for (int c = 0; c < p.channels; ++c)
     for (std::size_t j = 0; j < lanes; ++j)
-      scratch.prefix[c * scratch.stride + end + j] = pass.totals[c];
+      scratch.prefix[c * scratch.stride + end + j] =
+          pass.totals[c] - (pass.extra == nullptr ? 0 : pass.extra[c]);
   const std::int32_t highest = rough_scores(p, pass, n, scratch);
   if (highest < 0) return end;
   const double roughly = std::bit_cast<float>(highest);

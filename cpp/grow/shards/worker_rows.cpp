@@ -37,7 +37,7 @@ TreeScale WorkerRows::start_tree(const Gradients& gradients, std::size_t output,
 }
 
 void WorkerRows::open_root(TreePolicy& policy, Team& team) {
-  search_.make_scratch(team.size());
+  search_.start_tree(team.size());
   if (policy.columns().samples_trees()) histograms_.use_features(policy.columns().of_tree());
   histograms_.release_all();  // of a tree that was interrupted
   GrowNode& root = policy.open_root(rows_.rows().n, false);

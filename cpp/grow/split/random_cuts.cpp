@@ -165,10 +165,11 @@ void SplitSearch::sum_cut(const GrowNode& node, std::uint32_t feature, const Fea
     const Element* codes = scratch.ordered.data();
     std::int64_t left = 0, missing = 0;
     const std::uint32_t bin = cut.bin;
-    for (std::size_t i = 0; i < node.n_rows(); ++i)  // branch-free: codes are unpredictable
-      left += values[i] & -static_cast<std::int64_t>(codes[i] <= bin);
+    // By masks, as in grow/search/few_cuts.h; codes are unpredictable.
+    for (std::size_t i = 0; i < node.n_rows(); ++i)
+      left += values[i] & -std::int64_t{codes[i] <= bin};
     for (std::size_t i = 0; cut.missing_seen && i < node.n_rows(); ++i)
-      missing += codes[i] == n_bins ? values[i] : 0;
+      missing += values[i] & -std::int64_t{codes[i] == n_bins};
     split.prefix[0] = left;
     split.prefix[1] = left + missing;
     return;

@@ -29,13 +29,14 @@ SplitSearch::SplitSearch(const Codes& codes, TreePolicy& policy, const Sources& 
   if (params_.random_cuts) set_cut_values();
 }
 
-void SplitSearch::make_scratch(int n_members) {
+void SplitSearch::start_tree(int n_members) {
   while (scratch_.size() < static_cast<std::size_t>(n_members)) {
     const std::size_t room = sorted_ != nullptr ? sorted_block + 16 : histograms_.max_bins();
-    scratch_.push_back(std::make_unique<Scratch>(std::max(room, most_candidates), channels_));
-    if (!codes_.is_plain())
-      scratch_.back()->sums = std::make_unique<FeatureSums>(codes_, channels_);
+    auto scratch = std::make_unique<Scratch>(std::max(room, most_candidates), channels_);
+    if (!codes_.is_plain()) scratch->sums = std::make_unique<FeatureSums>(codes_, channels_);
+    scratch_.push_back(std::move(scratch));
   }
+  for (auto& scratch : scratch_) scratch->candidates.clear();  // not empty after a failed tree
 }
 
 void SplitSearch::find(GrowNode& node, int member, Team& team) {

@@ -49,7 +49,7 @@ class SplitSearch {
 
   SplitSearch(const Codes& codes, TreePolicy& policy, const Sources& sources);
 
-  void make_scratch(int n_members);
+  void start_tree(int n_members);
   Scratch& scratch(int member) { return *scratch_[static_cast<std::size_t>(member)]; }
 
   // Sets the node's best split over all features: the highest gain, then the first feature in turn.

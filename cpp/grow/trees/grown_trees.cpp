@@ -66,8 +66,13 @@ void GrownTrees::drop_last() {
   const std::size_t start = first(n_trees() - 1);
   const auto own_sets = std::count_if(set.begin() + static_cast<std::ptrdiff_t>(start), set.end(),
                                       [](std::int32_t which) { return which >= 0; });
-  sets.resize(sets.size() - static_cast<std::size_t>(own_sets));
-  tree_start.pop_back();
+  keep(n_trees() - 1, sets.size() - static_cast<std::size_t>(own_sets));
+}
+
+void GrownTrees::keep(std::size_t n_trees, std::size_t n_sets) {
+  tree_start.resize(n_trees + 1);
+  sets.resize(n_sets);
+  const std::size_t start = first(n_trees);
   feature.resize(start);
   bin.resize(start);
   left.resize(start);

@@ -66,6 +66,8 @@ struct GrownTrees {
 
   // Removes the last tree.
   void drop_last();
+  // Removes all but so many trees and sets; the last tree may be incomplete.
+  void keep(std::size_t n_trees, std::size_t n_sets);
 
   // Throws std::invalid_argument unless every walk over codes of this kind ends in a leaf.
   void validate(const Codes& codes) const;

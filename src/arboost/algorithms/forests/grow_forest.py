@@ -194,7 +194,7 @@ class _Worker:
 
 
 def _work_together(workers: Sequence[_Worker], queue: _Queue, bar: Bar) -> None:
-    """Run every worker in a thread; Ctrl-C ends them after their current trees."""
+    """Run every worker in a thread; Ctrl-C, or a failure of one of them, ends them at once."""
     with ThreadPoolExecutor(len(workers)) as pool:
         pending: set[Future[None]] = {pool.submit(worker.work, queue) for worker in workers}
         try:
@@ -203,8 +203,11 @@ def _work_together(workers: Sequence[_Worker], queue: _Queue, bar: Bar) -> None:
                 for future in done:
                     future.result()
                 bar.show(queue.n_done)
-        finally:
+        except BaseException:
             queue.close()
+            for worker in workers:
+                worker.grower.stop()
+            raise
 
 
 def _in_order(
