@@ -155,6 +155,7 @@ void bind_params(nb::module_& m) {
       .def_rw("monotone", &TreeParams::monotone)
       .def_rw("interactions", &TreeParams::interactions)
       .def_rw("subtree_rows", &TreeParams::subtree_rows)
+      .def_rw("count_rows", &TreeParams::count_rows)
       .def_rw("candidates", &TreeParams::candidates)
       .def_rw("sketch_eps", &TreeParams::sketch_eps)
       .def_rw("histogram_bytes", &TreeParams::histogram_bytes);

@@ -239,7 +239,7 @@ void Grower::search_further(const GrowNode& node, std::span<const std::uint32_t>
     if (varies(node, f, own)) return;
   for (const std::uint32_t f : columns_.rest_of_node(node)) {
     if (!varies(node, f, own)) continue;
-    return search(node, {&f, 1}, own, own, found);
+    return search(node, {&f, 1}, true, own, own, found);
   }
 }
 

@@ -58,9 +58,10 @@ Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> ta
       params_(params),
       space_(workspace),
       width_(width),
-      channels_(width + (params.min_samples_leaf > 1 ? 1 : 0)),
-      rows_(codes_, table_rows, width, params.min_samples_leaf > 1, codes_.width == 4, workspace),
-      histograms_(codes_, channels_, params.histogram_bytes, workspace),
+      channels_(width),
+      rows_(codes_, table_rows, width, codes_.width == 4, workspace),
+      sizes_(codes_, params_, width),
+      histograms_(codes_, params.histogram_bytes, workspace),
       columns_(params_, codes.n_features),
       queue_(params.best_first) {
   for (std::size_t f = 0; f < params.monotone.size(); ++f)
@@ -120,12 +121,18 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
                         Team& team) {
   while (scratch_.size() < static_cast<std::size_t>(team.size())) {
     const std::size_t room = sorted_ ? sorted_block + 16 : histograms_.max_bins();
-    scratch_.push_back(std::make_unique<Scratch>(std::max(room, most_candidates), channels_));
+    const std::size_t most_channels = width_ + (params_.min_samples_leaf > 1 ? 1 : 0);
+    scratch_.push_back(std::make_unique<Scratch>(std::max(room, most_candidates), most_channels));
     if (!codes_.is_plain())
-      scratch_.back()->sums = std::make_unique<FeatureSums>(codes_, channels_);
+      scratch_.back()->sums = std::make_unique<FeatureSums>(codes_, most_channels);
   }
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
+  sizes_.start_tree(rows_, team);
+  const Counting counting = sizes_.counting();
+  channels_ = width_ + (counting == Counting::none ? 0 : 1);
+  rows_.count_rows(counting != Counting::none);
+  histograms_.use_channels(width_ + (counting == Counting::always ? 1 : 0));
   check_targets();
   if (absolute_) absolute_->start_tree(rows_.rows(), rows_.pairs(), team);
   make_room(space_.leaf_of_row, table_.n_rows);
@@ -178,6 +185,7 @@ void Grower::start_gain() {
            .min_cat_h = params_.min_cat_weight / h_unit,
            .max_cat_to_onehot = params_.max_cat_to_onehot,
            .max_cat_threshold = params_.max_cat_threshold};
+  if (sizes_.counting() == Counting::none) gain_.min_h = std::max(gain_.min_h, sizes_.least_h());
 }
 
 void Grower::start_root(Team& team) {
@@ -203,10 +211,11 @@ void Grower::start_root(Team& team) {
     else {
       // Every row is in exactly one slot of any stored column.
       const std::size_t s = histograms_.slots().store(0);
-      const std::size_t first = histograms_.slots().first[s];
+      const std::size_t first = histograms_.slots().first[s], channels = histograms_.channels();
       for (std::size_t slot = 0; slot < codes_.first_slot[s + 1] - codes_.first_slot[s]; ++slot)
-        for (std::size_t c = 0; c < channels_; ++c)
-          root.sums[c] += root.histogram[(first + slot) * channels_ + c];
+        for (std::size_t c = 0; c < width_; ++c)
+          root.sums[c] += root.histogram[(first + slot) * channels + c];
+      if (channels_ > width_) root.sums[width_] = static_cast<std::int64_t>(root.n_rows());
     }
   }
   if (!grow_if_small(root, 0) && may_split(root)) evaluate(root, 0, team);
@@ -283,6 +292,7 @@ void Grower::make_children(GrowNode& node, std::size_t n_left) {
     node.left = &new_node(node.begin, middle, 1 - node.buffer, node.depth + 1);
     node.right = &new_node(middle, node.end, 1 - node.buffer, node.depth + 1);
   }
+  if (channels_ > width_) node.left_sums[width_] = static_cast<std::int64_t>(n_left);
   node.left->sums = node.left_sums;
   node.right->sums.resize(channels_);
   for (std::size_t c = 0; c < channels_; ++c)

@@ -24,6 +24,7 @@
 #include "grow/rows/absolute.h"
 #include "grow/rows/feature_sums.h"
 #include "grow/rows/histograms.h"
+#include "grow/rows/leaf_sizes.h"
 #include "grow/rows/purity.h"
 #include "grow/rows/row_partition.h"
 #include "grow/rows/sorted_columns.h"
@@ -92,7 +93,8 @@ class Grower {
     SplitScratch split;
     std::unique_ptr<FeatureSums> sums;  // null: every feature has a stored column of its own
     std::vector<std::int64_t> values, room;
-    std::vector<std::uint32_t> candidates;  // features of the splits that are scored at once
+    std::vector<std::int64_t> counts, counted;  // of codes: rows, and sums with rows
+    std::vector<std::uint32_t> candidates;      // features of the splits that are scored at once
     std::vector<Found> found;
     ColumnSampler::Room columns;
     AbsoluteNode errors;  // absolute errors: of the node that is searched,
@@ -123,8 +125,13 @@ class Grower {
   void evaluate(GrowNode& node, int member, Team& team);
   void open_sums(const GrowNode& node, Scratch& own);
   const std::int64_t* own_slots(const GrowNode& node, std::size_t feature) const;
-  void search(const GrowNode& node, std::span<const std::uint32_t> features, const Scratch& own,
-              Scratch& scratch, Found& best) const;
+  // `in_doubt`: leaf sizes that hessians leave in doubt are not admitted without counts.
+  void search(const GrowNode& node, std::span<const std::uint32_t> features, bool in_doubt,
+              const Scratch& own, Scratch& scratch, Found& best) const;
+  bool has_enough_rows(const GrowNode& node, std::uint32_t feature, const FeatureSplit& split,
+                       const std::int64_t* left_sums, Scratch& scratch) const;
+  FeatureSplit find_counted(const GainParams& params, const GrowNode& node, std::uint32_t feature,
+                            const Scratch& own, double floor, Scratch& scratch) const;
   FeatureSplit find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                           const Scratch& own, double floor, Scratch& scratch) const;
   template <class Use>
@@ -230,7 +237,7 @@ class Grower {
   const Codes& codes_;                  // codes to grow on: of the proposal, or the table
   TreeParams params_;
   Workspace& space_;
-  std::size_t width_, channels_, small_rows_;
+  std::size_t width_, channels_, small_rows_;  // channels_: with the count of rows, if any
   // For features of shared columns: maps from stored codes to their own codes, and the map of each.
   std::vector<std::uint8_t> decoded_;
   std::vector<const std::uint8_t*> tables_;
@@ -240,7 +247,8 @@ class Grower {
   bool values_tell_purity_ = false;         // exact values suffice to test purity
   std::unique_ptr<AbsoluteRows> absolute_;  // null: scores come from sums
   std::unique_ptr<SortedColumns> sorted_;   // all values, or candidates for each node, else null
-  Histograms histograms_;
+  LeafSizes sizes_;
+  Histograms histograms_;  // of channels_, or width_ where hessians tell leaf sizes
   ColumnSampler columns_;
   GainParams gain_{};
   double score_unit_ = 1;  // real value of one unit of score

@@ -237,7 +237,7 @@ void Grower::search_as_node(Scratch& own, const Subtrees::Open& at, int buffer,
   Found& found = own.found.front();
   found.feature = -1;
   found.split = best.split;
-  if (params_.random_cuts) search(view, features, own, own, found);
+  if (params_.random_cuts) search(view, features, true, own, own, found);
   if (found.feature < 0 && params_.allow_zero_gain) search_further(view, features, own, found);
   if (found.feature < 0) return;
   best.feature = view.feature = found.feature;

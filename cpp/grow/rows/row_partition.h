@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>  // pair
 #include <vector>
 
 #include "base/parallel.h"
@@ -35,15 +36,21 @@ struct TreePairs {
 class RowPartition {
  public:
   // `table_rows`: the training rows among those of the codes, ascending; empty for all of them.
-  // `counted`: rows are counted, too. `wide`: pairs are never narrow.
+  // `wide`: pairs are never narrow.
   RowPartition(const Codes& codes, std::span<const RowId> table_rows, std::size_t outputs,
-               bool counted, bool wide, Workspace& workspace);
+               bool wide, Workspace& workspace);
 
   // Starts a tree on the rows of a sample, or on all training rows for null: scales the gradients
   // of one output, or of all for vector leaves, to integers whose sums fit a PackedSum, and puts
   // every row into the root's range of buffer 0. The sample must outlive the tree.
   void prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                std::uint32_t seed, Team& team);
+
+  // Lowest and highest hessian, summed over the outputs, of elements [begin, end) of a prepared
+  // tree.
+  std::pair<std::int64_t, std::int64_t> hessian_range(std::size_t begin, std::size_t end) const;
+  // Whether the contribution of a row has a count, too.
+  void count_rows(bool counted) { sums_.counted = counted; }
 
   // Makes all training rows the tree's rows; invalidates its elements.
   void use_all(const Gradients& gradients, std::size_t output, Team& team);
