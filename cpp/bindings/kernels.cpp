@@ -26,7 +26,7 @@ void check_elements(const Codes& codes, const Elements& elements) {
 // A histogram as the grower lays it out: hist[first[f] + code] for one output.
 class HistogramKernel {
  public:
-  explicit HistogramKernel(const Codes& codes) : codes_(codes), layout_(codes, 1, 0, workspace_) {}
+  explicit HistogramKernel(const Codes& codes) : codes_(codes), layout_(codes, 0, workspace_) {}
 
   std::size_t n_slots() const { return layout_.size(); }
   std::vector<std::uint32_t> first_slots() const {

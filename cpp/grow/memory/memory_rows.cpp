@@ -12,8 +12,7 @@ MemoryRows::MemoryRows(const Codes& table, const Codes& codes, const Ranks* rank
     : codes_(codes),
       policy_(policy),
       params_(policy.params()),
-      rows_(codes, table_rows, policy.width(), policy.params().min_samples_leaf > 1,
-            codes.width == 4, workspace, alone_),
+      rows_(codes, table_rows, policy.width(), codes.width == 4, workspace, alone_),
       purity_(params_.allow_zero_gain ? std::make_unique<Purity>(codes.n_rows, table_rows)
                                       : nullptr),
       absolute_(params_.criterion == Criterion::absolute_error
@@ -21,10 +20,12 @@ MemoryRows::MemoryRows(const Codes& table, const Codes& codes, const Ranks* rank
                     : nullptr),
       sorted_(ranks != nullptr ? std::make_unique<SortedColumns>(*ranks, rows_.n_training())
                                : nullptr),
-      histograms_(codes, policy.channels(), params_.histogram_bytes, workspace),
+      sizes_(codes, params_, policy.width(), params_.count_rows),
+      histograms_(codes, params_.histogram_bytes, workspace),
       search_(codes, policy,
               {.rows = rows_,
                .histograms = histograms_,
+               .sizes = sizes_,
                .sorted = sorted_.get(),
                .absolute = absolute_.get()}),
       subtrees_(codes, policy, search_, rows_, purity_.get(), workspace),
@@ -70,10 +71,16 @@ TreeScale MemoryRows::start_tree(const Gradients& gradients, std::size_t output,
                                  const TreeRequest& request, Team& team) {
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
+  sizes_.start_tree(rows_, team);
+  const Counting counting = sizes_.counting();
+  rows_.count_rows(counting != Counting::none);
+  histograms_.use_channels(policy_.width() + (counting == Counting::always ? 1 : 0));
   rows_.check_targets(params_.criterion);
   if (absolute_) absolute_->start_tree(rows_.rows(), rows_.pairs(), team);
   if (purity_) purity_->start_tree(gradients, output, policy_.width());
-  return rows_.scale();
+  TreeScale scale = rows_.scale();
+  if (counting == Counting::none) scale.least_h = sizes_.least_h();
+  return scale;
 }
 
 void MemoryRows::grow(TreePolicy& policy, Team& team) {
@@ -108,10 +115,11 @@ void MemoryRows::start_root(Team& team) {
     else {
       // Every row is in exactly one slot of any stored column.
       const std::size_t s = histograms_.slots().store(0);
-      const std::size_t first = histograms_.slots().first[s];
+      const std::size_t first = histograms_.slots().first[s], in_slot = histograms_.channels();
       for (std::size_t slot = 0; slot < codes_.first_slot[s + 1] - codes_.first_slot[s]; ++slot)
-        for (std::size_t c = 0; c < channels; ++c)
-          root.sums[c] += root.histogram[(first + slot) * channels + c];
+        for (std::size_t c = 0; c < policy_.width(); ++c)
+          root.sums[c] += root.histogram[(first + slot) * in_slot + c];
+      if (channels > policy_.width()) root.sums.back() = static_cast<std::int64_t>(root.n_rows());
     }
   }
   if (!subtrees_.grow_if_small(root, 0, failed_, team) && may_split(root))
@@ -164,8 +172,8 @@ void MemoryRows::find_splits(GrowNode& node, int member, Team& team) {
     if (parent == nullptr) {
       larger.histogram = histograms_.build(codes_, rows_, larger, member, team);
     } else if (is_small(smaller) || smaller.subtree_of >= 0) {
-      grow_kernels().accumulate(codes_, histograms_.slots(), rows_.sums(), rows_.elements(smaller),
-                                smaller.n_rows(), true, parent);
+      grow_kernels().accumulate(codes_, histograms_.slots(), histograms_.sums_of(rows_),
+                                rows_.elements(smaller), smaller.n_rows(), true, parent);
       larger.histogram = parent;
     } else {
       smaller.histogram = histograms_.build(codes_, rows_, smaller, member, team);

@@ -17,6 +17,7 @@
 #include "grow/policy/node_rows.h"
 #include "grow/rows/absolute.h"
 #include "grow/rows/histograms.h"
+#include "grow/rows/leaf_sizes.h"
 #include "grow/rows/purity.h"
 #include "grow/rows/row_leaves.h"
 #include "grow/rows/row_partition.h"
@@ -74,6 +75,7 @@ class MemoryRows final : public NodeRows {
   std::unique_ptr<Purity> purity_;          // null: purity is not tested
   std::unique_ptr<AbsoluteRows> absolute_;  // null: scores come from sums
   std::unique_ptr<SortedColumns> sorted_;   // all values, or candidates for each node, else null
+  LeafSizes sizes_;
   Histograms histograms_;
   SplitSearch search_;
   Subtrees subtrees_;

@@ -101,6 +101,7 @@ Subtrees::Subtrees(const Codes& codes, TreePolicy& policy, SplitSearch& search,
 void Subtrees::start_tree(std::size_t most_rows, bool values_tell_purity, int n_members) {
   most_rows_ = most_rows;
   values_tell_purity_ = values_tell_purity;
+  channels_ = policy_.channels();
   while (members_.size() < static_cast<std::size_t>(n_members))
     members_.push_back(std::make_unique<Member>());
   grown_.clear();
@@ -228,7 +229,7 @@ void Subtrees::search_as_node(Member& own, SplitSearch::Scratch& scratch, const 
   SplitSearch::Found& found = scratch.found.front();
   found.feature = -1;
   found.split = best.split;
-  if (params_.random_cuts) search_.search(view, features, scratch, scratch, found);
+  if (params_.random_cuts) search_.search(view, features, true, scratch, scratch, found);
   if (found.feature < 0 && params_.allow_zero_gain)
     search_.search_further(view, features, scratch, found);
   if (found.feature < 0) return;

@@ -38,7 +38,7 @@ TreePolicy::TreePolicy(const Codes& codes, const TreeParams& params, std::size_t
     : codes_(codes),
       params_(params),
       width_(width),
-      channels_(width + (params.min_samples_leaf > 1 ? 1 : 0)),
+      channels_(width),
       columns_(params_, codes.n_features),
       queue_(params.best_first) {
   for (std::size_t f = 0; f < params.monotone.size(); ++f)
@@ -52,6 +52,7 @@ void TreePolicy::start_tree(const TreeRequest& request, std::size_t output,
   columns_.start_tree(request.seed, request.number, request.turn);
   cut_key_ = counter_hash(request.seed, Purpose::random_cut, request.number, output);
   scale_ = scale;
+  channels_ = width_ + (scale.counted ? 1 : 0);
   start_gain();
   n_nodes_ = 0;
   tree_.clear();
@@ -81,6 +82,7 @@ void TreePolicy::start_gain() {
            .min_cat_h = params_.min_cat_weight / h_unit,
            .max_cat_to_onehot = params_.max_cat_to_onehot,
            .max_cat_threshold = params_.max_cat_threshold};
+  gain_.min_h = std::max(gain_.min_h, scale_.least_h);
 }
 
 GrowNode& TreePolicy::open_root(std::size_t n_rows, bool has_subtrees) {
@@ -148,6 +150,7 @@ void TreePolicy::make_children(GrowNode& node, std::size_t n_left, std::size_t a
     node.left = &new_node(node.begin, middle, 1 - node.buffer, node.depth + 1);
     node.right = &new_node(middle, node.end, 1 - node.buffer, node.depth + 1);
   }
+  if (scale_.counted) node.left_sums[width_] = static_cast<std::int64_t>(all_left);
   node.left->all_rows = all_left;
   node.right->all_rows = node.all_rows - all_left;
   node.left->sums = node.left_sums;

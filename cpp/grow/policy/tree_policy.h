@@ -37,6 +37,8 @@ struct TreeScale {
   double g_unit, h_unit;  // real value of one integer unit
   double weight;          // sum of the hessians, mean over the outputs
   std::size_t n_rows;     // in all processes
+  bool counted;           // sums have the number of rows as their last channel
+  std::int32_t least_h;   // least hessian of a side that may have enough rows, in units
 };
 
 class TreePolicy {
@@ -46,7 +48,7 @@ class TreePolicy {
 
   const TreeParams& params() const { return params_; }
   std::size_t width() const { return width_; }
-  std::size_t channels() const { return channels_; }  // numbers in a sum
+  std::size_t channels() const { return channels_; }  // numbers in a sum, with any count of rows
 
   void start_tree(const TreeRequest& request, std::size_t output, const TreeScale& scale);
   // The root, for `n_rows` rows in this process; the caller sets its sums. With subtrees, which

@@ -12,8 +12,11 @@ constexpr std::uint32_t not_folded = ~std::uint32_t{0};  // the only digit of it
 
 }  // namespace
 
-FeatureSums::FeatureSums(const Codes& codes, std::size_t channels)
-    : codes_(codes), channels_(channels), digits_begin_(codes.n_stores + 1, 0) {
+FeatureSums::FeatureSums(const Codes& codes, std::size_t most_channels)
+    : codes_(codes),
+      most_channels_(most_channels),
+      channels_(most_channels),
+      digits_begin_(codes.n_stores + 1, 0) {
   for (const Digit& digit : codes.digits) ++digits_begin_[digit.store + std::size_t{1}];
   for (std::size_t s = 0; s < codes.n_stores; ++s) digits_begin_[s + 1] += digits_begin_[s];
   std::uint32_t slot = 0;
@@ -24,8 +27,8 @@ FeatureSums::FeatureSums(const Codes& codes, std::size_t channels)
     digit_slot_.push_back(alone ? not_folded : slot);
     slot += alone ? 0 : digit.radix;
   }
-  folded_.resize(slot * channels);
-  rest_.resize(256 * channels);
+  folded_.resize(slot * most_channels);
+  rest_.resize(256 * most_channels);
   shared_first_.resize(codes.n_stores);
   std::uint32_t next = 0;
   for (std::uint32_t s = 0; s < codes.n_stores; ++s) {
@@ -35,11 +38,12 @@ FeatureSums::FeatureSums(const Codes& codes, std::size_t channels)
     next += codes.first_slot[s + 1] - codes.first_slot[s];
   }
   shared_slots_ = {shared_first_.data(), shared_.data(), 0, shared_.size(), next, next};
-  shared_sums_.resize(next * channels);
+  shared_sums_.resize(next * most_channels);
 }
 
-void FeatureSums::open(const std::int64_t* histogram, const Slots& slots) {
+void FeatureSums::open(const std::int64_t* histogram, const Slots& slots, std::size_t channels) {
   clear();
+  channels_ = channels;
   is_small_ = false;
   stored_ = histogram;
   first_ = slots.first;
@@ -50,6 +54,7 @@ void FeatureSums::open(const std::int64_t* histogram, const Slots& slots) {
 void FeatureSums::open(const Element* elements, std::size_t n, const std::int64_t* values,
                        const RowSums& sums) {
   clear();
+  channels_ = static_cast<std::size_t>(sums.channels());
   is_small_ = true;
   if (!shared_.empty()) {
     std::fill(shared_sums_.begin(), shared_sums_.end(), 0);
@@ -63,7 +68,8 @@ void FeatureSums::open(const Element* elements, std::size_t n, const std::int64_
   if (touched_.sums.size() == 0) {
     touched_.slots.resize(sparse.n_slots() / 64 + 1, 0);
     touched_.words.resize(sparse.n_slots() / 4096 + 1, 0);
-    touched_.sums = Buffer<std::int64_t>(sparse.n_slots() * channels_);  // last: says all is there
+    touched_.sums =
+        Buffer<std::int64_t>(sparse.n_slots() * most_channels_);  // last: says all is there
     std::fill_n(touched_.sums.data(), touched_.sums.size(), 0);
   }
   sparse_ = touched_.sums.data();

@@ -17,10 +17,10 @@ namespace arboost {
 
 class FeatureSums {
  public:
-  FeatureSums(const Codes& codes, std::size_t channels);
+  FeatureSums(const Codes& codes, std::size_t most_channels);
 
   // Opens a node with a histogram, which must not change meanwhile.
-  void open(const std::int64_t* histogram, const Slots& slots);
+  void open(const std::int64_t* histogram, const Slots& slots, std::size_t channels);
   // Opens a small node of n rows with contributions `values` [n][channels]. The cost depends on the
   // stored codes of these rows in shared and sparse columns.
   void open(const Element* elements, std::size_t n, const std::int64_t* values,
@@ -68,7 +68,7 @@ class FeatureSums {
   void touch(const Element* elements, std::size_t n, const std::int64_t* values);
 
   const Codes& codes_;
-  std::size_t channels_;
+  std::size_t most_channels_, channels_;  // of any node; of the one that is open
   bool is_small_ = false;
   const std::int64_t* stored_ = nullptr;  // slots of stored columns ...
   const std::uint32_t* first_ = nullptr;  // ... and where each column's begin

@@ -12,9 +12,8 @@ constexpr std::size_t chunk_rows = 8192;
 
 }  // namespace
 
-Histograms::Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit,
-                       Workspace& workspace)
-    : codes_(codes), channels_(channels), memory_limit_(memory_limit), space_(workspace) {
+Histograms::Histograms(const Codes& codes, std::size_t memory_limit, Workspace& workspace)
+    : codes_(codes), memory_limit_(memory_limit), space_(workspace) {
   if (codes.first_slot.empty()) return;  // ranks: nodes are searched without histograms
   std::uint32_t widest = 0;
   for (std::size_t s = 0; s < codes.n_stores; ++s)
@@ -100,6 +99,7 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   const Element* elements = rows.elements(node);
   const std::size_t n = node.n_rows();
   if (n == 0) return acquire_zeroed();  // a worker may hold none of a node's rows
+  const RowSums sums = sums_of(rows);
   std::vector<std::int64_t*> parts(static_cast<std::size_t>(team.size()), nullptr);
   // Chunks small enough to occupy all members, but large enough to pay for adding up one histogram
   // a member.
@@ -109,8 +109,7 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   team.for_chunks(member, n, grain, [&](std::size_t begin, std::size_t end, int who) {
     std::int64_t*& part = parts[static_cast<std::size_t>(who)];
     if (part == nullptr) part = acquire_zeroed();
-    grow_kernels().accumulate(codes, slots_, rows.sums(), elements + begin, end - begin, false,
-                              part);
+    grow_kernels().accumulate(codes, slots_, sums, elements + begin, end - begin, false, part);
   });
   std::erase(parts, nullptr);
   std::int64_t* total = parts.front();

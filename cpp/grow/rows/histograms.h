@@ -17,12 +17,21 @@ namespace arboost {
 
 class Histograms {
  public:
-  Histograms(const Codes& codes, std::size_t channels, std::size_t memory_limit,
-             Workspace& workspace);
+  Histograms(const Codes& codes, std::size_t memory_limit, Workspace& workspace);
 
   // Restricts histograms to the stored columns of these features, ascending, with sparse columns
   // only if a feature is sparse; invalidates existing histograms.
   void use_features(std::span<const std::uint32_t> features);
+
+  // Numbers in a slot: one for each output and, if one more, the count of rows. Takes effect with
+  // release_all.
+  void use_channels(std::size_t channels) { channels_ = channels; }
+  std::size_t channels() const { return channels_; }
+  // Contributions of rows to these histograms.
+  RowSums sums_of(const RowPartition& rows) const {
+    const RowSums& sums = rows.sums();
+    return {sums.wide, sums.outputs, channels_ > static_cast<std::size_t>(sums.outputs)};
+  }
 
   const Slots& slots() const { return slots_; }
   std::size_t max_bins() const { return max_bins_; }  // value bins of the feature that has most
@@ -44,7 +53,7 @@ class Histograms {
   std::int64_t* acquire_zeroed();
 
   const Codes& codes_;
-  std::size_t channels_, memory_limit_, max_bins_ = 1;
+  std::size_t channels_ = 1, memory_limit_, max_bins_ = 1;
   double updates_per_row_ = 1;
   std::vector<std::uint32_t> first_slot_, stores_;
   Slots slots_{};

@@ -7,6 +7,7 @@
 #include <bit>  // bit_width
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <stdexcept>
 
@@ -49,12 +50,12 @@ int bits_of(float factor) {
 }  // namespace
 
 RowPartition::RowPartition(const Codes& codes, std::span<const RowId> table_rows,
-                           std::size_t outputs, bool counted, bool wide, Workspace& workspace,
+                           std::size_t outputs, bool wide, Workspace& workspace,
                            Collective& workers)
     : codes_(codes),
       table_rows_(table_rows.begin(), table_rows.end()),
       n_training_(table_rows.empty() ? codes.n_rows : table_rows.size()),
-      sums_{nullptr, static_cast<int>(outputs), counted},
+      sums_{nullptr, static_cast<int>(outputs), false},
       always_wide_(wide),
       space_(workspace),
       workers_(workers) {
@@ -208,6 +209,29 @@ void RowPartition::prepare_wide(const TreePairs& pairs, Team& team) {
   set_scale(pairs, g_shift, h_shift);
 }
 
+std::pair<std::int64_t, std::int64_t> RowPartition::hessian_range(std::size_t begin,
+                                                                  std::size_t end) const {
+  const Element* e = space_.elements[0].data();
+  if (sums_.wide == nullptr) {
+    std::int32_t low = 0xffff, high = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto h = static_cast<std::int32_t>(e[i] >> 32 & 0xffff);
+      low = h < low ? h : low;
+      high = h > high ? h : high;
+    }
+    return {low, high};
+  }
+  std::int64_t low = std::numeric_limits<std::int64_t>::max(), high = 0;
+  const auto outputs = static_cast<std::size_t>(sums_.outputs);
+  for (std::size_t i = begin; i < end; ++i) {
+    std::int64_t h = 0;
+    for (std::size_t k = 0; k < outputs; ++k) h += sum_h(sums_.wide[row_of(e[i]) * outputs + k]);
+    low = std::min(low, h);
+    high = std::max(high, h);
+  }
+  return {low, high};
+}
+
 void RowPartition::read_values(const Element* e, std::size_t n, std::int64_t* values) const {
   const auto narrow = [](Element element) {
     const auto pair = static_cast<std::int32_t>(element >> 32);
@@ -240,7 +264,12 @@ TreeScale RowPartition::scale() const {
   for (const std::int64_t h : pairs_.sum_h)
     weight +=
         std::ldexp(static_cast<double>(h), -pairs_.h_exponent) / static_cast<double>(sums_.outputs);
-  return {.g_unit = g_scale_, .h_unit = h_scale_, .weight = weight, .n_rows = all_rows_};
+  return {.g_unit = g_scale_,
+          .h_unit = h_scale_,
+          .weight = weight,
+          .n_rows = all_rows_,
+          .counted = sums_.counted,
+          .least_h = 1};
 }
 
 bool RowPartition::values_are_exact() const {

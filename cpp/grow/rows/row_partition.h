@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>  // pair
 #include <vector>
 
 #include "base/collective.h"
@@ -37,10 +38,10 @@ struct TreePairs {
 class RowPartition {
  public:
   // `table_rows`: the training rows among those of the codes, ascending; empty for all of them.
-  // `counted`: rows are counted, too. `wide`: pairs are never narrow. Workers hold the training
+  // `wide`: pairs are never narrow. Workers hold the training
   // rows one after the other, by rank; each has a partition of its own.
   RowPartition(const Codes& codes, std::span<const RowId> table_rows, std::size_t outputs,
-               bool counted, bool wide, Workspace& workspace, Collective& workers);
+               bool wide, Workspace& workspace, Collective& workers);
 
   // Starts a tree on the rows of a sample, or on all training rows for null: scales the gradients
   // of one output, or of all for vector leaves, to integers whose sums over all workers fit a
@@ -52,6 +53,12 @@ class RowPartition {
   // Throws std::invalid_argument for a target that the criterion does not allow: class shares and
   // counts must be nonnegative.
   void check_targets(Criterion criterion) const;
+
+  // Lowest and highest hessian, summed over the outputs, of elements [begin, end) of a prepared
+  // tree.
+  std::pair<std::int64_t, std::int64_t> hessian_range(std::size_t begin, std::size_t end) const;
+  // Whether the contribution of a row has a count, too.
+  void count_rows(bool counted) { sums_.counted = counted; }
 
   // Makes all training rows the tree's rows; invalidates its elements.
   void use_all(const Gradients& gradients, std::size_t output, Team& team);

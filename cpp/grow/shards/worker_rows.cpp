@@ -14,13 +14,13 @@ WorkerRows::WorkerRows(const Codes& codes, TreePolicy& policy, Workspace& worksp
       policy_(policy),
       params_(policy.params()),
       workers_(workers),
-      rows_(codes, {}, policy.width(), policy.params().min_samples_leaf > 1, false, workspace,
-            workers),
+      rows_(codes, {}, policy.width(), false, workspace, workers),
       purity_(params_.allow_zero_gain
                   ? std::make_unique<Purity>(codes.n_rows, std::span<const RowId>{})
                   : nullptr),
-      histograms_(codes, policy.channels(), params_.histogram_bytes, workspace),
-      search_(codes, policy, {.rows = rows_, .histograms = histograms_}),
+      sizes_(codes, params_, policy.width(), true),
+      histograms_(codes, params_.histogram_bytes, workspace),
+      search_(codes, policy, {.rows = rows_, .histograms = histograms_, .sizes = sizes_}),
       leaves_(codes, rows_, policy.width(), workspace, workers) {
   if (params_.criterion == Criterion::absolute_error)
     throw std::invalid_argument(
@@ -31,6 +31,9 @@ TreeScale WorkerRows::start_tree(const Gradients& gradients, std::size_t output,
                                  const TreeRequest& request, Team& team) {
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
+  sizes_.start_tree(rows_, team);
+  rows_.count_rows(sizes_.counting() != Counting::none);
+  histograms_.use_channels(policy_.width() + (sizes_.counting() != Counting::none ? 1 : 0));
   rows_.check_targets(params_.criterion);
   if (purity_) purity_->start_tree(gradients, output, policy_.width());
   return rows_.scale();

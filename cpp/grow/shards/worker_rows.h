@@ -15,6 +15,7 @@
 #include "base/collective.h"
 #include "grow/policy/node_rows.h"
 #include "grow/rows/histograms.h"
+#include "grow/rows/leaf_sizes.h"
 #include "grow/rows/purity.h"
 #include "grow/rows/row_leaves.h"
 #include "grow/rows/row_partition.h"
@@ -62,6 +63,7 @@ class WorkerRows final : public BatchRows {
   Collective& workers_;
   RowPartition rows_;
   std::unique_ptr<Purity> purity_;  // null: purity is not tested
+  LeafSizes sizes_;
   Histograms histograms_;
   SplitSearch search_;
   RowLeaves leaves_;

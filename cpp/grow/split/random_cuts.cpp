@@ -242,7 +242,7 @@ void SplitSearch::search_further(const GrowNode& node, std::span<const std::uint
     if (varies(node, f, own)) return;
   for (const std::uint32_t f : policy_.columns().rest_of_node(node)) {
     if (!varies(node, f, own)) continue;
-    return search(node, {&f, 1}, own, own, found);
+    return search(node, {&f, 1}, true, own, own, found);
   }
 }
 

@@ -21,6 +21,7 @@ SplitSearch::SplitSearch(const Codes& codes, TreePolicy& policy, const Sources& 
       params_(policy.params()),
       rows_(sources.rows),
       histograms_(sources.histograms),
+      sizes_(sources.sizes),
       sorted_(sources.sorted),
       absolute_(sources.absolute),
       width_(policy.width()),
@@ -30,10 +31,12 @@ SplitSearch::SplitSearch(const Codes& codes, TreePolicy& policy, const Sources& 
 }
 
 void SplitSearch::start_tree(int n_members) {
+  channels_ = policy_.channels();
   while (scratch_.size() < static_cast<std::size_t>(n_members)) {
     const std::size_t room = sorted_ != nullptr ? sorted_block + 16 : histograms_.max_bins();
-    auto scratch = std::make_unique<Scratch>(std::max(room, most_candidates), channels_);
-    if (!codes_.is_plain()) scratch->sums = std::make_unique<FeatureSums>(codes_, channels_);
+    const std::size_t most_channels = width_ + (params_.min_samples_leaf > 1 ? 1 : 0);
+    auto scratch = std::make_unique<Scratch>(std::max(room, most_candidates), most_channels);
+    if (!codes_.is_plain()) scratch->sums = std::make_unique<FeatureSums>(codes_, most_channels);
     scratch_.push_back(std::move(scratch));
   }
   for (auto& scratch : scratch_) scratch->candidates.clear();  // not empty after a failed tree
@@ -55,17 +58,23 @@ void SplitSearch::find(GrowNode& node, int member, Team& team) {
   const std::size_t grain =
       std::max<std::size_t>(1, slots_per_search / std::max<std::size_t>(1, cost));
   own.found.resize((features.size() + grain - 1) / grain);
-  team.for_chunks(member, features.size(), grain,
-                  [&](std::size_t first, std::size_t last, int who) {
-                    Found& found = own.found[first / grain];
-                    found.feature = -1;
-                    found.split.score = floor;
-                    search(node, features.subspan(first, last - first), own,
-                           *scratch_[static_cast<std::size_t>(who)], found);
-                  });
-  auto best = std::max_element(own.found.begin(), own.found.end(), [](auto& a, auto& b) {
-    return a.split.score < b.split.score;  // of equals the first
-  });
+  const auto search_all = [&](bool in_doubt) {
+    team.for_chunks(member, features.size(), grain,
+                    [&](std::size_t first, std::size_t last, int who) {
+                      Found& found = own.found[first / grain];
+                      found.feature = -1;
+                      found.split.score = floor;
+                      search(node, features.subspan(first, last - first), in_doubt, own,
+                             *scratch_[static_cast<std::size_t>(who)], found);
+                    });
+    return std::max_element(own.found.begin(), own.found.end(), [](auto& a, auto& b) {
+      return a.split.score < b.split.score;  // of equals the first
+    });
+  };
+  auto best = search_all(false);
+  if (best->feature >= 0 && !has_enough_rows(node, static_cast<std::uint32_t>(best->feature),
+                                             best->split, best->left_sums.data(), own))
+    best = search_all(true);
   if (best->feature < 0 && params_.allow_zero_gain) {
     best = own.found.begin();
     search_further(node, features, own, *best);
@@ -93,10 +102,18 @@ std::uint32_t SplitSearch::next_code(const GrowNode& node, Scratch& own) const {
   if (node.split.next != 0) return node.split.next;  // the search has seen it
   const std::int64_t* sums = own.sums != nullptr ? own.sums->of(feature, node.sums.data(), own.room)
                                                  : own_slots(node, feature);
-  for (std::uint32_t next = bin + 1; next < n_bins; ++next)
-    for (std::size_t c = 0; c < channels_; ++c)
-      if (sums[next * channels_ + c] != 0) return next;
-  return n_bins;
+  const std::size_t channels = node.histogram != nullptr ? histograms_.channels() : channels_;
+  const auto is_empty = [&](std::uint32_t code) {
+    for (std::size_t c = 0; c < channels; ++c)
+      if (sums[code * channels + c] != 0) return false;
+    return true;
+  };
+  std::uint32_t next = bin + 1;
+  while (next < n_bins && is_empty(next)) ++next;
+  if (next == bin + 1 || !sizes_.in_doubt() || !sizes_.any_empty()) return next;
+  const auto counts = sizes_.count(feature, rows_.elements(node), node.n_rows(), own.counts);
+  for (next = bin + 1; next < n_bins && counts[next] == 0;) ++next;
+  return next;
 }
 
 // Opens the input of the search: the rows of a small node, else the histogram, converted for
@@ -104,7 +121,8 @@ std::uint32_t SplitSearch::next_code(const GrowNode& node, Scratch& own) const {
 void SplitSearch::open_sums(const GrowNode& node, Scratch& own) {
   if (sorted_ != nullptr) return;
   if (node.histogram != nullptr) {
-    if (own.sums != nullptr) own.sums->open(node.histogram, histograms_.slots());
+    if (own.sums != nullptr)
+      own.sums->open(node.histogram, histograms_.slots(), histograms_.channels());
     return;
   }
   own.values.resize(node.n_rows() * channels_);
@@ -114,16 +132,22 @@ void SplitSearch::open_sums(const GrowNode& node, Scratch& own) {
 }
 
 const std::int64_t* SplitSearch::own_slots(const GrowNode& node, std::size_t feature) const {
-  return node.histogram + histograms_.slots().first[codes_.where[feature].store] * channels_;
+  return node.histogram +
+         histograms_.slots().first[codes_.where[feature].store] * histograms_.channels();
 }
 
 void SplitSearch::search(const GrowNode& node, std::span<const std::uint32_t> features,
-                         const Scratch& own, Scratch& scratch, Found& best) const {
+                         bool in_doubt, const Scratch& own, Scratch& scratch, Found& best) const {
   if (node.histogram == nullptr && codes_.width == 2) scratch.split.keys.resize(node.n_rows());
   GainParams p = policy_.gain_of(node);
+  if (node.histogram != nullptr && sizes_.in_doubt()) {
+    p.channels = p.outputs;
+    p.min_h = std::max(p.min_h, sizes_.least_h());
+  }
+  const auto find_one = in_doubt ? &SplitSearch::find_counted : &SplitSearch::find_split;
   for (const std::uint32_t f : features) {
     if (own.sums != nullptr && !own.sums->varies(f)) continue;
-    if (own.sums != nullptr && is_scored_with_others(f)) {
+    if (own.sums != nullptr && is_scored_with_others(f) && !in_doubt) {
       const std::size_t n = own.sums->add_candidates(f, node.sums.data(), scratch.candidates.size(),
                                                      scratch.split, scratch.room);
       scratch.candidates.resize(n, f);
@@ -132,7 +156,7 @@ void SplitSearch::search(const GrowNode& node, std::span<const std::uint32_t> fe
     }
     score_candidates(p, node, scratch, best);
     if (p.bounded) p.direction = params_.monotone[f];
-    const FeatureSplit split = find_split(p, node, f, own, best.split.score, scratch);
+    const FeatureSplit split = (this->*find_one)(p, node, f, own, best.split.score, scratch);
     if (split.found) {
       best.split = split;
       best.feature = static_cast<std::int32_t>(f);
@@ -167,7 +191,7 @@ void SplitSearch::score_candidates(const GainParams& p, const GrowNode& node, Sc
     best.split.bin = static_cast<std::uint32_t>(found - first);
     best.feature = static_cast<std::int32_t>(feature);
     best.left_sums.resize(channels_);
-    for (std::size_t c = 0; c < channels_; ++c)
+    for (std::size_t c = 0; c < static_cast<std::size_t>(p.channels); ++c)
       best.left_sums[c] = split.prefix[c * split.stride + found];
   }
   scratch.candidates.clear();

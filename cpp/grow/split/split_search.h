@@ -12,6 +12,7 @@
 #include "grow/rows/absolute.h"
 #include "grow/rows/feature_sums.h"
 #include "grow/rows/histograms.h"
+#include "grow/rows/leaf_sizes.h"
 #include "grow/rows/row_partition.h"
 #include "grow/rows/sorted_columns.h"
 
@@ -30,7 +31,8 @@ class SplitSearch {
     SplitScratch split;
     std::unique_ptr<FeatureSums> sums;  // null: every feature has a stored column of its own
     std::vector<std::int64_t> values, room;
-    std::vector<std::uint32_t> candidates;  // features of the splits that are scored at once
+    std::vector<std::int64_t> counts, counted;  // of codes: rows, and sums with rows
+    std::vector<std::uint32_t> candidates;      // features of the splits that are scored at once
     std::vector<Found> found;
     ColumnSampler::Room columns;
     AbsoluteNode errors;  // absolute errors: of the node that is searched,
@@ -43,6 +45,7 @@ class SplitSearch {
   struct Sources {
     const RowPartition& rows;
     const Histograms& histograms;
+    const LeafSizes& sizes;
     const SortedColumns* sorted = nullptr;  // all values, or candidates for each node
     AbsoluteRows* absolute = nullptr;       // null: scores come from sums
   };
@@ -57,8 +60,9 @@ class SplitSearch {
 
   // Parts of it, for nodes of subtrees. `own` has the opened node, `scratch` is the thread's.
   void open_sums(const GrowNode& node, Scratch& own);
-  void search(const GrowNode& node, std::span<const std::uint32_t> features, const Scratch& own,
-              Scratch& scratch, Found& best) const;
+  // `in_doubt`: leaf sizes that hessians leave in doubt are not admitted without counts.
+  void search(const GrowNode& node, std::span<const std::uint32_t> features, bool in_doubt,
+              const Scratch& own, Scratch& scratch, Found& best) const;
   // All drawn features may be constant in the node. Then further features are drawn up to the first
   // that is not, as in scikit-learn; its split is the node's, whatever its gain.
   void search_further(const GrowNode& node, std::span<const std::uint32_t> drawn, Scratch& own,
@@ -92,6 +96,12 @@ class SplitSearch {
   void score_candidates(const GainParams& p, const GrowNode& node, Scratch& scratch,
                         Found& best) const;
   std::int64_t apart(const GrowNode& node) const;
+
+  // Leaf sizes in doubt (grow/split/count_search.cpp).
+  bool has_enough_rows(const GrowNode& node, std::uint32_t feature, const FeatureSplit& split,
+                       const std::int64_t* left_sums, Scratch& scratch) const;
+  FeatureSplit find_counted(const GainParams& params, const GrowNode& node, std::uint32_t feature,
+                            const Scratch& own, double floor, Scratch& scratch) const;
 
   // Iteration over sums and rows (grow/split/visit.h).
   template <class Use>
@@ -127,6 +137,7 @@ class SplitSearch {
   const TreeParams& params_;
   const RowPartition& rows_;
   const Histograms& histograms_;
+  const LeafSizes& sizes_;
   const SortedColumns* sorted_;
   AbsoluteRows* absolute_;
   std::size_t width_, channels_;

@@ -14,9 +14,10 @@ template <class Use>
 void SplitSearch::each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& own,
                            Scratch& scratch, Use use) const {
   const std::size_t n = node.n_rows();
+  const std::size_t channels = node.histogram != nullptr ? histograms_.channels() : channels_;
   const auto is_zero = [](std::int64_t sum) { return sum == 0; };
   const auto visit = [&](std::uint32_t code, const std::int64_t* sums) {
-    return std::all_of(sums, sums + channels_, is_zero) || use(code, sums);
+    return std::all_of(sums, sums + channels, is_zero) || use(code, sums);
   };
   if (sorted_ != nullptr) {
     const Element* elements = sorted_->elements(feature, node);
@@ -43,7 +44,7 @@ void SplitSearch::each_sum(const GrowNode& node, std::uint32_t feature, const Sc
                                  ? own_slots(node, feature)
                                  : own.sums->of(feature, node.sums.data(), scratch.room);
   for (std::uint32_t code = 0; code < codes_.n_codes(feature); ++code)
-    if (!visit(code, sums + code * channels_)) return;
+    if (!visit(code, sums + code * channels)) return;
 }
 
 // The code of one row in a sparse column.

@@ -57,6 +57,9 @@ struct TreeParams {
   std::vector<double> shards;
   Candidates candidates = Candidates::bins;
   double sketch_eps = 0.004;
+  // Counts rows in every histogram, even if hessians tell leaf sizes (grow/rows/leaf_sizes.h):
+  // slower, but the same tree.
+  bool count_rows = false;
   // Memory for the histograms of open nodes. Histograms that do not fit are rebuilt from the rows:
   // slower, but the same sums and so the same tree.
   std::size_t histogram_bytes = std::size_t{512} << 20;

@@ -1,0 +1,116 @@
+// Cost: one pass over the rows of a tree, and one over the rows of a node for each split in doubt
+// that would be the node's best.
+#include "grow/rows/leaf_sizes.h"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t chunk_rows = 65536;
+
+}  // namespace
+
+LeafSizes::LeafSizes(const Codes& codes, const TreeParams& params, std::size_t outputs,
+                     bool count_rows)
+    : codes_(codes),
+      params_(params),
+      outputs_(static_cast<std::int64_t>(outputs)),
+      count_rows_(count_rows) {}
+
+void LeafSizes::start_tree(const RowPartition& rows, Team& team) {
+  counting_ = Counting::none;
+  least_h_ = 1;
+  low_ = high_ = 1;
+  if (params_.min_samples_leaf <= 1) return;
+  set_range(rows, team);
+  counting_ = choose();
+  if (counting_ == Counting::always) return;
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const auto n = static_cast<std::int64_t>(rows.rows().n);
+  const std::int64_t h = std::min(params_.min_samples_leaf, n) * low_ / outputs_;  // rounded down
+  least_h_ = static_cast<std::int32_t>(std::clamp(h, std::int64_t{1}, most));
+}
+
+void LeafSizes::set_range(const RowPartition& rows, Team& team) {
+  low_ = std::numeric_limits<std::int64_t>::max();
+  high_ = 0;
+  std::mutex mutex;
+  team.for_chunks(0, rows.rows().n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+    const auto [low, high] = rows.hessian_range(begin, end);
+    std::lock_guard lock(mutex);
+    low_ = std::min(low_, low);
+    high_ = std::max(high_, high);
+  });
+  low_ = std::min(low_, high_);              // no rows
+  high_ = std::max(high_, std::int64_t{1});  // all empty
+}
+
+// Rows of sparse columns are slow to count, and random thresholds have no second choice to offer.
+// Categories, and searches for any feature that varies, must know every code that occurs.
+Counting LeafSizes::choose() const {
+  if (count_rows_) return Counting::always;
+  if (low_ == high_ && low_ > 0 && low_ % outputs_ == 0) return Counting::none;
+  if (codes_.width == 4 || codes_.sparse.size() > 0 || params_.random_cuts) return Counting::always;
+  const bool needs_codes = params_.allow_zero_gain || !codes_.is_category.empty();
+  if (low_ == 0 && needs_codes) return Counting::always;
+  return Counting::without_histograms;
+}
+
+// Missing rows of zero sums are not seen without counts.
+bool LeafSizes::may_overlook_missing(std::size_t feature, const FeatureSplit& split) const {
+  return any_empty() && codes_.has_missing[feature] != 0 && !split.missing_seen;
+}
+
+bool LeafSizes::is_certain(std::size_t feature, const FeatureSplit& split,
+                           const std::int64_t* left_sums, const std::int64_t* sums) const {
+  std::int64_t left = 0, all = 0;
+  for (std::int64_t k = 0; k < outputs_; ++k) {
+    left += sum_h(left_sums[k]);
+    all += sum_h(sums[k]);
+  }
+  // Quotients: products may be beyond 64 bits.
+  return std::min(left, all - left) / high_ >= params_.min_samples_leaf &&
+         !may_overlook_missing(feature, split);
+}
+
+std::span<const std::int64_t> LeafSizes::count(std::size_t feature, const Element* elements,
+                                               std::size_t n,
+                                               std::vector<std::int64_t>& room) const {
+  const Place& place = codes_.where[feature];
+  const bool shared = place.storage == Storage::shared;
+  const std::size_t n_codes = codes_.n_codes(feature);
+  const std::size_t n_stored = shared ? 256 : n_codes;  // codes of the stored column
+  room.assign(n_stored + (shared ? n_codes : 0), 0);
+  std::int64_t* counts = room.data();
+  const auto each_row = [&](const auto* column) {
+    for (std::size_t i = 0; i < n; ++i) ++counts[column[row_of(elements[i])]];
+  };
+  codes_.width == 1 ? each_row(codes_.column<std::uint8_t>(place.store))
+                    : each_row(codes_.column<std::uint16_t>(place.store));
+  if (!shared) return {counts, n_codes};
+  for (std::uint32_t stored = 0; stored < n_stored; ++stored)
+    if (counts[stored] > 0) counts[n_stored + codes_.decode(feature, stored)] += counts[stored];
+  return {counts + n_stored, n_codes};
+}
+
+bool LeafSizes::has_enough(std::size_t feature, const FeatureSplit& split,
+                           std::span<const std::int64_t> counts) const {
+  const std::uint32_t n_bins = codes_.n_bins[feature];
+  const bool has_missing = counts.size() > n_bins;
+  if (may_overlook_missing(feature, split) && counts[n_bins] > 0) return false;
+  std::int64_t left = 0, all = 0;
+  for (std::uint32_t code = 0; code < counts.size(); ++code) {
+    const bool is_missing = has_missing && code == n_bins;
+    const bool is_left = split.by_set ? holds(split.left, code)
+                         : is_missing ? split.missing_left
+                                      : code <= split.bin;
+    all += counts[code];
+    if (is_left) left += counts[code];
+  }
+  return std::min(left, all - left) >= params_.min_samples_leaf;
+}
+
+}  // namespace arboost
