@@ -1,21 +1,37 @@
-// Cost: one pass over the node's rows, up to the first that differs.
+// Cost: one pass over the node's rows, up to the first that differs from those before it.
 #include "grow/rows/purity.h"
 
-#include <cstdlib>
+#include <algorithm>
 
 namespace arboost {
 namespace {
 
-// Compares -g / h within rounding: each number was rounded by up to 1/2, which bounds the error of
-// a.g b.h - b.g a.h.
-bool is_same_value(const FixedPair& a, const FixedPair& b) {
-  const std::int64_t difference = std::int64_t{a.g} * b.h - std::int64_t{b.g} * a.h;
-  const std::int64_t sizes =
-      std::int64_t{a.h} + b.h + std::abs(std::int64_t{a.g}) + std::abs(std::int64_t{b.g});
-  return std::abs(difference) <= sizes / 2 + 1;
+// The ratios g / h that a pair may stand for: each number was rounded by up to 1/2. The ends are
+// fractions of integers below 2^32, so that products of two fit 64 bits.
+ValueBounds bounds_of(const FixedPair& pair) {
+  const std::int64_t g = pair.g, h = pair.h;
+  return {{2 * g - 1, 2 * h + (g > 0 ? 1 : -1)}, {2 * g + 1, 2 * h + (g < 0 ? 1 : -1)}};
+}
+
+bool is_below(const std::int64_t (&a)[2], const std::int64_t (&b)[2]) {
+  return a[0] * b[1] < b[0] * a[1];
 }
 
 }  // namespace
+
+void ValueBounds::narrow(const ValueBounds& other) {
+  if (other.lower[1] == 0) return;
+  if (lower[1] == 0) {
+    *this = other;
+    return;
+  }
+  if (is_below(lower, other.lower)) std::copy_n(other.lower, 2, lower);
+  if (is_below(other.upper, upper)) std::copy_n(other.upper, 2, upper);
+}
+
+bool ValueBounds::is_empty() const {
+  return lower[1] != 0 && is_below(upper, lower);
+}
 
 Purity::Purity(std::size_t n_table_rows, std::span<const RowId> table_rows) {
   if (table_rows.empty()) return;
@@ -37,22 +53,18 @@ const FixedPair* Purity::pairs_of(Element e) const {
 }
 
 bool Purity::is_pure(const Element* elements, std::size_t n) const {
-  const auto weighs = [&](std::size_t i) {
-    const FixedPair* pairs = pairs_of(elements[i]);
-    for (std::size_t k = 0; k < width_; ++k)
-      if (pairs[k * output_stride_].h != 0) return true;
-    return false;
-  };
-  std::size_t first = 0;
-  while (first < n && !weighs(first)) ++first;
-  if (first == n) return true;
-  const FixedPair* like = pairs_of(elements[first]);
-  for (std::size_t i = first + 1; i < n; ++i) {
-    const FixedPair* pairs = pairs_of(elements[i]);
-    for (std::size_t k = 0; k < width_; ++k)
-      if (!is_same_value(like[k * output_stride_], pairs[k * output_stride_])) return false;
-  }
+  for (std::size_t k = 0; k < width_; ++k)
+    if (bounds(elements, n, k).is_empty()) return false;
   return true;
+}
+
+ValueBounds Purity::bounds(const Element* elements, std::size_t n, std::size_t output) const {
+  ValueBounds bounds;
+  for (std::size_t i = 0; i < n && !bounds.is_empty(); ++i) {
+    const FixedPair& pair = pairs_of(elements[i])[output * output_stride_];
+    if (pair.h != 0) bounds.narrow(bounds_of(pair));
+  }
+  return bounds;
 }
 
 }  // namespace arboost

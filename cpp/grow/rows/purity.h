@@ -10,6 +10,16 @@
 
 namespace arboost {
 
+// Bounds of the one target value g / h that all rows of a node may have, for one output: the
+// greatest lower and the least upper end of their ranges, as fractions. Denominators of 0: no row
+// has a weight.
+struct ValueBounds {
+  std::int64_t lower[2] = {0, 0}, upper[2] = {0, 0};
+
+  void narrow(const ValueBounds& other);
+  bool is_empty() const;  // no value is within them
+};
+
 // Compares the fixed-point pairs: the integers of the split search are coarser, and may be rounded
 // stochastically. The target value of a row is -g / h, whatever its weight in a sample.
 class Purity {
@@ -20,9 +30,13 @@ class Purity {
   // Of trees for one output, or for all of them; the gradients must stay until the next call.
   void start_tree(const Gradients& gradients, std::size_t output, std::size_t width);
 
-  // True if the rows have the same target value, within the rounding of their pairs; rows of zero
-  // weight are ignored. Stops at the first difference. Thread-safe.
+  // True if one target value is within the rounding of all rows' pairs, in each output; rows of
+  // zero weight are ignored. The greatest lower and the least upper bound of the value decide, so
+  // the order of the rows does not. Stops where they cross. Thread-safe.
   bool is_pure(const Element* elements, std::size_t n) const;
+
+  // Bounds of some rows, which those of other rows may narrow. Stops where they are empty.
+  ValueBounds bounds(const Element* elements, std::size_t n, std::size_t output) const;
 
  private:
   const FixedPair* pairs_of(Element e) const;

@@ -87,6 +87,26 @@ void WorkerRows::split_rows(TreePolicy& policy, std::span<GrowNode* const> batch
 std::vector<bool> WorkerRows::may_split(std::span<GrowNode* const> nodes) const {
   std::vector<bool> may(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) may[i] = policy_.may_split(*nodes[i]);
+  if (!purity_) return may;
+  std::vector<std::int64_t> own;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    for (std::size_t k = 0; may[i] && k < policy_.width(); ++k) {
+      const ValueBounds bounds = purity_->bounds(rows_.elements(*nodes[i]), nodes[i]->n_rows(), k);
+      own.insert(own.end(), {bounds.lower[0], bounds.lower[1], bounds.upper[0], bounds.upper[1]});
+    }
+  const std::vector<std::vector<std::int64_t>> all = workers_.gather(own);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!may[i]) continue;
+    bool is_pure = true;
+    for (std::size_t k = 0; k < policy_.width(); ++k, at += 4) {
+      ValueBounds bounds;
+      for (const std::vector<std::int64_t>& one : all)
+        bounds.narrow({{one[at], one[at + 1]}, {one[at + 2], one[at + 3]}});
+      is_pure &= !bounds.is_empty();
+    }
+    may[i] = !is_pure;
+  }
   return may;
 }
 
