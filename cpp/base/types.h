@@ -19,7 +19,7 @@
 
 namespace arboost {
 
-using RowId = std::uint32_t;  // index of a training row; a fit holds at most 2^32 - 1 rows
+using RowId = std::uint32_t;  // index of a row, below most_rows (base/limits.h)
 
 // Prefetches a cache line. (Static: each file has a copy of its own.)
 static inline void prefetch([[maybe_unused]] const void* address) {

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstring>
 #include <mutex>
-#include <stdexcept>
 
 namespace arboost {
 namespace {
@@ -55,12 +54,7 @@ RowPartition::RowPartition(const Codes& codes, std::span<const RowId> table_rows
       n_training_(table_rows.empty() ? codes.n_rows : table_rows.size()),
       sums_{nullptr, static_cast<int>(outputs), counted},
       always_wide_(wide),
-      space_(workspace) {
-  if (codes.n_rows >= (std::size_t{1} << 29))
-    throw std::invalid_argument("a table of " + std::to_string(codes.n_rows) +
-                                " rows is too long for one process: at most 536,870,911 rows fit. "
-                                "Train on a sample of the rows.");
-}
+      space_(workspace) {}
 
 void RowPartition::prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                            std::uint32_t seed, Team& team) {
