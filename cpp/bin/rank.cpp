@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "base/limits.h"
 #include "bin/edges/keys.h"
 #include "bin/edges/quantiles.h"  // edge_between
 
@@ -132,10 +133,7 @@ void check_levels(std::span<const std::uint32_t> n_levels, std::size_t n_feature
 Ranks rank(const Columns& table, const Rows& rows, std::span<const std::uint32_t> n_levels,
            Team& team) {
   check_levels(n_levels, table.columns.size());
-  if (rows.size() >= Ranks::begins)
-    throw std::invalid_argument("A table of " + std::to_string(rows.size()) +
-                                " rows is too long to be sorted: at most 2^31 - 1 rows are allowed."
-                                " Use tree_method=\"hist\", or fewer rows.");
+  check_row_count(rows.size());
   Ranks ranks;
   ranks.n_rows = rows.size();
   ranks.n_features = table.columns.size();

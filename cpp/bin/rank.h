@@ -29,7 +29,7 @@ struct Ranks : Codes {
   const std::uint32_t* order(std::size_t feature) const { return places.data() + feature * n_rows; }
 };
 
-// Ranks of the table's rows; -0.0 and 0.0 are one value. At most 2^31 - 1 rows.
+// Ranks of the table's rows; -0.0 and 0.0 are one value.
 //
 // `n_levels` has, by feature, the number of levels of a category and 0 for numbers; empty: no
 // categories. Ranks of a category are its values, the codes of its levels, whether they occur or

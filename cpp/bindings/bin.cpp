@@ -5,11 +5,14 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>  // isnan
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "bin/codes/encode.h"
 #include "bin/codes/plan.h"
 #include "bin/codes/sparse_codes.h"
@@ -23,6 +26,9 @@ namespace {
 
 using Index = nb::ndarray<const RowId, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Sums of so large weights stay finite.
+constexpr double most_weight = std::numeric_limits<double>::max() / static_cast<double>(most_rows);
 
 Rows rows_of(const Columns& table, const std::optional<Index>& rows) {
   if (!rows) return Rows(table.n_rows, nullptr);
@@ -46,6 +52,10 @@ std::vector<Owned<double>> bound_quantiles(const Columns& table, const std::opti
     if (weights) w = {weights->data(), weights->size()};
     if (weights && w.size() != used.size())
       throw std::invalid_argument("Quantiles need one weight for each used row.");
+    const auto fits = [](double weight) { return weight >= 0 && weight <= most_weight; };
+    require(std::all_of(w.begin(), w.end(), fits) &&
+                (w.empty() || *std::max_element(w.begin(), w.end()) > 0),
+            "The weights of quantiles must be finite and at least 0, and one of them above 0.");
     Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
     edges = quantiles(table, used, w, max_bins, team);
   }
@@ -61,17 +71,30 @@ Edges checked_edges(const Columns& table, const std::vector<Doubles>& edges) {
   for (const Doubles& column : edges) spans.emplace_back(column.data(), column.size());
   const bool fit = std::all_of(spans.begin(), spans.end(), [](auto column) {
     const auto wrong = [](double a, double b) { return !(a < b); };
-    return column.size() < 0xfffffffe &&
+    return column.size() < 0xfffffffe && (column.empty() || !std::isnan(column[0])) &&
            std::adjacent_find(column.begin(), column.end(), wrong) == column.end();
   });
   if (!fit) throw std::invalid_argument("Edges must ascend.");
   return spans;
 }
 
+// A plan may be made from other rows, but has the features of the table, each once.
+void check_plan(const StoragePlan& plan, std::size_t n_features) {
+  std::vector<bool> is_seen(n_features);
+  const auto see = [&](std::uint32_t feature) {
+    require(feature < n_features && !is_seen[feature], "The storage plan is of another table.");
+    is_seen[feature] = true;
+  };
+  for (const DigitPlan& digit : plan.digits)
+    for (const Share& share : digit.shares) see(share.feature);
+  for (const std::uint32_t feature : plan.sparse) see(feature);
+}
+
 Codes bound_encode(const Columns& table, const std::optional<Index>& rows,
                    const std::vector<Doubles>& edges, int n_threads,
                    const std::vector<bool>& categorical, const StoragePlan* plan) {
   const Edges spans = checked_edges(table, edges);
+  if (plan != nullptr) check_plan(*plan, table.columns.size());
   nb::gil_scoped_release nogil;
   const Rows used = rows_of(table, rows);
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
@@ -83,8 +106,13 @@ StoragePlan bound_plan(const Columns& table, const std::optional<Index>& rows,
                        const std::vector<bool>& categorical, bool bundling,
                        double max_conflict_rate) {
   const Edges spans = checked_edges(table, edges);
+  require(categorical.empty() || categorical.size() == edges.size(),
+          "A plan needs an entry of `categorical` for every column.");
+  require(max_conflict_rate >= 0 && max_conflict_rate <= 1,
+          "max_conflict_rate must be from 0 to 1.");
   nb::gil_scoped_release nogil;
   const Rows used = rows_of(table, rows);
+  check_row_count(used.size());
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
   return plan_storage(table, used, spans,
                       {{categorical.begin(), categorical.end()}, bundling, max_conflict_rate},

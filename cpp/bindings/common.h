@@ -1,4 +1,4 @@
-// Shared by all bindings: array types, and the poll that stops a team on Ctrl-C.
+// Shared by all bindings: array types, checks, and the poll that stops a team on Ctrl-C.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
+#include <stdexcept>
+#include <string>
 #include <utility>  // move
 #include <vector>
 
@@ -37,6 +39,23 @@ Owned<T> to_numpy(std::vector<T> values) {
   return to_numpy<1>(std::move(values), {size});
 }
 
+inline void require(bool holds, const char* what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+// An array of exactly this type.
+template <class Array>
+Array to_array(nb::handle given, const char* name) {
+  Array array;
+  if (!nb::try_cast(given, array, false))
+    throw nb::type_error((std::string(name) + " is not an array of the expected type").c_str());
+  return array;
+}
+template <class Array>
+Array array_attribute(nb::handle owner, const char* name) {
+  return to_array<Array>(owner.attr(name), name);
+}
+
 // Poll of a team: acquires the GIL and raises on Ctrl-C. Called by the Python thread, which has
 // released the GIL. Python delivers Ctrl-C to its main thread only.
 inline void poll_python() {
@@ -51,6 +70,7 @@ inline Team::Poll python_poll() {
 // n_threads = 0 means all CPUs of this process; counting them takes as long as a small table.
 inline int threads_for(std::size_t cells, int n_threads) {
   constexpr std::size_t cells_per_thread = 65536;
+  require(n_threads >= 0, "n_threads must be 0, for all CPUs, or more");
   const std::size_t useful = 1 + cells / cells_per_thread;
   if (n_threads == 0) n_threads = useful > 1 ? available_threads() : 1;
   return static_cast<int>(std::min<std::size_t>(useful, static_cast<std::size_t>(n_threads)));

@@ -20,7 +20,7 @@ using Out = nb::ndarray<double, nb::ndim<dimensions>, nb::c_contig, nb::device::
 struct KeptShapForest {
   KeptShapForest(nb::handle forest, std::size_t n_features, std::size_t n_outputs)
       : arrays(forest),
-        cover(nb::cast<Vector<double>>(forest.attr("cover"), false)),
+        cover(array_attribute<Vector<double>>(forest, "cover")),
         checked(arrays.views(), covers(), n_features, n_outputs) {}
 
   std::span<const double> covers() const {

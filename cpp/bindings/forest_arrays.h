@@ -13,15 +13,15 @@ namespace arboost::bindings {
 // Arrays of an arboost.model.Forest, and their views.
 struct ForestArrays {
   explicit ForestArrays(nb::handle forest)
-      : tree_start(nb::cast<Vector<std::int64_t>>(forest.attr("tree_start"), false)),
-        feature(nb::cast<Vector<std::int32_t>>(forest.attr("feature"), false)),
-        threshold(nb::cast<Vector<double>>(forest.attr("threshold"), false)),
-        left(nb::cast<Vector<std::int32_t>>(forest.attr("left"), false)),
-        default_left(nb::cast<Vector<bool>>(forest.attr("default_left"), false)),
-        level_set(nb::cast<Vector<std::int32_t>>(forest.attr("level_set"), false)),
-        level_sets(nb::cast<Array<std::uint64_t, nb::ndim<2>>>(forest.attr("level_sets"), false)),
-        value(nb::cast<Array<double, nb::ndim<2>>>(forest.attr("value"), false)),
-        output(nb::cast<Vector<std::int32_t>>(forest.attr("output"), false)) {
+      : tree_start(array_attribute<Vector<std::int64_t>>(forest, "tree_start")),
+        feature(array_attribute<Vector<std::int32_t>>(forest, "feature")),
+        threshold(array_attribute<Vector<double>>(forest, "threshold")),
+        left(array_attribute<Vector<std::int32_t>>(forest, "left")),
+        default_left(array_attribute<Vector<bool>>(forest, "default_left")),
+        level_set(array_attribute<Vector<std::int32_t>>(forest, "level_set")),
+        level_sets(array_attribute<Array<std::uint64_t, nb::ndim<2>>>(forest, "level_sets")),
+        value(array_attribute<Array<double, nb::ndim<2>>>(forest, "value")),
+        output(array_attribute<Vector<std::int32_t>>(forest, "output")) {
     const std::size_t n_nodes = left.size();
     if (feature.size() != n_nodes || threshold.size() != n_nodes ||
         default_left.size() != n_nodes || level_set.size() != n_nodes ||

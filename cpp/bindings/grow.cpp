@@ -2,6 +2,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "bindings/tree_grower.h"
 #include "grow/means.h"
 #include "grow/sample/sample.h"
@@ -42,6 +45,9 @@ void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Cod
               const std::optional<RowIds>& rows, Scores scores, std::size_t output, int n_threads) {
   require(tree < self.trees.n_trees() && codes.n_features == self.codes.n_features,
           "the tree does not exist, or the codes belong to another table");
+  for (std::size_t f = 0; f < codes.n_features; ++f)
+    require(codes.has_levels(f) == self.codes.has_levels(f),
+            "the codes have other categories than the grower's table");
   const auto ids = checked_rows(rows, codes);
   const TreeRows tree_rows{ids.empty() ? codes.n_rows : ids.size(), nullptr,
                            ids.empty() ? nullptr : ids.data()};
@@ -224,7 +230,11 @@ void bind_grow(nb::module_& m) {
       .def("last_tree", &last_tree,
            "Copies of the last tree's value (n_nodes, width), cover and left (n_nodes,).")
       .def(
-          "expect", [](TreeGrower& self, std::size_t n_trees) { self.trees.expected = n_trees; },
+          "expect",
+          [](TreeGrower& self, std::size_t n_trees) {
+            constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
+            self.trees.expected = std::min(n_trees, most);
+          },
           nb::arg("n_trees"), "Reserves memory for the expected number of trees.")
       .def("drop_last", &drop_last, "Removes the last tree.")
       .def(

@@ -17,6 +17,11 @@ namespace {
 using Elements = Vector<Element>;
 using Output = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+const Codes& binned(const Codes& codes) {
+  require(codes.width < 4, "ranks have no histograms, and are partitioned by their order");
+  return codes;
+}
+
 void check_elements(const Codes& codes, const Elements& elements) {
   for (std::size_t i = 0; i < elements.shape(0); ++i)
     if (row_of(elements.data()[i]) >= codes.n_rows)
@@ -26,7 +31,8 @@ void check_elements(const Codes& codes, const Elements& elements) {
 // A histogram as the grower lays it out: hist[first[f] + code] for one output.
 class HistogramKernel {
  public:
-  explicit HistogramKernel(const Codes& codes) : codes_(codes), layout_(codes, 0, workspace_) {}
+  explicit HistogramKernel(const Codes& codes)
+      : codes_(binned(codes)), layout_(codes, 0, workspace_) {}
 
   std::size_t n_slots() const { return layout_.size(); }
   std::vector<std::uint32_t> first_slots() const {
@@ -52,10 +58,11 @@ class HistogramKernel {
 std::size_t partition(const Codes& codes, std::size_t feature, std::uint32_t bin, bool missing_left,
                       const Elements& elements,
                       nb::ndarray<Element, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
-  check_elements(codes, elements);
+  check_elements(binned(codes), elements);
   const std::size_t n = elements.shape(0);
   if (feature >= codes.n_features || out.shape(0) != n)
     throw std::invalid_argument("the arrays do not fit the table");
+  require(codes.where[feature].storage != Storage::sparse, "the feature is stored sparsely");
   const SplitRule rule = rule_of(codes, feature, {bin, missing_left, nullptr});
   nb::gil_scoped_release release;
   return grow_kernels().partition(codes.column_bytes(codes.where[feature].store), codes.width, rule,
@@ -71,6 +78,7 @@ std::tuple<double, std::uint32_t, bool> find_split(const Array<std::int64_t, nb:
   const std::size_t n_counts = min_count > 1 ? 1 : 0;
   if (hist.shape(0) < 1 + n_missing || channels < 1 + n_counts || totals.shape(0) != channels)
     throw std::invalid_argument("the histogram has no bin or no output, or others than the totals");
+  require(reg_lambda >= 0 && min_h >= 0, "a penalty or weight is below 0");
   const std::size_t n_bins = hist.shape(0) - n_missing;
   const GainParams params{.reg_lambda = reg_lambda,
                           .reg_alpha = 0,

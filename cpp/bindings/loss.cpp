@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>  // isfinite
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -10,8 +12,10 @@
 #include <utility>  // move
 #include <vector>
 
+#include "base/limits.h"
 #include "bindings/common.h"
 #include "loss/apply.h"
+#include "loss/elementary.h"
 #include "loss/leaf.h"
 
 namespace arboost::bindings {
@@ -51,6 +55,7 @@ LossRows rows_of(const Vector<double>& y, const Weights& weight, const Scores& s
   check_length(y.shape(0), n_rows, "y");
   if (weight) check_length(weight->shape(0), n_rows, "weight");
   check_length(scores.shape(0), n_rows, "scores");
+  require(scores.shape(1) > 0, "the scores have no columns");
   return {y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, scores.shape(1)};
 }
 
@@ -103,6 +108,10 @@ double loss_value(const std::string& loss, const Vector<double>& y, const Weight
   return mean_loss(spec, rows, team);
 }
 
+void check_share(double alpha) {
+  require(alpha >= 0 && alpha <= 1, "alpha is not between 0 and 1");
+}
+
 void check_output(std::size_t output, const LossRows& rows) {
   if (output >= rows.outputs)
     throw std::invalid_argument("there is no output " + std::to_string(output) + " of " +
@@ -115,6 +124,9 @@ auto refit(const Vector<double>& y, const Weights& weight, const Scores& scores,
   const LossRows rows = rows_of(y, weight, scores, y.shape(0));
   check_output(output, rows);
   check_length(leaf.shape(0), rows.n_rows, "leaf");
+  require(rows.n_rows > 0, "there is no row");
+  check_share(rule.alpha);
+  require(!rule.delta || std::isfinite(*rule.delta), "delta is not finite");
   auto* values = new std::vector<double>();
   nb::capsule owner(values, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
   {
@@ -127,6 +139,7 @@ auto refit(const Vector<double>& y, const Weights& weight, const Scores& scores,
 
 double quantile(const Vector<double>& y, const Weights& weight, const std::optional<Scores>& scores,
                 double alpha, bool absolute, int n_threads) {
+  check_share(alpha);
   LossRows rows{y.data(), nullptr, nullptr, y.shape(0), 1};
   if (scores) {
     rows = rows_of(y, weight, *scores, y.shape(0));
@@ -139,12 +152,47 @@ double quantile(const Vector<double>& y, const Weights& weight, const std::optio
   return residual_quantile(rows, alpha, absolute, team);
 }
 
+// A function of numbers, for arrays of any shape and for single numbers.
+template <auto replace>
+void bind_function(nb::module_& m, const char* name, const char* description) {
+  using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+  m.def(
+      name,
+      [](double x) {
+        replace(&x, 1);
+        return x;
+      },
+      nb::arg("x"), description);
+  m.def(
+      name,
+      [](const Numbers& x) {
+        auto* values = new std::vector<double>(x.data(), x.data() + x.size());
+        nb::capsule owner(values,
+                          [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+        std::vector<std::size_t> shape;
+        for (std::size_t i = 0; i < x.ndim(); ++i) shape.push_back(x.shape(i));
+        replace(values->data(), values->size());
+        return nb::ndarray<nb::numpy, double>(values->data(), shape.size(), shape.data(), owner);
+      },
+      nb::arg("x"));
+}
+
 }  // namespace
 
 void bind_loss(nb::module_& m) {
+  bind_function<exponentials>(m, "exp", "e^x, the same bits on every machine.");
+  bind_function<logarithms>(m, "log", "log x, the same bits on every machine; -inf for 0.");
+  bind_function<logarithms_of_one_plus>(m, "log1p", "log(1 + x), the same bits on every machine.");
   nb::class_<Gradients>(m, "Gradients", "Fixed-point gradients and hessians of one round.")
-      .def(nb::init<std::size_t, std::size_t, bool>(), nb::arg("n_rows"), nb::arg("n_outputs"),
-           nb::arg("by_row"))
+      .def(
+          "__init__",
+          [](Gradients* self, std::size_t n_rows, std::size_t n_outputs, bool by_row) {
+            constexpr std::size_t most_outputs = std::numeric_limits<std::int32_t>::max();
+            check_row_count(n_rows);
+            require(n_outputs > 0 && n_outputs <= most_outputs, "a row needs an output");
+            new (self) Gradients(n_rows, n_outputs, by_row);
+          },
+          nb::arg("n_rows"), nb::arg("n_outputs"), nb::arg("by_row"))
       .def_ro("n_rows", &Gradients::n_rows)
       .def_ro("n_outputs", &Gradients::outputs)
       .def_ro("g_exponent", &Gradients::g_exponent)
@@ -152,6 +200,7 @@ void bind_loss(nb::module_& m) {
       .def(
           "to_numpy",
           [](const Gradients& self) {
+            require(self.is_filled, "the gradients have not been computed");
             auto* copy = new std::int32_t[self.n_rows * self.outputs * 2];
             nb::capsule owner(copy,
                               [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });

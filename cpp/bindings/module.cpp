@@ -1,6 +1,7 @@
 // The module arboost._core: one function for each stage.
 #include <nanobind/nanobind.h>
 
+#include "base/limits.h"
 #include "base/parallel.h"
 #include "isa/dispatch.h"
 
@@ -31,6 +32,8 @@ void bind_partial_dependence(nb::module_& m);
 NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);  // objects in caches until the process ends are no leaks
   m.doc() = "The core of arboost: arrays in, arrays out. Use the package arboost instead.";
+  m.attr("most_rows") = arboost::most_rows;
+  m.def("version", [] { return ARBOOST_VERSION; }, "Version of the package.");
   m.def("available_threads", &arboost::available_threads,
         "Number of CPUs that this process may use, container limits included.");
   m.def(

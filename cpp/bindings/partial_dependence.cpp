@@ -20,7 +20,7 @@ class KeptGrid {
   KeptGrid(nb::handle forest, std::size_t n_columns, std::size_t n_outputs,
            const std::vector<std::size_t>& features, const std::vector<Vector<double>>& values)
       : arrays_(forest),
-        cover_(nb::cast<Vector<double>>(forest.attr("cover"), false)),
+        cover_(array_attribute<Vector<double>>(forest, "cover")),
         values_(values),
         n_columns_(n_columns),
         n_outputs_(n_outputs),

@@ -56,11 +56,11 @@ Owned<double> weighted_median(const Strided& values, const Vector<double>& weigh
 // The arrays of an arboost.leaf_values.LeafDistributions.
 struct DistributionArrays {
   explicit DistributionArrays(nb::handle distributions)
-      : tree_start(nb::cast<Vector<std::int64_t>>(distributions.attr("tree_start"), false)),
-        start(nb::cast<Vector<std::int64_t>>(distributions.attr("start"), false)),
-        rank(nb::cast<Vector<std::int32_t>>(distributions.attr("rank"), false)),
-        upto(nb::cast<Vector<std::int64_t>>(distributions.attr("upto"), false)),
-        values(nb::cast<Vector<double>>(distributions.attr("values"), false)) {}
+      : tree_start(array_attribute<Vector<std::int64_t>>(distributions, "tree_start")),
+        start(array_attribute<Vector<std::int64_t>>(distributions, "start")),
+        rank(array_attribute<Vector<std::int32_t>>(distributions, "rank")),
+        upto(array_attribute<Vector<std::int64_t>>(distributions, "upto")),
+        values(array_attribute<Vector<double>>(distributions, "values")) {}
 
   LeafDistributions views() const {
     return {.tree_start = {tree_start.data(), tree_start.size()},

@@ -94,7 +94,7 @@ class RowModel {
   RowModel(nb::object forest, const Vector<double>& base, const std::string& link, double mean_of,
            double missing)
       : forest_(std::move(forest)),
-        packed_(nb::cast<const KeptForest&>(forest_).packed),
+        packed_(forest_of(forest_).packed),
         base_(base.data(), base.data() + base.size()),
         link_(link_of(link)),
         width_(answer_width(link_, base_.size())),
@@ -130,6 +130,11 @@ class RowModel {
   }
 
  private:
+  static const KeptForest& forest_of(nb::handle forest) {
+    if (!nb::isinstance<KeptForest>(forest)) throw nb::type_error("forest is not a PackedForest");
+    return nb::cast<const KeptForest&>(forest);
+  }
+
   bool walk(PyObject* X, Numbers& scores) const {
     if (PyList_CheckExact(X)) {
       Numbers values(packed_.n_columns());

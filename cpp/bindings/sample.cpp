@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/limits.h"
 #include "base/random.h"
 #include "bindings/common.h"
 
@@ -16,6 +17,18 @@ namespace {
 
 void require_rows(std::size_t n_rows) {
   if (n_rows == 0) throw std::invalid_argument("there are no rows to draw from");
+  check_row_count(n_rows);
+}
+
+void require_share(double share) {
+  if (!(share >= 0 && share <= 1))
+    throw std::invalid_argument("a share of the rows is " + std::to_string(share) +
+                                ", not between 0 and 1");
+}
+
+void require_gradients(const Gradients& gradients) {
+  require_rows(gradients.n_rows);
+  require(gradients.is_filled, "the gradients have not been computed");
 }
 
 // The random bits of one draw.
@@ -26,6 +39,7 @@ std::uint32_t draw_seed(std::uint64_t seed, std::uint64_t draw) {
 void draw_rows(Sample& self, std::size_t n_rows, double rate, std::uint64_t seed,
                std::uint64_t draw, int n_threads) {
   require_rows(n_rows);
+  require_share(rate);
   nb::gil_scoped_release release;
   Team team(threads_for(4 * n_rows, n_threads), python_poll());
   sample_uniform(n_rows, rate, draw_seed(seed, draw), self, team);
@@ -33,7 +47,9 @@ void draw_rows(Sample& self, std::size_t n_rows, double rate, std::uint64_t seed
 
 void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, double reg_lambda,
                       std::uint64_t seed, std::uint64_t draw, int n_threads) {
-  require_rows(gradients.n_rows);
+  require_gradients(gradients);
+  require_share(rate);
+  require(reg_lambda >= 0, "reg_lambda is below 0");
   nb::gil_scoped_release release;
   Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
   sample_by_gradient(gradients, rate, reg_lambda, draw_seed(seed, draw), self, team);
@@ -41,20 +57,18 @@ void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, dou
 
 void draw_one_side(Sample& self, const Gradients& gradients, double top_rate, double other_rate,
                    std::uint64_t seed, std::uint64_t draw, int n_threads) {
-  require_rows(gradients.n_rows);
+  require_gradients(gradients);
+  for (const double share : {top_rate, other_rate, top_rate + other_rate}) require_share(share);
   nb::gil_scoped_release release;
   Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
   sample_one_side(gradients, top_rate, other_rate, draw_seed(seed, draw), self, team);
 }
 
-// Positions and counts have 32 bits.
-void require_small(std::size_t n, const char* what) {
-  if (n > std::numeric_limits<std::uint32_t>::max())
-    throw std::invalid_argument(std::to_string(n) + what + ": at most 4,294,967,295 are possible");
-}
-
+// The count of a row has 32 bits.
 void require_draws(std::size_t n_draws) {
-  require_small(n_draws, " draws");
+  if (n_draws > std::numeric_limits<std::uint32_t>::max())
+    throw std::invalid_argument(std::to_string(n_draws) +
+                                " draws: at most 4,294,967,295 are possible");
   if (n_draws == 0) throw std::invalid_argument("no draws: at least one is needed");
 }
 
@@ -62,7 +76,6 @@ void draw_by_weight(Sample& self, const Vector<double>& weight, std::uint64_t se
                     std::uint64_t draw, int n_threads, std::optional<std::size_t> draws) {
   const std::size_t n_rows = weight.shape(0), n_draws = draws.value_or(n_rows);
   require_rows(n_rows);
-  require_small(n_rows, " rows");
   require_draws(n_draws);
   nb::gil_scoped_release release;
   Team team(threads_for(8 * (n_rows + n_draws), n_threads), python_poll());
@@ -72,7 +85,6 @@ void draw_by_weight(Sample& self, const Vector<double>& weight, std::uint64_t se
 void draw_with_replacement(Sample& self, std::size_t n_rows, std::size_t n_draws,
                            std::uint64_t seed, std::uint64_t draw, int n_threads) {
   require_rows(n_rows);
-  require_small(n_rows, " rows");
   require_draws(n_draws);
   nb::gil_scoped_release release;
   Team team(threads_for(8 * (n_rows + n_draws), n_threads), python_poll());

@@ -147,8 +147,8 @@ nb::dict read_forest(const nb::dict& sections, std::size_t width) {
 void check_forest(nb::handle forest, const Vector<bool>& categorical, std::size_t n_features,
                   std::size_t n_outputs) {
   const ForestArrays arrays(forest);
-  const auto gain = nb::cast<Vector<double>>(forest.attr("gain"), false);
-  const auto cover = nb::cast<Vector<double>>(forest.attr("cover"), false);
+  const auto gain = array_attribute<Vector<double>>(forest, "gain");
+  const auto cover = array_attribute<Vector<double>>(forest, "cover");
   const std::size_t n_nodes = arrays.left.size();
   if (gain.size() != n_nodes || cover.size() != n_nodes ||
       (categorical.size() != 0 && categorical.size() != n_features))

@@ -109,6 +109,17 @@ void update(Proposal& self, const Vector<std::uint32_t>& hessians, int n_threads
   self.update({hessians.data(), hessians.size()}, team);
 }
 
+const Codes& codes_of(const Proposal& self) {
+  require(self.is_ready(), "nothing has been proposed yet: call update first");
+  return self.codes();
+}
+
+std::uint32_t last_rank(const Proposal& self, std::size_t feature, std::size_t bin) {
+  if (feature >= codes_of(self).n_features)
+    throw nb::index_error("the feature lies beyond the table");
+  return self.last_rank(feature, bin);
+}
+
 }  // namespace
 
 void bind_sketch(nb::module_& m) {
@@ -150,8 +161,8 @@ void bind_sketch(nb::module_& m) {
       .def(nb::init<const Ranks&, double>(), "ranks"_a, "eps"_a, nb::keep_alive<1, 2>())
       .def("update", &update, "hessians"_a.noconvert(), "n_threads"_a,
            "Proposes bins for these hessians; 0 for rows of zero weight.")
-      .def_prop_ro("codes", &Proposal::codes, nb::rv_policy::reference_internal)
-      .def("last_rank", &Proposal::last_rank, "feature"_a, "bin"_a, "The largest rank in a bin.");
+      .def_prop_ro("codes", &codes_of, nb::rv_policy::reference_internal)
+      .def("last_rank", &last_rank, "feature"_a, "bin"_a, "The largest rank in a bin.");
 }
 
 }  // namespace arboost::bindings

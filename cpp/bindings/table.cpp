@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "bindings/common.h"
 #include "table/arrow.h"
 #include "table/columns.h"
@@ -105,7 +106,8 @@ void add_matrix(Columns& table, const Values& values) {
 void check_rows(const Columns& table, const RowId* rows, std::size_t n) {
   const auto wrong = [](RowId a, RowId b) { return a >= b; };
   if (std::adjacent_find(rows, rows + n, wrong) != rows + n)
-    throw std::invalid_argument("The rows of a sparse column must ascend.");
+    throw std::invalid_argument(
+        "The rows of a sparse column must ascend, each once. Call sum_duplicates() on the matrix.");
   if (n > 0 && rows[n - 1] >= table.n_rows)
     throw std::invalid_argument("A sparse column has a row beyond the table.");
 }
@@ -114,6 +116,7 @@ void add_sparse(Columns& table, const Index& rows, const Values& values, double 
   if (values.ndim() != 1) throw std::invalid_argument("A column must have one dimension.");
   if (values.shape(0) != rows.size())
     throw std::invalid_argument("A sparse column needs as many rows as values.");
+  check_row_count(table.n_rows);
   const RowId* first = rows.data();
   check_rows(table, first, rows.size());
   Column column;
@@ -129,6 +132,7 @@ void add_sparse(Columns& table, const Index& rows, const Values& values, double 
 template <class Offset>
 void add_csc(Columns& table, const Vector<Offset>& starts, const Index& rows, const Values& values,
              double fill) {
+  check_row_count(table.n_rows);
   if (values.ndim() != 1 || values.shape(0) != rows.size())
     throw std::invalid_argument("A sparse table needs as many rows as values.");
   if (starts.size() == 0 || starts.data()[0] != 0 ||
@@ -157,6 +161,7 @@ void add_csc(Columns& table, const Vector<Offset>& starts, const Index& rows, co
 template <class Offset>
 void add_csr(Columns& table, const Vector<Offset>& starts, const Vector<Offset>& indices,
              const Values& values, std::size_t n_columns, double fill) {
+  check_row_count(table.n_rows);
   if (values.ndim() != 1 || values.shape(0) != indices.size())
     throw std::invalid_argument("A sparse table needs as many indices as values.");
   if (starts.size() == 0)

@@ -5,9 +5,9 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 
 #include "bindings/common.h"
 #include "grow/grower.h"
@@ -16,10 +16,6 @@ namespace arboost::bindings {
 
 using RowIds = Vector<RowId>;
 using Scores = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-inline void require(bool holds, const char* what) {
-  if (!holds) throw std::invalid_argument(what);
-}
 
 inline std::span<const RowId> checked_rows(const std::optional<RowIds>& rows, const Codes& codes) {
   if (!rows) return {};
@@ -31,6 +27,30 @@ inline std::span<const RowId> checked_rows(const std::optional<RowIds>& rows, co
   return ids;
 }
 
+// The parameters, if the core can grow trees of them; params.py has the ranges for users.
+inline const TreeParams& checked_params(const TreeParams& p, const Codes& codes,
+                                        std::size_t width) {
+  constexpr std::size_t most_outputs = std::numeric_limits<std::int32_t>::max();
+  require(codes.n_rows > 0 && codes.n_features > 0, "a table without rows or features");
+  require(width > 0 && width <= most_outputs, "a tree needs an output");
+  require(p.max_depth >= 0 && p.max_leaves >= 1, "a tree needs a leaf");
+  require(p.min_samples_leaf >= 0 && p.min_samples_split >= 0, "a number of rows below 0");
+  for (const double x : {p.min_child_weight, p.gamma, p.min_gain_share, p.reg_lambda, p.reg_alpha,
+                         p.max_delta_step, p.min_cat_weight, p.cat_smooth, p.cat_l2})
+    require(x >= 0, "a weight, gain or penalty is below 0 or not a number");
+  for (const double share : {p.colsample_bytree, p.colsample_bylevel, p.colsample_bynode})
+    require(share > 0 && share <= 1, "a share of the features is not above 0 and at most 1");
+  require(p.max_cat_to_onehot >= 0 && p.max_cat_threshold >= 1, "a number of levels below 1");
+  require(p.sketch_eps > 0 && p.sketch_eps < 1, "sketch_eps is not between 0 and 1");
+  require(p.monotone.empty() || p.monotone.size() == codes.n_features,
+          "monotone constraints for another number of features");
+  for (const auto& group : p.interactions)
+    for (std::size_t i = 0; i < group.size(); ++i)
+      require(group[i] < codes.n_features && (i == 0 || group[i - 1] < group[i]),
+              "features of an interaction must ascend and lie inside the table");
+  return p;
+}
+
 // A grower with the trees it has grown.
 struct TreeGrower {
   template <class Table>  // Codes or Ranks
@@ -40,7 +60,8 @@ struct TreeGrower {
         params(params_),
         workspace(shared ? std::move(shared) : std::make_shared<Workspace>()),
         trees(width),
-        grower(codes_, checked_rows(rows, codes_), params_, width, *workspace) {}
+        grower(codes_, checked_rows(rows, codes_), checked_params(params_, codes_, width), width,
+               *workspace) {}
 
   std::size_t n_training() const { return grower.training_rows().n; }
   std::size_t last() const {
@@ -53,6 +74,7 @@ struct TreeGrower {
     return last();
   }
   void check_gradients(const Gradients& gradients, std::size_t output) const {
+    require(gradients.is_filled, "the gradients have not been computed");
     require(gradients.n_rows == n_training() && output < gradients.outputs &&
                 (trees.width == 1 || (gradients.outputs == trees.width && gradients.by_row)) &&
                 (trees.width > 1 || gradients.outputs == 1 || !gradients.by_row),

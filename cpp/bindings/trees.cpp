@@ -46,7 +46,10 @@ std::vector<TreeRef> trees_of(const std::vector<const TreeGrower*>& growers,
                               const Vector<std::int64_t>& order) {
   std::vector<TreeRef> all, ordered;
   for (const TreeGrower* grower : growers) {
-    require(grower->trees.width == growers.front()->trees.width, "the growers differ in width");
+    require(grower != nullptr, "a grower is None");
+    require(grower->trees.width == growers.front()->trees.width &&
+                grower->codes.n_features == growers.front()->codes.n_features,
+            "the growers differ in width or in their number of features");
     for (std::size_t t = 0; t < grower->trees.n_trees(); ++t) all.push_back({&grower->trees, t});
   }
   require(order.shape(0) == all.size(), "an order of another number of trees");
@@ -104,10 +107,10 @@ void restore(TreeGrower& self, const nb::dict& arrays) {
   GrownTrees trees(self.trees.width);
   each_array(trees, [&](const char* name, auto& array) {
     using T = typename std::remove_reference_t<decltype(array)>::value_type;
-    const auto given = nb::cast<Vector<T>>(arrays[name]);
+    const auto given = to_array<Vector<T>>(arrays[name], name);
     array.assign(given.data(), given.data() + given.shape(0));
   });
-  const auto words = nb::cast<Array<std::uint64_t, nb::ndim<2>>>(arrays["sets"]);
+  const auto words = to_array<Array<std::uint64_t, nb::ndim<2>>>(arrays["sets"], "sets");
   require(words.shape(1) == 4, "level sets must have four words each");
   trees.sets.resize(words.shape(0));
   for (std::size_t i = 0; i < words.size(); ++i) trees.sets[i / 4].words[i % 4] = words.data()[i];

@@ -143,6 +143,7 @@ void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weigh
   LossSums sums = run(args, team);
   out.sum_abs_g = std::move(sums.abs_g);
   out.sum_h = std::move(sums.h);
+  out.is_filled = true;
 }
 
 double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team) {

@@ -22,6 +22,7 @@ struct Gradients {
   Buffer<FixedPair> pairs;
   int g_exponent = 0, h_exponent = 0;          // value = integer * 2^-exponent
   std::vector<std::int64_t> sum_abs_g, sum_h;  // per output, in integer units
+  bool is_filled = false;                      // a loss has been applied
 
   std::size_t row_stride() const { return by_row ? outputs : 1; }
   std::size_t output_stride() const { return by_row ? 1 : n_rows; }

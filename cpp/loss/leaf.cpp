@@ -23,7 +23,9 @@ class Items {
       : rows_(rows), output_(output), absolute_(absolute) {
     if constexpr (std::is_same_v<Item, WeightedValue>) {
       int exponent;
-      std::frexp(max_weight(rows.weight, rows.n_rows, team), &exponent);
+      const double largest = max_weight(rows.weight, rows.n_rows, team);
+      if (!std::isfinite(largest)) throw std::invalid_argument("a weight is infinite");
+      std::frexp(largest, &exponent);
       const int room = 62 - exponent - std::bit_width(rows.n_rows);
       scale_ = std::ldexp(1.0, std::min(room, 1000));
     }

@@ -5,31 +5,15 @@
 #include <cmath>
 #include <stdexcept>  // invalid_argument
 
-#include "loss/loss_kernels.h"
+#include "loss/elementary.h"
 
 namespace arboost {
 namespace {
 
 constexpr std::size_t rows_at_once = 256;
 
-// The logarithm of the largest double, rounded down; the kernel's range is slightly smaller.
-constexpr double largest_exponent = 709.782712893384, kernel_exponent = 708.0;
-
-// Replaces numbers x by e^x, also close to overflow.
-void exponentials(double* numbers, std::size_t n) {
-  bool far = false;
-  for (std::size_t i = 0; i < n; ++i) far |= std::abs(numbers[i]) > kernel_exponent;
-  if (!far) return loss_kernels().exponentials(numbers, n);
-  double half[rows_at_once];
-  for (std::size_t i = 0; i < n; ++i) half[i] = std::clamp(numbers[i] / 2, -600.0, 600.0);
-  loss_kernels().exponentials(half, n);
-  for (std::size_t i = 0; i < n; ++i) half[i] *= half[i];
-  for (std::size_t i = 0; i < n; ++i)
-    if (std::abs(numbers[i]) <= kernel_exponent)
-      loss_kernels().exponentials(numbers + i, 1);
-    else
-      numbers[i] = half[i];
-}
+// The logarithm of the largest double, rounded down.
+constexpr double largest_exponent = 709.782712893384;
 
 // Uses e^x for x <= 0 only: no overflow, and no cancellation in 1 - p.
 void logistic(const double* raw, double factor, std::size_t n, double* out) {
@@ -52,8 +36,7 @@ void logistic(const double* raw, double factor, std::size_t n, double* out) {
 void softmax(const double* raw, std::size_t n_outputs, double* out) {
   const double highest = *std::max_element(raw, raw + n_outputs);
   for (std::size_t k = 0; k < n_outputs; ++k) out[k] = raw[k] - highest;
-  for (std::size_t k = 0; k < n_outputs; k += rows_at_once)
-    exponentials(out + k, std::min(rows_at_once, n_outputs - k));
+  exponentials(out, n_outputs);
   double sum = 0;
   for (std::size_t k = 0; k < n_outputs; ++k) sum += out[k];
   for (std::size_t k = 0; k < n_outputs; ++k) out[k] /= sum;
@@ -71,8 +54,7 @@ void apply_to_few(Link link, const double* raw, std::size_t n, std::size_t n_out
         out[i] = raw[i] < largest_exponent ? raw[i]
                  : std::isnan(raw[i])      ? raw[i]
                                            : largest_exponent;
-      for (std::size_t i = 0; i < size; i += rows_at_once)
-        exponentials(out + i, std::min(rows_at_once, size - i));
+      exponentials(out, size);
       break;
     case Link::logistic:
       logistic(raw, 1, n, out);

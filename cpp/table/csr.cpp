@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -94,8 +93,6 @@ void scatter(const SparseRows<Index>& given, bool with_values, Stored& into) {
 
 template <class Index>
 Columns transpose(const SparseRows<Index>& given) {
-  if (given.starts.size() > std::numeric_limits<RowId>::max())
-    throw std::invalid_argument("A sparse table has 2**32 rows or more.");
   auto stored = std::make_shared<Stored>();
   stored->begin = column_starts(given);
   const Narrow narrow = find_narrow(*given.values, given.indices.size());

@@ -117,9 +117,7 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version
-
-        value: object = version("arboost")
+        value: object = import_module("arboost._core").version()
     elif name == "plots":
         value = import_module("arboost.plots")
     elif name in _MODULES:

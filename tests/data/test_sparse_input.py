@@ -201,7 +201,7 @@ class TestBrokenTables:
         matrix = sparse.random_array((40, 40), density=0.5, rng=0, format=kind)
         matrix.indices[3] = index
         matrix.has_canonical_format = True  # so that scipy skips its check
-        with pytest.raises(ValueError, match=r"outside its (rows|columns)"):
+        with pytest.raises(ValueError, match=r"outside its shape"):
             ingest(matrix)
 
     @pytest.mark.parametrize("kind", ["csr", "csc"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
 import arboost
+from support.paths import ROOT
 from support.processes import HEAVY, run
 
 
@@ -50,6 +53,38 @@ def test_names():
     for name in arboost.__all__:
         assert getattr(arboost, name) is not None
     assert arboost.__version__.count(".") >= 2
+
+
+def test_version_is_that_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert arboost.__version__ == project["version"]
+
+
+def test_no_package_metadata_is_needed(tmp_path):
+    """A frozen or vendored application has none."""
+    printed = run(
+        """
+        import sys
+        import importlib.metadata
+
+        def refuse(*arguments, **options):
+            raise importlib.metadata.PackageNotFoundError("arboost")
+
+        importlib.metadata.version = importlib.metadata.distribution = refuse
+        import arboost
+        path = sys.argv[1] + "/model.arb"
+        X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+        checkpoint = arboost.Checkpoint(sys.argv[1] + "/fit.state")
+        for kind in (arboost.GradientBoostingClassifier, arboost.RandomForestClassifier):
+            model = kind(n_estimators=2).fit(X, y)
+            model.save(path)
+            assert (arboost.load(path).predict(X) == model.predict(X)).all()
+        arboost.GradientBoostingClassifier(n_estimators=2).fit(X, y, checkpoint=checkpoint)
+        print(arboost.__version__, arboost.load(path).provenance["version"])
+        """,
+        str(tmp_path),
+    )
+    assert printed == f"{arboost.__version__} {arboost.__version__}"
 
 
 def test_unknown_name():

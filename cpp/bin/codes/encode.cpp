@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/limits.h"
 #include "bin/codes/layout.h"
 #include "bin/codes/sparse_codes.h"
 #include "bin/edges/lookup.h"
@@ -171,8 +172,7 @@ bool encode_stores(const Columns& table, const Rows& rows, const Edges& edges, S
 Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
              const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team) {
   check_levels(edges, categorical);
-  if (rows.size() > std::numeric_limits<RowId>::max())
-    throw std::invalid_argument("A fit holds at most 2^32 - 1 rows. Pass fewer rows.");
+  check_row_count(rows.size());
   Codes codes;
   codes.n_rows = rows.size();
   codes.n_features = table.columns.size();

@@ -8,10 +8,10 @@
 #include <cmath>
 #include <deque>  // atomics do not move
 #include <limits>
-#include <stdexcept>
 #include <type_traits>
 
 #include "base/buffer.h"
+#include "base/limits.h"
 #include "base/random.h"
 #include "bin/edges/keys.h"
 #include "bin/edges/lookup.h"
@@ -259,8 +259,7 @@ void cut_full(const Columns& table, const Rows& rows, std::span<const std::size_
 std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& rows,
                                            std::span<const double> weights, std::size_t max_bins,
                                            Team& team) {
-  if (rows.size() > std::numeric_limits<RowId>::max())
-    throw std::invalid_argument("A fit holds at most 2^32 - 1 rows. Pass fewer rows.");
+  check_row_count(rows.size());
   const std::size_t n_columns = table.columns.size();
   std::vector<std::vector<double>> edges(n_columns);
   std::vector<std::size_t> full, thin;

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
-#include <stdexcept>
 
 namespace arboost {
 namespace {
@@ -58,12 +57,7 @@ RowPartition::RowPartition(const Codes& codes, std::span<const RowId> table_rows
       sums_{nullptr, static_cast<int>(outputs), false},
       always_wide_(wide),
       space_(workspace),
-      workers_(workers) {
-  if (codes.n_rows >= (std::size_t{1} << 29))
-    throw std::invalid_argument("a table of " + std::to_string(codes.n_rows) +
-                                " rows is too long for one process: at most 536,870,911 rows fit. "
-                                "Train on a sample of the rows.");
-}
+      workers_(workers) {}
 
 void RowPartition::prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                            std::uint32_t seed, Team& team) {

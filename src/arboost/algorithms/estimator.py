@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from arboost.backend import threads
+from arboost.backend import core, threads
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions
 from arboost.explain.importances import importances, tree_importances
@@ -242,8 +242,7 @@ class ClassifierMethods(ClassifierMixin):
     def predict_log_proba(self, X: object) -> Floats | list[Floats]:
         """Return the logarithms of `predict_proba`; those of 0 are -inf."""
         found = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return [np.log(one) for one in found] if isinstance(found, list) else np.log(found)
+        return [core.log(one) for one in found] if isinstance(found, list) else core.log(found)
 
 
 class BoostedClassifierMethods(ClassifierMixin):
@@ -262,8 +261,7 @@ class BoostedClassifierMethods(ClassifierMixin):
 
     def predict_log_proba(self, X: object) -> Floats:
         """Return the logarithms of `predict_proba`; those of 0 are -inf."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return core.log(self.predict_proba(X))
 
     def decision_function(self, X: object) -> Floats:
         """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""

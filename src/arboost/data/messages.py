@@ -18,6 +18,7 @@ __all__ = [
     "number_text_message",
     "object_message",
     "other_type_message",
+    "row_count_message",
     "series_message",
     "twice_message",
     "unnamed_message",
@@ -56,6 +57,14 @@ def dimensions_message(array: Any) -> str:
         f"Expected 2D array, got 1D array instead, of shape {array.shape}. Reshape your data "
         "either using array.reshape(-1, 1) if your data has a single feature or "
         "array.reshape(1, -1) if it contains a single sample."
+    )
+
+
+def row_count_message(n_rows: int, most: int) -> str:
+    """Return the message on a table of too many rows."""
+    return (
+        f"X has {n_rows:,} rows, but at most {most:,} are allowed. Pass a part of the rows, for "
+        "example a random sample."
     )
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from arboost.backend import core
 from arboost.data import messages
-from arboost.data.raw_columns import N_DIMENSIONS, RawTable, native
+from arboost.data.raw_columns import RawTable, native
+from arboost.data.scipy_checks import checked_matrix
 
 __all__ = ["from_scipy", "is_sparse"]
 
@@ -22,40 +23,42 @@ _LARGEST_EXACT = 2**53
 
 def is_sparse(X: object) -> bool:
     """Whether X is a matrix or array of scipy.sparse."""
-    return hasattr(X, "nnz") and hasattr(X, "tocsr")
+    # The class is asked: the number of stored values of a corrupted matrix may raise.
+    return hasattr(type(X), "nnz") and hasattr(type(X), "tocsr")
 
 
 def from_scipy(X: Any) -> RawTable:
-    """Return the columns of a sparse matrix."""
-    if X.ndim != N_DIMENSIONS:
-        raise ValueError(messages.dimensions_message(X))
-    if X.dtype.kind == "c":
+    """Return the columns of a sparse matrix; raise ValueError for a corrupted one."""
+    kind = getattr(getattr(X, "dtype", None), "kind", "f")  # without data there is none
+    if kind == "c":
         raise ValueError("Complex data not supported: columns of a sparse table must be real.")
-    if X.dtype.kind not in "biuf":
+    if kind not in "biuf":
         raise TypeError(
             f"X is a sparse table of {X.dtype}, but it must be of numbers. Convert it, for example "
             "with X.astype(float)."
         )
-    matrix = X if X.format in ("csr", "csc") else X.tocsr()
+    matrix = checked_matrix(X)
+    n_rows, n_columns = matrix.shape
+    if n_rows > core.most_rows:
+        raise ValueError(messages.row_count_message(n_rows, core.most_rows))
     if not matrix.has_canonical_format:
         matrix = matrix.copy() if matrix is X else matrix
         matrix.sum_duplicates()
-    values, starts, indices = native(matrix.data), matrix.indptr, matrix.indices
     # Arrays that a user has changed may be longer than the number of stored values.
-    stored = int(starts[-1])
-    values, indices = values[:stored], indices[:stored]
-    raw = RawTable(core.Columns(matrix.shape[0]))
+    stored = int(matrix.indptr[-1])
+    values, indices = native(matrix.data[:stored]), matrix.indices[:stored]
+    raw = RawTable(core.Columns(n_rows))
     if matrix.format == "csc":
-        if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < matrix.shape[0]:
-            raise ValueError("X is a sparse table with a value outside its rows. Make it again.")
         rows = indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32)
+        starts = np.ascontiguousarray(matrix.indptr)
         raw.columns.add_csc(starts, np.ascontiguousarray(rows), values, 0.0)
     else:
+        index = np.result_type(matrix.indptr, indices)
         raw.columns.add_csr(
-            np.ascontiguousarray(starts),
-            np.ascontiguousarray(indices, starts.dtype),
+            np.ascontiguousarray(matrix.indptr, index),
+            np.ascontiguousarray(indices, index),
             values,
-            matrix.shape[1],
+            n_columns,
             0.0,
         )
         if values.dtype in (np.int64, np.uint64):

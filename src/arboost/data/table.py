@@ -139,6 +139,8 @@ def ingest(
             f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
             "required."
         )
+    if n_rows > core.most_rows:
+        raise ValueError(messages.row_count_message(n_rows, core.most_rows))
     return Table(raw.columns, _learn(raw, ColumnOptions() if options is None else options))
 
 

@@ -54,9 +54,8 @@ class Softmax(Loss):
     def start(self, target: Target) -> Floats:
         """Logarithms of the class shares."""
         counts = np.bincount(target.y.astype(np.intp), target.weight, minlength=self.n_classes)
-        with np.errstate(divide="ignore"):
-            log_shares: Floats = np.log(counts / counts.sum())
-        return log_shares.clip(min=-_LARGEST_LOG_ODDS)
+        shares: Floats = counts / counts.sum()
+        return core.log(shares).clip(min=-_LARGEST_LOG_ODDS)
 
     def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
         """(K - 1) / K Newton steps."""
@@ -106,15 +105,13 @@ class ClassExponential(Loss):
         """The weighted mean loss. It does not depend on the number of threads."""
         unused = np.empty(len(target.y))
         log_loss, _ = core.class_distribution(target.y, target.weight, scores, unused, n_threads)
-        with np.errstate(over="ignore"):
-            return float(np.exp(log_loss))
+        return core.exp(log_loss)
 
 
 def _log_odds(target: Target) -> float:
     """The weighted log-odds of the second class."""
-    p = np.average(target.y, weights=target.weight)
-    with np.errstate(divide="ignore"):
-        log_odds = np.log(p) - np.log1p(-p)
+    p = float(np.average(target.y, weights=target.weight))
+    log_odds = core.log(p) - core.log1p(-p)
     return float(np.clip(log_odds, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))
 
 

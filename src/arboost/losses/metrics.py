@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.backend import core
 from arboost.data.messages import listing
 from arboost.losses import Loss, Target
 from arboost.losses.base import Floats, read_only
@@ -236,14 +237,14 @@ def _r2(y: Floats, predicted: Floats, weight: Floats | None) -> float:
 def _poisson_deviance(y: Floats, predicted: Floats, weight: Floats | None) -> float:
     _require_above_zero("poisson_deviance", "predictions", predicted)
     _require_above_zero("poisson_deviance", "y", y, zero_too=True)
-    log_ratio = np.log(np.where(y > 0.0, y, predicted) / predicted)
+    log_ratio = core.log(np.where(y > 0.0, y, predicted) / predicted)
     return 2.0 * _mean(y * log_ratio - y + predicted, weight)
 
 
 def _gamma_deviance(y: Floats, predicted: Floats, weight: Floats | None) -> float:
     _require_above_zero("gamma_deviance", "predictions", predicted)
     _require_above_zero("gamma_deviance", "y", y)
-    return 2.0 * _mean(np.log(predicted / y) + y / predicted - 1.0, weight)
+    return 2.0 * _mean(core.log(predicted / y) + y / predicted - 1.0, weight)
 
 
 def _tweedie_deviance(
@@ -253,7 +254,12 @@ def _tweedie_deviance(
     _require_above_zero("tweedie_deviance", "predictions", predicted)
     _require_above_zero("tweedie_deviance", "y", y, zero_too=True)
     one, two = 1.0 - power, 2.0 - power
-    terms = y**two / (one * two) - y * predicted**one / one + predicted**two / two
+    log_y, log_predicted = core.log(y), core.log(predicted)
+    terms = (
+        core.exp(two * log_y) / (one * two)
+        - y * core.exp(one * log_predicted) / one
+        + core.exp(two * log_predicted) / two
+    )
     return 2.0 * _mean(terms, weight)
 
 
@@ -272,7 +278,7 @@ def _require_above_zero(name: str, what: str, values: Floats, *, zero_too: bool 
 
 def _log_loss(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
     right = np.take_along_axis(p, y[:, None], axis=1)[:, 0]
-    return -_mean(np.log(right.clip(min=_SMALLEST_PROBABILITY)), weight)
+    return -_mean(core.log(right.clip(min=_SMALLEST_PROBABILITY)), weight)
 
 
 def _accuracy(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:

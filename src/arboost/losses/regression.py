@@ -169,7 +169,7 @@ class LogLink(Loss):
 
     def start(self, target: Target) -> Floats:
         """The logarithm of the mean."""
-        return np.log([mean(target)])
+        return np.array([core.log(mean(target))])
 
     def check_target(self, y: Floats) -> None:
         """Raise ValueError unless y is 0 or more, and not 0 in all rows."""
@@ -237,5 +237,5 @@ class Tweedie(LogLink):
 
 def _log_ratio(above: Floats, below: Floats) -> Floats:
     """log(above / below) of sums that are negative only by the rounding of gradients."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return limited(np.log(above.clip(min=0.0)) - np.log(below.clip(min=0.0)))
+    with np.errstate(invalid="ignore"):
+        return limited(core.log(above.clip(min=0.0)) - core.log(below.clip(min=0.0)))

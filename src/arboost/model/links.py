@@ -167,7 +167,7 @@ def score_of(link: str, value: float) -> float:
                 f"base_score={value!r} is not allowed: with this loss it is a mean, above 0. Use "
                 "base_score=None to take it from the data."
             )
-        return math.log(value)
+        return core.log(value)
     if link in ("softmax", "shares"):
         raise ValueError(
             f"base_score={value!r} is not allowed: a classifier has a base score only with two "
@@ -180,7 +180,7 @@ def score_of(link: str, value: float) -> float:
         )
     if link == "share_of_two":
         return 2 * value - 1
-    log_odds = math.log(value) - math.log1p(-value)
+    log_odds = core.log(value) - core.log1p(-value)
     return log_odds / 2 if link == "logistic_of_double" else log_odds
 
 

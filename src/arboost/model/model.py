@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -199,14 +199,7 @@ def provenance_of(
     best_score : float, optional
         Metric of the last round; left out where no metric chose it.
     """
-    metadata: dict[str, Any] = {"version": _version(), "rows": int(n_rows)}
+    metadata: dict[str, Any] = {"version": core.version(), "rows": int(n_rows)}
     if metric is not None and best_score is not None and math.isfinite(best_score):
         metadata |= {"metric": metric, "best_score": float(best_score)}
     return metadata
-
-
-@cache
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("arboost")

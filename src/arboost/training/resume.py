@@ -15,13 +15,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.backend import core
 from arboost.formats.container import errors_named
 from arboost.training.checkpoint import FORMAT, Checkpoint, HeldInterrupt, State
 from arboost.training.monitor import Monitor
@@ -169,7 +169,7 @@ def fingerprint(params: Mapping[str, Any], digests: Mapping[str, str]) -> dict[s
     """
     kept = {name: value for name, value in params.items() if name not in _FREE}
     plain: dict[str, Any] = json.loads(json.dumps(kept, default=_name))
-    return {**plain, **digests, "arboost": version("arboost")}
+    return {**plain, **digests, "arboost": core.version()}
 
 
 def _name(thing: object) -> str:

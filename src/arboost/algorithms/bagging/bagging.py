@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from arboost.algorithms.bagging.base import Bagging
 from arboost.algorithms.bagging.outputs import class_decision
 from arboost.algorithms.estimator import store
+from arboost.backend import core
 from arboost.losses.base import Floats
 from arboost.params.bagging import BAGGING
 
@@ -131,10 +131,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
 
     def predict_log_proba(self, X: object, **params: Any) -> Floats:
         """Return the logarithms of `predict_proba`; -inf for a class without a vote."""
-        shares = self._mean_outputs(X, "predict_log_proba", params)
-        with np.errstate(divide="ignore"):
-            logarithms: Floats = np.log(shares)
-        return logarithms
+        return core.log(self._mean_outputs(X, "predict_log_proba", params))
 
     @available_if(_has_decision_function)  # type: ignore[untyped-decorator]
     def decision_function(self, X: object, **params: Any) -> Floats:

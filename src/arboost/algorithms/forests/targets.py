@@ -205,13 +205,13 @@ def _impurity(task: Task, criterion: str, weight: Floats | None) -> float:
         totals = np.bincount(task.y.astype(np.intp), weight)
         shares = totals[totals > 0] / totals.sum()
         if criterion == "entropy":
-            return float(-np.sum(shares * np.log2(shares)))
+            return float(-np.sum(shares * core.log(shares)) / core.log(2.0))
         return float(1.0 - np.sum(shares**2))
     y = task.y
     mean = np.average(y, weights=weight)
     if criterion == "poisson":
         ratio = np.where(y > 0.0, y / mean, 1.0)
-        return float(np.average(y * np.log(ratio), weights=weight))
+        return float(np.average(y * core.log(ratio), weights=weight))
     if criterion == "absolute_error":
         order = np.argsort(y, kind="stable")
         reached = np.cumsum(np.ones(len(y)) if weight is None else weight[order])

@@ -17,6 +17,7 @@ from arboost.data import messages
 from arboost.data.dataset import Dataset
 from arboost.data.raw_columns import unique_names
 from arboost.data.schema import Schema
+from arboost.data.scipy_checks import checked_matrix
 from arboost.data.scipy_sparse import is_sparse
 from arboost.data.table import as_array, is_reordered
 
@@ -60,7 +61,7 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
             "Pass the table it was made from, or train with estimator=None."
         )
     if is_sparse(X):
-        X = X if X.format in ("csr", "csc") else X.tocsr()
+        X = checked_matrix(X)
     elif not hasattr(X, "shape"):
         X = as_array(X)
     if len(X.shape) < _TABLE_DIMENSIONS:

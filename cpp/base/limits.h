@@ -1,0 +1,22 @@
+// The largest number of rows, and its check at the door.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+namespace arboost {
+
+// Rows of a table to train on, or of a sparse one, 2^29 - 1: the scaled gradients of all rows,
+// rounded up by a unit each, have sums below 2^31 with room for their bits; RowId and Ranks::places
+// hold more.
+constexpr std::size_t most_rows = (std::size_t{1} << 29) - 1;
+
+inline void check_row_count(std::size_t n_rows) {
+  if (n_rows > most_rows)
+    throw std::invalid_argument("The table has " + std::to_string(n_rows) + " rows, but at most " +
+                                std::to_string(most_rows) +
+                                " are allowed. Use a part of the rows.");
+}
+
+}  // namespace arboost
