@@ -25,8 +25,8 @@ from arboost.formats.container import (
     pack,
     read_file,
     unpack,
-    write_file,
 )
+from arboost.formats.write import remove_orphans, write_file
 from arboost.model.forest import ALL_DTYPES, FOREST_DTYPES, Forest
 from arboost.model.leaf_distributions import DTYPES, LeafDistributions
 from arboost.model.model import Model
@@ -104,7 +104,9 @@ def _read(data: Data, name: str) -> tuple[Model, bool]:
 
 def write_model(model: Model, path: str | os.PathLike[str], layout: str = "compact") -> None:
     """Write the model to a file; a failure leaves an existing file unchanged."""
-    write_file(path, to_bytes(model, layout))
+    data = to_bytes(model, layout)
+    remove_orphans(path)
+    write_file(path, data)
 
 
 def read_model(path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
