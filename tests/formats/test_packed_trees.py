@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from arboost import ModelFormatError
 from arboost.backend import core
 from arboost.formats import model_file, packed_trees
+from arboost.formats.budget import Budget
 from arboost.formats.container import pack, unpack
 from arboost.model.forest import ALL_DTYPES, Forest
 from arboost.predictor import Predictor
@@ -89,7 +90,7 @@ def test_every_bit_comes_back(seed, width, few):
     forest = replace(forest, **changes)
     forest.validate(5, 3)
     sections = packed_trees.to_sections(forest)
-    again = packed_trees.from_sections(sections, width)
+    again = packed_trees.from_sections(sections, width, Budget(2**20))
     assert_equal_bits(forest, again)
     other = packed_trees.to_sections(again)
     assert sections.keys() == other.keys()
@@ -99,7 +100,9 @@ def test_every_bit_comes_back(seed, width, few):
 @pytest.mark.parametrize("width", [1, 4])
 def test_empty_forest(width):
     forest = Forest.empty(width)
-    assert_equal_bits(forest, packed_trees.from_sections(packed_trees.to_sections(forest), width))
+    assert_equal_bits(
+        forest, packed_trees.from_sections(packed_trees.to_sections(forest), width, Budget(2**20))
+    )
 
 
 def grown_forest(n_trees, width=1, depth=9):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, TimeSeriesSplit
 
+import arboost
 from arboost.training.splits import folds, split
 
 
@@ -89,7 +90,7 @@ def test_time_split():
 @pytest.mark.parametrize(
     ("y", "options", "message"),
     [
-        (np.zeros(1), {}, r"1 row\(s\), but a validation split needs at least 2"),
+        (np.zeros(1), {}, r"1 row\(s\), but early stopping .* at least 2\. Pass"),
         (np.array([0, 0, 1]), {"stratify": True}, "classes of one row.*: 1. Drop or merge"),
         (np.zeros(3), {"how": "group"}, "needs groups, but there are none"),
         (np.zeros(3), {"groups": [1, 2, 3]}, "groups are given, but validation_split='random'"),
@@ -221,3 +222,21 @@ def test_impossible_folds(how, options, message):
 def test_types_that_are_no_folds(how, message):
     with pytest.raises(TypeError, match=message):
         folds(np.zeros(6), how)
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 4])
+def test_search_of_few_rows(n_rows):
+    """Fewer rows than folds are fewer folds."""
+    X = np.arange(float(n_rows))[:, np.newaxis]
+    model = arboost.GradientBoostingRegressor(n_iter_no_change=2).fit(X, X[:, 0])
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_search_of_one_row():
+    model = arboost.GradientBoostingRegressor(n_iter_no_change=2)
+    with pytest.raises(ValueError, match=r"1 row\(s\), but early stopping .*n_iter_no_change=None"):
+        model.fit([[1.0]], [1.0])
+    with pytest.raises(ValueError, match=r"folds=5 is not allowed: the data have 1 row\(s\)"):
+        folds(np.zeros(1), 5)
+    with pytest.raises(ValueError, match=r"from 2 to 3\. Use folds=3"):
+        folds(np.zeros(3), 5)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data.schema import Schema
 from arboost.data.table import Table
+from arboost.data.unusual import warn_constant_columns
 
 __all__ = ["Binned", "bin_table", "storage_plan"]
 
@@ -93,6 +94,7 @@ def bin_table(
     n_levels = table.schema.n_levels
     if tree_method != "hist":
         ranks = core.rank(table.columns, rows, n_threads, list(n_levels))
+        warn_constant_columns(table, rows, ranks.edges)
         return Binned(ranks, tuple(ranks.edges), table.schema)
     if weights is not None and (weights == weights[0]).all():
         weights = None  # so that edges do not depend on the rounding of sums of equal weights
@@ -107,6 +109,7 @@ def bin_table(
         ]
     else:
         edges = core.quantiles(table.columns, rows, weights, max_bins, n_threads)
+    warn_constant_columns(table, rows, edges)
     categorical = [n > 0 for n in n_levels]
     plan = storage_plan(
         table.columns,

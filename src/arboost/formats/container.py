@@ -23,7 +23,6 @@ import json
 import math
 import mmap
 import os
-import secrets
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -42,7 +41,6 @@ __all__ = [
     "pack",
     "read_file",
     "unpack",
-    "write_file",
 ]
 
 Data = bytes | mmap.mmap
@@ -140,36 +138,6 @@ def _short(error: Exception) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file; a failure leaves the file that was there before.
-
-    The bytes go to a new file in the same folder, reach the disk, and only then take its name.
-    """
-    name = os.fsdecode(path)
-    target = os.path.realpath(name)
-    folder = os.path.dirname(target)
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(
-            f"cannot write {name!r}: the folder {folder!r} does not exist. Make the folder first."
-        )
-    if os.path.isdir(target):
-        raise IsADirectoryError(f"cannot write {name!r}: it is a folder. Give the path of a file.")
-    scratch = f"{target}.{secrets.token_hex(6)}.tmp"
-    try:
-        with open(scratch, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(scratch)
-        if isinstance(error, OSError):
-            error.filename = name  # the name that the user knows
-        raise
-    _sync_folder(folder)
-
-
 def read_file(kind: Format, path: str | os.PathLike[str], other: bytes | None = None) -> bytes:
     """Return the bytes of a file; only the first of a file of another kind.
 
@@ -195,16 +163,6 @@ def map_file(kind: Format, path: str | os.PathLike[str]) -> Data:
         if data == kind.magic:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return data
-
-
-def _sync_folder(folder: str) -> None:
-    # Without this a power failure can restore the old file. Not every system can open a folder.
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _digest(body: bytes | memoryview) -> bytes:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from arboost.data.schema import Schema
 from arboost.errors import ModelFormatError
+from arboost.formats.budget import Budget
 from arboost.formats.container import errors_named
 from arboost.formats.json_values import (
     as_integer,
@@ -106,7 +107,7 @@ def from_json(text: str | bytes, name: str = "the text") -> Model:
                 f"it has format version {version}; this reader knows up to {FORMAT.version}. "
                 "Install a newer arboost."
             )
-        return _read(document)
+        return _read(document, Budget(len(text)))
 
 
 def _layout(document: Mapping[str, Any], lists: Mapping[str, list[Any]]) -> str:
@@ -280,7 +281,7 @@ def _read_forest(document: Mapping[str, Any], schema: Schema) -> Forest:
     )
 
 
-def _read(document: dict[str, Any]) -> Model:
+def _read(document: dict[str, Any], budget: Budget) -> Model:
     features = as_list(document["features"])
     has_names = document["has_names"]
     levels = [read_levels(feature.get("levels")) for feature in features]
@@ -298,7 +299,8 @@ def _read(document: dict[str, Any]) -> Model:
         arrays["tree_weights"] = read_numbers(document["tree_weights"])
     header = document | {"classes": read_classes(document["classes"], arrays)}
     forest = _read_forest(document, schema)
-    return assemble(header, arrays, forest, _read_distributions(document, forest), schema)
+    distributions = _read_distributions(document, forest)
+    return assemble(header, arrays, forest, distributions, budget, schema)
 
 
 def _read_distributions(document: Mapping[str, Any], forest: Forest) -> LeafDistributions | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from arboost.formats.container import write_file
+from arboost.formats.write import write_file
 from arboost.model.model import Model
 
 __all__ = ["ExportMethods"]

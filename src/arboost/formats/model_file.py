@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.formats import packed_trees
+from arboost.formats.budget import FREE_FEATURES, Budget
 from arboost.formats.container import (
     Data,
     Format,
@@ -25,8 +26,8 @@ from arboost.formats.container import (
     pack,
     read_file,
     unpack,
-    write_file,
 )
+from arboost.formats.write import remove_orphans, write_file
 from arboost.model.forest import ALL_DTYPES, FOREST_DTYPES, Forest
 from arboost.model.leaf_distributions import DTYPES, LeafDistributions
 from arboost.model.model import Model
@@ -70,6 +71,10 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
         )
     model.validate()  # a broken model has no compact form, and belongs in no file
     header, arrays = describe(model)
+    if model.schema.names is None and model.schema.n_features > FREE_FEATURES:
+        # A reader takes no more columns than that from a file without a byte for each.
+        n_bytes = model.schema.n_features - FREE_FEATURES
+        arrays["unnamed features"] = np.zeros(n_bytes, np.uint8)
     if layout == "compact":
         header["width"] = model.forest.width
         arrays |= packed_trees.to_sections(model.forest)
@@ -97,14 +102,18 @@ def _read(data: Data, name: str) -> tuple[Model, bool]:
     """Return the model, and whether its trees are packed."""
     with errors_named(FORMAT, name):
         header, arrays = unpack(FORMAT, data)
-        forest = _read_forest(header, arrays)
-        model = assemble(header, arrays, forest, _read_distributions(arrays, forest))
+        budget = Budget(len(data))
+        forest = _read_forest(header, arrays, budget)
+        distributions = _read_distributions(arrays, forest, budget)
+        model = assemble(header, arrays, forest, distributions, budget)
     return model, "width" in header
 
 
 def write_model(model: Model, path: str | os.PathLike[str], layout: str = "compact") -> None:
     """Write the model to a file; a failure leaves an existing file unchanged."""
-    write_file(path, to_bytes(model, layout))
+    data = to_bytes(model, layout)
+    remove_orphans(path)
+    write_file(path, data)
 
 
 def read_model(path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
@@ -142,6 +151,7 @@ def assemble(
     arrays: dict[str, NDArray[Any]],
     forest: Forest,
     distributions: LeafDistributions | None,
+    budget: Budget,
     schema: Schema | None = None,
 ) -> Model:
     """Return the model of a header and arrays of `describe`, with its trees, after all checks.
@@ -161,8 +171,8 @@ def assemble(
     values |= {name: arrays[name] for name in scores}
     model = Model(
         forest=forest,
-        schema=_read_schema(header["schema"], arrays) if schema is None else schema,
-        classes=_read_classes(header["classes"], arrays),
+        schema=_read_schema(header["schema"], arrays, budget) if schema is None else schema,
+        classes=_read_classes(header["classes"], arrays, budget),
         targets=_read_targets(header.get("targets", [])),
         distributions=distributions,
         **values,
@@ -192,11 +202,13 @@ def _describe_labels(
     return {}
 
 
-def _read_forest(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Forest:
+def _read_forest(
+    header: Mapping[str, Any], arrays: dict[str, NDArray[Any]], budget: Budget
+) -> Forest:
     if "width" in header:
         if type(header["width"]) is not int or header["width"] < 1:
             raise ValueError(f"leaves of width {header['width']!r}")
-        return packed_trees.from_sections(arrays, header["width"])
+        return packed_trees.from_sections(arrays, header["width"], budget)
     dtypes = ALL_DTYPES if "level_set" in arrays else FOREST_DTYPES
     for name, dtype in dtypes.items():
         if arrays[name].dtype != dtype:
@@ -205,12 +217,12 @@ def _read_forest(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> 
 
 
 def _read_distributions(
-    arrays: dict[str, NDArray[Any]], forest: Forest
+    arrays: dict[str, NDArray[Any]], forest: Forest, budget: Budget
 ) -> LeafDistributions | None:
     if "y values" not in arrays:
         return None
     if "y counts" in arrays:
-        return packed_trees.unpack_distributions(arrays, forest.tree_start, forest.is_split)
+        return packed_trees.unpack_distributions(arrays, forest.tree_start, forest.is_split, budget)
     for name in _OF_LEAVES:
         if arrays[f"y {name}"].dtype != DTYPES[name]:
             raise ValueError(f"y {name} of type {arrays[f'y {name}'].dtype}")
@@ -233,10 +245,13 @@ def _describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[st
     return described
 
 
-def _read_schema(described: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Schema:
+def _read_schema(
+    described: Mapping[str, Any], arrays: dict[str, NDArray[Any]], budget: Budget
+) -> Schema:
     names, n_features = described["names"], described["n_features"]
     if type(n_features) is not int or n_features < 0:
         raise ValueError(f"{n_features!r} features")
+    budget.check_features(n_features)
     if names is not None and (
         not isinstance(names, list) or not all(type(name) is str for name in names)
     ):
@@ -268,17 +283,19 @@ def _read_targets(described: object) -> tuple[int, ...]:
 def _read_classes(
     described: Mapping[str, Any] | list[Mapping[str, Any]] | None,
     arrays: dict[str, NDArray[Any]],
+    budget: Budget,
 ) -> Labels | tuple[Labels, ...] | None:
     if described is None:
         return None
     if isinstance(described, list):
-        parts = [_read_labels(part, f"classes {i}", arrays) for i, part in enumerate(described)]
-        return tuple(parts)
-    return _read_labels(described, "classes", arrays)
+        return tuple(
+            _read_labels(part, f"classes {i}", arrays, budget) for i, part in enumerate(described)
+        )
+    return _read_labels(described, "classes", arrays, budget)
 
 
 def _read_labels(
-    described: Mapping[str, Any], section: str, arrays: dict[str, NDArray[Any]]
+    described: Mapping[str, Any], section: str, arrays: dict[str, NDArray[Any]], budget: Budget
 ) -> Labels:
     if "values" not in described:
         return arrays[section]
@@ -287,11 +304,9 @@ def _read_labels(
         raise TypeError("class labels that are no list of strings")
     if dtype == "|O":
         return np.array(values, dtype=object)
-    labels = np.array(values, dtype=str)
-    # NumPy's strings have a width, and predictions keep that of the labels in fit. The bound keeps
-    # a hostile width from allocating memory.
+    # NumPy's strings have a width, and predictions keep that of the labels in fit.
     width = int(dtype.removeprefix("<U"))
-    needed = labels.dtype.itemsize // np.dtype("U1").itemsize
-    if not needed <= width <= needed + 2**16:
+    if width < max(map(len, values), default=1) or width < 1:
         raise ValueError(f"class labels of type {dtype!r}")
-    return labels.astype(f"U{width}")
+    budget.take(len(values) * width * np.dtype("U1").itemsize, "class labels")
+    return np.array(values, dtype=f"U{width}")

@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.formats.budget import Budget
 from arboost.model.forest import Forest
 from arboost.model.leaf_distributions import SHARE_UNITS, LeafDistributions
 
@@ -56,6 +57,10 @@ _PLAIN = (0.0, 1.0)  # the shrinkage of means
 _DIGITS = 6  # significant digits of an estimated shrinkage
 _SAMPLE = 10_000  # splits from which it is estimated
 _DOUBLE_SIZE = 8  # bytes
+_NODE_BYTES = 45  # of a node in memory, without its values
+# Bytes in memory, copies of the reader and of the checks included: counts and starts of nodes,
+# ranks and shares of entries.
+_COUNT_BYTES, _RANK_BYTES, _SHARE_BYTES = 24, 18, 16
 _LARGEST_INT = 2**31 - 1
 _INTEGERS_END = 2.0**53  # from here on not every integer is a double
 
@@ -88,12 +93,18 @@ def to_sections(forest: Forest) -> Sections:
     return sections
 
 
-def from_sections(sections: Mapping[str, NDArray[Any]], width: int) -> Forest:
+def from_sections(sections: Mapping[str, NDArray[Any]], width: int, budget: Budget) -> Forest:
     """Return the forest in sections, with leaves of `width` values.
 
     Sections may come from anywhere: invalid ones raise the errors that `container.errors_named`
     expects.
     """
+    splits = _typed(sections, "splits", np.uint32)
+    n_nodes = len(splits) + 2 * int(splits.sum(dtype=np.uint64))
+    largest_tree = 1 + 2 * int(splits.max(initial=0))
+    node_bytes = _NODE_BYTES + _DOUBLE_SIZE * width
+    if n_nodes <= 8 * len(_typed(sections, "structure", np.uint8)):  # else the core says more
+        budget.take(n_nodes * node_bytes + largest_tree * _DOUBLE_SIZE * width, "trees")
     arrays = core.read_forest(dict(sections), width)
     arrays["default_left"] = arrays["default_left"].view(np.bool_)
     return Forest(
@@ -115,11 +126,14 @@ def unpack_distributions(
     sections: Mapping[str, NDArray[Any]],
     tree_start: NDArray[np.int64],
     is_split: NDArray[np.bool_],
+    budget: Budget,
 ) -> LeafDistributions:
     """Return the leaf distributions of the given trees; sections may come from anywhere."""
+    budget.take(_COUNT_BYTES * len(is_split), "counts of leaves")
     counts = _unpack_integers(sections, "y counts", len(is_split), _LARGEST_INT)
     n_entries = int(counts.sum())  # of at most 2^31 nodes, so it cannot overflow
     n_shares = n_entries if len(_typed(sections, "y upto", np.uint8)) else 0
+    budget.take(_RANK_BYTES * n_entries + _SHARE_BYTES * n_shares, "distributions of leaves")
     return LeafDistributions(
         tree_start=tree_start,
         start=np.concatenate([[0], np.cumsum(counts)]),

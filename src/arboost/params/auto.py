@@ -106,7 +106,7 @@ def finds_rounds(
 def search_folds(validation_split: str, n_rows: int, *, has_groups: bool) -> int | None:
     """Return the number of cross-validation folds of the search; None for one split."""
     is_plain = validation_split == "random" and not has_groups
-    return _FOLDS if is_plain and n_rows < _MIN_SPLIT_ROWS else None
+    return min(_FOLDS, n_rows) if is_plain and n_rows < _MIN_SPLIT_ROWS else None
 
 
 def _can_rank_rows(boosting: str | None, loss: object) -> bool:

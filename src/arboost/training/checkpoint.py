@@ -2,7 +2,7 @@
 
 A state is arrays (trees, scores, history), a few facts, and a fingerprint of the fit: the
 parameters in clear, the data as digests. A fit resumes only from a state of its own fingerprint.
- The layout is that of `container`: checked, and nothing executable inside.
+The layout is that of `container`: checked, and nothing executable inside.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.messages import listing
-from arboost.formats.container import Format, errors_named, pack, read_file, unpack, write_file
+from arboost.formats.container import Format, errors_named, pack, read_file, unpack
+from arboost.formats.write import remove_orphans, write_file
 
 __all__ = ["Checkpoint", "HeldInterrupt", "State", "digest", "read_state", "write_state"]
 
@@ -100,6 +101,8 @@ class Checkpoint:
     def load(self, fingerprint: Mapping[str, Any]) -> State | None:
         """Return the state to continue from; None where there is no file.
 
+        Scratch files of killed fits of this path are deleted.
+
         Raises
         ------
         ModelFormatError
@@ -107,6 +110,7 @@ class Checkpoint:
         ValueError
             The state belongs to another fit.
         """
+        remove_orphans(self.path)
         try:
             state = read_state(self.path)
         except FileNotFoundError:
@@ -119,7 +123,8 @@ class Checkpoint:
         write_state(state, self.path)
 
     def remove(self) -> None:
-        """Delete the file, if there is one."""
+        """Delete the file, if there is one, and scratch files of killed fits."""
+        remove_orphans(self.path)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path)
 

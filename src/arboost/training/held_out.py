@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from arboost.params.auto import search_folds
 from arboost.params.records import StoppingParams, ValidationParams
 from arboost.training.inputs import Index, Rows, SourceT
-from arboost.training.splits import Split, folds, split
+from arboost.training.splits import Split, check_divisible, folds, split
 
 __all__ = ["check_validation", "groups_of", "search_splits", "split_rows"]
 
@@ -44,6 +44,7 @@ def search_splits(
 ) -> tuple[Split, ...]:
     """Return the splits of the training rows that the number of rounds is searched on."""
     y = rows.y
+    check_divisible(len(y))
     # A class of one row cannot be on both sides: then the split ignores the classes.
     stratify = stratify and np.bincount(y.astype(np.intp)).min() > 1
     n_folds = search_folds(params.validation_split, len(y), has_groups=groups is not None)

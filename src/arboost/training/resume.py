@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.errors import warn_caller
 from arboost.formats.container import errors_named
 from arboost.training.checkpoint import FORMAT, Checkpoint, HeldInterrupt, State
 from arboost.training.monitor import Monitor
@@ -58,7 +59,8 @@ class Keeper:
 
     The first Ctrl-C waits until the round has ended and its state is written. When the block ends
     without an error the file is deleted, unless the time limit ended the fit: another fit may then
-    continue.
+    continue. A state that cannot be written is a warning, once: the fit is worth more than its
+    checkpoint, and the previous state stays valid.
 
     Parameters
     ----------
@@ -81,6 +83,7 @@ class Keeper:
         self._interrupt = HeldInterrupt()
         self._is_done = True
         self._stays = stays
+        self._has_warned = False
 
     def __enter__(self) -> Self:
         if self._checkpoint is not None:
@@ -142,9 +145,22 @@ class Keeper:
         self._is_done = not out_of_time
         is_due = self._checkpoint.is_due(training.n_rounds) and monitor.stop_reason is None
         if is_due or out_of_time or self._interrupt.asked:
-            self._checkpoint.store(self._state(training, monitor, best))
+            self._store(self._checkpoint, self._state(training, monitor, best), training.n_rounds)
         if self._interrupt.asked:
             raise KeyboardInterrupt
+
+    def _store(self, checkpoint: Checkpoint, state: State, rounds: int) -> None:
+        try:
+            checkpoint.store(state)
+        except OSError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                warn_caller(
+                    f"the checkpoint could not be written after round {rounds}: {error}. The fit "
+                    "continues; if it is interrupted, it can resume from the last checkpoint that "
+                    "was written, if any.",
+                    RuntimeWarning,
+                )
 
     def _state(self, training: Resumable, monitor: Monitor, best: Weights) -> State:
         arrays = {**training.state(), "best": best}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data.messages import listing
 
-__all__ = ["Split", "folds", "split"]
+__all__ = ["Split", "check_divisible", "folds", "split"]
 
 Index = NDArray[np.uint32]
 Split = tuple[Index, Index]  # training rows, held-out rows
@@ -68,11 +68,7 @@ def split(
             'validation_split="group" needs groups, but there are none. Pass groups=..., one for '
             "each row, to fit."
         )
-    if n_rows < _FEWEST:
-        raise ValueError(
-            f"the data have {n_rows} row(s), but a validation split needs at least {_FEWEST}. "
-            "Pass more rows, or X_val and y_val, or leave out early stopping."
-        )
+    check_divisible(n_rows)
     # Products such as 0.07 * 100 = 7.000000000000001 are whole numbers to their users.
     exact = round(fraction * n_rows, 6)
     wanted = min(max(math.ceil(exact), 1), n_rows - 1)
@@ -86,6 +82,15 @@ def split(
     else:
         chosen[_hash_order(n_rows, seed, _SPLIT)[:wanted]] = True
     return _rows(~chosen), _rows(chosen)
+
+
+def check_divisible(n_rows: int) -> None:
+    """Raise ValueError where rows are too few to hold some of them out."""
+    if n_rows < _FEWEST:
+        raise ValueError(
+            f"the data have {n_rows} row(s), but early stopping holds some rows out, and needs at "
+            f"least {_FEWEST}. Pass more rows, or X_val and y_val, or set n_iter_no_change=None."
+        )
 
 
 def folds(
@@ -243,10 +248,15 @@ def _numbered_folds(
     y: NDArray[Any], n_folds: int, seed: int, *, stratify: bool, groups: object, name: str
 ) -> list[Split]:
     n_rows = len(y)
+    if n_rows < _FEWEST:
+        raise ValueError(
+            f"{name}={n_folds} is not allowed: the data have {n_rows} row(s), and folds need at "
+            f"least {_FEWEST}. Pass more rows."
+        )
     if not _FEWEST <= n_folds <= n_rows:
         raise ValueError(
             f"{name}={n_folds} is not allowed: with {n_rows} rows it must be from {_FEWEST} to "
-            f"{n_rows}. Use {name}=5."
+            f"{n_rows}. Use {name}={min(5, n_rows)}."
         )
     if groups is not None:
         fold = _fold_of_group(_group_index(groups, n_rows), n_folds, seed, name)

@@ -13,6 +13,7 @@ from arboost.algorithms.gradient_boosting.recipe import check_together, make_los
 from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors
+from arboost.data.unusual import warn_light_rows
 from arboost.losses import Loss
 from arboost.params import auto
 from arboost.training.fit import FitJob, FitResult, FitSettings, run_fit
@@ -120,6 +121,8 @@ class GradientBoosting(EngineEstimator):
                 checkpoint=checkpoint,
             )
         )
+        if train.weight is not None and not result.fitted.forest.is_split.any():
+            warn_light_rows(train.weight.sum(), params["min_child_weight"])
         self._keep(result, rows.schema, task, recorded)
         return self
 

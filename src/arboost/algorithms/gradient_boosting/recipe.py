@@ -14,6 +14,7 @@ from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe
 from arboost.data.feature_names import interaction_groups, monotone_directions
 from arboost.data.schema import Schema
 from arboost.data.target import Task
+from arboost.errors import warn_caller
 from arboost.grow.grower import TreeParams
 from arboost.grow.row_sampling import RowSampling
 from arboost.losses import Loss, make
@@ -42,10 +43,12 @@ _TREE_PARAMS = (
 )
 _DROPOUT_PARAMS = ("rate_drop", "skip_drop", "one_drop", "sample_type", "normalize_type")
 _LAMBDA = {"newton": 1.0, "gradient": 0.0}
+# Steps of more than twice the distance to the target end farther from it than they began.
+_LARGEST_RATE = 2.0
 
 
 def check_together(params: dict[str, Any]) -> None:
-    """Raise ValueError where parameters contradict each other, whatever the data.
+    """Raise ValueError where parameters contradict each other, whatever the data; check the rate.
 
     A value that merely has no effect, such as a sketch's error with another tree method, is no
     contradiction: users search grids over such combinations.
@@ -64,6 +67,12 @@ def check_together(params: dict[str, Any]) -> None:
         reason = "class_weight weighs the classes already"
         advice = "Use one of the two."
         _refuse("scale_pos_weight", params["scale_pos_weight"], reason, advice)
+    rate = params["learning_rate"]
+    if rate != AUTO and rate > _LARGEST_RATE:
+        warn_caller(
+            f"learning_rate={rate:g} is above {_LARGEST_RATE:g}: each round overshoots by more "
+            "than it corrects, so that errors grow from round to round. Use a value from 0 to 1."
+        )
 
 
 def make_loss(params: dict[str, Any], task: Task) -> Loss:

@@ -1,0 +1,126 @@
+"""Atomic writes of files: a crash, a kill or a full disk leaves the previous file.
+
+The bytes go to a scratch file in the same folder, reach the disk, and only then take the name:
+
+    model.arb.3f9c01b2d4e5.tmp  ──rename──▶  model.arb
+
+A writer holds a lock on its scratch file. The system releases it when the process ends, so that a
+scratch file without a lock is an orphan of a killed writer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import sys
+import time
+from typing import BinaryIO
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["remove_orphans", "write_file"]
+
+_TOKEN_BYTES = 6
+_RENAME_SECONDS = 3600.0  # on Windows, where a file is closed before it is renamed
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file; a failure leaves the file that was there before.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written; the message has the path, the cause and advice.
+    """
+    name = os.fsdecode(path)
+    target = os.path.realpath(name)
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(
+            f"cannot write {name!r}: the folder {folder!r} does not exist. Make the folder first."
+        )
+    if os.path.isdir(target):
+        raise IsADirectoryError(f"cannot write {name!r}: it is a folder. Give the path of a file.")
+    try:
+        _write_and_rename(target, data)
+    except OSError as error:
+        error.filename = name  # the name that the user knows
+        error.strerror = (
+            f"{error.strerror} (an existing file is unchanged; free disk space, or write to "
+            "another path)"
+        )
+        raise
+    _sync_folder(folder)
+
+
+def remove_orphans(path: str | os.PathLike[str]) -> None:
+    """Delete the scratch files of killed writers of a path; those of live writers stay."""
+    folder, name = os.path.split(os.path.realpath(os.fsdecode(path)))
+    pattern = re.compile(rf"{re.escape(name)}\.[0-9a-f]{{{2 * _TOKEN_BYTES}}}\.tmp")
+    with contextlib.suppress(OSError):  # a tidy folder is not worth an error
+        for found in filter(pattern.fullmatch, os.listdir(folder)):
+            with contextlib.suppress(OSError):
+                _remove_orphan(os.path.join(folder, found))
+
+
+def _write_and_rename(target: str, data: bytes) -> None:
+    scratch, file = _open_scratch(target)
+    try:
+        with file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            if sys.platform != "win32":
+                os.replace(scratch, target)  # under the lock
+        if sys.platform == "win32":
+            os.replace(scratch, target)  # refused while the file is open
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(scratch)
+        raise
+
+
+def _open_scratch(target: str) -> tuple[str, BinaryIO]:
+    """Return the path of a new scratch file, and the file, locked."""
+    while True:
+        scratch = f"{target}.{secrets.token_hex(_TOKEN_BYTES)}.tmp"
+        file = open(scratch, "xb")  # noqa: SIM115  # the caller closes it
+        # Before the lock, another process may have taken the file for an orphan.
+        if _lock(file) and os.path.exists(scratch):
+            return scratch, file
+        file.close()
+
+
+def _lock(file: BinaryIO) -> bool:
+    """Lock a file until it is closed; return False where another process has locked it."""
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # no locks on this file system: no scratch file is ever an orphan
+            return True
+    return True
+
+
+def _remove_orphan(scratch: str) -> None:
+    if sys.platform == "win32":  # where an open file cannot be deleted
+        if time.time() - os.stat(scratch).st_mtime > _RENAME_SECONDS:
+            os.unlink(scratch)
+        return
+    with open(scratch, "r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while a writer has the lock
+        os.unlink(scratch)
+
+
+def _sync_folder(folder: str) -> None:
+    # Without this a power failure can restore the old file. Not every system can open a folder.
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

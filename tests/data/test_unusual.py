@@ -1,0 +1,107 @@
+"""Warnings of data and parameters that are allowed, but hardly meant: one each, and no others."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import arboost
+from arboost import DataWarning
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = X[:, 0] + RNG.normal(size=60)
+REGRESSORS = ["GradientBoostingRegressor", "RandomForestRegressor", "DecisionTreeRegressor"]
+CLASSIFIERS = ["GradientBoostingClassifier", "RandomForestClassifier", "AdaBoostClassifier"]
+
+
+def make(name, **params):
+    few = {} if name.startswith("DecisionTree") else {"n_estimators": 3}
+    return getattr(arboost, name)(**few, **params)
+
+
+def warned(model, *arguments):
+    """Return the only warning of a fit."""
+    with pytest.warns(DataWarning) as caught:
+        model.fit(*arguments)
+    (warning,) = caught
+    assert warning.filename == __file__
+    return str(warning.message)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_no_values(name):
+    message = warned(make(name), np.full((60, 3), np.nan), Y)
+    assert message.startswith("all values of X are missing in the 60 training rows")
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_constant_columns(name):
+    constant = np.tile([1.0, np.nan, 3.0], (60, 1))
+    assert warned(make(name), constant, Y).startswith("all columns of X are constant in the 60")
+
+
+@pytest.mark.parametrize("tree_method", ["exact", "approx"])
+def test_constant_columns_of_ranks(tree_method):
+    model = make("GradientBoostingRegressor", tree_method=tree_method)
+    assert "columns of X are constant" in warned(model, np.ones((60, 3)), Y)
+
+
+def test_constant_columns_of_a_dataset():
+    with pytest.warns(DataWarning, match="all columns of X are constant"):
+        arboost.Dataset(pd.DataFrame({"a": ["x"] * 60, "b": [1] * 60}), Y)
+
+
+def test_columns_that_can_be_split():
+    half = np.where(np.arange(60) % 2, 1.0, np.nan)[:, np.newaxis]
+    for table in (half, np.c_[np.ones(60), X[:, :1]]):
+        make("GradientBoostingRegressor").fit(table, Y)
+    make("GradientBoostingRegressor").fit(X[:1], Y[:1])
+
+
+def test_rows_of_weight_0_do_not_count():
+    table, weight = np.ones((60, 1)), np.ones(60)
+    table[7], weight[7] = 2.0, 0.0
+    assert "constant in the 59" in warned(make("GradientBoostingRegressor"), table, Y, weight)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_one_class(name):
+    message = warned(make(name), X, ["yes"] * 60)
+    assert message.startswith("y has one class only, 'yes': the model always predicts it")
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_large_targets(name):
+    message = warned(make(name), X, Y * 1e39)
+    assert message.startswith("y reaches ")
+    assert "beyond the range of float32" in message
+    make(name).fit(X, Y * 1e37)
+
+
+@pytest.mark.parametrize("name", ["DecisionTreeRegressor", "AdaBoostRegressor"])
+def test_tiny_weights(name):
+    message = warned(make(name), X, Y, np.full(60, 1e-40))
+    assert message.startswith("sample_weight is at most 1e-40")
+    make(name).fit(X, Y, np.full(60, 1e-30))
+
+
+@pytest.mark.parametrize("weight", [1e-30, 1 / 60])
+def test_weights_too_small_for_a_split(weight):
+    """Weights that add up to 1 are common, and below min_child_weight."""
+    model = make("GradientBoostingRegressor")
+    message = warned(model, X, Y, np.full(60, weight))
+    assert message.startswith("no tree has a split: sample_weight adds up to ")
+    assert "min_child_weight=1." in message
+    make("GradientBoostingRegressor", min_child_weight=0.0).fit(X, Y, np.full(60, 1 / 60))
+
+
+def test_tiny_weights_of_a_booster():
+    with pytest.warns(DataWarning) as caught:
+        make("GradientBoostingRegressor").fit(X, Y, np.full(60, 1e-300))
+    assert [str(warning.message)[:10] for warning in caught] == ["sample_wei", "no tree ha"]
+
+
+def test_large_rates():
+    model = make("GradientBoostingRegressor", learning_rate=1e6)
+    assert warned(model, X, Y).startswith("learning_rate=1e+06 is above 2")
+    make("GradientBoostingRegressor", learning_rate=2.0).fit(X, Y)

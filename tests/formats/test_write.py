@@ -1,0 +1,196 @@
+"""Atomic writes: orphans of killed writers, full disks."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import arboost
+from arboost.formats.write import remove_orphans, write_file
+from arboost.training.checkpoint import Checkpoint
+from support.processes import run
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks and signals of POSIX")
+
+WRITER = """
+import os, sys
+from arboost.formats import write
+
+def wait(handle):
+    print("writing", flush=True)
+    sys.stdin.read()
+
+os.fsync = wait
+write.write_file(sys.argv[1], b"new")
+"""
+
+# Kills itself while it writes the second state.
+KILLED_FIT = """
+import os, signal, sys
+from arboost.training.checkpoint import Checkpoint, State
+
+checkpoint = Checkpoint(sys.argv[1])
+checkpoint.load({})
+checkpoint.store(State(fingerprint={}, facts={}, arrays={}))
+os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+checkpoint.store(State(fingerprint={}, facts={"more": 1}, arrays={}))
+"""
+
+# A limit on the size of files stands for a full disk.
+SMALL_DISK = """
+import resource, sys
+from arboost.formats.write import write_file
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+try:
+    write_file(sys.argv[1], bytes(100_000))
+except OSError as error:
+    print(error)
+"""
+
+X = np.arange(40.0).reshape(20, 2)
+
+
+def killed(code, *arguments):
+    result = subprocess.run([sys.executable, "-c", code, *arguments], check=False)
+    assert result.returncode == -signal.SIGKILL
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a+b.arb"
+
+
+def writer(path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, os.fspath(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout.readline() == b"writing\n"
+    return process
+
+
+def test_orphans_of_a_killed_writer(path):
+    path.write_bytes(b"old")
+    with writer(path) as process:
+        process.kill()
+    assert len(os.listdir(path.parent)) == 2
+    remove_orphans(path)
+    assert os.listdir(path.parent) == [path.name]
+    assert path.read_bytes() == b"old"
+
+
+def test_a_live_writer_keeps_its_file(path):
+    with writer(path) as process:
+        remove_orphans(path)
+        remove_orphans(path)
+        process.stdin.close()
+    assert process.returncode == 0
+    assert path.read_bytes() == b"new"
+
+
+def test_other_files_stay(path):
+    others = [f"{path.name}.tmp", f"{path.name}.0123456789ab.tmp.txt", "b.arb.0123456789ab.tmp"]
+    for name in others:
+        (path.parent / name).write_bytes(b"mine")
+    (path.parent / f"{path.name}.0123456789ab.tmp").write_bytes(b"orphan")
+    remove_orphans(path)
+    assert sorted(os.listdir(path.parent)) == sorted(others)
+
+
+def test_a_file_taken_for_an_orphan_is_made_again(path, monkeypatch):
+    """Another process deletes the scratch file before its writer locks it."""
+    import fcntl
+
+    lock, calls = fcntl.flock, []
+
+    def late(file, how):
+        calls.append(file.name)
+        if len(calls) == 1:
+            os.unlink(file.name)
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    write_file(path, b"new")
+    assert len(set(calls)) == 2
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_file_systems_without_locks(path, monkeypatch):
+    import fcntl
+
+    def refuse(file, how):
+        raise OSError(95, "Operation not supported")
+
+    orphan = path.parent / f"{path.name}.0123456789ab.tmp"
+    orphan.write_bytes(b"")
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    write_file(path, b"new")
+    remove_orphans(path)
+    assert path.read_bytes() == b"new"
+    assert orphan.exists()
+
+
+def test_the_next_fit_removes_the_orphans_of_killed_ones(path):
+    for _ in range(3):
+        killed(KILLED_FIT, os.fspath(path))
+        assert len(os.listdir(path.parent)) == 2, "each deletes the scratch file of the one before"
+    checkpoint = Checkpoint(path)
+    assert checkpoint.load({}).facts == {}, "the last state that was complete"
+    assert os.listdir(path.parent) == [path.name]
+    killed(KILLED_FIT, os.fspath(path))
+    checkpoint.remove()
+    assert os.listdir(path.parent) == []
+
+
+def test_save_removes_orphans(path):
+    (path.parent / f"{path.name}.0123456789ab.tmp").write_bytes(b"")
+    arboost.DecisionTreeRegressor().fit(X, X[:, 0]).save(path)
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_full_disk(path):
+    path.write_bytes(b"old")
+    message = run(SMALL_DISK, os.fspath(path))
+    assert "File too large (an existing file is unchanged; free disk space" in message
+    assert message.endswith(f"or write to another path): '{path}'")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_full_disk_ends_no_fit(path, monkeypatch):
+    """One warning; the first checkpoint stays valid until the fit is done."""
+    sync, calls = os.fsync, []
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) > 2:  # the first file and its folder
+            raise OSError(28, "No space left on device")
+        sync(handle)
+
+    def stop(done):
+        if done.index == 39:
+            raise KeyError("stop")
+
+    model = arboost.GradientBoostingRegressor(n_estimators=50)
+    expected = model.fit(X, X[:, 0]).predict(X)
+    monkeypatch.setattr(os, "fsync", full)
+    with (
+        pytest.warns(RuntimeWarning, match=r"after round 20: .*No space left.*a\+b\.arb") as caught,
+        pytest.raises(KeyError),
+    ):
+        model.fit(X, X[:, 0], checkpoint=path, callbacks=[stop])
+    assert len(caught) == 1
+    assert len(calls) == 4
+    assert caught[0].filename == __file__
+    assert os.listdir(path.parent) == [path.name]
+    rounds = []
+    with pytest.warns(RuntimeWarning, match="The fit continues"):
+        model.fit(X, X[:, 0], checkpoint=path, callbacks=[lambda done: rounds.append(done.index)])
+    assert rounds[0] == 10
+    np.testing.assert_array_equal(model.predict(X), expected)
+    assert os.listdir(path.parent) == []
