@@ -29,12 +29,12 @@ unexport PYTHONPATH PYTHONHOME
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 FORCE:
-.PHONY: FORCE help demo test lint style types layers spelling docstrings warnings sanitize format \
-        bench bench-real docs wheel dev clean
+.PHONY: FORCE help demo test lint style types layers spelling docstrings warnings sanitize \
+        sanitize-fits format bench bench-real docs wheel dev clean
 
 help:  ## show this list
 	@echo "make <target>, one of:"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 	@echo "ARGS='...' is passed to the command of the target, e.g. make test ARGS='-k binning'"
 
 demo: $(DONE)/package  ## train, score, save, load in a new process, predict
@@ -82,13 +82,22 @@ warnings: $(DONE)/package
 	  $(PY) tools/check_kernels.py build/warnings-$$compiler || failed=1; \
 	done; exit $$failed
 
-sanitize: $(DONE)/build $(DONE)/test  ## test file reading and tree traversal under AddressSanitizer and UBSan
+# Two builds of the core: AddressSanitizer with UBSan, and ThreadSanitizer.
+sanitize: build/sanitize-address build/sanitize-thread $(DONE)/test  ## run tests and random fits under AddressSanitizer, UBSan and ThreadSanitizer
+	@$(PY) tools/sanitize.py build/sanitize-address $(ARGS)
+	@$(PY) tools/sanitize.py build/sanitize-thread $(ARGS)
+
+# The part of it that every change must pass.
+sanitize-fits: build/sanitize-address $(DONE)/test  ## grow random trees under AddressSanitizer and UBSan, for a minute
+	@$(PY) tools/sanitize.py build/sanitize-address --fits --seconds 60 $(ARGS)
+
+build/sanitize-address build/sanitize-thread: $(DONE)/build FORCE
+	@echo "== core with $(@F)"
 	@export PATH="$(CURDIR)/$(BIN):$$PATH"; \
-	cmake -S . -B build/sanitize -G Ninja -DCMAKE_CXX_COMPILER=$${CXX:-g++} \
-	  -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -g1" -DARBOOST_SANITIZE=ON \
+	cmake -S . -B $@ -G Ninja -DCMAKE_CXX_COMPILER=$${CXX:-g++} -DCMAKE_BUILD_TYPE=Release \
+	  -DCMAKE_CXX_FLAGS_RELEASE="-O1 -g1" -DARBOOST_SANITIZE=$(@:build/sanitize-%=%) \
 	  -DPython_EXECUTABLE="$(CURDIR)/$(PY)" >/dev/null && \
-	cmake --build build/sanitize -- --quiet
-	@$(PY) tools/sanitize.py build/sanitize $(ARGS)
+	cmake --build $@ -- --quiet
 
 format: $(DONE)/dev  ## format all sources, and write the parameter texts into the docstrings
 	$(BIN)/ruff check --fix-only $(PYTHON_DIRS)

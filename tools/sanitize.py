@@ -1,19 +1,26 @@
-"""Run tests with a core that is built with AddressSanitizer and UBSan.
+"""Run tests and random fits with a core that is built with sanitizers.
 
-Usage: python tools/sanitize.py BUILD_FOLDER [arguments of pytest]
+Usage: python tools/sanitize.py BUILD_FOLDER [--seconds N] [--seed N] [--fits] [arguments of pytest]
 
-BUILD_FOLDER is the folder of a build with -DARBOOST_SANITIZE=ON. A package of its core and the
-Python sources is written there, and the tests run with the sanitizers' run-time libraries loaded
-first. Any out-of-bounds access or undefined behaviour ends the run with a report.
+BUILD_FOLDER is the folder of a build with -DARBOOST_SANITIZE=address (AddressSanitizer and UBSan)
+or =thread (ThreadSanitizer). A package of its core and the Python sources is written there, and the
+programs run with the sanitizers' run-time libraries loaded first. Any access outside of memory,
+undefined behaviour or data race ends the run with a report.
+
+address runs the tests of file reading and tree traversal, and random fits one by one; with --fits,
+or arguments of pytest, only those. thread runs several random fits at once, each with several
+threads, and several predictions by each model.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,21 +46,69 @@ TESTS = (
 )
 
 
+LIBRARIES = {"address": ("libasan.so", "libubsan.so"), "thread": ("libtsan.so",)}
+FITS_AT_ONCE = 4
+SHOWN_LINES = 200  # of a report
+
+
 def main() -> int:
-    """Build the package, run the tests and return their exit status."""
-    build = Path(sys.argv[1]).resolve()
-    arguments = sys.argv[2:] or [str(ROOT / "tests" / name) for name in TESTS]
-    environment = os.environ | {
-        "PYTHONPATH": str(package(build)),
-        "LD_PRELOAD": " ".join(runtime(compiler(build))),
+    """Build the package, run tests and fits, and return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--seconds", type=float, default=300, help="of random fits")
+    parser.add_argument("--seed", type=int, help="of the random fits; 0 and one of the day if none")
+    parser.add_argument("--fits", action="store_true", help="no tests, random fits only")
+    args, tests = parser.parse_known_args()
+    build = args.build.resolve()
+    kind = setting(build, "ARBOOST_SANITIZE")
+    if kind not in LIBRARIES:
+        raise SystemExit(f"{build} is no build with ARBOOST_SANITIZE=address or thread")
+    environment = environment_of(build, kind)
+    status = 0
+    if tests or (kind == "address" and not args.fits):
+        chosen = tests or [str(ROOT / "tests" / name) for name in TESTS]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]
+        status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    seeds = [0, int(time.time()) // 86400] if args.seed is None else [args.seed]
+    for seed in () if tests else seeds:
+        status = status or random_fits(build, kind, seed, args.seconds / len(seeds), environment)
+    return status
+
+
+def random_fits(
+    build: Path, kind: str, seed: int, seconds: float, environment: dict[str, str]
+) -> int:
+    """Run random fits; print the report of a failure, and return the exit status."""
+    options = ["--seed", str(seed), "--seconds", str(seconds)]
+    if kind == "thread":
+        options += ["--together", str(FITS_AT_ONCE)]
+    command = [sys.executable, "-m", "support.random_fits", *options]
+    if kind == "thread" and shutil.which("setarch"):
+        command = ["setarch", "--addr-no-randomize", *command]  # its shadow memory has fixed places
+    log = build / f"fits-{seed}.log"
+    with log.open("w") as file:
+        result = subprocess.run(
+            command, cwd=ROOT, env=environment, stdout=file, stderr=file, check=False
+        )
+    lines = log.read_text(errors="replace").splitlines()
+    print("\n".join(lines[-1 if result.returncode == 0 else -SHOWN_LINES :]))
+    if result.returncode != 0:
+        print(f"== random fits of seed {seed} failed with status {result.returncode}: {log}")
+    return result.returncode
+
+
+def environment_of(build: Path, kind: str) -> dict[str, str]:
+    """Return the environment of programs with the core of a build."""
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(package(build)), str(ROOT / "tests")]),
+        "LD_PRELOAD": " ".join(runtime(setting(build, "CMAKE_CXX_COMPILER"), kind)),
         # Python keeps memory until exit, so leaks are not checked. Sizes in hostile files must
         # be refused before memory is allocated; 4 GB is more than any test needs.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=0:max_allocation_size_mb=4096",
         "UBSAN_OPTIONS": "print_stacktrace=1",
+        "TSAN_OPTIONS": "halt_on_error=1",
         "PYTHONMALLOC": "malloc",  # so that Python's allocations are checked, too
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
 def package(build: Path) -> Path:
@@ -77,26 +132,24 @@ def package(build: Path) -> Path:
     return folder
 
 
-def compiler(build: Path) -> str:
-    """Return the compiler of a build."""
+def setting(build: Path, name: str) -> str:
+    """Return a setting of a build."""
     cache = (build / "CMakeCache.txt").read_text()
-    found = re.search(r"^CMAKE_CXX_COMPILER:[A-Z]+=(.+)$", cache, re.MULTILINE)
-    assert found is not None
-    return found[1]
+    found = re.search(rf"^{name}:[A-Z]+=(.+)$", cache, re.MULTILINE)
+    return "" if found is None else found[1]
 
 
-def runtime(compiler: str) -> list[str]:
+def runtime(compiler: str, kind: str) -> list[str]:
     """Return the libraries to load first.
 
     The C++ library is among them: the sanitizer looks up its exception functions at the start, and
     Python itself does not load it.
     """
-    names = ("libasan.so", "libubsan.so", "libstdc++.so")
     found = [
         subprocess.run(
             [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True
         ).stdout.strip()
-        for name in names
+        for name in (*LIBRARIES[kind], "libstdc++.so")
     ]
     missing = [name for name in found if not os.path.isabs(name)]
     if missing:
