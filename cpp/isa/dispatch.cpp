@@ -20,7 +20,7 @@ extern const Variant variant;
 namespace avx512 {
 extern const Variant variant;
 #if defined(__GNUC__)
-extern const BitKernels bit_lookups;  // where there are VBMI and GFNI, too
+extern const BitKernels bit_lookups;  // where there is VBMI, too
 #endif
 }  // namespace avx512
 
@@ -66,7 +66,7 @@ bool cpu_has_avx512() {
 
 namespace {
 
-// The environment variable ARBOOST_ISA=baseline, avx2 or avx512 (without VBMI and GFNI) limits the
+// The environment variable ARBOOST_ISA=baseline, avx2 or avx512 (without VBMI) limits the
 // choice; tests use it to show that all variants give the same bytes.
 const Variant& choose() {
 #if defined(ARBOOST_X86_64)
@@ -86,8 +86,7 @@ const BitKernels& choose_bits() {
 #if defined(__GNUC__)
     const char* wish = std::getenv("ARBOOST_ISA");
     const bool plain = wish != nullptr && std::strcmp(wish, "avx512") == 0;
-    if (!plain && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni"))
-      return avx512::bit_lookups;
+    if (!plain && __builtin_cpu_supports("avx512vbmi")) return avx512::bit_lookups;
 #endif
     return avx512::variant.bits;
   }

@@ -1,8 +1,6 @@
-// Leaves and sums of 512 rows, for CPUs with look-ups of 64 bytes in a register: see
-// predict/bits/bit_walk.h.
+// Sums of 512 rows, for CPUs with look-ups of 64 bytes in a register: see predict/bits/bit_walk.h.
 //
-// Included by isa/variant.h inside the variant for AVX-512; the functions below also need VBMI
-// and GFNI.
+// Included by isa/variant.h inside the variant for AVX-512; the functions below also need VBMI.
 #pragma once
 
 #if defined(__AVX512BW__) && defined(__GNUC__)
@@ -12,7 +10,7 @@
 
 #include "predict/bits/bit_walk.h"
 
-#define ARBOOST_LOOKUP_TARGET __attribute__((target("avx512vbmi,gfni")))
+#define ARBOOST_LOOKUP_TARGET __attribute__((target("avx512vbmi")))
 
 namespace arboost::ARBOOST_ISA {
 namespace {
@@ -35,21 +33,6 @@ ARBOOST_LOOKUP_TARGET ARBOOST_INLINE void interleave(const __m512i* in, __m512i*
     out[2 * i] = _mm512_maskz_unpacklo_epi32(0xffff, fours[2 * i], fours[2 * i + 1]);
     out[2 * i + 1] = _mm512_maskz_unpackhi_epi32(0xffff, fours[2 * i], fours[2 * i + 1]);
   }
-}
-
-ARBOOST_LOOKUP_TARGET void lookup_bytes(const Planes planes, std::uint8_t* out) {
-  __m512i in[8], squares[8];
-  // The first byte of a matrix is that of the highest bit.
-  for (int j = 0; j < 8; ++j) in[j] = _mm512_loadu_si512(planes[7 - j]);
-  interleave(in, squares);
-  const __m512i one_bit = _mm512_set1_epi64(static_cast<long long>(0x8040201008040201u));
-  for (int r = 0; r < 8; ++r)
-    _mm512_storeu_si512(out + 64 * r, _mm512_gf2p8affine_epi64_epi8(one_bit, squares[r], 0));
-}
-
-std::size_t lookup_leaf_row(std::size_t place) {
-  const std::size_t r = place / 64, lane = place / 16 % 4, rest = place % 16;
-  return 128 * lane + 16 * r + rest;
 }
 
 // Values as planes of bytes, 64 leaves in each: byte 0 of all, byte 1 of all, ...
@@ -109,13 +92,13 @@ ARBOOST_LOOKUP_TARGET void add_lookup(const BitTree* trees, std::size_t n_trees,
 
 std::size_t lookup_sum_row(std::size_t place) {
   const std::size_t r = place / 64, s = place / 8 % 8, lane = place / 2 % 4, q = place % 2;
-  return lookup_leaf_row(64 * r + 16 * lane + 2 * s + q);
+  return leaf_row(64 * r + 16 * lane + 2 * s + q);
 }
 
 constexpr BitKernels lookup_table = {
     .tests = bit_tests,
-    .leaves = bit_leaves<lookup_bytes>,
-    .leaf_row = lookup_leaf_row,
+    .leaves = bit_leaves,
+    .leaf_row = leaf_row,
     .value_bytes = lookup_value_bytes,
     .pack_values = pack_lookup_values,
     .add = add_lookup,

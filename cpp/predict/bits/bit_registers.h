@@ -1,4 +1,4 @@
-// Vectors of bits, as wide as a register, and their operations.
+// Vectors of bits, as wide as a register, and their operations; shifts are those of 64-bit words.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -34,6 +34,15 @@ ARBOOST_INLINE Bits operator|(Bits a, Bits b) {
 ARBOOST_INLINE Bits operator^(Bits a, Bits b) {
   return {_mm512_xor_si512(a.v, b.v)};
 }
+ARBOOST_INLINE Bits shifted_right(Bits a, int n) {
+  return {_mm512_srli_epi64(a.v, n)};
+}
+ARBOOST_INLINE Bits shifted_left(Bits a, int n) {
+  return {_mm512_slli_epi64(a.v, n)};
+}
+ARBOOST_INLINE Bits of_bytes(std::uint8_t byte) {
+  return {_mm512_set1_epi8(static_cast<char>(byte))};
+}
 ARBOOST_INLINE Bits without(Bits a, Bits b) {
   return {_mm512_ternarylogic_epi64(a.v, b.v, b.v, 0x30)};
 }
@@ -58,6 +67,15 @@ ARBOOST_INLINE Bits operator|(Bits a, Bits b) {
 }
 ARBOOST_INLINE Bits operator^(Bits a, Bits b) {
   return {_mm256_xor_si256(a.v, b.v)};
+}
+ARBOOST_INLINE Bits shifted_right(Bits a, int n) {
+  return {_mm256_srli_epi64(a.v, n)};
+}
+ARBOOST_INLINE Bits shifted_left(Bits a, int n) {
+  return {_mm256_slli_epi64(a.v, n)};
+}
+ARBOOST_INLINE Bits of_bytes(std::uint8_t byte) {
+  return {_mm256_set1_epi8(static_cast<char>(byte))};
 }
 ARBOOST_INLINE Bits without(Bits a, Bits b) {
   return {_mm256_andnot_si256(b.v, a.v)};
@@ -84,6 +102,15 @@ ARBOOST_INLINE Bits operator|(Bits a, Bits b) {
 ARBOOST_INLINE Bits operator^(Bits a, Bits b) {
   return {_mm_xor_si128(a.v, b.v)};
 }
+ARBOOST_INLINE Bits shifted_right(Bits a, int n) {
+  return {_mm_srli_epi64(a.v, n)};
+}
+ARBOOST_INLINE Bits shifted_left(Bits a, int n) {
+  return {_mm_slli_epi64(a.v, n)};
+}
+ARBOOST_INLINE Bits of_bytes(std::uint8_t byte) {
+  return {_mm_set1_epi8(static_cast<char>(byte))};
+}
 ARBOOST_INLINE Bits without(Bits a, Bits b) {
   return {_mm_andnot_si128(b.v, a.v)};
 }
@@ -109,6 +136,15 @@ ARBOOST_INLINE Bits operator|(Bits a, Bits b) {
 ARBOOST_INLINE Bits operator^(Bits a, Bits b) {
   return {a.v ^ b.v};
 }
+ARBOOST_INLINE Bits shifted_right(Bits a, int n) {
+  return {a.v >> n};
+}
+ARBOOST_INLINE Bits shifted_left(Bits a, int n) {
+  return {a.v << n};
+}
+ARBOOST_INLINE Bits of_bytes(std::uint8_t byte) {
+  return {byte * 0x0101010101010101u};
+}
 ARBOOST_INLINE Bits without(Bits a, Bits b) {
   return {a.v & ~b.v};
 }
@@ -118,6 +154,42 @@ ARBOOST_INLINE Bits choose(Bits which, Bits yes, Bits no) {
 #endif
 
 constexpr std::size_t register_words = sizeof(Bits) / sizeof(std::uint64_t);
+
+// Two doubles.
+#if defined(__SSE2__) || defined(__AVX2__)
+struct Pair {
+  __m128d v;
+};
+ARBOOST_INLINE Pair load_pair(const double* p) {
+  return {_mm_loadu_pd(p)};
+}
+ARBOOST_INLINE void store(Pair a, double* p) {
+  _mm_storeu_pd(p, a.v);
+}
+ARBOOST_INLINE Pair pair_of(const double* first, const double* second) {
+  return {_mm_loadh_pd(_mm_load_sd(first), second)};
+}
+ARBOOST_INLINE Pair operator+(Pair a, Pair b) {
+  return {_mm_add_pd(a.v, b.v)};
+}
+#else
+struct Pair {
+  double first, second;
+};
+ARBOOST_INLINE Pair load_pair(const double* p) {
+  return {p[0], p[1]};
+}
+ARBOOST_INLINE void store(Pair a, double* p) {
+  p[0] = a.first;
+  p[1] = a.second;
+}
+ARBOOST_INLINE Pair pair_of(const double* first, const double* second) {
+  return {*first, *second};
+}
+ARBOOST_INLINE Pair operator+(Pair a, Pair b) {
+  return {a.first + b.first, a.second + b.second};
+}
+#endif
 
 }  // namespace
 }  // namespace arboost::ARBOOST_ISA
