@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/random.h"
 #include "bindings/common.h"
 
 namespace arboost::bindings {
@@ -18,17 +17,12 @@ void require_rows(std::size_t n_rows) {
   if (n_rows == 0) throw std::invalid_argument("there are no rows to draw from");
 }
 
-// The random bits of one draw.
-std::uint32_t draw_seed(std::uint64_t seed, std::uint64_t draw) {
-  return static_cast<std::uint32_t>(counter_hash(seed, Purpose::row_sample, draw, 0));
-}
-
 void draw_rows(Sample& self, std::size_t n_rows, double rate, std::uint64_t seed,
                std::uint64_t draw, int n_threads) {
   require_rows(n_rows);
   nb::gil_scoped_release release;
   Team team(threads_for(4 * n_rows, n_threads), python_poll());
-  sample_uniform(n_rows, rate, draw_seed(seed, draw), self, team);
+  sample_uniform(n_rows, rate, draw_bits({seed, draw}), self, team);
 }
 
 void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, double reg_lambda,
@@ -36,7 +30,7 @@ void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, dou
   require_rows(gradients.n_rows);
   nb::gil_scoped_release release;
   Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
-  sample_by_gradient(gradients, rate, reg_lambda, draw_seed(seed, draw), self, team);
+  sample_by_gradient(gradients, rate, reg_lambda, draw_bits({seed, draw}), self, team);
 }
 
 void draw_one_side(Sample& self, const Gradients& gradients, double top_rate, double other_rate,
@@ -44,7 +38,7 @@ void draw_one_side(Sample& self, const Gradients& gradients, double top_rate, do
   require_rows(gradients.n_rows);
   nb::gil_scoped_release release;
   Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
-  sample_one_side(gradients, top_rate, other_rate, draw_seed(seed, draw), self, team);
+  sample_one_side(gradients, top_rate, other_rate, draw_bits({seed, draw}), self, team);
 }
 
 // Positions and counts have 32 bits.
