@@ -7,7 +7,6 @@
 
 #include "bindings/tree_grower.h"
 #include "grow/means.h"
-#include "grow/sample/sample.h"
 
 namespace arboost::bindings {
 namespace {
@@ -174,7 +173,8 @@ void bind_grow(nb::module_& m) {
   bind_params(m);
   nb::class_<Workspace>(m, "Workspace", "Memory shared by growers that take turns.")
       .def(nb::init<>());
-  nb::class_<TreeGrower>(m, "Grower", "Grows trees on one binned table, and keeps them.")
+  nb::class_<TreeGrower> grower(m, "Grower", "Grows trees on one binned table, and keeps them.");
+  grower
       .def(nb::init<const Ranks&, std::size_t, const TreeParams&, const std::optional<RowIds>&,
                     std::shared_ptr<Workspace>>(),
            nb::arg("codes"), nb::arg("width"), nb::arg("params"),
@@ -243,6 +243,7 @@ void bind_grow(nb::module_& m) {
           "Python is told of Ctrl-C.")
       .def("trees", &trees, "All trees grown so far, as flat arrays.")
       .def("restore", &restore, nb::arg("arrays"), "Restores trees from the arrays of `trees`.");
+  bind_rounds(m, grower);
   bind_gathering(m);
 }
 

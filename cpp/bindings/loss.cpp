@@ -14,16 +14,12 @@
 
 #include "base/limits.h"
 #include "bindings/common.h"
+#include "bindings/loss_names.h"
 #include "loss/apply.h"
 #include "loss/elementary.h"
 #include "loss/leaf.h"
 
 namespace arboost::bindings {
-namespace {
-
-using Scores = Array<double, nb::ndim<2>>;
-
-using Weights = std::optional<Vector<double>>;
 
 Loss loss_named(const std::string& name) {
   static const std::unordered_map<std::string, Loss> losses = {
@@ -43,6 +39,12 @@ Loss loss_named(const std::string& name) {
   if (found == losses.end()) throw std::invalid_argument("unknown loss '" + name + "'");
   return found->second;
 }
+
+namespace {
+
+using Scores = Array<double, nb::ndim<2>>;
+
+using Weights = std::optional<Vector<double>>;
 
 void check_length(std::size_t given, std::size_t wanted, const char* what) {
   if (given != wanted)

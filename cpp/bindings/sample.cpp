@@ -31,18 +31,13 @@ void require_gradients(const Gradients& gradients) {
   require(gradients.is_filled, "the gradients have not been computed");
 }
 
-// The random bits of one draw.
-std::uint32_t draw_seed(std::uint64_t seed, std::uint64_t draw) {
-  return static_cast<std::uint32_t>(counter_hash(seed, Purpose::row_sample, draw, 0));
-}
-
 void draw_rows(Sample& self, std::size_t n_rows, double rate, std::uint64_t seed,
                std::uint64_t draw, int n_threads) {
   require_rows(n_rows);
   require_share(rate);
   nb::gil_scoped_release release;
   Team team(threads_for(4 * n_rows, n_threads), python_poll());
-  sample_uniform(n_rows, rate, draw_seed(seed, draw), self, team);
+  sample_uniform(n_rows, rate, draw_bits({seed, draw}), self, team);
 }
 
 void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, double reg_lambda,
@@ -52,7 +47,7 @@ void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, dou
   require(reg_lambda >= 0, "reg_lambda is below 0");
   nb::gil_scoped_release release;
   Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
-  sample_by_gradient(gradients, rate, reg_lambda, draw_seed(seed, draw), self, team);
+  sample_by_gradient(gradients, rate, reg_lambda, draw_bits({seed, draw}), self, team);
 }
 
 void draw_one_side(Sample& self, const Gradients& gradients, double top_rate, double other_rate,
@@ -61,7 +56,7 @@ void draw_one_side(Sample& self, const Gradients& gradients, double top_rate, do
   for (const double share : {top_rate, other_rate, top_rate + other_rate}) require_share(share);
   nb::gil_scoped_release release;
   Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
-  sample_one_side(gradients, top_rate, other_rate, draw_seed(seed, draw), self, team);
+  sample_one_side(gradients, top_rate, other_rate, draw_bits({seed, draw}), self, team);
 }
 
 // The count of a row has 32 bits.

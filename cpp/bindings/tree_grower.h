@@ -11,6 +11,7 @@
 
 #include "bindings/common.h"
 #include "grow/grower.h"
+#include "grow/sample/sample.h"
 
 namespace arboost::bindings {
 
@@ -96,6 +97,7 @@ struct TreeGrower {
   std::shared_ptr<Workspace> workspace;
   GrownTrees trees;
   Grower grower;
+  Sample sample;            // rows of the last tree of `run_rounds`
   bool has_leaves = false;  // the grower has grown the last tree, and none since
   std::atomic<bool> stopped{false};
 };
@@ -105,5 +107,8 @@ nb::dict trees(const TreeGrower& self);
 void restore(TreeGrower& self, const nb::dict& arrays);
 nb::dict last_tree(const TreeGrower& self);
 void bind_gathering(nb::module_& m);
+
+// Rounds of boosting in one call (bindings/rounds.cpp).
+void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower);
 
 }  // namespace arboost::bindings

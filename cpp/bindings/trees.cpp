@@ -52,8 +52,7 @@ std::vector<TreeRef> trees_of(const std::vector<const TreeGrower*>& growers,
             "the growers differ in width or in their number of features");
     for (std::size_t t = 0; t < grower->trees.n_trees(); ++t) all.push_back({&grower->trees, t});
   }
-  require(order.shape(0) == all.size(), "an order of another number of trees");
-  for (std::size_t t = 0; t < all.size(); ++t) {
+  for (std::size_t t = 0; t < order.shape(0); ++t) {
     const auto place = static_cast<std::size_t>(order.data()[t]);
     require(place < all.size(), "the order names an unknown tree");
     ordered.push_back(all[place]);
@@ -136,8 +135,8 @@ nb::dict last_tree(const TreeGrower& self) {
 void bind_gathering(nb::module_& m) {
   m.def("gather_forest", &gather_forest, nb::arg("growers"), nb::arg("order"), nb::arg("edges"),
         nb::arg("n_threads"),
-        "The trees of growers as flat arrays: those of the first one, of the second ..., in the "
-        "order that is given by their numbers.");
+        "Trees of growers as flat arrays, in the order of the numbers given: those of the first "
+        "grower are numbered first, then those of the second ...");
 }
 
 }  // namespace arboost::bindings

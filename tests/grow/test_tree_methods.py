@@ -79,7 +79,7 @@ def train(method, *, n_threads=1, **recipe):
         seed=4,
     )
     for _ in range(6):
-        training.run_round()
+        training.run_rounds()
     return training, matrix, other
 
 
@@ -115,10 +115,10 @@ def test_a_fit_goes_on_from_its_state(method):
     whole, *_ = train(method)
     parts, *_ = train(method)
     state = {name: array.copy() for name, array in parts.state().items()}
-    parts.run_round()
+    parts.run_rounds()
     again, *_ = train(method)
     again.restore(state)
-    again.run_round()
+    again.run_rounds()
     assert parts.scores.tobytes() == again.scores.tobytes() != whole.scores.tobytes()
 
 

@@ -54,7 +54,7 @@ def fit(checkpoint=None, *, kill_at=None, total=30, params=PARAMS, interrupt_at=
         while not stop:
             if training.n_rounds == interrupt_at:
                 signal.raise_signal(signal.SIGINT)
-            training.run_round()
+            training.run_rounds()
             loss = float(training.scores[0, 0])
             stop = monitor.after_round(training.n_rounds - 1, {"validation": {"loss": loss}})
             if monitor.is_best:

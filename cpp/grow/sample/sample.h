@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/parallel.h"
+#include "base/random.h"
 #include "loss/apply.h"
 
 namespace arboost {
@@ -22,6 +23,16 @@ struct Sample {
 
   const float* weights_or_null() const { return weighted ? weights.data() : nullptr; }
 };
+
+// The seed of a fit, and the number of the draw.
+struct DrawSeed {
+  std::uint64_t seed, draw;
+};
+
+// The random bits of one draw without replacement.
+inline std::uint32_t draw_bits(const DrawSeed& seed) {
+  return static_cast<std::uint32_t>(counter_hash(seed.seed, Purpose::row_sample, seed.draw, 0));
+}
 
 // Each row with probability `rate`; at least one.
 void sample_uniform(std::size_t n_rows, double rate, std::uint32_t seed, Sample& out, Team& team);
@@ -41,11 +52,6 @@ void sample_by_gradient(const Gradients& gradients, double rate, double reg_lamb
 // are unbiased, whatever the ties.
 void sample_one_side(const Gradients& gradients, double top_rate, double other_rate,
                      std::uint32_t seed, Sample& out, Team& team);
-
-// The seed of a fit, and the number of the draw.
-struct DrawSeed {
-  std::uint64_t seed, draw;
-};
 
 // Bootstrap sample: draws with replacement, in proportion to nonnegative weights; the count of a
 // row is its weight in the sample, and rows that were never drawn are left out (Efron 1979,

@@ -121,20 +121,19 @@ def grown_forest(
     outputs : sequence of int
         The first output of each tree of a round.
     order : int64 array of shape (n_trees,), or None
-        Order of the trees, as indices into those of the first grower, then of the second, and so
-        on; None keeps that order.
+        The trees and their order, as indices into those of the first grower, then of the second,
+        and so on; None for all in that order.
     n_threads : int
         Number of threads; the result does not depend on it.
     """
-    n_trees = sum(grower.n_trees for grower in growers)
-    order = np.arange(n_trees) if order is None else order
+    order = np.arange(sum(grower.n_trees for grower in growers)) if order is None else order
     trees = core.gather_forest(growers, order, binned.edges, n_threads)
     return Forest(
         **{name: trees[name] for name in ("tree_start", "feature", "threshold", "left", "value")},
         default_left=trees["default_left"].view(np.bool_),
         gain=trees["gain"],
         cover=trees["cover"],
-        output=np.tile(np.array(outputs, np.int32), n_trees // len(outputs)),
+        output=np.tile(np.array(outputs, np.int32), len(order) // len(outputs)),
         level_set=trees["set"],
         level_sets=trees["sets"],
     )

@@ -55,6 +55,15 @@ class RowSampling:
         """
         return self.method == "gradient_based" or (self.method == "goss" and self.ordered_leaves)
 
+    def in_core(self) -> core.RowSampling:
+        """Return the scheme for rounds in the core, whose draws are those of `draw`."""
+        found = core.RowSampling()
+        found.method = getattr(core.SamplingMethod, self.method)
+        for name in ("rate", "reg_lambda", "top_rate", "other_rate", "full_rounds"):
+            setattr(found, name, getattr(self, name))
+        found.leaves_from_all_rows = self.leaves_from_all_rows
+        return found
+
     def draw(
         self,
         gradients: core.Gradients,

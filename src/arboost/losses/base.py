@@ -55,12 +55,15 @@ class Loss:
     varied : bool
         Gradients differ between rows by more than sign and weight, so that gradient-based row
         sampling makes sense.
+    in_core : bool
+        The core alone computes the gradients, with the same `parameters` in every round.
     """
 
     refits_leaves = False
     refits_friedman = False
     constant_hessian = False
     varied = True
+    in_core = True
 
     @property
     def name(self) -> str:

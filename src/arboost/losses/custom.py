@@ -78,6 +78,8 @@ class FromFunctions(Loss):
 
     functions: CustomLoss
 
+    in_core = False
+
     @property
     def name(self) -> str:
         """The user's name of the loss."""

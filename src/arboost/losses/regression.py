@@ -98,6 +98,7 @@ class Huber(Loss):
 
     name = "huber"
     refits_friedman = True
+    in_core = False  # delta follows the residuals
     constant_hessian = True
 
     def start(self, target: Target) -> Floats:

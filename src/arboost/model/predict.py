@@ -83,6 +83,13 @@ def tree_values(model: Model, table: Table, *, n_threads: int) -> NDArray[np.flo
     return values
 
 
+def tree_scores(model: Model, table: Table, tree: int, *, n_threads: int) -> NDArray[np.float64]:
+    """Return the leaf values of each row in one tree, shape (n_rows, n_outputs)."""
+    scores = np.zeros((table.n_rows, model.n_outputs))
+    _add_trees(model, table, scores, range(tree, tree + 1), n_threads)
+    return scores
+
+
 def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[NDArray[np.float64]]:
     """Yield the raw scores after each round, each in an array of its own."""
     table = read_table(model, X)

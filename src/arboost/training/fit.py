@@ -293,16 +293,17 @@ def watched_training(
     """
     stopping = watch.stopping
     with Bar(watch.n_rounds, watch.label, visible=stopping.verbose > 0) as bar:
-        own = [lambda done: bar.show(done.index + 1, done.results)] if bar.is_visible else []
         monitor = Monitor(
             watch.n_rounds,
             metrics=metrics,
             n_iter_no_change=stopping.n_iter_no_change,
             tol=stopping.tol,
             max_time=stopping.max_time,
-            callbacks=(*own, *watch.callbacks),
+            callbacks=tuple(watch.callbacks),
             started=watch.started,
         )
+        if bar.is_visible:
+            monitor.display = lambda done: bar.show(done.index + 1, done.results)
         fitted, rounds = train_together(trainings, monitor, metrics, keeper)
     return fitted, monitor, rounds
 

@@ -1,7 +1,8 @@
 """The training loop of all algorithms that work in rounds: boosting, AdaBoost, folds in step.
 
-A round of an algorithm is its `Rounds.run_round`; the loop measures it, and asks the monitor
-whether to stop. Forests have no rounds: their trees are independent.
+A round of an algorithm is its `Rounds.run_rounds`; the loop measures it, and asks the monitor
+whether to stop. Rounds that nobody watches may come several at a time. Forests have no rounds:
+their trees are independent.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def train_together(
     fitted : list of Fitted
         One for each training.
     rounds : list of list of results
-        For each round the results of each training.
+        For each watched round the results of each training.
     """
     rounds: list[list[Results]] = []
     with keeper or Keeper() as kept:
@@ -44,7 +45,8 @@ def train_together(
         best = [kept_best, *(training.weights for training in trainings[1:])]
         monitor.begin()
         while not stop:
-            made = _run_round(trainings)
+            limit = 1 if kept.has_checkpoint else monitor.unwatched_rounds(first.n_rounds)
+            made = _run_rounds(trainings, limit)
             if made:
                 results = [training.results(metrics) for training in trainings]
                 rounds.append(results)
@@ -60,12 +62,12 @@ def train_together(
     return [training.fitted(of) for training, of in zip(trainings, best, strict=True)], rounds
 
 
-def _run_round(trainings: Sequence[Rounds]) -> bool:
-    """Run one more round of each training that can; return whether there was any."""
+def _run_rounds(trainings: Sequence[Rounds], limit: int) -> bool:
+    """Run one more round, or up to `limit`, of each training; return whether there was any."""
     before = [training.n_rounds for training in trainings]
     for training in trainings:
         if training.ended is None:
-            training.run_round()
+            training.run_rounds(limit)
     return before != [training.n_rounds for training in trainings]
 
 

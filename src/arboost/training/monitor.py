@@ -98,6 +98,8 @@ class Monitor:
     Attributes
     ----------
     total : int
+    display : callable or None
+        Gets a `Round` after every round, or after several where nothing else watches them.
     history : dict of str to dict of str to list of float
         Results of all rounds, by evaluation set and metric.
     best_index : int or None
@@ -127,6 +129,7 @@ class Monitor:
         self._tol = tol
         self._max_time = max_time
         self._callbacks = checked_callbacks(callbacks)
+        self.display: Callable[[Round], None] | None = None
         self._clock = clock
         self._started = clock() if started is None else started
         self._round_ends = [clock()]
@@ -154,6 +157,15 @@ class Monitor:
         """Start the clock of the rounds: time before the first round predicts no duration."""
         self._round_ends = [self._clock()]
 
+    def unwatched_rounds(self, n_rounds: int) -> int:
+        """Return the number of rounds that may come at a time, after so many rounds: 1 or more.
+
+        Callbacks, metrics and the time limit need every round.
+        """
+        if self._callbacks or self._metrics or self._max_time is not None:
+            return 1
+        return max(1, self.total - n_rounds)
+
     def after_round(self, index: int, results: Results) -> bool:
         """Record a round, counted from 0; return whether to stop.
 
@@ -167,7 +179,7 @@ class Monitor:
             A callback returns neither None nor a truth value.
         """
         self._record(index, results)
-        asked = self._ask(index, results) if self._callbacks else None
+        asked = self._ask(index, results) if self._callbacks or self.display else None
         if self._is_stale(index):
             self.stop_reason = "n_iter_no_change"
         elif asked is not None:
@@ -184,12 +196,14 @@ class Monitor:
         return True
 
     def _ask(self, index: int, results: Results) -> Callback | None:
-        """Call all callbacks; return the first that returned True."""
+        """Call display and callbacks; return the first callback that returned True."""
         frozen = MappingProxyType(
             {name: MappingProxyType(dict(of)) for name, of in results.items()}
         )
         seconds = self._clock() - self._started
         done = Round(index, self.total, seconds, frozen, self.best_index)
+        if self.display is not None:
+            self.display(done)
         asked = [callback for callback in self._callbacks if _answer(callback, done)]
         return asked[0] if asked else None
 

@@ -102,6 +102,11 @@ class Keeper:
             self._checkpoint.remove()
         self._interrupt.__exit__(kind, error, trace)
 
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether the state is written to a file."""
+        return self._checkpoint is not None
+
     def resume(self, training: Resumable, monitor: Monitor) -> tuple[Weights, bool]:
         """Restore the state of the checkpoint file, if there is one.
 

@@ -99,8 +99,8 @@ class Rounds(Resumable, Protocol):
 
     ended: str | None
 
-    def run_round(self) -> None:
-        """Make one more round, or find that none can be made."""
+    def run_rounds(self, limit: int = 1) -> None:
+        """Make at least one and at most `limit` more rounds, or find that none can be made."""
         ...
 
     def results(self, metrics: Sequence[Metric]) -> Results:

@@ -59,12 +59,12 @@ class ClassRounds(AdaBoostRounds):
         self.evaluation_scores = [self._start(rows) for rows in evaluations]
         self._log_loss, _ = self._update_distribution()
 
-    def run_round(self) -> None:
-        """Fit one more learner, or end where none is better than chance.
+    def run_rounds(self, limit: int = 1) -> None:
+        """Fit one more learner, whatever the limit, or end where none is better than chance.
 
         Raise ValueError where not even the first learner is.
         """
-        super().run_round()
+        super().run_rounds()
         if self.ended is None or self.first_round + self.n_rounds > 0:
             return
         raise ValueError(_no_learner_message(self.recipe, self.scheme.n_classes))

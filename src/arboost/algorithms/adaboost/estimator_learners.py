@@ -19,7 +19,7 @@ from arboost.backend import core
 from arboost.losses.base import Floats, Target
 from arboost.training.inputs import Rows
 
-__all__ = ["EstimatorLearners", "check_learner", "cover_of"]
+__all__ = ["EstimatorLearners", "check_learner", "cover_of", "refuse_state", "table_of"]
 
 
 class EstimatorLearners:
@@ -49,8 +49,8 @@ class EstimatorLearners:
     ) -> None:
         self.n_rows = len(data.target.y)
         self._estimator = estimator
-        self._X = _table(data)
-        self._evaluations = tuple(map(_table, evaluations))
+        self._X = table_of(data)
+        self._evaluations = tuple(map(table_of, evaluations))
         self._member_votes = member_votes
         self._seed = seed
         y, classes = data.target.y, member_votes.classes
@@ -101,15 +101,15 @@ class EstimatorLearners:
 
     def state(self) -> NoReturn:
         """Raise TypeError: a state holds arrays, and estimators are Python objects."""
-        raise TypeError(_STATE_MESSAGE.format(name=member_name(self._estimator)))
+        refuse_state(self._estimator)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> NoReturn:
         """Raise TypeError: there is no state of estimators."""
-        raise TypeError(_STATE_MESSAGE.format(name=member_name(self._estimator)))
+        refuse_state(self._estimator)
 
     def digests(self) -> NoReturn:
         """Raise TypeError: digests are for a state, and estimators have none."""
-        raise TypeError(_STATE_MESSAGE.format(name=member_name(self._estimator)))
+        refuse_state(self._estimator)
 
     def _learn_drawn(self, sample: core.Sample) -> None:
         """Fit the last clone on drawn rows, each repeated by its count."""
@@ -123,7 +123,7 @@ class EstimatorLearners:
         self._last.fit(take_rows(self._X, rows), y)
 
 
-def _table(rows: Rows[MemberTable]) -> Any:
+def table_of(rows: Rows[MemberTable]) -> Any:
     """Return X of the rows, as estimators read it."""
     return rows.source.X if rows.index is None else take_rows(rows.source.X, rows.index)
 
@@ -134,9 +134,12 @@ def cover_of(target: Target) -> float:
     return n_rows if target.weight is None else n_rows * float(target.weight.mean())
 
 
-_STATE_MESSAGE = (
-    "a fit of {name} has no checkpoint: its learners are Python objects. Leave out checkpoint."
-)
+def refuse_state(estimator: Any) -> NoReturn:
+    """Raise TypeError: a fit of estimators has no checkpoint."""
+    raise TypeError(
+        f"a fit of {member_name(estimator)} has no checkpoint: its learners are Python objects. "
+        "Leave out checkpoint."
+    )
 
 
 def check_learner(estimator: Any, member_votes: MemberVotes, *, resample: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Self
 
@@ -22,6 +22,7 @@ from arboost.backend import checked_threads, core
 from arboost.data import messages
 from arboost.data.schema import Schema
 from arboost.losses.base import Floats
+from arboost.model.links import LINKS
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import predictions, probabilities
 
@@ -70,7 +71,25 @@ class MemberVotes:
             outputs = class_shares(member, X, self.classes, 'algorithm="discrete"')
         else:
             outputs = class_choice(member, X, self.classes)
-        if len(self.classes) == _TWO_CLASSES:
+        return self._from_classes(outputs, cover)
+
+    def of_raw(self, raw: Floats, cover: float) -> Floats:
+        """Return the votes of a decision tree of arboost, from its raw scores.
+
+        The scores are (n_rows, n_outputs) as `ForestTarget` has them; the other argument and the
+        result are those of `of`.
+        """
+        if not isinstance(self.scheme, ClassScheme):
+            return raw
+        assert self.classes is not None
+        if not self.needs_probabilities:
+            return self.scheme.unit_votes(raw, np.full(len(raw), cover))
+        link = "share_of_two" if len(self.classes) == _TWO_CLASSES else "shares"
+        return self._from_classes(LINKS[link](raw), cover)
+
+    def _from_classes(self, outputs: Floats, cover: float) -> Floats:
+        """Return the votes of class probabilities, or of one-hot classes."""
+        if outputs.shape[1] == _TWO_CLASSES:
             outputs = outputs[:, 1:] - outputs[:, :1]
         return self.scheme.unit_votes(outputs, np.full(len(outputs), cover))
 
@@ -84,7 +103,7 @@ class EstimatorModel:
 
     Attributes
     ----------
-    members : tuple of estimators
+    members : tuple of estimators, or TreeMembers
     weights : float64 array of shape (n_members,)
         Weights of the members' votes.
     covers : float64 array of shape (n_members,)
@@ -100,7 +119,7 @@ class EstimatorModel:
         Whether raw scores are the sum of weighted votes, or the weighted median of predictions.
     """
 
-    members: tuple[Any, ...]
+    members: Sequence[Any]
     weights: Floats
     covers: Floats
     votes: MemberVotes
@@ -180,8 +199,8 @@ class EstimatorModel:
         `table` is X of a `MemberTable`.
         """
         values = np.empty((table.shape[0], self.n_rounds))
-        for i, (member, cover) in enumerate(zip(self.members, self.covers, strict=True)):
-            values[:, i] = self.votes.of(member, table, cover)[:, 0]
+        for i, votes in enumerate(self._votes(table)):
+            values[:, i] = votes[:, 0]
         return values
 
     def truncated(self, rounds: int) -> Self:
@@ -231,8 +250,16 @@ class EstimatorModel:
         )
 
     def _weighted_votes(self, table: Any) -> Iterator[Floats]:
-        for member, weight, cover in zip(self.members, self.weights, self.covers, strict=True):
-            yield weight * self.votes.of(member, table, cover)
+        for weight, votes in zip(self.weights, self._votes(table), strict=True):
+            yield weight * votes
+
+    def _votes(self, table: Any) -> Iterator[Floats]:
+        """Yield the votes of each member before its weight."""
+        if hasattr(self.members, "votes"):  # decision trees, which read a table only once
+            yield from self.members.votes(table, self.votes, self.covers)
+            return
+        for member, cover in zip(self.members, self.covers, strict=True):
+            yield self.votes.of(member, table, cover)
 
     def _member_names(self) -> str:
         return messages.listing(dict.fromkeys(map(member_name, self.members))) or "no learner"

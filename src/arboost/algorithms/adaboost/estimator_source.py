@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from arboost.algorithms.adaboost.decision_trees import decision_tree_learners
 from arboost.algorithms.adaboost.estimator_learners import (
     EstimatorLearners,
     check_learner,
     cover_of,
+    table_of,
 )
 from arboost.algorithms.adaboost.estimator_model import EstimatorModel, MemberVotes
+from arboost.algorithms.adaboost.learners import Learners
 from arboost.algorithms.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds
 from arboost.algorithms.adaboost.schemes import make_scheme
 from arboost.algorithms.adaboost.sources import LearnerSource, make_rounds
@@ -120,7 +123,7 @@ class EstimatorSource(LearnerSource[MemberTable]):
         scheme = make_scheme(recorded, task.n_classes)
         fitted, none = result.fitted, np.empty(0)
         model = EstimatorModel(
-            members=tuple(fitted.forest) if fitted.facts else (),  # none for a single class
+            members=fitted.forest if fitted.facts else (),  # none for a single class
             weights=fitted.facts.get("weight", none),
             covers=fitted.facts.get("cover", none),
             votes=MemberVotes(scheme, task.classes),
@@ -150,8 +153,19 @@ def _start_clones(
     n_threads: int,
     seed: int,
 ) -> AdaBoostRounds:
-    """Return the rounds of a fit of clones."""
-    learners = EstimatorLearners(estimator, data, evaluations, votes, seed=seed)
+    """Return the rounds of a fit of clones, or of the decision trees that they would be."""
+    learners: Learners | None = decision_tree_learners(
+        estimator,
+        table_of(data),
+        data.target,
+        [table_of(rows) for rows in evaluations],
+        votes,
+        resample=recipe.resample,
+        n_threads=n_threads,
+        seed=seed,
+    )
+    if learners is None:
+        learners = EstimatorLearners(estimator, data, evaluations, votes, seed=seed)
     return make_rounds(
         recipe,
         learners,

@@ -143,8 +143,8 @@ class AdaBoostRounds(ABC):
         """Factor on each round next to its learner's weight: 1."""
         return np.ones(self.n_rounds)
 
-    def run_round(self) -> None:
-        """Fit one more learner, or end where none is better than chance."""
+    def run_rounds(self, limit: int = 1) -> None:
+        """Fit one more learner, whatever the limit, or end where none is better than chance."""
         n_attempts = self.recipe.n_attempts
         total = self.first_round + self.n_rounds
         for attempt in range(n_attempts):

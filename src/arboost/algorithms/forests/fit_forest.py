@@ -237,13 +237,12 @@ def forest_model(
     )
 
 
-def keep_trees(
-    estimator: EngineEstimator, model: Predictor, target: ForestTarget, max_features: Any
-) -> None:
+def keep_trees(estimator: EngineEstimator, model: Predictor, max_features: Any) -> None:
     """Set the attributes of a fitted tree or forest."""
     estimator._keep_model(model, model.schema)
-    estimator.n_outputs_ = len(target.tasks)
+    estimator.n_outputs_ = max(1, len(model.targets))
     estimator.max_features_ = feature_count(max_features, model.schema.n_features)
-    if target.kind == "classifier":
-        counts = [task.n_classes for task in target.tasks]
-        estimator.n_classes_ = counts if len(counts) > 1 else counts[0]
+    if model.classes is not None:
+        several = isinstance(model.classes, tuple)
+        counts = [len(labels) for labels in (model.classes if several else [model.classes])]
+        estimator.n_classes_ = counts if several else counts[0]

@@ -120,7 +120,7 @@ class ForestEstimator(EngineEstimator):
         scoring, scores = params["oob_score"], {}
         if out_of_bag is not None:
             scores = self._out_of_bag(model, scoring, out_of_bag, rows)
-        keep_trees(self, model, target, params["max_features"])
+        keep_trees(self, model, params["max_features"])
         self._origins = [*origins, *new_origins]
         for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)

@@ -63,7 +63,7 @@ class DecisionTree(EngineEstimator):
         grown = self._grow(params, X, y, sample_weight)
         recorded = self._recorded_params(params)
         model = forest_model(grown.forest, grown.rows, grown.target, recorded)
-        keep_trees(self, model, grown.target, params["max_features"])
+        keep_trees(self, model, params["max_features"])
         return self
 
     def _grow(self, params: dict[str, Any], X: object, y: object, sample_weight: object) -> _Grown:

@@ -21,6 +21,8 @@ from arboost.training.sets import EvaluationSet, TrainingSet, digests_of
 
 __all__ = ["BoostingRecipe", "BoostingRounds", "continued_seed"]
 
+_STRETCH = 0.1  # seconds of rounds in the core; the progress bar is drawn as often
+
 
 @dataclass(frozen=True, kw_only=True)
 class BoostingRecipe:
@@ -115,9 +117,49 @@ class BoostingRounds:
         # Friedman's leaf values need hessians, his splits do not.
         needs_hessians = recipe.boosting == "gradient" and not loss.constant_hessian
         self._newton = self._new_gradients() if needs_hessians else self._gradients
+        self._core_params = self._round_params()
 
-    def run_round(self) -> None:
-        """Grow the trees of one more round."""
+    def run_rounds(self, limit: int = 1) -> None:
+        """Run at least one and at most `limit` more rounds.
+
+        Plain rounds are loops of the core, which come back after a tenth of a second. They are
+        added to the training scores only, so that evaluation sets limit them to one at a time.
+        """
+        if self._core_params is None:
+            self._run_round()
+            return
+        target = self.data.target
+        n_rounds = self.grower.run_rounds(
+            self._core_params,
+            target.y,
+            target.weight,
+            self.scores,
+            self._gradients,
+            1 if self.evaluations else limit,
+            _STRETCH,
+            self.n_threads,
+        )
+        if self.evaluations:
+            self._add_round(1.0)
+        self.n_rounds += n_rounds
+
+    def _round_params(self) -> core.RoundParams | None:
+        """Return the parameters of rounds in the core; None for rounds that it cannot run."""
+        recipe, loss, target = self.recipe, self.recipe.loss, self.data.target
+        if self._sets_values or not self._adds_at_once or not loss.in_core:
+            return None
+        return core.RoundParams(
+            loss=loss.kernel,
+            parameters=loss.parameters(target, self.scores, self.n_threads),
+            largest_weight=target.largest_weight,
+            rate=recipe.learning_rate,
+            seed=self.seed,
+            first_round=self.data.first_round,
+            sampling=recipe.rows.in_core(),
+        )
+
+    def _run_round(self) -> None:
+        """Grow the trees of one more round, step by step."""
         dropped = self._drop()
         self._take_gradients()
         for place in range(self.recipe.parallel_trees):

@@ -9,7 +9,7 @@ from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-__all__ = ["set_random_states", "weight_name"]
+__all__ = ["random_states", "set_random_states", "weight_name"]
 
 
 def weight_name(estimator: Any) -> str | None:
@@ -32,7 +32,15 @@ def set_random_states(estimator: Any, seed: int, number: int) -> None:
         for name in estimator.get_params(deep=True)
         if name == "random_state" or name.endswith("__random_state")
     )
-    # Below 2^31, the limit that all estimators accept.
-    bits = np.random.SeedSequence([seed, number]).generate_state(len(names)) >> 1
     if names:
-        estimator.set_params(**dict(zip(names, bits.tolist(), strict=True)))
+        states = random_states(seed, number, len(names))
+        estimator.set_params(**dict(zip(names, states, strict=True)))
+
+
+def random_states(seed: int, number: int, n_states: int) -> list[int]:
+    """Return the random states of a member, by a seed and its number."""
+    # Below 2^31, the limit that all estimators accept.
+    states: list[int] = (
+        np.random.SeedSequence([seed, number]).generate_state(n_states) >> 1
+    ).tolist()
+    return states

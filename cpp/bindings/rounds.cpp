@@ -1,0 +1,77 @@
+// Bindings of rounds of gradient boosting in one call.
+#include "grow/rounds.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+
+#include "bindings/loss_names.h"
+#include "bindings/tree_grower.h"
+
+namespace arboost::bindings {
+namespace {
+
+std::size_t run(TreeGrower& self, const RoundParams& params, const Vector<double>& y,
+                const std::optional<Vector<double>>& weight, Scores scores, Gradients& gradients,
+                std::size_t n_rounds, double seconds, int n_threads) {
+  const std::size_t n_rows = self.n_training(), outputs = scores.shape(1);
+  self.check_gradients(gradients, 0);
+  self.check_scores(scores, n_rows, outputs - self.trees.width);
+  require(gradients.outputs == outputs && y.shape(0) == n_rows &&
+              (!weight || weight->shape(0) == n_rows),
+          "y, weights, scores and gradients do not fit each other");
+  require(n_rounds > 0 && params.loss.loss != Loss::given, "no rounds, or no loss");
+  const LossRows rows{y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, outputs};
+  nb::gil_scoped_release release;
+  Team team = self.team(n_rows * self.codes.n_features, n_threads);
+  const int for_loss = threads_for(8 * n_rows * outputs, n_threads);
+  std::optional<Team> other;
+  if (for_loss != team.size()) other.emplace(for_loss, python_poll());
+  self.has_leaves = false;
+  const std::size_t done =
+      run_rounds(self.grower, params, rows, n_rounds, std::chrono::duration<double>(seconds),
+                 {gradients, scores.data(), self.sample, self.trees}, other ? *other : team, team);
+  self.has_leaves = true;
+  return done;
+}
+
+}  // namespace
+
+void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
+  nb::enum_<RowSampling::Method>(m, "SamplingMethod", "Choice of the rows of a tree.")
+      .value("uniform", RowSampling::Method::uniform)
+      .value("gradient_based", RowSampling::Method::gradient_based)
+      .value("goss", RowSampling::Method::goss);
+  nb::class_<RowSampling>(m, "RowSampling", "Row sampling scheme; as in row_sampling.py.")
+      .def(nb::init<>())
+      .def_rw("method", &RowSampling::method)
+      .def_rw("rate", &RowSampling::rate)
+      .def_rw("reg_lambda", &RowSampling::reg_lambda)
+      .def_rw("top_rate", &RowSampling::top_rate)
+      .def_rw("other_rate", &RowSampling::other_rate)
+      .def_rw("full_rounds", &RowSampling::full_rounds)
+      .def_rw("leaves_from_all_rows", &RowSampling::leaves_from_all_rows);
+  nb::class_<RoundParams>(m, "RoundParams", "Parameters of `Grower.run_rounds`.")
+      .def(
+          "__init__",
+          [](RoundParams* self, const std::string& loss, std::vector<double> parameters,
+             double largest_weight, double rate, std::uint64_t seed, std::uint64_t first_round,
+             const RowSampling& sampling) {
+            new (self) RoundParams{.loss = {loss_named(loss), std::move(parameters)},
+                                   .largest_weight = largest_weight,
+                                   .rate = rate,
+                                   .seed = seed,
+                                   .first_round = first_round,
+                                   .sampling = sampling};
+          },
+          nb::kw_only(), nb::arg("loss"), nb::arg("parameters"), nb::arg("largest_weight"),
+          nb::arg("rate"), nb::arg("seed"), nb::arg("first_round"), nb::arg("sampling"));
+  grower.def("run_rounds", &run, nb::arg("params"), nb::arg("y"), nb::arg("weight").none(),
+             nb::arg("scores").noconvert(), nb::arg("gradients"), nb::arg("n_rounds"),
+             nb::arg("seconds"), nb::arg("n_threads"),
+             "Adds up to so many rounds of Newton boosting, and their values to the scores; "
+             "returns their number: fewer where the time is over.");
+}
+
+}  // namespace arboost::bindings
