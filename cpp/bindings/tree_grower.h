@@ -70,7 +70,8 @@ struct TreeGrower {
   std::shared_ptr<Workspace> workspace;
   GrownTrees trees;
   Grower grower;
-  bool has_leaves = false;  // the grower has grown the last tree, and none since
+  std::shared_ptr<const Sample> sample;  // of the tree that was grown last; null: all rows
+  bool has_leaves = false;               // the grower has grown the last tree, and none since
 };
 
 // Trees as arrays, and back (bindings/trees.cpp).

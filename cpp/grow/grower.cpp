@@ -137,7 +137,7 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
   start_gain();
   cut_key_ = counter_hash(request.seed, Purpose::random_cut, request.number, output);
   if (purity_) purity_->start_tree(gradients, output, width_);
-  values_tell_purity_ = purity_ && rows_.values_are_exact();
+  values_tell_purity_ = purity_ && rows_.values_are_exact(gradients, output);
   subtree_rows_ = subtree_rows(team.size());
   for (auto& scratch : scratch_) scratch->subtrees.clear();
   failed_ = false;

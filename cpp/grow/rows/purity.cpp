@@ -1,18 +1,29 @@
-// Cost: one pass over the node's rows, up to the first that differs.
+// Cost: one pass over the node's rows, up to the first that differs from those before it.
 #include "grow/rows/purity.h"
 
-#include <cstdlib>
+#include <algorithm>
 
 namespace arboost {
 namespace {
 
-// Compares -g / h within rounding: each number was rounded by up to 1/2, which bounds the error of
-// a.g b.h - b.g a.h.
-bool is_same_value(const FixedPair& a, const FixedPair& b) {
-  const std::int64_t difference = std::int64_t{a.g} * b.h - std::int64_t{b.g} * a.h;
-  const std::int64_t sizes =
-      std::int64_t{a.h} + b.h + std::abs(std::int64_t{a.g}) + std::abs(std::int64_t{b.g});
-  return std::abs(difference) <= sizes / 2 + 1;
+// The ratios g / h that a pair may stand for: each number was rounded by up to 1/2. The ends are
+// fractions of integers below 2^32, so that products of two fit 64 bits.
+struct Fraction {
+  std::int64_t numerator, denominator;  // above 0
+
+  bool operator<(const Fraction& other) const {
+    return numerator * other.denominator < other.numerator * denominator;
+  }
+};
+
+Fraction lower_end(const FixedPair& pair) {
+  const std::int64_t g = pair.g, h = pair.h;
+  return {2 * g - 1, 2 * h + (g > 0 ? 1 : -1)};
+}
+
+Fraction upper_end(const FixedPair& pair) {
+  const std::int64_t g = pair.g, h = pair.h;
+  return {2 * g + 1, 2 * h + (g < 0 ? 1 : -1)};
 }
 
 }  // namespace
@@ -37,20 +48,23 @@ const FixedPair* Purity::pairs_of(Element e) const {
 }
 
 bool Purity::is_pure(const Element* elements, std::size_t n) const {
-  const auto weighs = [&](std::size_t i) {
-    const FixedPair* pairs = pairs_of(elements[i]);
-    for (std::size_t k = 0; k < width_; ++k)
-      if (pairs[k * output_stride_].h != 0) return true;
-    return false;
-  };
-  std::size_t first = 0;
-  while (first < n && !weighs(first)) ++first;
-  if (first == n) return true;
-  const FixedPair* like = pairs_of(elements[first]);
-  for (std::size_t i = first + 1; i < n; ++i) {
-    const FixedPair* pairs = pairs_of(elements[i]);
-    for (std::size_t k = 0; k < width_; ++k)
-      if (!is_same_value(like[k * output_stride_], pairs[k * output_stride_])) return false;
+  for (std::size_t k = 0; k < width_; ++k)
+    if (!is_pure(elements, n, k * output_stride_)) return false;
+  return true;
+}
+
+bool Purity::is_pure(const Element* elements, std::size_t n, std::size_t output) const {
+  std::size_t i = 0;
+  while (i < n && pairs_of(elements[i])[output].h == 0) ++i;
+  if (i == n) return true;
+  const FixedPair& first = pairs_of(elements[i])[output];
+  Fraction lower = lower_end(first), upper = upper_end(first);
+  for (++i; i < n; ++i) {
+    const FixedPair& pair = pairs_of(elements[i])[output];
+    if (pair.h == 0) continue;
+    lower = std::max(lower, lower_end(pair));
+    upper = std::min(upper, upper_end(pair));
+    if (upper < lower) return false;
   }
   return true;
 }

@@ -20,11 +20,13 @@ class Purity {
   // Of trees for one output, or for all of them; the gradients must stay until the next call.
   void start_tree(const Gradients& gradients, std::size_t output, std::size_t width);
 
-  // True if the rows have the same target value, within the rounding of their pairs; rows of zero
-  // weight are ignored. Stops at the first difference. Thread-safe.
+  // True if one target value is within the rounding of all rows' pairs, in each output; rows of
+  // zero weight are ignored. The greatest lower and the least upper bound of the value decide, so
+  // the order of the rows does not. Stops where they cross. Thread-safe.
   bool is_pure(const Element* elements, std::size_t n) const;
 
  private:
+  bool is_pure(const Element* elements, std::size_t n, std::size_t output) const;
   const FixedPair* pairs_of(Element e) const;
 
   std::vector<std::uint32_t> position_;  // by table row; empty: row r is at position r

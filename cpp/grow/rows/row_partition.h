@@ -66,7 +66,7 @@ class RowPartition {
   void read_values(const Element* elements, std::size_t n, std::int64_t* values) const;
   // True if neither the rounding to fixed point nor that of the values was lossy, as for the
   // gradients of class indicators.
-  bool values_are_exact() const;
+  bool values_are_exact(const Gradients& gradients, std::size_t output) const;
   // True if some row of the node has a zero hessian in all outputs, and rows are not counted.
   bool any_empty(const GrowNode& node) const;
 
