@@ -18,16 +18,17 @@ void propose(TreeGrower& self, const Gradients& gradients, int n_threads) {
   self.grower.propose(gradients, team);
 }
 
-void grow(TreeGrower& self, const Gradients& gradients, std::size_t output,
-          const TreeRequest& request, int n_threads) {
-  const Sample* sample = request.sample;
+void grow(TreeGrower& self, const Gradients& gradients, std::size_t output, TreeRequest request,
+          std::shared_ptr<const Sample> sample, int n_threads) {
   self.check_gradients(gradients, output);
   if (sample != nullptr)
     require(sample->size > 0 && sample->positions[sample->size - 1] < self.n_training(),
             "the sample does not match the training rows");
+  self.has_leaves = false;
+  self.sample = std::move(sample);
+  request.sample = self.sample.get();
   nb::gil_scoped_release release;
   Team team = self.team(self.n_training() * self.codes.n_features, n_threads);
-  self.has_leaves = false;
   self.grower.grow(gradients, output, request, self.trees, team);
   self.has_leaves = true;
 }
@@ -192,21 +193,21 @@ void bind_grow(nb::module_& m) {
       .def(
           "grow",
           [](TreeGrower& self, const Gradients& gradients, std::size_t output, std::uint64_t seed,
-             std::uint64_t tree, double rate, const Sample* sample, bool leaves_from_all_rows,
-             std::uint64_t turn, int n_threads) {
+             std::uint64_t tree, double rate, std::shared_ptr<Sample> sample,
+             bool leaves_from_all_rows, std::uint64_t turn, int n_threads) {
             grow(self, gradients, output,
                  {.seed = seed,
                   .number = tree,
                   .turn = turn,
                   .rate = rate,
-                  .sample = sample,
+                  .sample = nullptr,
                   .leaves_from_all_rows = leaves_from_all_rows},
-                 n_threads);
+                 std::move(sample), n_threads);
           },
           nb::arg("gradients"), nb::arg("output"), nb::kw_only(), nb::arg("seed"), nb::arg("tree"),
           nb::arg("rate"), nb::arg("sample").none() = nb::none(),
           nb::arg("leaves_from_all_rows") = false, nb::arg("turn") = 0, nb::arg("n_threads"),
-          nb::keep_alive<1, 7>(), "Grows one tree for one output, or for all with vector leaves.")
+          "Grows one tree for one output, or for all with vector leaves.")
       .def("add_leaves", &add_leaves, nb::arg("scores").noconvert(), nb::arg("output"),
            nb::arg("n_threads"), "Adds the last tree's values to the training rows' scores.")
       .def("add_tree", &add_tree, nb::arg("tree"), nb::arg("factor"), nb::arg("codes"),

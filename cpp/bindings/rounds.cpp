@@ -31,7 +31,7 @@ std::size_t run(TreeGrower& self, const RoundParams& params, const Vector<double
   self.has_leaves = false;
   const std::size_t done =
       run_rounds(self.grower, params, rows, n_rounds, std::chrono::duration<double>(seconds),
-                 {gradients, scores.data(), self.sample, self.trees}, other ? *other : team, team);
+                 {gradients, scores.data(), self.round_sample, self.trees}, other ? *other : team, team);
   self.has_leaves = true;
   return done;
 }

@@ -97,8 +97,9 @@ struct TreeGrower {
   std::shared_ptr<Workspace> workspace;
   GrownTrees trees;
   Grower grower;
-  Sample sample;            // rows of the last tree of `run_rounds`
-  bool has_leaves = false;  // the grower has grown the last tree, and none since
+  std::shared_ptr<const Sample> sample;  // of the tree that `grow` has grown last; null: all rows
+  Sample round_sample;                   // of the tree that `run_rounds` has grown last
+  bool has_leaves = false;               // the grower has grown the last tree, and none since
   std::atomic<bool> stopped{false};
 };
 

@@ -78,6 +78,7 @@ TreeScale MemoryRows::start_tree(const Gradients& gradients, std::size_t output,
   rows_.check_targets(params_.criterion);
   if (absolute_) absolute_->start_tree(rows_.rows(), rows_.pairs(), team);
   if (purity_) purity_->start_tree(gradients, output, policy_.width());
+  values_tell_purity_ = purity_ && rows_.values_are_exact(gradients, output);
   TreeScale scale = rows_.scale();
   if (counting == Counting::none) scale.least_h = sizes_.least_h();
   return scale;
@@ -89,7 +90,7 @@ void MemoryRows::grow(TreePolicy& policy, Team& team) {
     sorted_->start_tree(rows_.rows(), policy.columns().of_tree(), team);
   else if (policy.columns().samples_trees())
     histograms_.use_features(policy.columns().of_tree());
-  subtrees_.start_tree(subtree_rows(team.size()), purity_ && rows_.values_are_exact(), team.size());
+  subtrees_.start_tree(subtree_rows(team.size()), values_tell_purity_, team.size());
   failed_ = false;
   histograms_.release_all();  // of a tree that was interrupted
   start_root(team);

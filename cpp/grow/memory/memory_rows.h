@@ -73,6 +73,7 @@ class MemoryRows final : public NodeRows {
   Alone alone_;
   RowPartition rows_;
   std::unique_ptr<Purity> purity_;          // null: purity is not tested
+  bool values_tell_purity_ = false;         // exact values suffice to test it
   std::unique_ptr<AbsoluteRows> absolute_;  // null: scores come from sums
   std::unique_ptr<SortedColumns> sorted_;   // all values, or candidates for each node, else null
   LeafSizes sizes_;

@@ -82,8 +82,8 @@ class RowPartition {
   // Reads the contributions of n rows to a histogram slot, [n][channels].
   void read_values(const Element* elements, std::size_t n, std::int64_t* values) const;
   // True if neither the rounding to fixed point nor that of the values was lossy, as for the
-  // gradients of class indicators. Of the rows of all workers.
-  bool values_are_exact() const;
+  // gradients of class indicators.
+  bool values_are_exact(const Gradients& gradients, std::size_t output) const;
   // True if some row of the node has a zero hessian in all outputs, and rows are not counted.
   bool any_empty(const GrowNode& node) const;
 

@@ -1,5 +1,5 @@
 // The rows of a small node -> the best of one random threshold for each of some features
-// (grow/cuts.cpp). About 1 ns a row and feature. Single-threaded.
+// (grow/split/random_cuts.cpp). About 1 ns a row and feature. Single-threaded.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once

@@ -237,6 +237,23 @@ def test_numbers_of_very_different_sizes():
     np.testing.assert_allclose(DecisionTreeRegressor().fit(x, y).predict(x), y, rtol=1e-9)
 
 
+@pytest.mark.parametrize("n_features", [1, 3])
+def test_purity_does_not_depend_on_the_order_of_rows(n_features):
+    """Near one huge target, small ones are within rounding of each other, but not transitively."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, n_features))
+    y = rng.integers(0, 4, len(X)).astype(float)
+    y[20_000] = 2**30 - 1
+    orders = [np.arange(len(X)), np.arange(len(X))[::-1], rng.permutation(len(X))]
+    trees = [
+        arboost.DecisionTreeRegressor(n_jobs=n_jobs).fit(X[order], y[order])
+        for order, n_jobs in zip([orders[0], *orders], [1, 2, 2, 1], strict=True)
+    ]
+    assert len({tree.get_n_leaves() for tree in trees}) == 1
+    answers = [tree.predict(X[:1000]) for tree in trees]
+    np.testing.assert_allclose(answers[1:], [answers[0]] * 3, rtol=1e-12)
+
+
 def test_importances_are_shares():
     X, y = load_iris(return_X_y=True)
     model = DecisionTreeClassifier(max_depth=3).fit(X, y)
