@@ -13,6 +13,7 @@
 #include "grow/search/few.h"
 #include "grow/search/few_cuts.h"
 #include "grow/search/fold.h"
+#include "grow/search/limited.h"
 #include "grow/search/rough.h"
 #include "grow/search/scan.h"
 #include "grow/search/small.h"

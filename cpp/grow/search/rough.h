@@ -79,13 +79,14 @@ std::size_t first_best_of_lanes(const GainParams& params, const Pass& pass, std:
   return group + index;
 }
 
-// The result of score_one_output<true> and first_best, at half the cost: float scores first, then
-// doubles for those that may be the highest. A float score is a quotient of sums of positive terms,
-// so its relative error is a few units of 6e-8; `slack` is ten times that. Floats >= 0 have the
-// order of the integers of the same bits, whose maximum vectorises everywhere.
-std::size_t first_best_plain(const GainParams& params, const Pass& pass, double floor,
-                             SplitScratch& scratch) {
-  constexpr double slack = 4e-6;
+// A float score is a quotient of sums of positive terms, so its relative error is a few units of
+// 6e-8; this is ten times that.
+constexpr double rough_slack = 4e-6;
+
+// Plain float scores of one output, -1 where a split is forbidden; returns the highest. Floats >= 0
+// have the order of the integers of the same bits, whose maximum vectorises everywhere. Padded to
+// whole groups of lanes.
+std::int32_t plain_rough_scores(const GainParams& params, const Pass& pass, SplitScratch& scratch) {
   constexpr std::size_t lanes = rough_lanes;
   const GainParams p = params;
   std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
@@ -107,10 +108,22 @@ std::size_t first_best_plain(const GainParams& params, const Pass& pass, double 
     rough[b] = allowed ? std::bit_cast<std::int32_t>(score) : -1;
     highest = rough[b] > highest ? rough[b] : highest;
   }
+  return highest;
+}
+
+// The result of score_one_output<true> and first_best, at half the cost: float scores first, then
+// doubles for those that may be the highest.
+std::size_t first_best_plain(const GainParams& p, const Pass& pass, double floor,
+                             SplitScratch& scratch) {
+  constexpr std::size_t lanes = rough_lanes;
+  const std::int32_t highest = plain_rough_scores(p, pass, scratch);
   if (highest < 0) return pass.n;
   const double roughly = std::bit_cast<float>(highest);
-  if (roughly * (1 + slack) <= floor) return pass.n;
-  const auto least = std::bit_cast<std::int32_t>(static_cast<float>(roughly * (1 - slack)));
+  if (roughly * (1 + rough_slack) <= floor) return pass.n;
+  const auto least = std::bit_cast<std::int32_t>(static_cast<float>(roughly * (1 - rough_slack)));
+  const std::int64_t* prefix = scratch.prefix.data();
+  const std::int32_t* rough = scratch.rough.data();
+  const std::size_t n = (pass.n + lanes - 1) & ~(lanes - 1);
   std::size_t index = pass.n;
   for (std::size_t group = 0; group < n; group += lanes) {
     const std::uint32_t hits = lanes_from(rough + group, least);
@@ -203,7 +216,7 @@ std::int32_t rough_scores(const GainParams& p, const Pass& pass, std::size_t n,
 std::size_t first_best_of_outputs(const GainParams& p, const Pass& pass, double floor,
                                   SplitScratch& scratch) {
   constexpr std::size_t lanes = rough_lanes;
-  const double slack = 4e-6 + 1e-7 * p.outputs;
+  const double slack = rough_slack + 1e-7 * p.outputs;
   const std::size_t end = pass.n, n = (end + lanes - 1) & ~(lanes - 1);
   for (int c = 0; c < p.channels; ++c)
     for (std::size_t j = 0; j < lanes; ++j)

@@ -10,6 +10,7 @@
 #include <cstring>  // memcpy
 
 #include "grow/search/gain.h"
+#include "grow/search/limited.h"
 #include "grow/search/rough.h"
 #include "grow/search/search_data.h"
 #include "loss/functions.h"  // log_of
@@ -17,15 +18,16 @@
 namespace arboost::ARBOOST_ISA {
 namespace {
 
+// The scores after entries [begin, end).
 template <bool plain>
-void score_one_output(const GainParams& params, const Pass& pass, SplitScratch& scratch) {
+void score_one_output(const GainParams& params, const Pass& pass, std::size_t begin,
+                      std::size_t end, SplitScratch& scratch) {
   const GainParams p = params;  // a copy of its own lets the compiler keep it in registers
   const std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
   double* ARBOOST_RESTRICT scores = scratch.scores.data();
   const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
   const std::int64_t total = pass.totals[0];
-  const std::size_t n = pass.n;
-  for (std::size_t b = 0; b < n; ++b) {
+  for (std::size_t b = begin; b < end; ++b) {
     const std::int64_t left = prefix[b] + extra;
     const std::int64_t right = total - left;
     const std::int32_t left_h = sum_h(left), right_h = sum_h(right);
@@ -36,13 +38,14 @@ void score_one_output(const GainParams& params, const Pass& pass, SplitScratch& 
 }
 
 // Under monotone constraints: steps within the node's bounds, and in order.
-void score_bounded(const GainParams& params, const Pass& pass, SplitScratch& scratch) {
+void score_bounded(const GainParams& params, const Pass& pass, std::size_t begin, std::size_t end,
+                   SplitScratch& scratch) {
   const GainParams p = params;
   const std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
   double* ARBOOST_RESTRICT scores = scratch.scores.data();
   const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
   const double direction = p.direction;
-  for (std::size_t b = 0; b < pass.n; ++b) {
+  for (std::size_t b = begin; b < end; ++b) {
     const std::int64_t left = prefix[b] + extra;
     const std::int64_t right = pass.totals[0] - left;
     const std::int32_t left_h = sum_h(left), right_h = sum_h(right);
@@ -162,12 +165,17 @@ std::size_t find_best(const GainParams& p, const Pass& pass, double floor, Split
   if (plain && p.channels == 1 && fits_floats) return first_best_plain(p, pass, floor, scratch);
   const bool divides = p.reg_lambda == 0 || p.reg_lambda > 1e-15;  // as a float, too
   if (plain && fits_floats && divides) return first_best_of_outputs(p, pass, floor, scratch);
+  const auto score_one = p.bounded ? score_bounded
+                         : plain   ? score_one_output<true>
+                                   : score_one_output<false>;
+  if (p.criterion == Criterion::quadratic && p.channels == 1 && fits_floats)
+    return first_best_limited(p, pass, floor, scratch, [&](std::size_t begin, std::size_t end) {
+      score_one(p, pass, begin, end, scratch);
+    });
   if (p.criterion != Criterion::quadratic)
     score_logarithms(p, pass, scratch);
-  else if (p.bounded)
-    score_bounded(p, pass, scratch);
   else if (p.outputs == 1)
-    plain ? score_one_output<true>(p, pass, scratch) : score_one_output<false>(p, pass, scratch);
+    score_one(p, pass, 0, pass.n, scratch);
   else
     plain ? score_outputs<true>(p, pass, scratch) : score_outputs<false>(p, pass, scratch);
   require_counts(p, pass, scratch);
