@@ -29,9 +29,9 @@ std::size_t run(TreeGrower& self, const RoundParams& params, const Vector<double
   std::optional<Team> other;
   if (for_loss != team.size()) other.emplace(for_loss, python_poll());
   self.has_leaves = false;
-  const std::size_t done =
-      run_rounds(self.grower, params, rows, n_rounds, std::chrono::duration<double>(seconds),
-                 {gradients, scores.data(), self.round_sample, self.trees}, other ? *other : team, team);
+  const std::size_t done = run_rounds(
+      self.grower, params, rows, n_rounds, std::chrono::duration<double>(seconds),
+      {gradients, scores.data(), self.round_sample, self.trees}, other ? *other : team, team);
   self.has_leaves = true;
   return done;
 }
