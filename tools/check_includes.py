@@ -16,6 +16,7 @@ FOLDERS = (
     "base",  # types, memory, threads, random bits
     "table",  # columns of the user's table, and the binned table
     "tree",  # split rules, rows of a tree, views of a forest
+    "tree/bits",  # leaves of 512 rows at once, by bit masks
     "bin/edges",  # values to edges
     "bin/codes",  # values and edges to codes
     "bin",  # ranks, proposals for a round, target statistics

@@ -12,6 +12,7 @@
 #include "grow/search/random_cut.h"
 #include "grow/search/search_data.h"
 #include "table/codes.h"
+#include "tree/bits/bit_program.h"
 #include "tree/rule.h"
 #include "tree/tree_rows.h"
 
@@ -71,6 +72,12 @@ struct WalkArgs {
   std::size_t n_nodes;
   const CodeSet* sets;  // null: there are none
   int depth;            // of the deepest leaf
+  // For rows that walk together; test i + 1 is that of node i. Null unless all rows of the table
+  // walk, codes take one byte, and leaves are at most 256.
+  const BitProgram* program;
+  const std::uint32_t* leaves;         // their nodes, by number
+  const std::uint8_t* const* columns;  // [n_columns] of the splits
+  std::size_t n_columns;
 };
 
 // Layout of a histogram: the first slot of each stored column.

@@ -3,6 +3,7 @@
 #include "grow/trees/grown_trees.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include "bin/codes/sparse_codes.h"
@@ -136,6 +137,26 @@ class SparseNodes {
   std::vector<Of> of_;
 };
 
+// Program and columns of a tree whose rows walk together.
+struct Together {
+  explicit Together(const std::vector<WalkNode>& nodes) {
+    const ProgramMaker maker(
+        nodes.size(), [&](std::size_t i) { return nodes[i].left == i ? 0 : nodes[i].left; },
+        [](std::size_t i) { return static_cast<std::uint32_t>((i + 1) * bit_words); });
+    program = maker.add(steps, leaves);
+    program.steps = steps.data();
+    for (const WalkNode& node : nodes)
+      if (node.column != nullptr) columns.push_back(node.column);  // null: sparse
+    std::sort(columns.begin(), columns.end());
+    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+  }
+  Together(const Together&) = delete;
+
+  std::vector<std::uint32_t> steps, leaves;
+  std::vector<const std::uint8_t*> columns;
+  BitProgram program;
+};
+
 }  // namespace
 
 void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows, Team& team,
@@ -170,8 +191,19 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
     nodes[child].column = nodes[child + 1].column = column;
     if (is_sparse) sparse.add(i, f);
   }
-  const WalkArgs args{codes.width, rows, nodes.data(), n, stored.empty() ? nullptr : stored.data(),
-                      deepest};
+  const bool all_walk = codes.width == 1 && rows.is_all() && n < 2 * most_bit_leaves;
+  std::optional<Together> together;
+  if (all_walk) together.emplace(nodes);
+  const WalkArgs args{.width = codes.width,
+                      .rows = rows,
+                      .nodes = nodes.data(),
+                      .n_nodes = n,
+                      .sets = stored.empty() ? nullptr : stored.data(),
+                      .depth = deepest,
+                      .program = all_walk ? &together->program : nullptr,
+                      .leaves = all_walk ? together->leaves.data() : nullptr,
+                      .columns = all_walk ? together->columns.data() : nullptr,
+                      .n_columns = all_walk ? together->columns.size() : 0};
   team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     Buffer<std::uint32_t> leaves(end - begin);
     if (sparse.empty())

@@ -2,7 +2,6 @@
 #include "predict/bits/bit_forest.h"
 
 #include <algorithm>
-#include <bit>  // bit_width
 #include <cmath>
 #include <utility>  // move
 
@@ -14,14 +13,10 @@ constexpr std::size_t most_tests = 12288;
 constexpr std::size_t most_thresholds = 65533;   // of a feature: with missing ones they are numbers
 constexpr std::size_t most_codes = 255;          // of a column, but the lowest
 constexpr std::size_t rows_to_expect = 1 << 16;  // when tables of lookups are made
-// A full tree with up to so many splits for each real one is still cheaper than an uneven one.
-constexpr std::size_t most_padding = 4;
 
-// Shape of a tree, which selects its walk.
+// Nodes of a tree.
 struct Form {
   std::size_t first, size;  // in the forest's nodes
-  std::size_t n_leaves;
-  int depth;
 };
 
 class Maker {
@@ -47,19 +42,11 @@ class Maker {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   bool measure_trees() {
-    std::vector<int> depth;
     for (std::size_t t = 0; t < forest_.output.size(); ++t) {
       const auto first = static_cast<std::size_t>(forest_.tree_start[t]);
       const auto size = static_cast<std::size_t>(forest_.tree_start[t + 1]) - first;
-      Form form{first, size, size / 2 + 1, 0};
       if (size >= 2 * most_bit_leaves) return false;
-      depth.assign(size, 0);
-      for (std::size_t i = 0; i < size; ++i) {
-        form.depth = std::max(form.depth, depth[i]);
-        const auto left = static_cast<std::size_t>(forest_.left[first + i]);
-        if (left != 0) depth[left] = depth[left + 1] = depth[i] + 1;
-      }
-      forms_.push_back(form);
+      forms_.push_back({first, size});
     }
     return true;
   }
@@ -224,60 +211,18 @@ class Maker {
     const Form& form = forms_[t];
     BitTree tree{};
     tree.program = static_cast<std::uint32_t>(group_.trees.program.size());
-    tree.n_splits = static_cast<std::uint32_t>(form.n_leaves - 1);
     tree.output = static_cast<std::uint32_t>(forest_.output[t]);
     tree.number = static_cast<std::uint32_t>(t);
     tree.leaves = bits_.leaf_nodes.size();
-    const std::size_t full = std::size_t{1} << std::min(form.depth, most_even_depth + 1);
-    tree.even = form.depth <= most_even_depth && full <= most_padding * form.n_leaves;
-    if (tree.even)
-      add_even(form, tree);
-    else
-      add_uneven(form, tree);
+    const ProgramMaker maker(
+        form.size,
+        [&](std::size_t i) { return static_cast<std::uint32_t>(forest_.left[form.first + i]); },
+        [&](std::size_t i) { return test_of(form.first + i); });
+    const BitProgram program = maker.add(group_.trees.program, bits_.leaf_nodes);
+    tree.n_splits = static_cast<std::uint32_t>(program.n_splits);
+    tree.bits = static_cast<std::uint8_t>(program.bits);
+    tree.even = program.even;
     group_.trees.trees.push_back(tree);
-  }
-
-  void add_even(const Form& form, BitTree& tree) {
-    tree.bits = static_cast<std::uint8_t>(form.depth);
-    std::vector<std::uint32_t> nodes{0};  // of a level; below a leaf the leaf itself
-    for (int level = 0; level < form.depth; ++level) {
-      std::vector<std::uint32_t> next;
-      for (const std::uint32_t node : nodes) {
-        const std::size_t at = form.first + node;
-        const auto left = static_cast<std::uint32_t>(forest_.left[at]);
-        group_.trees.program.push_back(left == 0 ? 0 : test_of(at));
-        next.push_back(left == 0 ? node : left);
-        next.push_back(left == 0 ? node : left + 1);
-      }
-      nodes = std::move(next);
-    }
-    bits_.leaf_nodes.insert(bits_.leaf_nodes.end(), nodes.begin(), nodes.end());
-  }
-
-  void add_uneven(const Form& form, BitTree& tree) {
-    tree.bits = static_cast<std::uint8_t>(std::bit_width(form.n_leaves - 1));
-    std::vector<std::uint32_t>& program = group_.trees.program;
-    const std::int32_t* left = forest_.left.data() + form.first;
-    std::vector<std::uint32_t> n_leaves(form.size, 1), first_leaf(form.size, 0);
-    for (std::size_t i = form.size; i-- > 0;)
-      if (left[i] != 0) n_leaves[i] = n_leaves[left[i]] + n_leaves[left[i] + 1];
-    bits_.leaf_nodes.resize(tree.leaves + form.n_leaves);
-    for (std::uint32_t i = 0; i < form.size; ++i) {
-      if (left[i] == 0) {
-        bits_.leaf_nodes[tree.leaves + first_leaf[i]] = i;
-        continue;
-      }
-      const auto l = static_cast<std::uint32_t>(left[i]);
-      first_leaf[l] = first_leaf[i];
-      first_leaf[l + 1] = first_leaf[i] + n_leaves[l];
-      program.insert(program.end(), {test_of(form.first + i), i, l});
-    }
-    for (int j = 0; j < tree.bits; ++j) {
-      for (std::size_t i = 0; i < form.size; ++i)
-        if (left[i] != 0 && ((first_leaf[left[i]] ^ first_leaf[left[i] + 1]) >> j & 1) != 0)
-          program.push_back(static_cast<std::uint32_t>(left[i] + 1));
-      program.push_back(no_node);
-    }
   }
 
   void pack_values() {

@@ -5,19 +5,11 @@
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
-#include "predict/bits/bit_registers.h"
 #include "predict/bits/bit_trees.h"
+#include "tree/bits/bit_planes.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {
-
-constexpr std::size_t most_planes = 8;
-using Planes = std::uint64_t[most_planes][bit_words];
-
-ARBOOST_INLINE Bits no_bits() {
-  constexpr std::uint64_t zeros[bit_words] = {};
-  return load(zeros);
-}
 
 // planes[j]: bit j of 512 codes.
 void code_planes(const std::uint8_t* codes, int n_planes, Planes planes) {

@@ -1,23 +1,18 @@
 // Bit-parallel evaluation of trees, 512 rows at a time: data structures and kernels.
 //
 // A split is a test of a row, x > threshold with a side for missing values, and many splits share
-// one test. The results of a test for a block of rows are 512 bits. A tree is a Boolean formula
-// over its tests; it yields the leaf numbers as bit planes: plane j has bit j of all rows' leaf
-// numbers.
+// one test. The tests of a block come first; then every tree is a program over them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "tree/bits/bit_program.h"
 #include "tree/rule.h"  // CodeSet
 
 namespace arboost {
 
-constexpr std::size_t bit_rows = 512;             // of a block
-constexpr std::size_t bit_words = bit_rows / 64;  // of a test
-constexpr std::size_t most_bit_leaves = 256;      // of a tree: their numbers take one byte
-constexpr int most_even_depth = 8;
 constexpr std::size_t bit_batch = 16;  // trees whose leaves are found before they are added
 
 // Codes of a column are 0 to n, at most 255. Its tests are code > k for every k below n, or sets.
@@ -32,16 +27,6 @@ struct BitSet {
   CodeSet right;  // codes that go right
 };
 
-// Program of a tree: tests -> leaf numbers.
-//
-//   even     a full tree, whose missing splits are the test that nobody passes: the tests level by
-//            level, 2^depth - 1 of them. The number of a leaf is the path to it, its first step the
-//            highest bit.
-//   uneven   for each split in the order of the tree: test, node and left child. Leaves have their
-//            numbers from left to right; then come, for each plane, the right children whose rows
-//            flip the bit, and no_node.
-//
-// Tests are given by the offset of their words.
 struct BitTree {
   std::uint32_t program;  // where in the group's it begins
   std::uint32_t n_splits;
@@ -52,7 +37,6 @@ struct BitTree {
   std::size_t leaves;    // where its leaves begin, in the order of their numbers
   std::size_t values;    // where its values begin, of width 1
 };
-constexpr std::uint32_t no_node = ~std::uint32_t{0};
 
 // Trees whose tests are evaluated together: grouped by output, otherwise in their order.
 struct BitGroup {
