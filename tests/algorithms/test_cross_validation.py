@@ -256,6 +256,7 @@ def test_bad_input(data, estimator, options, error, message):
         cv(estimator, X, y, **options)
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 def test_one_class(data):
     X, _ = data
     with pytest.raises(ValueError, match="y has one class"):

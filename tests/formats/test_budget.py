@@ -48,7 +48,7 @@ def test_methods_of_the_most_columns_take_little_memory(tmp_path):
     action = "model = arboost.load(path)" + uses
     message, grown = peak_of(action, os.fspath(path), "arboost.load; import arboost.predictor")
     assert message == "done"
-    assert grown < FLOOR + 128 * MEGABYTE
+    assert grown < FLOOR
 
 
 @pytest.mark.parametrize("layout", model_file.LAYOUTS)
@@ -99,11 +99,11 @@ def zeros(n_trees, n_splits, width):
 @needs_proc
 def test_packed_zeros_stay_in_the_budget(tmp_path):
     path = tmp_path / "model.arb"
-    data = zeros(2, 150, 20_000)
+    data = zeros(2, 300, 2000)
     path.write_bytes(data)
     message, grown = peak_of("arboost.load(path)", os.fspath(path), "arboost.load")
     assert message == "done"
-    assert grown > 200 * len(data), "numbers of 0 are cheap to store"
+    assert grown > 150 * len(data), "numbers of 0 are cheap to store"
     assert grown < FLOOR + MULTIPLE * len(data)
 
 
@@ -123,11 +123,11 @@ def test_memory_is_counted_before_it_is_allocated():
 
 
 def test_a_tree_of_many_classes_is_read():
-    """Leaves of 1,000 shares, nearly all 0: the best compression of a real model."""
+    """Leaves of 300 shares, nearly all 0: the best compression of a real model."""
     rng = np.random.default_rng(0)
-    y = np.arange(1000)
-    tree = arboost.DecisionTreeClassifier().fit(rng.normal(size=(1000, 2)), y).model_
+    y = np.arange(300)
+    tree = arboost.DecisionTreeClassifier().fit(rng.normal(size=(300, 2)), y).model_
     data = model_file.to_bytes(tree)
-    assert tree.forest.value.nbytes > 50 * len(data)
+    assert tree.forest.value.nbytes > 30 * len(data)
     again = Predictor(**model_file.from_bytes(data).fields())
     np.testing.assert_array_equal(again.forest.value, tree.forest.value)

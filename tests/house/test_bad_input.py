@@ -267,6 +267,7 @@ def test_labels_of_other_types(X, labels, found):
     refused(GradientBoostingClassifier(), X, labels, ValueError, found)
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 def test_one_class(X):
     model = GradientBoostingClassifier().fit(X, ["only"] * N_ROWS)
     np.testing.assert_array_equal(model.predict_proba(X), np.ones((N_ROWS, 1)))

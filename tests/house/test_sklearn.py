@@ -30,6 +30,7 @@ from arboost import (
 )
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 @parametrize_with_checks(
     [
         GradientBoostingRegressor(n_estimators=20),
@@ -59,6 +60,7 @@ def test_estimator_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -104,6 +104,7 @@ def test_no_trees():
     np.testing.assert_array_equal(model.predict([[1, 2], [3, 4]]), [-1.0, -1.0])
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 def test_one_class():
     model = Predictor(
         forest=Forest.empty(),

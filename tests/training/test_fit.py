@@ -271,6 +271,7 @@ def test_early_stopping_of_continued_training(X, y):
     np.testing.assert_allclose(new.best_score_, expected)
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 def test_one_class_goes_on(X):
     old = GradientBoostingClassifier().fit(X, ["only"] * N_ROWS)
     new = GradientBoostingClassifier().fit(X, ["only"] * N_ROWS, init_model=old)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from arboost.data.messages import listing
 from arboost.data.raw_columns import is_missing
 from arboost.data.scipy_sparse import is_sparse
-from arboost.data.unusual import warn_one_class, warn_target_scale, warn_weight_scale
+from arboost.data.unusual import warn_target_scale
 from arboost.errors import warn_caller
 
 __all__ = ["Task", "class_factors", "codes_of", "encode_labels", "numbers_of", "target", "weights"]
@@ -87,7 +87,6 @@ def weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
             "All values of sample_weight are zero, so there is nothing to learn from. At least one "
             "weight must be above 0."
         )
-    warn_weight_scale(array)
     return np.ascontiguousarray(array)
 
 
@@ -335,7 +334,6 @@ class Task:
         if known is not None:
             return cls(kind, codes_of(y, known, "y", origin), known)
         classes, codes = encode_labels(y)
-        warn_one_class(classes)
         return cls(kind, codes, classes)
 
     def encode(self, y: NDArray[Any], name: str) -> NDArray[np.float64]:

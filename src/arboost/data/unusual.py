@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,6 @@ from arboost.errors import warn_caller
 
 __all__ = [
     "warn_constant_columns",
-    "warn_light_rows",
-    "warn_one_class",
     "warn_target_scale",
     "warn_weight_scale",
 ]
@@ -55,15 +52,6 @@ def warn_constant_columns(
     )
 
 
-def warn_one_class(classes: NDArray[Any]) -> None:
-    """Warn where y has one class only."""
-    if len(classes) == 1:
-        warn_caller(
-            f"y has one class only, {classes.tolist()[0]!r}: the model always predicts it. Pass "
-            "rows of at least two classes."
-        )
-
-
 def warn_target_scale(name: str, largest: float) -> None:
     """Warn where a target leaves the range of float32."""
     if largest > float(_FLOAT32.max):
@@ -74,22 +62,25 @@ def warn_target_scale(name: str, largest: float) -> None:
         )
 
 
-def warn_weight_scale(weight: NDArray[np.float64]) -> None:
-    """Warn where all weights are below the range of float32."""
-    largest = float(weight.max())
-    if largest < float(_FLOAT32.tiny):
-        warn_caller(
-            f"sample_weight is at most {largest:g}, so small that sums of weights lose digits, and "
-            "that reg_lambda and min_child_weight outweigh all rows. Scale the weights to a mean "
-            "of 1."
-        )
+def warn_weight_scale(weight: NDArray[np.float64], min_child_weight: float, *, grew: bool) -> None:
+    """Warn where weights are too small for a booster, to which their scale matters.
 
-
-def warn_light_rows(total: float, min_child_weight: float) -> None:
-    """Warn where the weights of all rows together are too small for two leaves."""
-    if total < 2 * min_child_weight:
+    Parameters
+    ----------
+    weight : float64 array of shape (n_rows,)
+    min_child_weight : float
+    grew : bool
+        Whether any tree has a split.
+    """
+    total, largest = float(weight.sum()), float(weight.max())
+    if not grew and total < 2 * min_child_weight:
         warn_caller(
             f"no tree has a split: sample_weight adds up to {total:g}, and each leaf needs "
             f"min_child_weight={min_child_weight:g}. Scale the weights to a mean of 1, or lower "
             "min_child_weight."
+        )
+    elif largest < float(_FLOAT32.tiny):
+        warn_caller(
+            f"sample_weight is at most {largest:g}, so small that reg_lambda outweighs all rows, "
+            "and that sums lose digits. Scale the weights to a mean of 1."
         )

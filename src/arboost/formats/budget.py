@@ -12,7 +12,7 @@ __all__ = ["FLOOR", "FREE_FEATURES", "MULTIPLE", "Budget"]
 
 MULTIPLE = 1024
 FLOOR = 64 * 2**20  # bytes that any file may take
-FREE_FEATURES = 2**18  # columns without a byte in the file
+FREE_FEATURES = 2**16  # columns without a byte in the file
 
 
 class Budget:

@@ -6,7 +6,7 @@ X_val, y_val, sample_weight_val ─▶ Rows ─┴─────────▶
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
@@ -19,6 +19,7 @@ from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import Task, target, weights
 from arboost.data.target_encoding import encoded_features, target_encode, without_target_encoding
+from arboost.errors import warn_caller
 from arboost.losses import Loss, Target
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "target_encode_rows",
     "training_rows",
     "validation_rows",
+    "warn_one_class",
     "weighted_rows",
 ]
 
@@ -310,6 +312,16 @@ def _check_numbers(data: Dataset, y: NDArray[Any], n_classes: int | None) -> Non
         raise ValueError(
             f"{made}, which take y for a number, but y has {n_classes} classes. Pass the table "
             "itself to fit, or make the Dataset with labels that are strings."
+        )
+
+
+def warn_one_class(X: object, tasks: Sequence[Task]) -> None:
+    """Warn where the only target has one class only; members' samples (`Rows`) may well have."""
+    if len(tasks) == 1 and tasks[0].is_constant and not isinstance(X, Rows):
+        (label,) = cast(Any, tasks[0].classes).tolist()
+        warn_caller(
+            f"y has one class only, {label!r}: the model always predicts it. Pass rows of at least "
+            "two classes."
         )
 
 

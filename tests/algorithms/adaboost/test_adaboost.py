@@ -102,6 +102,7 @@ def test_no_better_than_chance(estimator):
     ],
     ids=["weights", "draws"],
 )
+@pytest.mark.filterwarnings("ignore:all columns of X are constant")
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_useless_first_learner_is_an_error(n_classes, options, message):
     X, y = np.ones((8, 2)), np.arange(8) % n_classes
@@ -169,6 +170,7 @@ def test_learners_that_take_no_weights_need_draws():
     assert model.n_iter_ == 5
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 def test_one_class():
     model = AdaBoostClassifier().fit(STEP, np.full(8, "only"))
     assert model.stop_reason_ == "one class"

@@ -51,6 +51,7 @@ def numbers_data(n_rows=120):
     return X, X[:, 0] * 2 + np.sin(3 * X[:, 1]) + rng.normal(scale=0.2, size=n_rows)
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 @parametrize_with_checks(
     [
         AdaBoostClassifier(
@@ -328,6 +329,7 @@ def test_callbacks_stop_a_fit():
         model.fit(X, y, callbacks=[3])
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 def test_one_class_needs_no_learner():
     model = AdaBoostClassifier(SVC()).fit([[0.0], [1.0]], ["a", "a"])
     assert model.predict([[5.0]]).tolist() == ["a"]

@@ -37,6 +37,7 @@ def expected_failures(estimator):
     return OTHER_BAGS if estimator.bootstrap else {}
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 @parametrize_with_checks(
     [
         BaggingClassifier(n_estimators=5),

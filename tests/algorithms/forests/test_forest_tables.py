@@ -76,6 +76,7 @@ def test_class_weights_of_several_targets():
             model.set_params(class_weight=wrong).fit(X, both)
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 def test_one_class():
     model = forest("two classes", n_estimators=30, oob_score=True).fit(X, np.full(300, "only"))
     np.testing.assert_array_equal(model.predict_proba(X), np.ones((300, 1)))

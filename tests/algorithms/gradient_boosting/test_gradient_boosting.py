@@ -180,6 +180,7 @@ def test_classes_cannot_be_changed(multiclass):
         model.classes_[0] = 7
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 @pytest.mark.parametrize("label", ["yes", 3, 2.0, True])
 def test_one_class(label):
     X = np.arange(6.0).reshape(-1, 1)

@@ -277,6 +277,7 @@ TREES = GradientBoostingClassifier(n_estimators=5, multi_strategy="multi_output_
 LOGISTIC = LogisticRegression(solver="newton-cholesky", tol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 @parametrize_with_checks(
     [
         StackingClassifier([("line", LOGISTIC), ("trees", TREES)], LOGISTIC, cv=3),

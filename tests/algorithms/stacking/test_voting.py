@@ -260,6 +260,7 @@ def test_names_out():
         voter.set_params(flatten_transform=False).get_feature_names_out()
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 @parametrize_with_checks(
     [
         VotingClassifier(

@@ -37,7 +37,7 @@ from arboost.model.quantiles import (
 )
 from arboost.predictor import Predictor
 from arboost.training.fit import scores_of_all
-from arboost.training.inputs import EngineRows, training_rows
+from arboost.training.inputs import EngineRows, training_rows, warn_one_class
 from arboost.training.out_of_bag import OutOfBagSums, warn_never_out_of_bag
 from arboost.training.warm_start import n_to_add
 
@@ -84,6 +84,7 @@ class ForestEstimator(EngineEstimator):
         if keeps_y:
             _check_quantiles(rows)
         target = read_target(self._KIND, rows.y, params["criterion"], old)
+        warn_one_class(X, target.tasks)
         rows = encode_levels(rows, target, None if old is None else old.schema)
         use = row_use(params, target, rows.weight)
         n_trees, n_kept, origins = params["n_estimators"], 0, []

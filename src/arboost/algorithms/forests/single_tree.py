@@ -24,7 +24,7 @@ from arboost.grow.pruning import pruning_path
 from arboost.model.forest import Forest
 from arboost.model.leaves import depths
 from arboost.pictures.tree_pictures import TreePicture, tree_svg, tree_text
-from arboost.training.inputs import EngineRows, Floats, training_rows
+from arboost.training.inputs import EngineRows, Floats, training_rows, warn_one_class
 
 __all__ = ["DecisionTree"]
 
@@ -69,6 +69,7 @@ class DecisionTree(EngineEstimator):
     def _grow(self, params: dict[str, Any], X: object, y: object, sample_weight: object) -> _Grown:
         rows = training_rows(X, y, sample_weight, None, column_options(params), several=True)
         target = read_target(self._KIND, rows.y, params["criterion"])
+        warn_one_class(X, target.tasks)
         rows = encode_levels(rows, target, None)
         use = row_use(params, target, rows.weight)
         spec = ForestSpec.of(params, random_cuts=params["splitter"] == "random", n_trees=1)

@@ -13,7 +13,7 @@ from arboost.algorithms.gradient_boosting.recipe import check_together, make_los
 from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors
-from arboost.data.unusual import warn_light_rows
+from arboost.data.unusual import warn_weight_scale
 from arboost.losses import Loss
 from arboost.params import auto
 from arboost.training.fit import FitJob, FitResult, FitSettings, run_fit
@@ -24,6 +24,7 @@ from arboost.training.inputs import (
     target_encode_rows,
     training_rows,
     validation_rows,
+    warn_one_class,
 )
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
@@ -93,6 +94,7 @@ class GradientBoosting(EngineEstimator):
         check_validation(settings.stopping, has_validation=has_validation, groups=groups)
         recorded = self._recorded_params(params | {"n_estimators": given["n_estimators"]})
         if task.is_constant:
+            warn_one_class(X, [task])
             self._keep(FitResult.of_one_class(), rows.schema, task, recorded)
             return self
         loss, start = self._plan(params, task, rows.schema)
@@ -121,8 +123,9 @@ class GradientBoosting(EngineEstimator):
                 checkpoint=checkpoint,
             )
         )
-        if train.weight is not None and not result.fitted.forest.is_split.any():
-            warn_light_rows(train.weight.sum(), params["min_child_weight"])
+        if train.weight is not None:
+            grew = bool(result.fitted.forest.is_split.any())
+            warn_weight_scale(train.weight, params["min_child_weight"], grew=grew)
         self._keep(result, rows.schema, task, recorded)
         return self
 
