@@ -16,7 +16,7 @@ std::size_t run(TreeGrower& self, const RoundParams& params, const Vector<double
                 const std::optional<Vector<double>>& weight, Scores scores, Gradients& gradients,
                 std::size_t n_rounds, double seconds, int n_threads) {
   const std::size_t n_rows = self.n_training(), outputs = scores.shape(1);
-  self.check_gradients(gradients, 0);
+  self.check_shape(gradients, 0);
   self.check_scores(scores, n_rows, outputs - self.trees.width);
   require(gradients.outputs == outputs && y.shape(0) == n_rows &&
               (!weight || weight->shape(0) == n_rows),

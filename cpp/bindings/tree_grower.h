@@ -76,6 +76,9 @@ struct TreeGrower {
   }
   void check_gradients(const Gradients& gradients, std::size_t output) const {
     require(gradients.is_filled, "the gradients have not been computed");
+    check_shape(gradients, output);
+  }
+  void check_shape(const Gradients& gradients, std::size_t output) const {
     require(gradients.n_rows == n_training() && output < gradients.outputs &&
                 (trees.width == 1 || (gradients.outputs == trees.width && gradients.by_row)) &&
                 (trees.width > 1 || gradients.outputs == 1 || !gradients.by_row),
