@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arboost import _core
+from arboost import GradientBoostingClassifier, _core
 from support import harness
 
 # Limits of the memory system: one packed add for each (row, feature), measured on two cores of an
@@ -87,6 +87,42 @@ def time_search(rng: np.random.Generator, report: Report) -> None:
     report.show("split search, with the call", best_of(5, search), 255 * 1000, "bin")
 
 
+def time_walks(
+    codes: _core.Codes, gradients: _core.Gradients, report: Report, threads: int
+) -> None:
+    """Time walks of all rows together, 512 at once, and of the same rows by number, one by one."""
+    rows, scores = np.arange(codes.n_rows, dtype=np.uint32), np.zeros((codes.n_rows, 1))
+    for depth in (1, 6, 8):
+        grown = grower(codes, depth=depth)
+        grown.grow(gradients, 0, seed=0, tree=0, rate=0.1, n_threads=threads)
+        for name, order in (("together", None), ("by number", rows)):
+            seconds = best_of(
+                5,
+                lambda grown=grown, order=order: grown.add_tree(
+                    0, 1.0, codes, order, scores, 0, threads
+                ),
+            )
+            report.show(f"walk, depth {depth}, rows {name}", seconds, codes.n_rows, "row")
+
+
+def time_prediction(table: np.ndarray, y: np.ndarray, report: Report, threads: int) -> None:
+    """Time full trees, uneven ones, and those with another test for missing values."""
+    some, n_trees = slice(0, 100_000), 100
+    holes = table[some].copy()
+    holes[::2, 0] = np.nan
+    shapes = {"full": {"max_depth": 6}, "uneven": {"max_depth": None, "max_leaves": 64}}
+    for name, shape in shapes.items():
+        policy = "leafwise" if name == "uneven" else "depthwise"
+        model = GradientBoostingClassifier(
+            n_estimators=n_trees, grow_policy=policy, n_jobs=threads, **shape
+        ).fit(holes, y[some])
+        for values, kind in ((table[some], "present"), (holes, "missing")):
+            seconds = best_of(5, lambda model=model, values=values: model.predict_proba(values))
+            report.show(
+                f"predict, {name} trees, values {kind}", seconds, len(values) * n_trees, "tree"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--results", type=Path, default=harness.RESULTS)
@@ -134,6 +170,8 @@ def main() -> None:
     stump = grower(codes, depth=1)
     stump.grow(gradients, 0, seed=0, tree=0, rate=0.1, n_threads=threads)
     report.show("add leaves", best_of(5, lambda: stump.add_leaves(scores, 0, threads)), n, "row")
+    time_walks(codes, gradients, report, threads)
+    time_prediction(table, y, report, threads)
     sizes = {"rows": n, "features": FEATURES, "threads": threads}
     harness.save(args, sizes | {"nanoseconds": report.nanoseconds})
 

@@ -173,3 +173,31 @@ def test_elements_outside_the_table_are_refused():
     kernel = _core.HistogramKernel(codes)
     with pytest.raises(ValueError, match="does not have"):
         kernel.add(np.array([3], np.uint64), None, np.zeros(kernel.n_slots, np.int64))
+
+
+def test_rows_that_walk_together_reach_the_leaves_of_single_rows(instruction_sets):
+    """Full and uneven trees of up to 256 leaves, sets, missing codes on both sides, one leaf."""
+    code = """
+        import hashlib
+        import numpy as np
+        from support.leveled import core_params, grow, random_problem, table_of
+        from support.reference import Settings
+        n, n_levels = 3 * 512 + 100, [0, 200, 0, 7]
+        matrix, g, h = random_problem(np.random.default_rng(0), n, n_levels, missing=0.2)
+        codes = table_of(matrix, n_levels)
+        assert codes.width == 1
+        rows = np.arange(n, dtype=np.uint32)
+        for depth, leaves in ((0, np.inf), (3, np.inf), (6, np.inf), (8, np.inf), (20, 256)):
+            rules = Settings(
+                max_depth=depth, max_leaves=leaves, best_first=leaves < n, min_child_weight=0.1
+            )
+            grower, _ = grow(codes, g, h, core_params(rules))
+            together, single = np.zeros((2, n, 1))
+            grower.add_tree(0, 1.0, codes, None, together, 0, 1)
+            grower.add_tree(0, 1.0, codes, rows, single, 0, 1)
+            assert (together == single).all(), depth
+            trees = grower.trees()
+            print((trees["left"] == 0).sum(), hashlib.sha256(together.tobytes()).hexdigest())
+    """
+    seen = {isa: instruction_sets.run(isa, code) for isa in ("baseline", "avx2", "avx512", None)}
+    assert len(set(seen.values())) == 1

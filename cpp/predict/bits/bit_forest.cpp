@@ -162,7 +162,8 @@ class Maker {
       }
       codes.back() = static_cast<std::uint8_t>(column % 2 != 0 ? 0 : n);  // missing ones
       trees.columns.push_back({n, static_cast<std::uint32_t>(trees.n_tests), 0});
-      group_.columns.push_back({column / 2, std::move(codes)});
+      const bool equal = !with_missing_ && n == first_key_[column + 1] - first;
+      group_.columns.push_back({column / 2, std::move(codes), equal});
       for (std::size_t i = begin; i < at; ++i)
         test_[keys_[i]] = static_cast<std::uint32_t>(trees.n_tests++);
     }
@@ -190,7 +191,7 @@ class Maker {
       ++trees.n_tests;
     }
     trees.columns.push_back({n, first, static_cast<std::uint32_t>(trees.sets.size()) - first});
-    group_.columns.push_back({values, std::move(codes)});
+    group_.columns.push_back({values, std::move(codes), false});
   }
 
   CodeSet set_of(std::size_t node) const {

@@ -24,10 +24,12 @@ struct BitForest {
     bool of_levels;
     Lookup<std::uint16_t> lookup;
   };
-  // A column of a group: its feature, and the code of each rank.
+  // A column of a group: its feature, and the code of each rank. Equal: the code is the rank, where
+  // the group has all thresholds of the feature and no value is missing.
   struct Column {
     std::size_t values;
     std::vector<std::uint8_t> codes;
+    bool equal;
   };
   struct Group {
     std::vector<Column> columns;

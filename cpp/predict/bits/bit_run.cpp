@@ -73,7 +73,11 @@ void code_columns(const BitForest::Group& group, const std::uint16_t* numbers,
   for (const BitForest::Column& column : group.columns) {
     const std::uint16_t* number = numbers + column.values * bit_rows;
     const std::uint8_t* code = column.codes.data();
-    for (std::size_t row = 0; row < bit_rows; ++row) codes[row] = code[number[row]];
+    if (column.equal)
+      for (std::size_t row = 0; row < bit_rows; ++row)
+        codes[row] = static_cast<std::uint8_t>(number[row]);
+    else
+      for (std::size_t row = 0; row < bit_rows; ++row) codes[row] = code[number[row]];
     codes += bit_rows;
   }
 }

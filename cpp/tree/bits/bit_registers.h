@@ -35,10 +35,10 @@ ARBOOST_INLINE Bits operator^(Bits a, Bits b) {
   return {_mm512_xor_si512(a.v, b.v)};
 }
 ARBOOST_INLINE Bits shifted_right(Bits a, int n) {
-  return {_mm512_maskz_srli_epi64(0xff, a.v, n)};
+  return {_mm512_maskz_srli_epi64(0xff, a.v, static_cast<unsigned>(n))};
 }
 ARBOOST_INLINE Bits shifted_left(Bits a, int n) {
-  return {_mm512_maskz_slli_epi64(0xff, a.v, n)};
+  return {_mm512_maskz_slli_epi64(0xff, a.v, static_cast<unsigned>(n))};
 }
 ARBOOST_INLINE Bits of_bytes(std::uint8_t byte) {
   return {_mm512_set1_epi8(static_cast<char>(byte))};

@@ -134,7 +134,7 @@ def fold_sets(
         rows = fold[1]
         codes = binned.codes
     else:
-        # All held-out rows walk every new tree, contiguous rows 64 at once. Each row is held out
+        # All held-out rows walk every new tree, contiguous rows 512 at once. Each row is held out
         # once, so that the copies of all folds together are as large as the codes.
         rows, codes = None, binned.codes.take(fold[1], n_threads)
     return data, (EvaluationSet(codes, held_out.target, rows, held_out.start),)
