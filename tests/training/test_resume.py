@@ -28,7 +28,7 @@ class Training:
         self.weights = np.empty(0)
         self.scores = np.array([[0.1], [0.7]])
 
-    def run_round(self):
+    def run_rounds(self, limit=1):
         self.scores[:] = 3.9 * self.scores * (1.0 - self.scores)  # chaotic: every bit matters
         self.weights[::3] *= 0.9
         self.weights = np.append(self.weights, 1.0)

@@ -142,6 +142,13 @@ def test_the_estimator_stays_unfitted_and_the_model_pickles():
     assert again.estimators_[1].get_depth() == 2
 
 
+def test_a_random_state_of_the_estimator_is_not_drawn_from():
+    state = np.random.RandomState(3)
+    tree = DecisionTreeRegressor(max_depth=2, random_state=state)
+    AdaBoostRegressor(tree, n_estimators=2, verbose=0).fit(X, Y["numbers"])
+    assert state.randint(1000) == np.random.RandomState(3).randint(1000)
+
+
 @pytest.mark.parametrize(
     ("tree", "params"),
     [

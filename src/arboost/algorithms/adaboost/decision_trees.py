@@ -65,7 +65,7 @@ def decision_tree_learners(
     """
     if type(estimator) not in _OWN or resample:
         return None
-    params = estimator._checked_params()
+    params = clone(estimator)._checked_params()  # which may draw from a random state
     if params.get("class_weight") is not None or params["ccp_alpha"] > 0.0:
         return None
     classes = member_votes.classes
