@@ -5,11 +5,36 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
+#include <utility>  // pair
 
 namespace arboost {
 namespace {
 
 constexpr std::size_t chunk_rows = 65536;
+
+// Lowest and highest hessian of n rows, summed over the outputs.
+std::pair<std::int64_t, std::int64_t> hessian_range(const RowSums& sums, const Element* elements,
+                                                    std::size_t n) {
+  if (sums.wide == nullptr) {
+    std::int32_t low = 0xffff, high = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto h = static_cast<std::int32_t>(elements[i] >> 32 & 0xffff);
+      low = h < low ? h : low;
+      high = h > high ? h : high;
+    }
+    return {low, high};
+  }
+  std::int64_t low = std::numeric_limits<std::int64_t>::max(), high = 0;
+  const auto outputs = static_cast<std::size_t>(sums.outputs);
+  for (std::size_t i = 0; i < n; ++i) {
+    const PackedSum* values = sums.wide + row_of(elements[i]) * outputs;
+    std::int64_t h = 0;
+    for (std::size_t k = 0; k < outputs; ++k) h += sum_h(values[k]);
+    low = std::min(low, h);
+    high = std::max(high, h);
+  }
+  return {low, high};
+}
 
 }  // namespace
 
@@ -37,9 +62,10 @@ void LeafSizes::start_tree(const RowPartition& rows, Team& team) {
 void LeafSizes::set_range(const RowPartition& rows, Team& team) {
   low_ = std::numeric_limits<std::int64_t>::max();
   high_ = 0;
+  const Element* elements = rows.elements(GrowNode{});  // of the root
   std::mutex mutex;
   team.for_chunks(0, rows.rows().n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    const auto [low, high] = rows.hessian_range(begin, end);
+    const auto [low, high] = hessian_range(rows.sums(), elements + begin, end - begin);
     std::lock_guard lock(mutex);
     low_ = std::min(low_, low);
     high_ = std::max(high_, high);

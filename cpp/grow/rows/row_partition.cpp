@@ -7,7 +7,6 @@
 #include <bit>  // bit_width
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <mutex>
 
 namespace arboost {
@@ -201,29 +200,6 @@ void RowPartition::prepare_wide(const TreePairs& pairs, Team& team) {
   });
   sums_.wide = space_.wide.data();
   set_scale(pairs, g_shift, h_shift);
-}
-
-std::pair<std::int64_t, std::int64_t> RowPartition::hessian_range(std::size_t begin,
-                                                                  std::size_t end) const {
-  const Element* e = space_.elements[0].data();
-  if (sums_.wide == nullptr) {
-    std::int32_t low = 0xffff, high = 0;
-    for (std::size_t i = begin; i < end; ++i) {
-      const auto h = static_cast<std::int32_t>(e[i] >> 32 & 0xffff);
-      low = h < low ? h : low;
-      high = h > high ? h : high;
-    }
-    return {low, high};
-  }
-  std::int64_t low = std::numeric_limits<std::int64_t>::max(), high = 0;
-  const auto outputs = static_cast<std::size_t>(sums_.outputs);
-  for (std::size_t i = begin; i < end; ++i) {
-    std::int64_t h = 0;
-    for (std::size_t k = 0; k < outputs; ++k) h += sum_h(sums_.wide[row_of(e[i]) * outputs + k]);
-    low = std::min(low, h);
-    high = std::max(high, h);
-  }
-  return {low, high};
 }
 
 void RowPartition::read_values(const Element* e, std::size_t n, std::int64_t* values) const {

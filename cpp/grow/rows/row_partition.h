@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>  // pair
 #include <vector>
 
 #include "base/collective.h"
@@ -54,9 +53,6 @@ class RowPartition {
   // counts must be nonnegative.
   void check_targets(Criterion criterion) const;
 
-  // Lowest and highest hessian, summed over the outputs, of elements [begin, end) of a prepared
-  // tree.
-  std::pair<std::int64_t, std::int64_t> hessian_range(std::size_t begin, std::size_t end) const;
   // Whether the contribution of a row has a count, too.
   void count_rows(bool counted) { sums_.counted = counted; }
 

@@ -160,7 +160,8 @@ void SplitSearch::search(const GrowNode& node, std::span<const std::uint32_t> fe
     if (split.found) {
       best.split = split;
       best.feature = static_cast<std::int32_t>(f);
-      best.left_sums = scratch.split.left;
+      const auto left = scratch.split.left.begin();
+      best.left_sums.assign(left, left + static_cast<std::ptrdiff_t>(channels_));
     }
   }
   score_candidates(p, node, scratch, best);
