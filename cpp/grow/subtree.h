@@ -34,6 +34,7 @@ struct Subtrees {
   std::vector<Open> open;
   std::vector<std::int64_t> open_sums;
   std::vector<std::int64_t> sums, left_sums;  // of the node that is being split
+  const std::uint8_t* codes = nullptr;        // NodeSplit::codes of its split
   std::vector<Element> spare;                 // rows on their way to the right
 
   void clear() {

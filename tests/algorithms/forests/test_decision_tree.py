@@ -246,7 +246,7 @@ def test_purity_does_not_depend_on_the_order_of_rows(n_features):
     y[20_000] = 2**30 - 1
     orders = [np.arange(len(X)), np.arange(len(X))[::-1], rng.permutation(len(X))]
     trees = [
-        arboost.DecisionTreeRegressor(n_jobs=n_jobs).fit(X[order], y[order])
+        DecisionTreeRegressor(n_jobs=n_jobs).fit(X[order], y[order])
         for order, n_jobs in zip([orders[0], *orders], [1, 2, 2, 1], strict=True)
     ]
     assert len({tree.get_n_leaves() for tree in trees}) == 1
