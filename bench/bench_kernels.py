@@ -123,6 +123,30 @@ def time_prediction(table: np.ndarray, y: np.ndarray, report: Report, threads: i
             )
 
 
+def time_subtrees(table: np.ndarray, y: np.ndarray, report: Report) -> None:
+    """Time full trees of 5 features a node, grown as one subtree: searches of small nodes."""
+    n, threads = min(20_000, len(table)), 1
+    columns = _core.Columns(n)
+    columns.add_matrix(np.ascontiguousarray(table[:n]))
+    codes = _core.encode(columns, None, _core.quantiles(columns, None, None, 255, threads), threads)
+    gradients = _core.Gradients(n, 1, by_row=False)
+    _core.apply_loss("squared_error", y[:n], None, None, gradients, threads)
+    for name, random_cuts in (("best", False), ("random", True)):
+        params = _core.TreeParams()
+        params.max_depth = params.max_leaves = None
+        params.reg_lambda, params.allow_zero_gain = 0.0, True
+        params.colsample_bynode = 5 / FEATURES
+        params.random_cuts, params.subtree_rows = random_cuts, n
+        grown = _core.Grower(codes, 1, params)
+        seconds = best_of(
+            5,
+            lambda grown=grown: grown.grow(
+                gradients, 0, seed=0, tree=0, rate=1.0, n_threads=threads
+            ),
+        )
+        report.show(f"full tree, {name} cuts of 5 features", seconds, n, "row")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--results", type=Path, default=harness.RESULTS)
@@ -158,6 +182,7 @@ def main() -> None:
     time_histogram(codes, rng, report)
     time_partition(codes, rng, report)
     time_search(rng, report)
+    time_subtrees(table, y, report)
     for depth in (1, 8):
         grown = grower(codes, depth=depth)
         seconds = best_of(

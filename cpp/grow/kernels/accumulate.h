@@ -40,6 +40,11 @@ inline PackedSum widen(Element e) {
   return pack(pair >> 16, pair & 0xffff);
 }
 
+void read_narrow(const Element* ARBOOST_RESTRICT elements, std::size_t n,
+                 std::int64_t* ARBOOST_RESTRICT values) {
+  for (std::size_t i = 0; i < n; ++i) values[i] = widen(elements[i]);
+}
+
 // Offsets of stored columns in a histogram: uniform, which saves one load an update; by table; or
 // by table for a subset of the columns.
 enum class Layout { uniform, table, subset };

@@ -124,6 +124,36 @@ void rank_features(std::uint64_t key, const std::uint32_t* features, std::size_t
   for (std::size_t j = 0; j < n; ++j) ranks[j] = mix_bits(mix_bits(key + features[j]));
 }
 
+// Compares the high halves of the hashes, all with all, in 32-bit lanes: AVX2 has no unsigned
+// comparison of 64 bits. Where the halves of the last feature and the next one are equal, more
+// features than asked for are written.
+std::size_t draw_few(std::uint64_t key, const std::uint32_t* features, std::size_t n,
+                     std::size_t size, std::uint32_t* drawn) {
+  constexpr std::size_t lanes = 8;
+  constexpr std::uint32_t flip = 0x80000000u;  // unsigned order as signed
+  std::int32_t halves[few_features + lanes];
+  std::int32_t below[few_features + lanes];
+  for (std::size_t j = 0; j < n; ++j) {
+    const std::uint64_t rank = mix_bits(mix_bits(key + features[j]));
+    halves[j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(rank >> 32) ^ flip);
+  }
+  for (std::size_t j = 0; j < lanes; ++j) halves[n + j] = 0;  // padding
+  for (std::size_t first = 0; first < n; first += lanes) {
+    std::int32_t own[lanes], counts[lanes] = {};
+    for (std::size_t j = 0; j < lanes; ++j) own[j] = halves[first + j];
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < lanes; ++j) counts[j] += halves[i] < own[j] ? 1 : 0;
+    for (std::size_t j = 0; j < lanes; ++j) below[first + j] = counts[j];
+  }
+  const auto wanted = static_cast<std::int32_t>(size);
+  std::size_t n_drawn = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    drawn[n_drawn] = features[j];
+    n_drawn += below[j] < wanted ? 1 : 0;
+  }
+  return n_drawn;
+}
+
 // Counts the smaller numbers of each number, vectorised.
 std::uint64_t nth_of_few(const std::uint64_t* numbers, std::size_t n, std::size_t nth) {
   constexpr std::size_t lanes = 8;

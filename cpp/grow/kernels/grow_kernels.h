@@ -65,6 +65,8 @@ struct WalkNode {
 };
 constexpr std::uint32_t no_set = ~std::uint32_t{0};
 
+constexpr std::size_t few_features = 48;  // above, sorting the hashes partly is faster
+
 struct WalkArgs {
   int width;  // bytes of a code
   TreeRows rows;
@@ -157,12 +159,21 @@ struct GrowKernels {
   void (*rank_features)(std::uint64_t key, const std::uint32_t* features, std::size_t n,
                         std::uint64_t* ranks);
 
+  // Writes those of n <= few_features features that have the `size` lowest hashes under the key, in
+  // their order, with room for n. Returns their number; if it is not `size`, the hashes were not
+  // compared in full, and the caller must do so.
+  std::size_t (*draw_few)(std::uint64_t key, const std::uint32_t* features, std::size_t n,
+                          std::size_t size, std::uint32_t* drawn);
+
   // The number that exactly `nth` of n distinct numbers are below; quadratic in n.
   std::uint64_t (*nth_of_few)(const std::uint64_t* numbers, std::size_t n, std::size_t nth);
 
   // Fixed-point pairs of the tree's rows [begin, end) -> elements with narrow pairs.
   void (*quantise_narrow)(const NarrowArgs& args, std::size_t begin, std::size_t end,
                           Element* elements);
+
+  // values[0 ...] = the narrow pairs of n elements.
+  void (*read_narrow)(const Element* elements, std::size_t n, std::int64_t* values);
 
   // norms[0 ...] = norms of the gradients of rows [begin, end).
   void (*gradient_norms)(const NormArgs& args, std::size_t begin, std::size_t end, float* norms);

@@ -48,7 +48,7 @@ std::size_t partition_in_place(Element* elements, std::size_t n, Element* ARBOOS
     const Element e = elements[i];
     elements[n_left] = e;
     spare[i - n_left] = e;
-    n_left += goes_left(row_of(e)) ? 1 : 0;
+    n_left += goes_left(i, row_of(e)) ? 1 : 0;
   }
   std::memcpy(elements + n_left, spare, (n - n_left) * sizeof(Element));
   return n_left;
@@ -58,11 +58,12 @@ template <class CodeOf>
 std::size_t partition_by(const SplitRule& rule, CodeOf code_of, Element* elements, std::size_t n,
                          Element* spare) {
   if (rule.by_set)
-    return partition_in_place(elements, n, spare,
-                              [&](RowId row) { return holds(rule.left, code_of(row)); });
+    return partition_in_place(elements, n, spare, [&](std::size_t i, RowId row) {
+      return holds(rule.left, code_of(i, row));
+    });
   const std::uint32_t bin = rule.bin, missing_left = rule.missing_left;
-  return partition_in_place(elements, n, spare, [&](RowId row) {
-    const std::uint32_t c = code_of(row);
+  return partition_in_place(elements, n, spare, [&](std::size_t i, RowId row) {
+    const std::uint32_t c = code_of(i, row);
     return (c <= bin) | (c == missing_left);
   });
 }
@@ -78,11 +79,11 @@ std::size_t partition_rows(const Codes& codes, std::size_t feature, const std::u
   const std::size_t stride = n <= few ? codes.row_stride / sizeof(Code) : 1;
   if (table != nullptr)
     return partition_by(
-        rule, [=](RowId row) -> std::uint32_t { return table[first[row * stride]]; },
+        rule, [=](std::size_t, RowId row) -> std::uint32_t { return table[first[row * stride]]; },
         elements.data(), n, spare);
   return partition_by(
-      rule, [=](RowId row) -> std::uint32_t { return first[row * stride]; }, elements.data(), n,
-      spare);
+      rule, [=](std::size_t, RowId row) -> std::uint32_t { return first[row * stride]; },
+      elements.data(), n, spare);
 }
 
 }  // namespace
@@ -186,6 +187,7 @@ bool Subtrees::find(Member& own, SplitSearch::Scratch& scratch, const Open& at, 
                                   scratch.split, best);
   if (best.feature < 0 && !is_done) search_as_node(own, scratch, at, buffer, features, best);
   if (best.feature < 0) return false;
+  own.codes = best.codes;
   FeatureSplit& split = best.split;
   node.feature = best.feature;
   node.gain = std::max(split.score - score, 0.0);
@@ -253,8 +255,13 @@ void Subtrees::split(Member& own, const Open& at, int buffer) {
   const auto partition =
       codes_.width == 1 ? partition_rows<std::uint8_t> : partition_rows<std::uint16_t>;
   const std::span elements(space_.elements[buffer].data() + node.begin, node.end - node.begin);
+  const std::uint8_t* gathered = own.codes;
   const std::size_t n_left =
-      partition(codes_, feature, search_.table(feature), rule, elements, own.spare.data());
+      gathered != nullptr
+          ? partition_by(
+                rule, [=](std::size_t i, RowId) -> std::uint32_t { return gathered[i]; },
+                elements.data(), elements.size(), own.spare.data())
+          : partition(codes_, feature, search_.table(feature), rule, elements, own.spare.data());
   const std::uint32_t middle = node.begin + static_cast<std::uint32_t>(n_left);
   const std::size_t left = nodes.size();
   nodes[at.node].left = static_cast<std::uint32_t>(left - at.node);

@@ -49,6 +49,7 @@ class Subtrees {
     std::vector<Open> open;
     std::vector<std::int64_t> open_sums;        // [open][channels]
     std::vector<std::int64_t> sums, left_sums;  // of the node that is being split
+    const std::uint8_t* codes = nullptr;        // NodeSplit::codes of its split
     std::vector<Element> spare;                 // rows on their way to the right
     GrowNode view;                              // a node, for searches that have no kernel
   };

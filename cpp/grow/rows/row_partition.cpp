@@ -207,9 +207,10 @@ void RowPartition::read_values(const Element* e, std::size_t n, std::int64_t* va
     const auto pair = static_cast<std::int32_t>(element >> 32);
     return pack(pair >> 16, pair & 0xffff);
   };
+  if (sums_.channels() == 1 && sums_.wide == nullptr)
+    return grow_kernels().read_narrow(e, n, values);
   if (sums_.channels() == 1) {
-    for (std::size_t i = 0; i < n; ++i)
-      values[i] = sums_.wide == nullptr ? narrow(e[i]) : sums_.wide[row_of(e[i])];
+    for (std::size_t i = 0; i < n; ++i) values[i] = sums_.wide[row_of(e[i])];
     return;
   }
   const auto outputs = static_cast<std::size_t>(sums_.outputs);

@@ -42,6 +42,9 @@ void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t key,
   constexpr double slack = 1e-9;  // 0.29 * 100 is meant to be 29
   const auto share = static_cast<std::size_t>(rate * static_cast<double>(from.size()) + slack);
   const std::size_t size = std::clamp<std::size_t>(share, 1, from.size());
+  if (from.size() <= few_features &&
+      grow_kernels().draw_few(key, from.data(), from.size(), size, out.data()) == size)
+    return out.resize(size);
   // Hashes of different features differ, so there are as many up to the one in this place.
   ranks.resize(2 * from.size());
   grow_kernels().rank_features(key, from.data(), from.size(), ranks.data());

@@ -274,6 +274,39 @@ void find_split_of_two(FewSearch& search, FeatureList features) {
   }
 }
 
+// Takes over the split of a feature that was searched by itself.
+void take_split(FewSearch& search, std::uint32_t feature, const FeatureSplit& split) {
+  if (!split.found) return;
+  search.best.split = split;
+  search.best.feature = static_cast<std::int32_t>(feature);
+  for (std::size_t c = 0; c < search.channels(); ++c)
+    search.best.left_sums[c] = search.scratch.left[c];
+  search.by_count = false;
+}
+
+// Searches the first features, as many as are read together; false where there are too few, or
+// their codes are not of this kind.
+bool search_together(FewSearch& search, FeatureList features) {
+  const FewRows& rows = search.rows;
+  const Codes& codes = *rows.codes;
+  if (features.n < codes_together || search.channels() > 1 || codes.width > 1) return false;
+  for (std::size_t k = 0; k < codes_together; ++k) {
+    const std::uint32_t f = features.first[k];
+    if (codes.has_levels(f) || rows.table(f) != nullptr) return false;
+  }
+  SplitScratch& scratch = search.scratch;
+  add_together(rows, features.first, scratch);
+  for (std::size_t k = 0; k < codes_together; ++k) {
+    const std::uint32_t f = features.first[k];
+    const std::size_t n_codes =
+        list_codes<1>(scratch.touched.data() + 256 * k, scratch.slots.data() + 256 * k, 1, scratch);
+    take_split(search, f,
+               find_split_listed(search.p, n_codes, codes.n_bins[f], rows.totals,
+                                 search.best.split.score, scratch));
+  }
+  return true;
+}
+
 void find_split_few(const GainParams& p, const FewRows& rows, FeatureList features,
                     SplitScratch& scratch, NodeSplit& best) {
   FewCodes few;
@@ -293,12 +326,11 @@ void find_split_few(const GainParams& p, const FewRows& rows, FeatureList featur
       continue;
     }
     score_few(search);
-    const FeatureSplit split = find_split_small(p, rows, f, best.split.score, scratch);
-    if (!split.found) continue;
-    best.split = split;
-    best.feature = static_cast<std::int32_t>(f);
-    for (std::size_t c = 0; c < search.channels(); ++c) best.left_sums[c] = scratch.left[c];
-    search.by_count = false;
+    if (!by_byte && search_together(search, {features.first + j, features.n - j})) {
+      j += codes_together - 1;
+      continue;
+    }
+    take_split(search, f, find_split_small(p, rows, f, best.split.score, scratch));
   }
   score_few(search);
   if (search.by_count) name_codes(search, few);

@@ -38,7 +38,7 @@ void gather_codes(const FewRows& rows, FeatureList features, std::uint8_t* ARBOO
   const std::size_t stride = code_stride(rows.n);
   std::size_t stores[cut_group];
   for (std::size_t k = 0; k < features.n; ++k) stores[k] = from.where[features.first[k]].store;
-  if (rows.n <= near_rows && from.row_stride <= 64) {
+  if (reads_by_row(from, rows.n)) {
     for (std::size_t i = 0; i < rows.n; ++i) {
       const std::uint8_t* row = from.by_row.data() + row_of(rows.elements[i]) * from.row_stride;
       for (std::size_t k = 0; k < features.n; ++k) codes[k * stride + i] = row[stores[k]];
@@ -133,6 +133,7 @@ struct Cut {
   std::uint32_t feature, bin;
   bool missing_seen, missing_left;
   std::uint32_t low, high;
+  const std::uint8_t* codes = nullptr;  // of the rows, where they have been gathered
 };
 
 // The random threshold of a feature, from the range of its rows' codes. If all values are equal,
@@ -227,6 +228,7 @@ std::size_t draw_cuts(const FewRows& rows, const CutDraws& draws, FeatureList fe
     drawn[j] = draw_in_range(draws, varying[j], from.n_bins[varying[j]], ranges[j]);
   std::size_t n = 0;
   for (std::size_t j = 0; j < n_varying; ++j) {
+    drawn[j].codes = codes_of[j];
     const Cut& cut = cuts[n] = drawn[j];
     std::int64_t* sums = scratch.prefix.data() + n++;
     sum_codes(rows, channels, 0, cut.bin, codes_of[j], sums, scratch.stride);
@@ -292,6 +294,7 @@ std::size_t find_cut_few(const GainParams& p, const FewRows& rows, const CutDraw
     best.split.bin = cut.bin;
     best.split.missing_seen = cut.missing_seen;
     best.split.missing_left = cut.missing_left;
+    best.codes = features.n <= cut_group ? cut.codes : nullptr;  // the next group overwrites them
     for (int c = 0; c < p.channels; ++c)
       best.left_sums[c] = scratch.prefix[c * scratch.stride + found];
   }

@@ -47,6 +47,8 @@ struct LevelSums {
   Buffer<std::int64_t> pooled;            // [channels]
 };
 
+constexpr std::size_t codes_together = 4;  // features of a small node that are read in one pass
+
 // Scratch memory of one thread, for features of up to `max_bins` value bins.
 struct SplitScratch {
   SplitScratch(std::size_t max_bins, std::size_t channels)
@@ -57,8 +59,8 @@ struct SplitScratch {
         hessians(stride),
         scores(stride),
         bins(stride),
-        touched(256, 0),
-        slots(256 * channels, 0),
+        touched(256 * codes_together, 0),
+        slots(256 * (channels < codes_together ? codes_together : channels), 0),
         missing(channels, 0),
         left(channels, 0),
         sides(3 * channels, 0),
@@ -120,6 +122,8 @@ struct NodeSplit {            // the best of a node among several features
   std::int32_t feature = -1;  // -1: none
   FeatureSplit split;
   std::int64_t* left_sums;  // [channels]
+  // The rows' codes of the feature, if the search has gathered them; until the next search.
+  const std::uint8_t* codes = nullptr;
 };
 
 constexpr std::size_t padded_rows = 32;  // that loops over random thresholds may read past the end

@@ -36,14 +36,18 @@ inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
 #endif
 }
 
-constexpr std::size_t near_rows = 1024;
+// True if the codes of n rows are read from the row-major codes: a cache line has all features of a
+// row. Columns are denser where several of the rows share a line of 64 rows.
+inline bool reads_by_row(const Codes& codes, std::size_t n) {
+  constexpr std::size_t near_rows = 1024, rows_apart = 16;
+  return codes.row_stride <= 64 && (n <= near_rows || n <= codes.n_rows / rows_apart);
+}
 
-// The codes of a feature, by row of the table. Few rows are read from the row-major codes, still
-// cached from related nodes; many rows from the column, which is denser.
+// The codes of a feature, by row of the table.
 template <class Code>
 struct CodesOf {
   CodesOf(const Codes& codes, std::size_t store, std::size_t n) {
-    const bool by_row = n <= near_rows && codes.row_stride <= 64;
+    const bool by_row = reads_by_row(codes, n);
     first = by_row ? codes.row<Code>(0) + store : codes.column<Code>(store);
     stride = by_row ? codes.row_stride / sizeof(Code) : 1;
   }
@@ -62,26 +66,13 @@ struct SharedCodesOf {
 };
 
 // Writes the occurring codes, ascending, to scratch.bins, their prefix sums to scratch.prefix, and
-// the last code's own sums to scratch.missing. Returns the number of occurring codes.
-//
-// One-byte codes: a byte map marks the occurring codes, so no sort is needed.
-template <std::size_t fixed_channels, class CodeOf>  // 0: known only at run time
-std::size_t collect(const CodeOf& code_of, const FewRows& rows, std::size_t any_channels,
-                    SplitScratch& scratch) {
+// the last code's own sums to scratch.missing. Returns the number of occurring codes. Marks and
+// slots, of one-byte codes, are emptied for the next call.
+template <std::size_t fixed_channels>  // 0: known only at run time
+std::size_t list_codes(std::uint8_t* ARBOOST_RESTRICT touched, std::int64_t* ARBOOST_RESTRICT slots,
+                       std::size_t any_channels, SplitScratch& scratch) {
   const std::size_t channels = fixed_channels == 0 ? any_channels : fixed_channels;
-  const Element* elements = rows.elements;
-  const std::int64_t* row_values = rows.values;
-  std::uint8_t* ARBOOST_RESTRICT touched = scratch.touched.data();
-  std::int64_t* ARBOOST_RESTRICT slots = scratch.slots.data();
   std::uint32_t* ARBOOST_RESTRICT bins = scratch.bins.data();
-  for (std::size_t i = 0; i < rows.n; ++i) {
-    const std::size_t code = code_of(elements[i]);
-    touched[code] = 1;
-    for (std::size_t c = 0; c < channels; ++c)
-      slots[code * channels + c] += row_values[i * channels + c];
-  }
-  // From here on with one code after the other, in order: its number, its running sums, and its
-  // slot emptied for the next call.
   std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
   const std::size_t stride = scratch.stride;
   // Known channels have their sums in registers.
@@ -107,6 +98,47 @@ std::size_t collect(const CodeOf& code_of, const FewRows& rows, std::size_t any_
     for (std::size_t c = 0; c < channels; ++c) scratch.missing[c] = own[c];
   std::memset(touched, 0, 256);
   return n_codes;
+}
+
+// One-byte codes of one feature: a byte map marks the occurring codes, so no sort is needed.
+template <std::size_t fixed_channels, class CodeOf>  // 0: known only at run time
+std::size_t collect(const CodeOf& code_of, const FewRows& rows, std::size_t any_channels,
+                    SplitScratch& scratch) {
+  const std::size_t channels = fixed_channels == 0 ? any_channels : fixed_channels;
+  const Element* elements = rows.elements;
+  const std::int64_t* row_values = rows.values;
+  std::uint8_t* ARBOOST_RESTRICT touched = scratch.touched.data();
+  std::int64_t* ARBOOST_RESTRICT slots = scratch.slots.data();
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    const std::size_t code = code_of(elements[i]);
+    touched[code] = 1;
+    for (std::size_t c = 0; c < channels; ++c)
+      slots[code * channels + c] += row_values[i * channels + c];
+  }
+  return list_codes<fixed_channels>(touched, slots, channels, scratch);
+}
+
+// The same marks and slots for several features of own columns and one channel, feature by feature:
+// a row is read once, and its updates do not wait for each other.
+void add_together(const FewRows& rows, const std::uint32_t* features, SplitScratch& scratch) {
+  const std::uint8_t* first[codes_together];
+  std::size_t stride = 1;
+  for (std::size_t k = 0; k < codes_together; ++k) {
+    const CodesOf<std::uint8_t> codes(*rows.codes, rows.codes->where[features[k]].store, rows.n);
+    first[k] = codes.first;
+    stride = codes.stride;
+  }
+  std::uint8_t* ARBOOST_RESTRICT touched = scratch.touched.data();
+  std::int64_t* ARBOOST_RESTRICT slots = scratch.slots.data();
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    const std::size_t at = row_of(rows.elements[i]) * stride;
+    const std::int64_t value = rows.values[i];
+    for (std::size_t k = 0; k < codes_together; ++k) {
+      const std::size_t slot = 256 * k + first[k][at];
+      touched[slot] = 1;
+      slots[slot] += value;
+    }
+  }
 }
 
 // Shell sort: short, in place, and good enough for the few hundred keys of a small node.

@@ -68,9 +68,14 @@ class RowDraws:
         """Whether every sample is all rows, once each."""
         return self.n_draws == self.n_rows and not self.repeats
 
-    def sample(self, number: int, n_threads: int = 1) -> core.Sample:
-        """Return a draw with replacement, in the form that trees are grown on."""
-        sample = core.Sample()
+    def sample(
+        self, number: int, n_threads: int = 1, out: core.Sample | None = None
+    ) -> core.Sample:
+        """Return a draw with replacement, in the form that trees are grown on.
+
+        ``out`` is a sample that is no longer needed: its memory is used again.
+        """
+        sample = core.Sample() if out is None else out
         if self.weight is None:
             sample.draw_with_replacement(self.n_rows, self.n_draws, self.seed, number, n_threads)
         else:

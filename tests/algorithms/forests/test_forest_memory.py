@@ -26,7 +26,8 @@ PEAK = """
         forest(n_estimators=n_trees, max_depth=1, bootstrap=True, n_jobs=2).fit(X, y)
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-    print(peak(200) - peak(8))
+    few = peak(8)
+    print(peak(200) - few)
 """
 
 

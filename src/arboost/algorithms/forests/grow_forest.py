@@ -139,6 +139,7 @@ class _Worker:
         self._gradients = gradients
         self._out_of_bag = out_of_bag
         self._n_threads = n_threads
+        self._sample = core.Sample()
         self.grower = make_grower(data.binned, recipe.tree, recipe.target.n_outputs, data.rows)
         self.grower.expect(recipe.n_trees // n_workers + 1)
         self.numbers: list[int] = []
@@ -155,7 +156,8 @@ class _Worker:
 
     def _grow(self, number: int) -> None:
         recipe, n_threads = self._recipe, self._n_threads
-        sample = None if recipe.draws is None else recipe.draws.sample(number, n_threads)
+        draws = recipe.draws
+        sample = None if draws is None else draws.sample(number, n_threads, self._sample)
         gradients = self._gradients
         if gradients is None:
             assert recipe.reweigh is not None
