@@ -142,6 +142,7 @@ def test_constant_column(model, X, y):
     assert model.feature_importances_[3] == 0
 
 
+@pytest.mark.filterwarnings("ignore:all columns of X are constant")
 def test_only_constant_columns(y):
     model = GradientBoostingRegressor().fit(np.ones((N_ROWS, 2)), y)
     np.testing.assert_allclose(model.predict(np.zeros((3, 2))), y.mean())
@@ -153,6 +154,7 @@ def test_missing_column(model, X, y):
     np.testing.assert_array_equal(model.fit(wider, y).predict(wider), expected)
 
 
+@pytest.mark.filterwarnings("ignore:all values of X are missing")
 def test_only_missing_values(y):
     model = GradientBoostingRegressor().fit(np.full((N_ROWS, 2), np.nan), y)
     np.testing.assert_allclose(model.predict(np.zeros((3, 2))), y.mean())
@@ -175,6 +177,7 @@ def test_values_are_compared_as_float64(y, values):
     np.testing.assert_array_equal(model.predict(X), y)
 
 
+@pytest.mark.filterwarnings("ignore:all columns of X are constant")
 def test_integers_beyond_float64(model, y):
     X = np.where(y == 1, 2**53, 2**53 + 1).reshape(-1, 1)
     with pytest.warns(DataWarning, match=r"2\*\*53"):

@@ -317,7 +317,9 @@ def _check_numbers(data: Dataset, y: NDArray[Any], n_classes: int | None) -> Non
 
 def warn_one_class(X: object, tasks: Sequence[Task]) -> None:
     """Warn where the only target has one class only; members' samples (`Rows`) may well have."""
-    if len(tasks) == 1 and tasks[0].is_constant and not isinstance(X, Rows):
+    if isinstance(X, Rows) or len(tasks) > 1 or len(tasks[0].y) == 1:
+        return
+    if tasks[0].is_constant:
         (label,) = cast(Any, tasks[0].classes).tolist()
         warn_caller(
             f"y has one class only, {label!r}: the model always predicts it. Pass rows of at least "
