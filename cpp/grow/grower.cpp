@@ -59,7 +59,8 @@ Grower::Grower(const Codes& codes, const Ranks* ranks, std::span<const RowId> ta
       space_(workspace),
       width_(width),
       channels_(width + (params.min_samples_leaf > 1 ? 1 : 0)),
-      rows_(codes_, table_rows, width, params.min_samples_leaf > 1, codes_.width == 4, workspace),
+      rows_(codes_, table_rows, width, params.min_samples_leaf > 1, codes_.width == 4,
+            params.sum_bits, workspace),
       histograms_(codes_, channels_, params.histogram_bytes, workspace),
       columns_(params_, codes.n_features),
       queue_(params.best_first) {

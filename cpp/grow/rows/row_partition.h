@@ -35,9 +35,9 @@ struct TreePairs {
 class RowPartition {
  public:
   // `table_rows`: the training rows among those of the codes, ascending; empty for all of them.
-  // `counted`: rows are counted, too. `wide`: pairs are never narrow.
+  // `counted`: rows are counted, too. `wide`: pairs are never narrow. `sum_bits`: as in TreeParams.
   RowPartition(const Codes& codes, std::span<const RowId> table_rows, std::size_t outputs,
-               bool counted, bool wide, Workspace& workspace);
+               bool counted, bool wide, int sum_bits, Workspace& workspace);
 
   // Starts a tree on the rows of a sample, or on all training rows for null: scales the gradients
   // of one output, or of all for vector leaves, to integers whose sums fit a PackedSum, and puts
@@ -78,7 +78,8 @@ class RowPartition {
   TreePairs gather(const Gradients& gradients, std::size_t output, Team& team);
   void prepare_narrow(const TreePairs& pairs, int g_shift, int h_shift, std::uint32_t seed,
                       Team& team);
-  void prepare_wide(const TreePairs& pairs, Team& team);
+  void prepare_wide(const TreePairs& pairs, std::uint32_t seed, Team& team);
+  int shift_for(std::int64_t sum, int lowest) const;
   void set_scale(const TreePairs& pairs, int g_shift, int h_shift);
 
   class Marks;
@@ -95,6 +96,7 @@ class RowPartition {
   const float* weights_ = nullptr;  // of the tree's rows, by number; null: all 1
   RowSums sums_;
   bool always_wide_;
+  int sum_bits_;
   Workspace& space_;
   double g_scale_ = 1, h_scale_ = 1;
   int g_shift_ = 0, h_shift_ = 0;  // bits that values have lost
