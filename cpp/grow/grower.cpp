@@ -143,7 +143,7 @@ void Grower::start_tree(const Gradients& gradients, std::size_t output, const Tr
   for (auto& scratch : scratch_) scratch->subtrees.clear();
   failed_ = false;
   histograms_.release_all();  // of a tree that was interrupted
-  n_nodes_ = 0;
+  n_nodes_ = n_expanding_ = 0;
   tree_.clear();
   // With subtrees, order_nodes applies the limit of leaves.
   queue_.reset(subtree_rows_ > 0 ? TreeParams::unlimited : params_.max_leaves - 1);
@@ -223,6 +223,7 @@ void Grower::work(int member, Team& team) {
       {
         std::lock_guard lock(mutex_);
         node->expanded = true;
+        --n_expanding_;
         for (GrowNode* child : {node->left, node->right}) queue_.add_ready(child);
         queue_.commit([this](GrowNode* done) { commit(*done); });
         queue_.drop([this](GrowNode* leaf) { forget_histogram(*leaf); });
@@ -241,7 +242,11 @@ GrowNode* Grower::next_node(int member, Team& team) {
   team.help_until(member, [&] {
     std::lock_guard lock(mutex_);
     if (failed_ || queue_.finished()) return true;
+    const auto n_members = static_cast<std::size_t>(team.size());
+    if (n_expanding_ > 0 && !histograms_.has_room_for_node(n_expanding_, n_members))
+      return false;  // helps with the loops of the others
     node = queue_.take();
+    n_expanding_ += node != nullptr ? 1 : 0;
     return node != nullptr;
   });
   return node;

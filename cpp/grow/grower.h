@@ -256,6 +256,7 @@ class Grower {
   GrowQueue queue_;
   std::deque<GrowNode> nodes_;  // used again for the next tree
   std::size_t n_nodes_ = 0;
+  std::size_t n_expanding_ = 0;  // nodes that threads are expanding
   std::vector<GrowNode*> tree_;  // by id
   // Of the tree that has grown, by id: its nodes, and their left children or 0.
   std::vector<Placed> placed_;
