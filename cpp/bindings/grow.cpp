@@ -165,7 +165,13 @@ void bind_params(nb::module_& m) {
       .def_rw("count_rows", &TreeParams::count_rows)
       .def_rw("candidates", &TreeParams::candidates)
       .def_rw("sketch_eps", &TreeParams::sketch_eps)
-      .def_rw("histogram_bytes", &TreeParams::histogram_bytes);
+      .def_rw("histogram_bytes", &TreeParams::histogram_bytes)
+      .def_prop_rw(
+          "sum_bits", [](const TreeParams& p) { return p.sum_bits; },
+          [](TreeParams& p, int bits) {
+            require(bits >= 8 && bits <= 31, "sum_bits must be from 8 to 31");
+            p.sum_bits = bits;
+          });
 }
 
 }  // namespace
@@ -173,7 +179,10 @@ void bind_params(nb::module_& m) {
 void bind_grow(nb::module_& m) {
   bind_params(m);
   nb::class_<Workspace>(m, "Workspace", "Memory shared by growers that take turns.")
-      .def(nb::init<>());
+      .def(nb::init<>())
+      .def_prop_ro("histogram_bytes", [](const Workspace& self) {
+        return self.histograms.size() * self.histogram_size * sizeof(std::int64_t);
+      });
   nb::class_<TreeGrower> grower(m, "Grower", "Grows trees on one binned table, and keeps them.");
   grower
       .def(nb::init<const Ranks&, std::size_t, const TreeParams&, const std::optional<RowIds>&,

@@ -6,13 +6,29 @@
 #include "base/random.h"
 
 namespace arboost {
+namespace {
+
+// Counts the nodes that threads are expanding.
+class Expanding {
+ public:
+  explicit Expanding(std::atomic<std::size_t>& n) : n_(n) { ++n_; }
+  ~Expanding() { --n_; }
+  Expanding(const Expanding&) = delete;
+  Expanding& operator=(const Expanding&) = delete;
+
+ private:
+  std::atomic<std::size_t>& n_;
+};
+
+}  // namespace
 
 MemoryRows::MemoryRows(const Codes& table, const Codes& codes, const Ranks* ranks,
                        std::span<const RowId> table_rows, TreePolicy& policy, Workspace& workspace)
     : codes_(codes),
       policy_(policy),
       params_(policy.params()),
-      rows_(codes, table_rows, policy.width(), codes.width == 4, workspace, alone_),
+      rows_(codes, table_rows, policy.width(), codes.width == 4, params_.sum_bits, workspace,
+            alone_),
       purity_(params_.allow_zero_gain ? std::make_unique<Purity>(codes.n_rows, table_rows)
                                       : nullptr),
       absolute_(params_.criterion == Criterion::absolute_error
@@ -133,9 +149,12 @@ void MemoryRows::start_root(Team& team) {
 void MemoryRows::work(int member, Team& team) {
   try {
     while (GrowNode* node = next_node(member, team)) {
-      const std::size_t n_left = rows_.split(*node, member, team);
-      policy_.make_children(*node, n_left, n_left);
-      find_splits(*node, member, team);
+      {
+        const Expanding expanding(n_expanding_);
+        const std::size_t n_left = rows_.split(*node, member, team);
+        policy_.make_children(*node, n_left, n_left);
+        find_splits(*node, member, team);
+      }
       policy_.report(*node, [this](GrowNode& leaf) { forget_histogram(leaf); });
       team.notify();
     }
@@ -150,6 +169,10 @@ GrowNode* MemoryRows::next_node(int member, Team& team) {
   TreePolicy::Next next{};
   team.help_until(member, [&] {
     if (failed_) return true;
+    const std::size_t n_others = n_expanding_;
+    const auto n_members = static_cast<std::size_t>(team.size());
+    if (n_others > 0 && !histograms_.has_room_for_node(n_others, n_members))
+      return policy_.is_finished();  // helps with the loops of the others
     next = policy_.take();
     return next.is_finished || next.node != nullptr;
   });

@@ -109,6 +109,11 @@ TreePolicy::Next TreePolicy::take() {
   return {queue_.take(), false};
 }
 
+bool TreePolicy::is_finished() {
+  std::lock_guard lock(mutex_);
+  return queue_.finished();
+}
+
 void TreePolicy::report(GrowNode& node, FunctionRef<void(GrowNode&)> forget) {
   std::lock_guard lock(mutex_);
   node.expanded = true;

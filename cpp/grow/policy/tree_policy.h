@@ -62,6 +62,7 @@ class TreePolicy {
     bool is_finished;
   };
   Next take();
+  bool is_finished();
   // Makes the children of a node whose split sent n_left of its rows in this process, and all_left
   // of all its rows, to the left.
   void make_children(GrowNode& node, std::size_t n_left, std::size_t all_left);
