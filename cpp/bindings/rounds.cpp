@@ -22,6 +22,10 @@ std::size_t run(TreeGrower& self, const RoundParams& params, const Vector<double
               (!weight || weight->shape(0) == n_rows),
           "y, weights, scores and gradients do not fit each other");
   require(n_rounds > 0 && params.loss.loss != Loss::given, "no rounds, or no loss");
+  const RowSampling& sampling = params.sampling;
+  for (const double share : {sampling.rate, sampling.top_rate, sampling.other_rate})
+    require(share >= 0 && share <= 1, "a share of the rows is not between 0 and 1");
+  require(sampling.reg_lambda >= 0, "reg_lambda is below 0");
   const LossRows rows{y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, outputs};
   nb::gil_scoped_release release;
   Team team = self.team(n_rows * self.codes.n_features, n_threads);

@@ -82,7 +82,7 @@ class Maker {
       return;
     }
     const auto left = static_cast<std::size_t>(forest_.left[node]);
-    require(left > i && left + 1 < size, "a child outside its tree");
+    require(left > i && left < size - 1, "a child outside its tree");
     const auto feature = static_cast<std::size_t>(forest_.feature[node]);
     require(feature < n_columns_, "a split on an unknown column");
     const bool has_set = forest_.level_set[node] >= 0;

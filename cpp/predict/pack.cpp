@@ -59,7 +59,7 @@ class Packer {
       return {value, static_cast<std::uint32_t>(i), unused};
     }
     const auto left = static_cast<std::size_t>(forest_.left[node]);
-    require(left > i && left + 1 < size, "a child outside its tree");
+    require(left > i && left < size - 1, "a child outside its tree");
     depth_[left] = depth_[left + 1] = depth_[i] + 1;
     const bool has_set = forest_.level_set[node] >= 0;
     const std::uint32_t column =

@@ -41,7 +41,7 @@ ShapForest::ShapForest(const Forest& forest, std::span<const double> covers, std
     for (std::size_t node = first; node < last; ++node) {
       if (forest.left[node] == 0) continue;
       const std::size_t left = first + static_cast<std::size_t>(forest.left[node]);
-      require(left > node && left + 1 < last && !seen[left] && !seen[left + 1],
+      require(left > node && left < last - 1 && !seen[left] && !seen[left + 1],
               "a child outside its tree, or of two nodes");
       seen[left] = seen[left + 1] = 1;
       const auto feature = static_cast<std::size_t>(forest.feature[node]);

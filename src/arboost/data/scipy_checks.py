@@ -55,7 +55,7 @@ def _compressed(X: Any) -> Any:
     starts, indices = _check_compressed(X, X.shape[major], X.shape[1 - major], len(values))
     if starts is X.indptr and indices is X.indices:
         return X
-    return _fresh(X.format, values, (indices, starts), X.shape)
+    return _fresh(X, X.format, values, (indices, starts))
 
 
 def _from_blocks(X: Any) -> Any:
@@ -67,7 +67,7 @@ def _from_blocks(X: Any) -> Any:
         _refuse(X, f"blocks of {height} x {width} do not divide its shape {X.shape}")
     starts, indices = _check_compressed(X, n_rows // height, n_columns // width, len(values))
     stored = int(starts[-1])
-    return _fresh("bsr", values[:stored], (indices[:stored], starts), X.shape).tocsr()
+    return _fresh(X, "bsr", values[:stored], (indices[:stored], starts)).tocsr()
 
 
 def _from_coordinates(X: Any) -> Any:
@@ -115,7 +115,7 @@ def _from_diagonals(X: Any) -> Any:
         _refuse(X, "an offset occurs twice")
     # Diagonals outside the matrix are legal; scipy casts offsets down.
     inside = (offsets > -X.shape[0]) & (offsets < X.shape[1])
-    return _fresh("dia", values[inside], (offsets[inside],), X.shape).tocsr()
+    return _fresh(X, "dia", values[inside], (offsets[inside],)).tocsr()
 
 
 _FORMATS: dict[str, Callable[[Any], Any]] = {
@@ -129,12 +129,13 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _fresh(kind: str, values: NDArray[Any], places: Sequence[Any], shape: tuple[int, int]) -> Any:
-    """Return a matrix of checked arrays, without what scipy has cached about the old ones."""
+def _fresh(X: Any, kind: str, values: NDArray[Any], places: Sequence[Any]) -> Any:
+    """Return a matrix of checked arrays, without the properties that scipy has cached of X."""
     from scipy import sparse
 
     values = values.astype(np.float32) if values.dtype == np.float16 else native(values)
-    return getattr(sparse, f"{kind}_array")((values, *places), shape=shape)
+    made = "matrix" if isinstance(X, sparse.spmatrix) else "array"
+    return getattr(sparse, f"{kind}_{made}")((values, *places), shape=X.shape)
 
 
 def _from_triplets(X: Any, rows: Any, columns: Any, values: Any) -> Any:
@@ -146,8 +147,10 @@ def _from_triplets(X: Any, rows: Any, columns: Any, values: Any) -> Any:
         if len(place) != len(values):
             _refuse(X, f"it has {len(values)} values, but {len(place)} {name} indices")
         _check_range(X, f"a {name} index", place, X.shape[axis])
-        places.append(place)
-    return _fresh("coo", values, (tuple(places),), X.shape).tocsr()
+        # Some estimators take 32 bits only, scipy's choice where they suffice.
+        is_small = max(X.shape[axis], len(values)) <= np.iinfo(np.int32).max
+        places.append(place.astype(np.int32, copy=False) if is_small else place)
+    return _fresh(X, "coo", values, (tuple(places),)).tocsr()
 
 
 def _check_compressed(
