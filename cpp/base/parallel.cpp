@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>  // malloc
 #include <fstream>
+#include <new>  // bad_alloc
 #include <sstream>
 #include <string>
-#include <system_error>
 #include <thread>
 
 #if defined(__linux__)
@@ -19,6 +20,9 @@
 #include <immintrin.h>  // pause
 #elif defined(_MSC_VER) && !defined(__clang__)
 #include <intrin.h>  // isb
+#endif
+#if defined(__GLIBC__)
+#include <cxxabi.h>  // data of exceptions
 #endif
 
 namespace arboost {
@@ -42,15 +46,37 @@ void pause_cpu() {
 #endif
 }
 
+// Throwing needs thread-local data of the C++ runtime. glibc allocates them when a thread throws
+// for the first time, and where memory has run out, which is when std::bad_alloc is thrown, it ends
+// the process. So they are allocated in advance; false: there is not even memory for them. 20 ns.
+bool prepare_exceptions() {
+#if defined(__GLIBC__)
+  // Some more than the runtime needs: its data, and the thread's table of such data.
+  // Volatile, because compilers leave out allocations that nobody uses.
+  void* volatile data = std::malloc(64);
+  void* volatile table = std::malloc(8192);
+  const bool has_memory = data != nullptr && table != nullptr;
+  std::free(table);
+  std::free(data);
+  // By a volatile pointer, because the function counts as one without effects.
+  auto* volatile get_data = &abi::__cxa_get_globals;
+  if (has_memory) get_data();
+  return has_memory;
+#else
+  return true;
+#endif
+}
+
 // Threads that outlive the teams. A team borrows workers and returns them. The pool starts a new
 // thread whenever none is idle, so teams of several Python threads never wait for each other. A
 // returned worker may still be leaving its old team.
 class Pool {
  public:
+  // Throws std::system_error or std::bad_alloc where the system has no thread or no memory left.
   void lend(std::function<void()> task) {
     std::unique_lock lock(mutex_);
     if (lent_ == threads_) {
-      std::thread([this, first = std::move(task)]() mutable { serve(std::move(first)); }).detach();
+      start(std::move(task), lock);
       ++threads_;
     } else {
       tasks_.push_back(std::move(task));
@@ -65,6 +91,21 @@ class Pool {
   }
 
  private:
+  void start(std::function<void()> task, std::unique_lock<std::mutex>& lock) {
+    enum class Start { pending, failed, done } state = Start::pending;
+    std::thread([this, &state, first = std::move(task)]() mutable {
+      const bool ready = prepare_exceptions();
+      {
+        std::lock_guard guard(mutex_);
+        state = ready ? Start::done : Start::failed;
+        started_.notify_all();
+      }
+      if (ready) serve(std::move(first));
+    }).detach();
+    started_.wait(lock, [&] { return state != Start::pending; });
+    if (state == Start::failed) throw std::bad_alloc();
+  }
+
   void serve(std::function<void()> task) {
     for (;;) {
       task();
@@ -77,7 +118,7 @@ class Pool {
   }
 
   std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable wake_, started_;
   std::vector<std::function<void()>> tasks_;
   int threads_ = 0, lent_ = 0;
 };
@@ -228,14 +269,15 @@ Team::Team(int n_threads, Poll poll)
     : size_(std::max(1, n_threads)),
       poll_(std::move(poll)),
       next_poll_(Clock::now() + poll_interval) {
+  prepare_exceptions();
   if (size_ == 1) return;
   state_ = std::make_shared<State>();
   for (int member = 1; member < size_; ++member) {
     try {
       pool().lend([state = state_, member] { state->serve(member); });
       ++borrowed_;
-    } catch (const std::system_error&) {
-      break;  // the system has no more threads: a smaller team gives the same result
+    } catch (const std::exception&) {
+      break;  // no more threads, or no memory for one: a smaller team gives the same result
     }
   }
 }

@@ -7,6 +7,8 @@
 
 #include "bindings/tree_grower.h"
 #include "grow/means.h"
+#include "grow/sample/sample.h"
+#include "grow/trees/kept_leaves.h"
 
 namespace arboost::bindings {
 namespace {
@@ -55,6 +57,39 @@ void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Cod
   nb::gil_scoped_release release;
   Team team = self.team(8 * tree_rows.n, n_threads);
   self.trees.add(tree, codes, tree_rows, factor, {scores.data() + output, scores.shape(1)}, team);
+}
+
+// Leaves of one set of rows in the trees of one grower.
+struct RowLeaves {
+  std::optional<std::size_t> n_rows{};
+  const TreeGrower* grower = nullptr;  // to compare only
+  KeptLeaves leaves{};
+};
+
+void add_trees(const TreeGrower& self, const Vector<std::uint32_t>& trees,
+               const Vector<double>& factors, const Vector<std::uint32_t>& outputs,
+               const Codes& codes, const std::optional<RowIds>& rows, Scores scores,
+               RowLeaves& kept, int n_threads) {
+  require(codes.n_features == self.codes.n_features, "the codes belong to another table");
+  const auto ids = checked_rows(rows, codes);
+  const TreeRows tree_rows{ids.empty() ? codes.n_rows : ids.size(), nullptr,
+                           ids.empty() ? nullptr : ids.data()};
+  require(factors.size() == trees.size() && outputs.size() == trees.size(),
+          "trees, factors and outputs differ in number");
+  for (std::size_t i = 0; i < trees.size(); ++i) {
+    require(trees.data()[i] < self.trees.n_trees(), "the tree does not exist");
+    self.check_scores(scores, tree_rows.n, outputs.data()[i]);
+  }
+  require(kept.n_rows.value_or(tree_rows.n) == tree_rows.n &&
+              (kept.grower == nullptr || kept.grower == &self),
+          "these leaves are of other rows or trees");
+  kept.n_rows = tree_rows.n;
+  kept.grower = &self;
+  nb::gil_scoped_release release;
+  Team team = self.team(8 * tree_rows.n, n_threads);
+  for (std::size_t i = 0; i < trees.size(); ++i)
+    kept.leaves.add(self.trees, trees.data()[i], codes, tree_rows, factors.data()[i],
+                    {scores.data() + outputs.data()[i], scores.shape(1)}, team);
 }
 
 Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {
@@ -183,6 +218,8 @@ void bind_grow(nb::module_& m) {
       .def_prop_ro("histogram_bytes", [](const Workspace& self) {
         return self.histograms.size() * self.histogram_size * sizeof(std::int64_t);
       });
+  nb::class_<RowLeaves>(m, "RowLeaves", "Leaves of one set of rows in the trees of one grower.")
+      .def(nb::init<>());
   nb::class_<TreeGrower> grower(m, "Grower", "Grows trees on one binned table, and keeps them.");
   grower
       .def(nb::init<const Ranks&, std::size_t, const TreeParams&, const std::optional<RowIds>&,
@@ -222,6 +259,10 @@ void bind_grow(nb::module_& m) {
       .def("add_tree", &add_tree, nb::arg("tree"), nb::arg("factor"), nb::arg("codes"),
            nb::arg("rows").none(), nb::arg("scores").noconvert(), nb::arg("output"),
            nb::arg("n_threads"), "Adds a tree's values, times a factor, to the scores of any rows.")
+      .def("add_trees", &add_trees, nb::arg("trees"), nb::arg("factors"), nb::arg("outputs"),
+           nb::arg("codes"), nb::arg("rows").none(), nb::arg("scores").noconvert(), nb::arg("kept"),
+           nb::arg("n_threads"),
+           "Adds trees in turn, each times its factor to its output; `kept` is for these rows.")
       .def("leaf_of_row", &leaf_of_row,
            "The leaf of each training row in the last tree; 2^32 - 1 outside its sample.")
       .def("leaf_sums", &leaf_sums, nb::arg("gradients"), nb::arg("output"), nb::arg("n_threads"),

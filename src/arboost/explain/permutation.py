@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import checked_threads, core
+from arboost.backend import checked_threads, core, startable
 from arboost.data.table import Table, ingest
 from arboost.data.target import codes_of, numbers_of, target, weights
 from arboost.losses.metrics import Metric, of_predictions
@@ -159,7 +159,7 @@ def loss_increases(
         scores = _shuffled_scores(model, table, feature, shuffles)
         return [rating(score) for score in scores] if in_threads else list(scores)
 
-    n_workers = min(n_threads, len(used), 1 + table.n_rows // _ROWS_WORTH_A_THREAD)
+    n_workers = startable(min(n_threads, len(used), 1 + table.n_rows // _ROWS_WORTH_A_THREAD))
     results = _in_order(ratings_or_scores, used, n_workers)
     for feature, result in zip(used, results, strict=True):
         values = result if in_threads else [rating(score) for score in result]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.algorithms.forests.targets import ForestTarget, Reweigh
-from arboost.backend import core
+from arboost.backend import core, startable
 from arboost.data.bins import Binned
 from arboost.grow.bootstrap import RowDraws, others
 from arboost.grow.grower import TreeParams, grown_forest, make_grower
@@ -78,7 +78,7 @@ def grow_trees(
     depend on who grows which.
     """
     target = recipe.target
-    n_workers = min(n_threads, recipe.n_trees)
+    n_workers = startable(min(n_threads, recipe.n_trees))
     n_inner = n_threads // n_workers
     shared = None if recipe.reweigh else target.gradients(recipe.weight, n_threads)
     queue = _Queue(recipe.first_tree, recipe.n_trees)

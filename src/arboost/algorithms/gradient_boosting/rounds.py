@@ -112,6 +112,8 @@ class BoostingRounds:
         # Whether a tree is added to the training scores before the round is complete: growing has
         # found the leaf of each row, and no tree is walked.
         self._adds_at_once = recipe.parallel_trees == 1 and recipe.dropout is None
+        n_sets = 0 if recipe.dropout is None else 1 + len(self.evaluations)
+        self._leaves = [core.RowLeaves() for _ in range(n_sets)]
         self._sample = core.Sample()
         self._gradients = self._new_gradients()
         # Friedman's leaf values need hessians, his splits do not.
@@ -285,47 +287,68 @@ class BoostingRounds:
         limit = recipe.tree.max_delta_step or np.inf
         self.grower.set_values(rate * values.clip(-limit, limit))
 
-    def _drop(self) -> list[int]:
+    def _drop(self) -> NDArray[np.intp]:
         """Take dropped rounds out of the training scores."""
         if self.recipe.dropout is None:
-            return []
-        drawn = self.recipe.dropout.draw(self._weights, seed=self.seed, index=self.n_rounds)
-        dropped: list[int] = drawn.tolist()
-        for round_ in dropped:
-            self._add_to(self.data, self.scores, round_, -self._weights[round_])
+            return np.empty(0, np.intp)
+        dropped = self.recipe.dropout.draw(self._weights, seed=self.seed, index=self.n_rounds)
+        self._add_rounds(0, dropped, -self._weights[dropped])
         return dropped
 
-    def _settle(self, dropped: list[int]) -> float:
+    def _settle(self, dropped: NDArray[np.intp]) -> float:
         """Put dropped rounds back with their new weights; return the weight of the new round."""
         if self.recipe.dropout is None:
             return 1.0
         new, factor = self.recipe.dropout.factors(len(dropped), self.recipe.learning_rate)
-        for round_ in dropped:
-            old = self._weights[round_]
-            self._weights[round_] = old * factor
-            self._add_to(self.data, self.scores, round_, old * factor)
-            for part, scores in zip(self.evaluations, self.evaluation_scores, strict=True):
-                self._add_to(part, scores, round_, old * factor - old)
+        before = self._weights[dropped]
+        after = before * factor
+        self._add_rounds(0, dropped, after)
+        for place in range(len(self.evaluations)):
+            self._add_rounds(1 + place, dropped, after - before)
+        self._weights[dropped] = after
         self._weights = np.append(self._weights, new)
         return new
 
     def _add_round(self, weight: float) -> None:
         """Add the new round to all scores that do not have it yet."""
-        if not self._adds_at_once:
-            self._add_to(self.data, self.scores, self.n_rounds, weight)
-        for part, scores in zip(self.evaluations, self.evaluation_scores, strict=True):
-            self._add_to(part, scores, self.n_rounds, weight)
+        for place in range(self._adds_at_once, 1 + len(self.evaluations)):
+            if self._leaves:
+                self._add_rounds(place, np.array([self.n_rounds]), np.array([weight]))
+                continue
+            part, codes, scores = self._scored(place)
+            first = self.n_rounds * self.recipe.trees_per_round
+            for tree in range(first, first + self.recipe.trees_per_round):
+                output = self._outputs[tree % len(self._outputs)]
+                self.grower.add_tree(tree, 1.0, codes, part.rows, scores, output, self.n_threads)
 
-    def _add_to(
-        self, part: TrainingSet | EvaluationSet, scores: Scores, round_: int, factor: float
+    def _add_rounds(
+        self, place: int, rounds: NDArray[np.intp], factors: NDArray[np.float64]
     ) -> None:
-        codes = part.codes if isinstance(part, EvaluationSet) else part.binned.codes
-        first = round_ * self.recipe.trees_per_round
-        for place in range(self.recipe.trees_per_round):
-            output = self._outputs[place % len(self._outputs)]
-            self.grower.add_tree(
-                first + place, factor, codes, part.rows, scores, output, self.n_threads
-            )
+        """Add rounds, each times its factor, to scores; with dropout, where they are often added.
+
+        `place` is that of a set: 0 for the training set, from 1 on for the evaluation sets.
+        """
+        part, codes, scores = self._scored(place)
+        per_round = self.recipe.trees_per_round
+        trees = (rounds[:, np.newaxis] * per_round + np.arange(per_round)).ravel()
+        outputs = np.array(self._outputs)[trees % len(self._outputs)]
+        self.grower.add_trees(
+            trees.astype(np.uint32),
+            np.repeat(factors, per_round),
+            outputs.astype(np.uint32),
+            codes,
+            part.rows,
+            scores,
+            self._leaves[place],
+            self.n_threads,
+        )
+
+    def _scored(self, place: int) -> tuple[TrainingSet | EvaluationSet, core.Codes, Scores]:
+        """Return a set of rows with its codes and scores; the training set is the first."""
+        if place == 0:
+            return self.data, self.data.binned.codes, self.scores
+        part = self.evaluations[place - 1]
+        return part, part.codes, self.evaluation_scores[place - 1]
 
 
 def continued_seed(seed: int, n_rounds: int) -> int:

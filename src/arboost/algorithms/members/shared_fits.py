@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from arboost.algorithms.estimator import EngineEstimator
 from arboost.algorithms.members.tables import take_rows
+from arboost.backend import startable
 from arboost.data.dataset import Dataset
 from arboost.losses.base import Floats
 from arboost.training.inputs import dataset_rows
@@ -124,6 +125,7 @@ def in_order(
     task: Callable[..., Result], arguments: Iterable[tuple[Any, ...]], n_threads: int
 ) -> Iterator[Result]:
     """Yield the results of a task in the order of its arguments, computed by several threads."""
+    n_threads = startable(n_threads)
     if n_threads == 1:
         yield from (task(*one) for one in arguments)
         return

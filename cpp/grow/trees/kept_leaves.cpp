@@ -1,0 +1,51 @@
+// One walk a tree and set of rows; after that, one pass over the leaves of the rows.
+#include "grow/trees/kept_leaves.h"
+
+#include <algorithm>  // copy
+#include <utility>    // move
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{1} << 26;
+constexpr std::size_t most_nodes = std::size_t{1} << 16;
+constexpr std::size_t chunk_rows = 16384;
+
+}  // namespace
+
+void KeptLeaves::add(const GrownTrees& trees, std::size_t tree, const Codes& codes,
+                     const TreeRows& rows, double factor, ScoreRows scores, Team& team) {
+  if (!keeps(trees, tree, rows.n)) {
+    trees.add(tree, codes, rows, factor, scores, team);
+    return;
+  }
+  std::vector<std::uint16_t>& leaves = leaves_[tree];
+  if (leaves.empty()) {
+    std::vector<std::uint16_t> found(rows.n);
+    trees.walk(tree, codes, rows, team,
+               [&](std::size_t begin, std::size_t end, const std::uint32_t* of_rows) {
+                 std::copy(of_rows, of_rows + (end - begin),
+                           found.begin() + static_cast<std::ptrdiff_t>(begin));
+               });
+    leaves = std::move(found);  // complete, or an interrupted walk would be taken for one
+    bytes_ += rows.n * sizeof(std::uint16_t);
+  }
+  const std::size_t width = trees.width;
+  const double* values = trees.values(tree);
+  team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const double* v = values + leaves[i] * width;
+      double* score = scores.scores + i * scores.stride;
+      for (std::size_t k = 0; k < width; ++k) score[k] += factor * v[k];
+    }
+  });
+}
+
+bool KeptLeaves::keeps(const GrownTrees& trees, std::size_t tree, std::size_t n_rows) {
+  if (trees.n_nodes(tree) > most_nodes) return false;
+  if (leaves_.size() <= tree) leaves_.resize(trees.n_trees());
+  if (!leaves_[tree].empty()) return true;
+  return bytes_ + n_rows * sizeof(std::uint16_t) <= most_bytes;
+}
+
+}  // namespace arboost
