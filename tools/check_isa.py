@@ -70,27 +70,35 @@ def sparse(n: int) -> Any:
     return csr_array(flags(n)[:, 10:37])
 
 
-def fits(rows: int, n_jobs: int) -> dict[str, Callable[[], tuple[Any, Any]]]:
-    """Return functions by name, each of which fits a model and returns it with its table."""
-    import arboost as ab
+class Fits:
+    """Functions by name, each of which fits a model and returns it with its table."""
 
-    few, some = rows // 50, rows // 5
-    every: dict[str, Callable[[], tuple[Any, Any]]] = {}
+    def __init__(self, rows: int, n_jobs: int) -> None:
+        self.rows, self.some, self.few = rows, rows // 5, rows // 50
+        self.n_jobs = n_jobs
+        self.by_name: dict[str, Callable[[], tuple[Any, Any]]] = {}
 
-    def add(name: str, kind: str, X: Any, y: Any, weight: Any = None, **params: Any) -> None:
+    def add(self, name: str, kind: str, X: Any, y: Any, weight: Any = None, **params: Any) -> None:
+        """Add one fit."""
+
         def fit() -> tuple[Any, Any]:
+            import arboost
+
             table = X()
             dense = table.toarray() if hasattr(table, "toarray") else table
-            given = {"n_jobs": n_jobs, "verbose": 0} | params
+            given = {"n_jobs": self.n_jobs, "verbose": 0} | params
             more = {} if weight is None else {"sample_weight": weight(len(dense))}
-            return getattr(ab, kind)(**given).fit(table, y(dense), **more), table
+            return getattr(arboost, kind)(**given).fit(table, y(dense), **more), table
 
-        every[name] = fit
+        self.by_name[name] = fit
 
-    def weights(n: int) -> np.ndarray:
-        return np.random.default_rng(4).integers(0, 9, n) / 4 + (np.arange(n) == 0)
 
-    booster = {"kind": "GradientBoostingRegressor", "X": lambda: numbers(rows), "y": target}
+def weights(n: int) -> np.ndarray:
+    return np.random.default_rng(4).integers(0, 9, n) / 4 + (np.arange(n) == 0)
+
+
+def add_boosters(fits: Fits) -> None:
+    booster = {"kind": "GradientBoostingRegressor", "X": lambda: numbers(fits.rows), "y": target}
     deep = {"max_depth": None, "min_child_weight": 0.0, "reg_lambda": 0.0, "n_estimators": 2}
     six = {"n_estimators": 6}
     for name, params in {
@@ -114,46 +122,59 @@ def fits(rows: int, n_jobs: int) -> dict[str, Callable[[], tuple[Any, Any]]]:
         "weights": {"weight": weights} | six,
         "categories": {"categorical_features": [1, 2]} | six,
     }.items():
-        add(f"booster, {name}", **(booster | params))
+        fits.add(f"booster, {name}", **(booster | params))
     for name, params in {
         "two classes": {"y": lambda X: classes(X, 2)},
         "five classes": {"y": lambda X: classes(X, 5), "n_estimators": 2},
         "vector leaves": {"y": lambda X: classes(X, 5), "multi_strategy": "multi_output_tree"},
-        "shared columns": {"X": lambda: flags(some), "y": lambda X: classes(X, 2)},
-        "sparse": {"X": lambda: sparse(some), "y": lambda X: classes(X, 3)},
+        "shared columns": {"X": lambda: flags(fits.some), "y": lambda X: classes(X, 2)},
+        "sparse": {"X": lambda: sparse(fits.some), "y": lambda X: classes(X, 3)},
     }.items():
-        given = {"kind": "GradientBoostingClassifier", "X": lambda: numbers(rows)} | six | params
-        add(f"booster, {name}", **given)
+        given = (
+            {"kind": "GradientBoostingClassifier", "X": lambda: numbers(fits.rows)} | six | params
+        )
+        fits.add(f"booster, {name}", **given)
+
+
+def add_trees(fits: Fits) -> None:
     for family, size in {"DecisionTree": {}, "RandomForest": {"n_estimators": 16}}.items():
-        table = {"X": lambda: numbers(some)} if size else {"X": lambda: numbers(rows)}
+        table = {"X": lambda: numbers(fits.some)} if size else {"X": lambda: numbers(fits.rows)}
         regressor = table | {"kind": f"{family}Regressor", "y": target} | size
         classifier = table | {"kind": f"{family}Classifier", "y": lambda X: classes(X, 4)} | size
-        add(f"{family}, squared error", **regressor)
-        add(f"{family}, poisson", **regressor, criterion="poisson")
-        add(f"{family}, leaf size", **regressor, min_samples_leaf=7, weight=weights)
-        add(f"{family}, gini", **classifier)
-        add(f"{family}, entropy", **classifier, criterion="entropy")
-        add(f"{family}, shared columns", **(classifier | {"X": lambda: flags(some)}))
-        add(f"{family}, sparse", **(classifier | {"X": lambda: sparse(few)}))
-        add(f"{family}, exact", **(regressor | {"X": lambda: numbers(few)}), tree_method="exact")
-        add(
-            f"{family}, absolute error",
-            **(regressor | {"X": lambda: numbers(few)}),
-            criterion="absolute_error",
+        fits.add(f"{family}, squared error", **regressor)
+        fits.add(f"{family}, poisson", **regressor, criterion="poisson")
+        fits.add(f"{family}, leaf size", **regressor, min_samples_leaf=7, weight=weights)
+        fits.add(f"{family}, gini", **classifier)
+        fits.add(f"{family}, entropy", **classifier, criterion="entropy")
+        fits.add(f"{family}, shared columns", **(classifier | {"X": lambda: flags(fits.some)}))
+        fits.add(f"{family}, sparse", **(classifier | {"X": lambda: sparse(fits.few)}))
+        fits.add(
+            f"{family}, exact",
+            **(regressor | {"X": lambda: numbers(fits.few)}),
+            tree_method="exact",
         )
-        add(f"{family}, two-byte bins", **regressor, max_bins=700, max_leaf_nodes=900)
-    add("DecisionTree, one huge number", "DecisionTreeRegressor", lambda: numbers(some), one_huge)
-    one_tree = {"X": lambda: numbers(rows), "n_estimators": 1}
-    forest = {"X": lambda: numbers(some), "n_estimators": 16}
+        fits.add(f"{family}, absolute error", **short, criterion="absolute_error")
+        fits.add(f"{family}, two-byte bins", **regressor, max_bins=700, max_leaf_nodes=900)
+
+
+def add_forests(fits: Fits) -> None:
+    fits.add(
+        "DecisionTree, one huge number",
+        "DecisionTreeRegressor",
+        lambda: numbers(fits.some),
+        one_huge,
+    )
+    one_tree = {"X": lambda: numbers(fits.rows), "n_estimators": 1}
+    forest = {"X": lambda: numbers(fits.some), "n_estimators": 16}
     for name, params in {"one tree": one_tree, "forest": forest}.items():
-        add(f"extra trees, {name}", "ExtraTreesRegressor", y=target, **params)
-        add(
+        fits.add(f"extra trees, {name}", "ExtraTreesRegressor", y=target, **params)
+        fits.add(
             f"extra trees, {name}, classes",
             "ExtraTreesClassifier",
             y=lambda X: classes(X, 4),
             **params,
         )
-    add(
+    fits.add(
         "forest, out of bag",
         "RandomForestClassifier",
         y=lambda X: classes(X, 2),
@@ -161,19 +182,23 @@ def fits(rows: int, n_jobs: int) -> dict[str, Callable[[], tuple[Any, Any]]]:
         max_samples=0.5,
         **forest,
     )
-    add("forest of one tree", "RandomForestRegressor", y=target, **one_tree)
+    fits.add("forest of one tree", "RandomForestRegressor", y=target, **one_tree)
+
+
+def add_adaboost(fits: Fits) -> None:
     for algorithm in ("discrete", "real", "gentle"):
-        add(
+        fits.add(
             f"AdaBoost, {algorithm}",
             "AdaBoostClassifier",
-            lambda: numbers(rows),
+            lambda: numbers(fits.rows),
             lambda X: classes(X, 3),
             algorithm=algorithm,
             max_depth=5,
             n_estimators=5,
         )
-    add("AdaBoost, R2", "AdaBoostRegressor", lambda: numbers(rows), target, n_estimators=4)
-    return every
+    fits.add(
+        "AdaBoost, R2", "AdaBoostRegressor", lambda: numbers(fits.rows), target, n_estimators=4
+    )
 
 
 def digest(model: Any, X: Any) -> str:
@@ -201,7 +226,10 @@ def work(rows: int, n_jobs: int, only: str) -> None:
     from arboost.backend import core
 
     print(json.dumps({"": core.instruction_set()}), flush=True)
-    for name, fit in fits(rows, n_jobs).items():
+    fits = Fits(rows, n_jobs)
+    for add in (add_boosters, add_trees, add_forests, add_adaboost):
+        add(fits)
+    for name, fit in fits.by_name.items():
         if only in name:
             print(json.dumps({name: digest(*fit())}), flush=True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -396,7 +395,6 @@ def test_dataset_and_target_of_other_length(model, X, y):
     refused(model, Dataset(X), y[1:], ValueError, "40 rows", "39 values")
 
 
+@pytest.mark.filterwarnings("error")
 def test_no_warnings_on_good_data(model, X, y):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.fit(X, y).predict(X)
+    model.fit(X, y).predict(X)

@@ -94,9 +94,7 @@ class GradientBoosting(EngineEstimator):
         check_validation(settings.stopping, has_validation=has_validation, groups=groups)
         recorded = self._recorded_params(params | {"n_estimators": given["n_estimators"]})
         if task.is_constant:
-            warn_one_class(X, [task])
-            self._keep(FitResult.of_one_class(), rows.schema, task, recorded)
-            return self
+            return self._keep_one_class(X, rows.schema, task, recorded)
         loss, start = self._plan(params, task, rows.schema)
         if old is not None:
             check_continues(old, task.kind, params, loss.link, loss.n_outputs)
@@ -165,6 +163,14 @@ class GradientBoosting(EngineEstimator):
             weight,
             scale_pos_weight=params["scale_pos_weight"],
         )
+
+    def _keep_one_class(
+        self, X: object, schema: Schema, task: Task, recorded: dict[str, Any]
+    ) -> Self:
+        """Keep the constant model of one class, and say so."""
+        warn_one_class(X, [task])
+        self._keep(FitResult.of_one_class(), schema, task, recorded)
+        return self
 
     def _keep(
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]

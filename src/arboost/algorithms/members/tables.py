@@ -17,8 +17,7 @@ from arboost.data import messages
 from arboost.data.dataset import Dataset
 from arboost.data.raw_columns import unique_names
 from arboost.data.schema import Schema
-from arboost.data.scipy_checks import checked_matrix
-from arboost.data.scipy_sparse import is_sparse
+from arboost.data.scipy_sparse import checked_matrix, is_sparse
 from arboost.data.table import as_array, is_reordered
 
 __all__ = ["MemberTable", "member_table", "narwhals_frame", "take_columns", "take_rows"]
