@@ -148,11 +148,8 @@ def add_trees(fits: Fits) -> None:
         fits.add(f"{family}, entropy", **classifier, criterion="entropy")
         fits.add(f"{family}, shared columns", **(classifier | {"X": lambda: flags(fits.some)}))
         fits.add(f"{family}, sparse", **(classifier | {"X": lambda: sparse(fits.few)}))
-        fits.add(
-            f"{family}, exact",
-            **(regressor | {"X": lambda: numbers(fits.few)}),
-            tree_method="exact",
-        )
+        short = regressor | {"X": lambda: numbers(fits.few)}
+        fits.add(f"{family}, exact", **short, tree_method="exact")
         fits.add(f"{family}, absolute error", **short, criterion="absolute_error")
         fits.add(f"{family}, two-byte bins", **regressor, max_bins=700, max_leaf_nodes=900)
 

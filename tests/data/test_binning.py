@@ -313,7 +313,7 @@ class TestSameAnswer:
         for kind, other in tables.items():
             assert self.bits(other) == expected, kind
 
-    @pytest.mark.filterwarnings("ignore:all values of X are missing")
+    @pytest.mark.filterwarnings("ignore:all (values|columns) of X are")
     @given(st.data())
     def test_chunks_do_not_matter(self, data):
         pa = pytest.importorskip("pyarrow")
