@@ -12,15 +12,17 @@ namespace {
 // Prefetch distance in rows: a node's rows are scattered in the table.
 constexpr std::size_t prefetch_distance = 24;
 
-// Prefetches all cache lines of a row.
+// Prefetches the cache lines of a row from the first of the columns to the last one.
 class RowPrefetch {
  public:
-  explicit RowPrefetch(const Codes& codes)
-      : rows_(codes.by_row.data()),
+  RowPrefetch(const Codes& codes, const Slots& slots)
+      : rows_(codes.by_row.data() + slots.store(0) * static_cast<std::size_t>(codes.width)),
         stride_(codes.row_stride),
-        last_(stride_ == 0 ? 0 : codes.n_stores * static_cast<std::size_t>(codes.width) - 1),
+        last_((slots.store(slots.n_stores - 1) - slots.store(0) + 1) *
+                  static_cast<std::size_t>(codes.width) -
+              1),
         // Rows whose length divides a cache line lie within one; others may cross lines.
-        more_(stride_ == 0 || line % stride_ == 0 ? 0 : last_ / line + 1) {}
+        more_(line % stride_ == 0 ? 0 : last_ / line + 1) {}
 
   void operator()(RowId row) const {
     const std::uint8_t* at = rows_ + row * stride_;
@@ -68,7 +70,8 @@ class SlotWalk {
   const std::uint32_t* stores_;
 };
 
-// One channel. Two rows at a time, so that the CPU has two independent chains of updates.
+// One channel. Four rows at a time: the CPU has independent chains of updates, and the columns are
+// walked once for all of them.
 template <class Code, Layout layout, class Value>
 void accumulate_one(const Codes& codes, const Slots& slots, const Element* elements, std::size_t n,
                     Value value, std::int64_t* hist) {
@@ -76,38 +79,35 @@ void accumulate_one(const Codes& codes, const Slots& slots, const Element* eleme
   const std::size_t stride = codes.row_stride;
   const std::size_t n_stores = slots.n_stores;
   const SlotWalk<layout> start(slots, hist);
-  const RowPrefetch ask(codes);
+  const RowPrefetch ask(codes, slots);
   const auto row = [=](std::size_t i) {
     return reinterpret_cast<const Code*>(rows + row_of(elements[i]) * stride);
   };
+  constexpr std::size_t together = 4;
   std::size_t i = 0;
-  for (; i + 2 <= n; i += 2) {
-    if (i + 2 + prefetch_distance <= n) {
-      ask(row_of(elements[i + prefetch_distance]));
-      ask(row_of(elements[i + prefetch_distance + 1]));
+  for (; i + together <= n; i += together) {
+    if (i + together + prefetch_distance <= n)
+      for (std::size_t r = 0; r < together; ++r) ask(row_of(elements[i + prefetch_distance + r]));
+    const Code* codes_of[together];
+    PackedSum values[together];
+    for (std::size_t r = 0; r < together; ++r) {
+      codes_of[r] = row(i + r);
+      values[r] = value(elements[i + r]);
     }
-    const Code* a = row(i);
-    const Code* b = row(i + 1);
-    const PackedSum va = value(elements[i]);
-    const PackedSum vb = value(elements[i + 1]);
     SlotWalk<layout> walk = start;
+    const auto add_column = [&](std::size_t f) {
+      std::int64_t* slot = walk.next(f);
+      const std::size_t at = walk.code(f);
+      for (std::size_t r = 0; r < together; ++r) slot[codes_of[r][at]] += values[r];
+    };
     std::size_t f = 0;
     for (; f + 2 <= n_stores; f += 2) {
-      std::int64_t* h0 = walk.next(f);
-      std::int64_t* h1 = walk.next(f + 1);
-      const std::size_t c0 = walk.code(f), c1 = walk.code(f + 1);
-      h0[a[c0]] += va;
-      h1[a[c1]] += va;
-      h0[b[c0]] += vb;
-      h1[b[c1]] += vb;
+      add_column(f);
+      add_column(f + 1);
     }
-    if (f < n_stores) {
-      std::int64_t* h0 = walk.next(f);
-      h0[a[walk.code(f)]] += va;
-      h0[b[walk.code(f)]] += vb;
-    }
+    if (f < n_stores) add_column(f);
   }
-  if (i < n) {
+  for (; i < n; ++i) {
     const Code* a = row(i);
     const PackedSum va = value(elements[i]);
     SlotWalk<layout> walk = start;
@@ -115,30 +115,85 @@ void accumulate_one(const Codes& codes, const Slots& slots, const Element* eleme
   }
 }
 
-// Several channels: outputs, and the count where it is asked for.
-template <class Code>
-void accumulate_many(const Codes& codes, const Slots& slots, const RowSums& sums,
-                     const Element* elements, std::size_t n, std::int64_t sign,
-                     std::int64_t* hist) {
-  const auto channels = static_cast<std::size_t>(sums.channels());
+// Asks for the cache lines of a row, and for those of its wide pairs.
+class WidePrefetch {
+ public:
+  WidePrefetch(const Codes& codes, const Slots& slots, const RowSums& sums)
+      : codes_(codes, slots), wide_(sums.wide), outputs_(static_cast<std::size_t>(sums.outputs)) {}
+
+  void operator()(RowId row) const {
+    codes_(row);
+    if (wide_ != nullptr) prefetch(wide_ + row * outputs_);
+  }
+
+ private:
+  RowPrefetch codes_;
+  const PackedSum* wide_;
+  std::size_t outputs_;
+};
+
+// A few channels: outputs, then the count where it is asked for. A row's contributions are signed
+// once and stay in registers.
+template <class Code, std::size_t channels>
+void accumulate_few(const Codes& codes, const Slots& slots, const RowSums& sums,
+                    const Element* elements, std::size_t n, std::int64_t sign, std::int64_t* hist) {
+  const WidePrefetch ask(codes, slots, sums);
   const auto outputs = static_cast<std::size_t>(sums.outputs);
-  const RowPrefetch ask(codes);
   for (std::size_t i = 0; i < n; ++i) {
-    if (i + prefetch_distance < n) {
-      const RowId ahead = row_of(elements[i + prefetch_distance]);
-      ask(ahead);
-      if (sums.wide != nullptr) prefetch(sums.wide + ahead * outputs);
-    }
+    if (i + prefetch_distance < n) ask(row_of(elements[i + prefetch_distance]));
     const RowId id = row_of(elements[i]);
     const PackedSum narrow = widen(elements[i]);
-    const PackedSum* values = sums.wide == nullptr ? &narrow : sums.wide + id * outputs;
+    const PackedSum* own = sums.wide == nullptr ? &narrow : sums.wide + id * outputs;
+    PackedSum values[channels];
+    for (std::size_t k = 0; k + 1 < channels; ++k) values[k] = sign * own[k];
+    values[channels - 1] = sums.counted ? sign : sign * own[channels - 1];
     const Code* row = codes.row<Code>(id);
     for (std::size_t j = 0; j < slots.n_stores; ++j) {
       const std::size_t f = slots.store(j);
       std::int64_t* slot = hist + (slots.first[f] + row[f]) * channels;
-      for (std::size_t k = 0; k < outputs; ++k) slot[k] += sign * values[k];
-      if (sums.counted) slot[outputs] += sign;
+      for (std::size_t k = 0; k < channels; ++k) slot[k] += values[k];
     }
+  }
+}
+
+// Any number of channels.
+template <class Code, bool subtract>
+void accumulate_many(const Codes& codes, const Slots& slots, const RowSums& sums,
+                     const Element* elements, std::size_t n, std::int64_t* hist) {
+  const auto channels = static_cast<std::size_t>(sums.channels());
+  const auto outputs = static_cast<std::size_t>(sums.outputs);
+  const WidePrefetch ask(codes, slots, sums);
+  const auto add_to = [](std::int64_t& slot, std::int64_t value) {
+    subtract ? slot -= value : slot += value;
+  };
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i + prefetch_distance < n) ask(row_of(elements[i + prefetch_distance]));
+    const RowId id = row_of(elements[i]);
+    const PackedSum* values = sums.wide + id * outputs;  // vector leaves have no narrow pairs
+    const Code* row = codes.row<Code>(id);
+    for (std::size_t j = 0; j < slots.n_stores; ++j) {
+      const std::size_t f = slots.store(j);
+      std::int64_t* ARBOOST_RESTRICT slot = hist + (slots.first[f] + row[f]) * channels;
+      for (std::size_t k = 0; k < outputs; ++k) add_to(slot[k], values[k]);
+      if (sums.counted) add_to(slot[outputs], 1);
+    }
+  }
+}
+
+template <class Code>
+void accumulate_channels(const Codes& codes, const Slots& slots, const RowSums& sums,
+                         const Element* elements, std::size_t n, std::int64_t sign,
+                         std::int64_t* hist) {
+  switch (sums.channels()) {
+    case 2:
+      return accumulate_few<Code, 2>(codes, slots, sums, elements, n, sign, hist);
+    case 3:
+      return accumulate_few<Code, 3>(codes, slots, sums, elements, n, sign, hist);
+    case 4:
+      return accumulate_few<Code, 4>(codes, slots, sums, elements, n, sign, hist);
+    default:
+      return sign < 0 ? accumulate_many<Code, true>(codes, slots, sums, elements, n, hist)
+                      : accumulate_many<Code, false>(codes, slots, sums, elements, n, hist);
   }
 }
 
@@ -161,7 +216,7 @@ void accumulate_code(const Codes& codes, const Slots& slots, const RowSums& sums
                      const Element* elements, std::size_t n, std::int64_t sign,
                      std::int64_t* hist) {
   if (sums.channels() > 1)
-    accumulate_many<Code>(codes, slots, sums, elements, n, sign, hist);
+    accumulate_channels<Code>(codes, slots, sums, elements, n, sign, hist);
   else if (slots.stores != nullptr)
     accumulate_single<Code, Layout::subset>(codes, slots, sums, elements, n, sign, hist);
   else if (slots.stride != 0)
