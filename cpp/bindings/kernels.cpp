@@ -57,7 +57,8 @@ class HistogramKernel {
 
 std::size_t partition(const Codes& codes, std::size_t feature, std::uint32_t bin, bool missing_left,
                       const Elements& elements,
-                      nb::ndarray<Element, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
+                      nb::ndarray<Element, nb::ndim<1>, nb::c_contig, nb::device::cpu> out,
+                      bool in_rows) {
   check_elements(binned(codes), elements);
   const std::size_t n = elements.shape(0);
   if (feature >= codes.n_features || out.shape(0) != n)
@@ -65,8 +66,9 @@ std::size_t partition(const Codes& codes, std::size_t feature, std::uint32_t bin
   require(codes.where[feature].storage != Storage::sparse, "the feature is stored sparsely");
   const SplitRule rule = rule_of(codes, feature, {bin, missing_left, nullptr});
   nb::gil_scoped_release release;
-  return grow_kernels().partition(codes.column_bytes(codes.where[feature].store), codes.width, rule,
-                                  elements.data(), n, out.data(), out.data() + n);
+  const std::size_t store = codes.where[feature].store;
+  return grow_kernels().partition(in_rows ? codes.codes_in_rows(store) : codes.column_codes(store),
+                                  rule, elements.data(), n, out.data(), out.data() + n);
 }
 
 std::tuple<double, std::uint32_t, bool> find_split(const Array<std::int64_t, nb::ndim<2>>& hist,
@@ -104,7 +106,9 @@ void bind_kernels(nb::module_& m) {
            nb::arg("out").noconvert(), "Adds the rows of the elements to the histogram `out`.");
   m.def("partition_kernel", &partition, nb::arg("codes"), nb::arg("feature"), nb::arg("bin"),
         nb::arg("missing_left"), nb::arg("elements"), nb::arg("out").noconvert(),
-        "Partitions elements into `out`, left ones to the front; returns their number.");
+        nb::arg("in_rows") = false,
+        "Partitions elements into `out`, left ones to the front; returns their number. `in_rows`: "
+        "from the row-major codes.");
   m.def("find_split_kernel", &find_split, nb::arg("hist"), nb::arg("has_missing"),
         nb::arg("totals"), nb::arg("reg_lambda"), nb::arg("min_h"), nb::arg("min_count") = 1,
         "(score, bin, missing_left) of the best split of one feature, from its sums (n_codes, "

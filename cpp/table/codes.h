@@ -65,6 +65,13 @@ struct SparseCodes {
   }
 };
 
+// Codes of one column: that of row r is at first + r * stride.
+struct ColumnCodes {
+  const std::uint8_t* first;
+  std::size_t stride;  // bytes
+  int width;           // bytes of a code
+};
+
 // A binned table. Feature f has n_bins[f] codes for values, in the order of the values; missing
 // values have the code n_bins[f]. Stored columns are kept in both orders, because histograms read
 // all columns of one row and partitions read one column of many rows.
@@ -125,6 +132,13 @@ struct Codes {
   // The same as bytes, whatever the width.
   const std::uint8_t* column_bytes(std::size_t store) const {
     return by_column.data() + store * n_rows * static_cast<std::size_t>(width);
+  }
+  ColumnCodes column_codes(std::size_t store) const {
+    return {column_bytes(store), static_cast<std::size_t>(width), width};
+  }
+  // The same from the row-major order; not for ranks.
+  ColumnCodes codes_in_rows(std::size_t store) const {
+    return {by_row.data() + store * static_cast<std::size_t>(width), row_stride, width};
   }
 };
 

@@ -63,7 +63,8 @@ def test_partitions_are_permutations_and_children_add_up_to_their_parent(table):
     core_codes = encode(codes, n_bins)
     rows = rng.permutation(len(codes)).astype(np.uint64)
     out = np.zeros_like(rows)
-    n_left = _core.partition_kernel(core_codes, feature, cut, missing_left, rows, out)
+    in_rows = bool(rng.integers(2))
+    n_left = _core.partition_kernel(core_codes, feature, cut, missing_left, rows, out, in_rows)
     left, right = out[:n_left], out[n_left:]
     assert sorted(out) == list(range(len(codes)))
     code = codes[:, feature]

@@ -98,9 +98,8 @@ struct GrowKernels {
                      const Element* elements, std::size_t n, bool subtract, std::int64_t* hist);
 
   // Writes the elements that go left from left_begin upwards and the others from right_end
-  // downwards; the two may share one array of n elements. Returns how many went left. The column
-  // has codes of `width` bytes, by row of the table.
-  std::size_t (*partition)(const std::uint8_t* column, int width, const SplitRule& rule,
+  // downwards; the two may share one array of n elements. Returns how many went left.
+  std::size_t (*partition)(const ColumnCodes& column, const SplitRule& rule,
                            const Element* elements, std::size_t n, Element* left_begin,
                            Element* right_end);
 

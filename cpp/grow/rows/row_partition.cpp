@@ -362,26 +362,35 @@ std::size_t RowPartition::split(const GrowNode& node, int member, Team& team) {
                                   .levels = node.split.by_set ? &node.split.left : nullptr});
   const Place& place = codes_.where[feature];
   if (place.storage != Storage::sparse)
-    return split_by(codes_.column_bytes(place.store), codes_.width, rule, node, member, team);
+    return split_by(column_of(place.store, node.n_rows()), rule, node, member, team);
   std::uint8_t* marks = space_.marks[static_cast<std::size_t>(member)].data();
   const Marks column(codes_, feature, rule, elements(node), node.n_rows(), marks);
-  return split_by(marks, 1, column.rule(), node, member, team);
+  return split_by({marks, 1, 1}, column.rule(), node, member, team);
 }
 
-std::size_t RowPartition::split_by(const std::uint8_t* column, int width, const SplitRule& rule,
+// The codes to split a node of n rows by. Few rows are on a cache line each, in either order; the
+// lines of the row-major order then serve the histogram of a child.
+ColumnCodes RowPartition::column_of(std::size_t store, std::size_t n) const {
+  constexpr std::size_t line = 64, cached_rows = 16384, short_row = 128;
+  const bool in_rows = codes_.by_row.size() > 0 && codes_.row_stride <= short_row &&
+                       n <= cached_rows && n <= codes_.n_rows / line;
+  return in_rows ? codes_.codes_in_rows(store) : codes_.column_codes(store);
+}
+
+std::size_t RowPartition::split_by(const ColumnCodes& column, const SplitRule& rule,
                                    const GrowNode& node, int member, Team& team) {
   const Element* from = elements(node);
   Element* to = space_.elements[1 - node.buffer].data() + node.begin;
   const std::size_t n = node.n_rows();
   if (team.size() == 1 || n < shared_node_rows)
-    return grow_kernels().partition(column, width, rule, from, n, to, to + n);
+    return grow_kernels().partition(column, rule, from, n, to, to + n);
   // Each chunk is split in a local buffer, then copied to the next free ranges on both sides.
   std::atomic<std::size_t> left{0}, right{n};
   team.for_chunks(member, n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     Element local[chunk_rows];
     const std::size_t size = end - begin;
     const std::size_t n_left =
-        grow_kernels().partition(column, width, rule, from + begin, size, local, local + size);
+        grow_kernels().partition(column, rule, from + begin, size, local, local + size);
     const std::size_t n_right = size - n_left;
     std::memcpy(to + left.fetch_add(n_left), local, n_left * sizeof(Element));
     std::memcpy(to + right.fetch_sub(n_right) - n_right, local + n_left, n_right * sizeof(Element));

@@ -101,8 +101,9 @@ class RowPartition {
 
   class Marks;
   void make_marks(std::size_t n_members);
-  std::size_t split_by(const std::uint8_t* column, int width, const SplitRule& rule,
-                       const GrowNode& node, int member, Team& team);
+  ColumnCodes column_of(std::size_t store, std::size_t n) const;
+  std::size_t split_by(const ColumnCodes& column, const SplitRule& rule, const GrowNode& node,
+                       int member, Team& team);
 
   const Codes& codes_;
   std::vector<RowId> table_rows_;
