@@ -165,7 +165,13 @@ void bind_params(nb::module_& m) {
       .def_rw("count_rows", &TreeParams::count_rows)
       .def_rw("candidates", &TreeParams::candidates)
       .def_rw("sketch_eps", &TreeParams::sketch_eps)
-      .def_rw("histogram_bytes", &TreeParams::histogram_bytes);
+      .def_rw("histogram_bytes", &TreeParams::histogram_bytes)
+      .def_prop_rw(
+          "sum_bits", [](const TreeParams& p) { return p.sum_bits; },
+          [](TreeParams& p, int bits) {
+            require(bits >= 8 && bits <= 31, "sum_bits must be from 8 to 31");
+            p.sum_bits = bits;
+          });
 }
 
 }  // namespace

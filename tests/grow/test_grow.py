@@ -141,6 +141,20 @@ def test_same_bytes_without_memory_for_histograms(outputs):
             assert kept[name].tobytes() == built[name].tobytes(), (name, n_threads)
 
 
+def test_small_gradients_of_many_rows_are_not_rounded_away():
+    """Few bits a row, as where hundreds of millions of rows share 31 bits."""
+    n = 4000
+    codes = np.arange(n)[:, None] // 20
+    g = np.where(codes < 70, -0.01, 0.01)
+    g[::20], g[1::20] = 3, -3  # these alone get many units
+    problem = codes, [200], g, np.ones_like(g), Settings(max_depth=1, reg_lambda=0)
+    fine, *_ = grow(*problem)
+    coarse, *_ = grow(*problem, sum_bits=16)
+    assert (fine["feature"][0], fine["bin"][0], len(fine["left"])) == (0, 69, 3)
+    assert len(coarse["left"]) == 3
+    assert abs(coarse["bin"][0] - 69) <= 3
+
+
 def test_the_order_of_rows_does_not_matter_for_leaf_sums():
     codes, n_bins, g, h = wide_problem(n=20_000)
     order = np.random.default_rng(0).permutation(len(g))

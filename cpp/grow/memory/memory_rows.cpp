@@ -12,7 +12,8 @@ MemoryRows::MemoryRows(const Codes& table, const Codes& codes, const Ranks* rank
     : codes_(codes),
       policy_(policy),
       params_(policy.params()),
-      rows_(codes, table_rows, policy.width(), codes.width == 4, workspace, alone_),
+      rows_(codes, table_rows, policy.width(), codes.width == 4, params_.sum_bits, workspace,
+            alone_),
       purity_(params_.allow_zero_gain ? std::make_unique<Purity>(codes.n_rows, table_rows)
                                       : nullptr),
       absolute_(params_.criterion == Criterion::absolute_error

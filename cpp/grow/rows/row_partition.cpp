@@ -10,6 +10,9 @@
 #include <limits>
 #include <mutex>
 
+#include "base/random.h"  // short_hash
+#include "grow/rows/wide_rounding.h"
+
 namespace arboost {
 namespace {
 
@@ -18,22 +21,6 @@ constexpr std::size_t chunk_rows = 4096;
 // From this many rows on, elements carry pairs of 15 bits. Smaller data stay in the cache, where
 // wide pairs cost nothing.
 constexpr std::size_t narrow_rows = 32768;
-
-// Narrow pairs need a mean |g| and h of at least this many units: stochastic rounding keeps sums
-// unbiased, but a few huge gradients must not round all others away.
-constexpr std::int64_t narrow_mean_units = 16;
-
-// The smallest shift, at least `lowest`, after which the sum of n numbers fits 31 bits even if each
-// was rounded up.
-int shift_for(std::int64_t sum, std::size_t n, int lowest) {
-  int shift = lowest;
-  while ((sum >> shift) + static_cast<std::int64_t>(n) >= (std::int64_t{1} << 31)) ++shift;
-  return shift;
-}
-
-std::int64_t round_shift(std::int64_t x, int shift) {
-  return shift == 0 ? x : (x + (std::int64_t{1} << (shift - 1))) >> shift;
-}
 
 std::int32_t rounded(double x) {
   return static_cast<std::int32_t>(x + (x < 0 ? -0.5 : 0.5));
@@ -49,13 +36,14 @@ int bits_of(float factor) {
 }  // namespace
 
 RowPartition::RowPartition(const Codes& codes, std::span<const RowId> table_rows,
-                           std::size_t outputs, bool wide, Workspace& workspace,
+                           std::size_t outputs, bool wide, int sum_bits, Workspace& workspace,
                            Collective& workers)
     : codes_(codes),
       table_rows_(table_rows.begin(), table_rows.end()),
       n_training_(table_rows.empty() ? codes.n_rows : table_rows.size()),
       sums_{nullptr, static_cast<int>(outputs), false},
       always_wide_(wide),
+      sum_bits_(sum_bits),
       space_(workspace),
       workers_(workers) {}
 
@@ -71,15 +59,24 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
   add_workers(pairs_);
   const TreePairs& pairs = pairs_;
   const auto n = static_cast<std::int64_t>(all_rows_);
-  const int g_shift = shift_for(pairs.sum_abs_g[0], all_rows_, 16);
-  const int h_shift = shift_for(pairs.sum_h[0], all_rows_, 16);
+  const int g_shift = shift_for(pairs.sum_abs_g[0], 16), h_shift = shift_for(pairs.sum_h[0], 16);
   const bool narrow = !always_wide_ && sums_.outputs == 1 && all_rows_ >= narrow_rows &&
-                      (pairs.sum_abs_g[0] >> g_shift) >= narrow_mean_units * n &&
-                      (pairs.sum_h[0] >> h_shift) >= narrow_mean_units * n;
+                      (pairs.sum_abs_g[0] >> g_shift) >= fine_mean_units * n &&
+                      (pairs.sum_h[0] >> h_shift) >= fine_mean_units * n;
   if (narrow)
     prepare_narrow(pairs, g_shift, h_shift, seed, team);
   else
-    prepare_wide(pairs, team);
+    prepare_wide(pairs, seed, team);
+}
+
+// The smallest shift, at least `lowest`, after which a sum over the rows of all workers fits
+// sum_bits_ even if each number was rounded up.
+int RowPartition::shift_for(std::int64_t sum, int lowest) const {
+  int shift = lowest;
+  while (shift < 30 &&
+         (sum >> shift) + static_cast<std::int64_t>(all_rows_) >= (std::int64_t{1} << sum_bits_))
+    ++shift;
+  return shift;
 }
 
 // Sums and numbers of rows, over all workers: the scale of the tree is chosen from them.
@@ -180,27 +177,33 @@ void RowPartition::prepare_narrow(const TreePairs& pairs, int g_shift, int h_shi
   set_scale(pairs, g_shift, h_shift);
 }
 
-void RowPartition::prepare_wide(const TreePairs& pairs, Team& team) {
+void RowPartition::prepare_wide(const TreePairs& pairs, std::uint32_t seed, Team& team) {
   const auto outputs = static_cast<std::size_t>(sums_.outputs);
-  int g_shift = 0, h_shift = 0;
-  for (std::size_t k = 0; k < outputs; ++k) {
-    g_shift = shift_for(pairs.sum_abs_g[k], all_rows_, g_shift);
-    h_shift = shift_for(pairs.sum_h[k], all_rows_, h_shift);
-  }
-  space_.wide.resize(codes_.n_rows * outputs);
+  const auto rounding_of = [&](const std::vector<std::int64_t>& sums) {
+    const std::int64_t largest = *std::max_element(sums.begin(), sums.end());
+    return WideRounding(largest, all_rows_, shift_for(largest, 0));
+  };
+  const WideRounding g_rounding = rounding_of(pairs.sum_abs_g);
+  const WideRounding h_rounding = rounding_of(pairs.sum_h);
+  const bool stochastic = g_rounding.stochastic() || h_rounding.stochastic();
+  make_room(space_.wide, codes_.n_rows * outputs);
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = begin; i < end; ++i) {
       const RowId row = rows_.row(i);
       space_.elements[0][i] = row;
       for (std::size_t k = 0; k < outputs; ++k) {
         const FixedPair pair = pairs.at(i, k);
+        const std::uint32_t random =
+            stochastic ? short_hash(first_position_ + rows_.position(i),
+                                    seed + static_cast<std::uint32_t>(k))
+                       : 0;
         space_.wide[row * outputs + k] =
-            pack(round_shift(pair.g, g_shift), round_shift(pair.h, h_shift));
+            pack(g_rounding(pair.g, random & 0xffff), h_rounding(pair.h, random >> 16));
       }
     }
   });
   sums_.wide = space_.wide.data();
-  set_scale(pairs, g_shift, h_shift);
+  set_scale(pairs, g_rounding.shift(), h_rounding.shift());
 }
 
 std::pair<std::int64_t, std::int64_t> RowPartition::hessian_range(std::size_t begin,

@@ -38,10 +38,10 @@ struct TreePairs {
 class RowPartition {
  public:
   // `table_rows`: the training rows among those of the codes, ascending; empty for all of them.
-  // `wide`: pairs are never narrow. Workers hold the training
-  // rows one after the other, by rank; each has a partition of its own.
+  // `wide`: pairs are never narrow. `sum_bits`: as in TreeParams. Workers hold the training rows
+  // one after the other, by rank; each has a partition of its own.
   RowPartition(const Codes& codes, std::span<const RowId> table_rows, std::size_t outputs,
-               bool wide, Workspace& workspace, Collective& workers);
+               bool wide, int sum_bits, Workspace& workspace, Collective& workers);
 
   // Starts a tree on the rows of a sample, or on all training rows for null: scales the gradients
   // of one output, or of all for vector leaves, to integers whose sums over all workers fit a
@@ -96,7 +96,8 @@ class RowPartition {
   void add_workers(TreePairs& pairs);
   void prepare_narrow(const TreePairs& pairs, int g_shift, int h_shift, std::uint32_t seed,
                       Team& team);
-  void prepare_wide(const TreePairs& pairs, Team& team);
+  void prepare_wide(const TreePairs& pairs, std::uint32_t seed, Team& team);
+  int shift_for(std::int64_t sum, int lowest) const;
   void set_scale(const TreePairs& pairs, int g_shift, int h_shift);
 
   class Marks;
@@ -113,6 +114,7 @@ class RowPartition {
   const float* weights_ = nullptr;  // of the tree's rows, by number; null: all 1
   RowSums sums_;
   bool always_wide_;
+  int sum_bits_;
   Workspace& space_;
   Collective& workers_;
   bool is_sample_ = false;

@@ -14,7 +14,7 @@ WorkerRows::WorkerRows(const Codes& codes, TreePolicy& policy, Workspace& worksp
       policy_(policy),
       params_(policy.params()),
       workers_(workers),
-      rows_(codes, {}, policy.width(), false, workspace, workers),
+      rows_(codes, {}, policy.width(), false, params_.sum_bits, workspace, workers),
       purity_(params_.allow_zero_gain
                   ? std::make_unique<Purity>(codes.n_rows, std::span<const RowId>{})
                   : nullptr),

@@ -63,6 +63,9 @@ struct TreeParams {
   // Memory for the histograms of open nodes. Histograms that do not fit are rebuilt from the rows:
   // slower, but the same sums and so the same tree.
   std::size_t histogram_bytes = std::size_t{512} << 20;
+  // Sums of a tree's integer gradients are below 2^sum_bits, at most 31. Fewer bits round as
+  // coarsely as more rows do, for tests.
+  int sum_bits = 31;
 };
 
 }  // namespace arboost

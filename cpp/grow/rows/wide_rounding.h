@@ -1,0 +1,37 @@
+// Fixed-point numbers -> the coarser integers of wide pairs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace arboost {
+
+// Least mean |g| and h, in units, of pairs that are rounded well: a few huge numbers must not round
+// all others away.
+constexpr std::int64_t fine_mean_units = 16;
+
+// Rounding by a shift: to the nearest integer or, where the mean is too low for that, as in tables
+// of 2^26 rows and more, stochastically. Then sums are unbiased (grow/kernels/quantise.h).
+class WideRounding {
+ public:
+  WideRounding(std::int64_t sum, std::size_t n, int shift)
+      : shift_(shift),
+        stochastic_(shift > 0 && (sum >> shift) < fine_mean_units * static_cast<std::int64_t>(n)) {}
+
+  int shift() const { return shift_; }
+  bool stochastic() const { return stochastic_; }
+
+  // `random` has 16 bits.
+  std::int64_t operator()(std::int64_t x, std::uint32_t random) const {
+    if (shift_ == 0) return x;
+    const std::int64_t part =
+        stochastic_ ? (std::int64_t{random} << shift_) >> 16 : std::int64_t{1} << (shift_ - 1);
+    return (x + part) >> shift_;
+  }
+
+ private:
+  int shift_;
+  bool stochastic_;
+};
+
+}  // namespace arboost
