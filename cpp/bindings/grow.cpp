@@ -179,7 +179,10 @@ void bind_params(nb::module_& m) {
 void bind_grow(nb::module_& m) {
   bind_params(m);
   nb::class_<Workspace>(m, "Workspace", "Memory shared by growers that take turns.")
-      .def(nb::init<>());
+      .def(nb::init<>())
+      .def_prop_ro("histogram_bytes", [](const Workspace& self) {
+        return self.histograms.size() * self.histogram_size * sizeof(std::int64_t);
+      });
   nb::class_<TreeGrower> grower(m, "Grower", "Grows trees on one binned table, and keeps them.");
   grower
       .def(nb::init<const Ranks&, std::size_t, const TreeParams&, const std::optional<RowIds>&,

@@ -8,7 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arboost import _core
-from support.growing import TREE_ARRAYS, grow, wide_problem
+from support.growing import (
+    TREE_ARRAYS,
+    core_params,
+    encode,
+    gradients_of,
+    grow,
+    wide_problem,
+)
 from support.reference import ReferenceGrower, Settings, fixed_point
 
 
@@ -139,6 +146,32 @@ def test_same_bytes_without_memory_for_histograms(outputs):
         built, *_ = grow(*problem, s, n_threads=n_threads, histogram_bytes=0)
         for name in TREE_ARRAYS:
             assert kept[name].tobytes() == built[name].tobytes(), (name, n_threads)
+
+
+@pytest.mark.parametrize(("outputs", "min_samples_leaf"), [(1, 1), (3, 1), (5, 1), (1, 9), (5, 9)])
+def test_same_bytes_from_blocks_of_columns(outputs, min_samples_leaf):
+    """Without memory for a histogram a thread, the columns of one histogram are divided."""
+    problem = wide_problem(n=17_000, features=200, outputs=outputs)
+    s = Settings(max_depth=4, min_samples_leaf=min_samples_leaf)
+    for colsample_bytree in (1.0, 0.95):
+        by_rows, *_ = grow(*problem, s, colsample_bytree=colsample_bytree)
+        by_columns, *_ = grow(
+            *problem, s, n_threads=4, histogram_bytes=0, colsample_bytree=colsample_bytree
+        )
+        for name in TREE_ARRAYS:
+            assert by_rows[name].tobytes() == by_columns[name].tobytes(), name
+
+
+def test_memory_for_histograms_does_not_grow_with_the_threads():
+    codes, n_bins, g, h = wide_problem(n=17_000, features=300)
+    one = 300 * 201 * 8  # bytes of a histogram
+    params = core_params(
+        Settings(max_depth=12, max_leaves=64, best_first=True), histogram_bytes=4 * one
+    )
+    workspace = _core.Workspace()
+    grower = _core.Grower(encode(codes, n_bins), 1, params, None, workspace)
+    grower.grow(gradients_of(g, h), 0, seed=0, tree=0, rate=1.0, turn=0, n_threads=16)
+    assert workspace.histogram_bytes <= 6 * one  # two of a node beyond the limit
 
 
 def test_small_gradients_of_many_rows_are_not_rounded_away():

@@ -93,6 +93,7 @@ void MemoryRows::grow(TreePolicy& policy, Team& team) {
     histograms_.use_features(policy.columns().of_tree());
   subtrees_.start_tree(subtree_rows(team.size()), values_tell_purity_, team.size());
   failed_ = false;
+  n_expanding_ = 0;
   histograms_.release_all();  // of a tree that was interrupted
   start_root(team);
   team.for_chunks(0, static_cast<std::size_t>(team.size()), 1,
@@ -138,6 +139,10 @@ void MemoryRows::work(int member, Team& team) {
       policy_.make_children(*node, n_left, n_left);
       find_splits(*node, member, team);
       policy_.report(*node, [this](GrowNode& leaf) { forget_histogram(leaf); });
+      {
+        std::lock_guard lock(expanding_mutex_);
+        --n_expanding_;
+      }
       team.notify();
     }
   } catch (...) {
@@ -151,7 +156,12 @@ GrowNode* MemoryRows::next_node(int member, Team& team) {
   TreePolicy::Next next{};
   team.help_until(member, [&] {
     if (failed_) return true;
+    std::lock_guard lock(expanding_mutex_);
+    const auto n_members = static_cast<std::size_t>(team.size());
+    if (n_expanding_ > 0 && !histograms_.has_room_for_node(n_expanding_, n_members))
+      return false;  // helps with the loops of the others
     next = policy_.take();
+    n_expanding_ += next.node != nullptr ? 1 : 0;
     return next.is_finished || next.node != nullptr;
   });
   return next.node;

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "base/collective.h"
@@ -83,6 +84,8 @@ class MemoryRows final : public NodeRows {
   RowLeaves leaves_;
   std::size_t small_rows_ = 0;  // up to so many rows, a node is searched without a histogram
   std::atomic<bool> failed_{false};
+  std::mutex expanding_mutex_;
+  std::size_t n_expanding_ = 0;  // nodes that threads are expanding
 };
 
 }  // namespace arboost

@@ -1,14 +1,23 @@
-// Rows of a node -> histogram. Large nodes are split among threads, each with a histogram of its
-// own; integer sums make the total independent of the split.
+// Rows of a node -> histogram. Large nodes are split among threads: by rows, each thread with a
+// histogram of its own, or by columns of one histogram where it is large. Integer sums make the
+// total independent of the split.
 #include "grow/rows/histograms.h"
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>  // iota
 
 namespace arboost {
 namespace {
 
 constexpr std::size_t chunk_rows = 8192;
+
+// Slots of the columns that are built together where columns are divided: they stay in the cache.
+constexpr std::size_t block_slots = 32768;
+
+// Histograms of more bytes are divided by columns, whatever the number of rows: they would not stay
+// in the cache.
+constexpr std::size_t cached_bytes = std::size_t{4} << 20;
 
 }  // namespace
 
@@ -30,6 +39,8 @@ Histograms::Histograms(const Codes& codes, std::size_t memory_limit, Workspace& 
   all_slots_ = first_slot_.back() + codes.sparse.n_slots();
   slots_ = {first_slot_.data(), nullptr,   use_uniform ? widest : 0, codes.n_stores,
             first_slot_.back(), all_slots_};
+  every_store_.resize(codes.n_stores);
+  std::iota(every_store_.begin(), every_store_.end(), 0u);
   const auto rows = static_cast<double>(std::max<std::size_t>(1, codes.n_rows));
   updates_per_row_ = std::max(1.0, static_cast<double>(codes.n_stores) +
                                        static_cast<double>(codes.sparse.n_stored()) / rows);
@@ -81,8 +92,22 @@ void Histograms::release(std::int64_t* histogram) {
   free_.push_back(histogram);
 }
 
-bool Histograms::scarce() const {
-  return in_use_.load(std::memory_order_relaxed) * size() * sizeof(std::int64_t) > memory_limit_;
+bool Histograms::has_room(std::size_t n_more) const {
+  return (in_use_.load(std::memory_order_relaxed) + n_more) * bytes() <= memory_limit_;
+}
+
+bool Histograms::has_room_for_node(std::size_t n_others, std::size_t n_members) const {
+  return 16 * n_members * bytes() <= memory_limit_ || has_room(2 * (n_others + 1));
+}
+
+bool Histograms::divides_columns(std::size_t n_parts) const {
+  return slots_.n_stores > block_columns() && (bytes() > cached_bytes || !has_room(n_parts));
+}
+
+// Rows are read by cache lines, so that a block has some columns at least.
+std::size_t Histograms::block_columns() const {
+  const std::size_t per_column = size() / std::max<std::size_t>(1, slots_.n_stores);
+  return std::max<std::size_t>(16, block_slots / std::max<std::size_t>(1, per_column));
 }
 
 void Histograms::release_all() {
@@ -99,6 +124,8 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   const Element* elements = rows.elements(node);
   const std::size_t n = node.n_rows();
   if (n == 0) return acquire_zeroed();  // a worker may hold none of a node's rows
+  if (divides_columns(n < shared_node_rows ? 1 : static_cast<std::size_t>(team.size())))
+    return build_columns(codes, rows, node, member, team);
   const RowSums sums = sums_of(rows);
   std::vector<std::int64_t*> parts(static_cast<std::size_t>(team.size()), nullptr);
   // Chunks small enough to occupy all members, but large enough to pay for adding up one histogram
@@ -119,6 +146,34 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
       grow_kernels().add(total + begin, parts[i] + begin, end - begin);
   });
   for (std::size_t i = 1; i < parts.size(); ++i) release(parts[i]);
+  return total;
+}
+
+std::int64_t* Histograms::build_columns(const Codes& codes, const RowPartition& rows,
+                                        const GrowNode& node, int member, Team& team) {
+  std::int64_t* total = acquire();
+  const RowSums sums = sums_of(rows);
+  const std::size_t n_stores = slots_.n_stores, width = block_columns();
+  const auto add_rows = [&](const Slots& block, std::size_t first, std::size_t last) {
+    std::fill(total + first * channels_, total + last * channels_, 0);
+    grow_kernels().accumulate(codes, block, sums, rows.elements(node), node.n_rows(), false, total);
+  };
+  const auto add_block = [&](std::size_t begin, std::size_t end) {
+    const std::uint32_t* stores = slots_.stores == nullptr ? every_store_.data() : slots_.stores;
+    const Slots block{slots_.first, stores + begin,      0,
+                      end - begin,  slots_.first_sparse, slots_.first_sparse};
+    add_rows(block, slots_.first[stores[begin]],
+             end < n_stores ? slots_.first[stores[end]] : slots_.first_sparse);
+  };
+  const std::size_t n_blocks = (n_stores + width - 1) / width;
+  const bool any_sparse = slots_.first_sparse < slots_.n_slots;
+  team.for_chunks(
+      member, n_blocks + (any_sparse ? 1 : 0), 1, [&](std::size_t block, std::size_t, int) {
+        const std::size_t begin = block * width;
+        if (block < n_blocks) return add_block(begin, std::min(begin + width, n_stores));
+        const Slots sparse{slots_.first, slots_.stores, 0, 0, slots_.first_sparse, slots_.n_slots};
+        add_rows(sparse, slots_.first_sparse, slots_.n_slots);
+      });
   return total;
 }
 

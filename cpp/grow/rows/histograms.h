@@ -42,7 +42,10 @@ class Histograms {
   std::int64_t* acquire();
   void release(std::int64_t* histogram);  // null is fine
   // True while memory is short and a node should not keep its histogram for its children.
-  bool scarce() const;
+  bool scarce() const { return !has_room(0); }
+  // True if one more node can be expanded while `n_others` are, with two more histograms each; or
+  // if the histograms of all members are a small part of the memory.
+  bool has_room_for_node(std::size_t n_others, std::size_t n_members) const;
   void release_all();
 
   // The sums of a node's rows, in a histogram that the caller releases.
@@ -50,12 +53,19 @@ class Histograms {
                       int member, Team& team);
 
  private:
+  std::size_t bytes() const { return size() * sizeof(std::int64_t); }
+  bool has_room(std::size_t n_more) const;
   std::int64_t* acquire_zeroed();
+  bool divides_columns(std::size_t n_parts) const;
+  std::size_t block_columns() const;
+  std::int64_t* build_columns(const Codes& codes, const RowPartition& rows, const GrowNode& node,
+                              int member, Team& team);
 
   const Codes& codes_;
   std::size_t channels_ = 1, memory_limit_, max_bins_ = 1;
   double updates_per_row_ = 1;
   std::vector<std::uint32_t> first_slot_, stores_;
+  std::vector<std::uint32_t> every_store_;  // 0, 1, ...; for blocks of columns
   Slots slots_{};
   std::size_t all_slots_ = 0;  // with slots for everything
   std::atomic<std::size_t> in_use_{0};

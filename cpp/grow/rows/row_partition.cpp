@@ -193,10 +193,9 @@ void RowPartition::prepare_wide(const TreePairs& pairs, std::uint32_t seed, Team
       space_.elements[0][i] = row;
       for (std::size_t k = 0; k < outputs; ++k) {
         const FixedPair pair = pairs.at(i, k);
-        const std::uint32_t random =
-            stochastic ? short_hash(first_position_ + rows_.position(i),
-                                    seed + static_cast<std::uint32_t>(k))
-                       : 0;
+        const std::uint32_t random = stochastic ? short_hash(first_position_ + rows_.position(i),
+                                                             seed + static_cast<std::uint32_t>(k))
+                                                : 0;
         space_.wide[row * outputs + k] =
             pack(g_rounding(pair.g, random & 0xffff), h_rounding(pair.h, random >> 16));
       }
