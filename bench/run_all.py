@@ -16,6 +16,7 @@ from support import harness, table
 
 FULL: dict[str, list[str]] = {
     "bench_train.py": [],
+    "bench_settings.py": [],
     "bench_small.py": [],
     "bench_load.py": [],
     "bench_exact.py": [],
@@ -38,6 +39,7 @@ FULL: dict[str, list[str]] = {
 TINY = ["--rows", "20000", "--rounds", "5", "--repeats", "1"]
 QUICK: dict[str, list[str]] = {
     "bench_train.py": TINY,
+    "bench_settings.py": TINY,
     "bench_small.py": ["--repeats", "1", "--fits", "2", "--rounds", "10"],
     "bench_load.py": TINY,
     "bench_exact.py": ["--rows", "5000", "--rounds", "5", "--few", "1", "--repeats", "1"],
