@@ -21,8 +21,7 @@ from arboost.algorithms.adaboost.estimator_learners import (
     table_of,
 )
 from arboost.algorithms.adaboost.estimator_model import EstimatorModel, MemberVotes
-from arboost.algorithms.adaboost.learners import Learners
-from arboost.algorithms.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds
+from arboost.algorithms.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, Learners
 from arboost.algorithms.adaboost.schemes import make_scheme
 from arboost.algorithms.adaboost.sources import LearnerSource, make_rounds
 from arboost.algorithms.members.answers import member_name

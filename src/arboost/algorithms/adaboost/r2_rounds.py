@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.algorithms.adaboost.learners import Learners
 from arboost.algorithms.adaboost.rounds import (
     AdaBoostRecipe,
     AdaBoostRounds,
+    Learners,
     ScoredRows,
 )
 from arboost.algorithms.adaboost.schemes import R2Scheme

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any, Generic
 
 from arboost.algorithms.adaboost.class_rounds import ClassRounds
-from arboost.algorithms.adaboost.learners import Learners, TreeLearners
 from arboost.algorithms.adaboost.r2_rounds import R2Rounds
-from arboost.algorithms.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, ScoredRows
+from arboost.algorithms.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, Learners, ScoredRows
 from arboost.algorithms.adaboost.schemes import R2Scheme, Scheme
+from arboost.algorithms.adaboost.tree_learners import TreeLearners
 from arboost.algorithms.estimator import column_options
 from arboost.backend import core
 from arboost.data.dataset import Dataset
