@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,110 +71,113 @@ def sparse(n: int) -> Any:
     return csr_array(flags(n)[:, 10:37])
 
 
-def fits(rows: int, n_jobs: int) -> dict[str, Callable[[], tuple[Any, Any]]]:
-    """Return functions by name, each of which fits a model and returns it with its table."""
-    import arboost as ab
+def weights(n: int) -> np.ndarray:
+    return np.random.default_rng(4).integers(0, 9, n) / 4 + (np.arange(n) == 0)
 
-    few, some = rows // 50, rows // 5
-    every: dict[str, Callable[[], tuple[Any, Any]]] = {}
 
-    def add(name: str, kind: str, X: Any, y: Any, weight: Any = None, **params: Any) -> None:
+class Fits:
+    """Functions by name, each of which fits a model and returns it with its table."""
+
+    def __init__(self, rows: int, n_jobs: int) -> None:
+        self.by_name: dict[str, Callable[[], tuple[Any, Any]]] = {}
+        self._n_jobs = n_jobs
+        self._all = lambda: numbers(rows)
+        self._some = lambda: numbers(rows // 5)
+        self._few = lambda: numbers(rows // 50)
+        self._flags = lambda: flags(rows // 5)
+        self._add_regression_boosters()
+        self._add_class_boosters(rows)
+        self._add_trees("DecisionTree", self._all, rows)
+        self._add_trees("RandomForest", self._some, rows, n_estimators=16)
+        self._add_other_forests()
+        self._add_adaboost()
+
+    def _add(self, name: str, kind: str, X: Any, y: Any, weight: Any = None, **params: Any) -> None:
         def fit() -> tuple[Any, Any]:
+            import arboost as ab
+
             table = X()
             dense = table.toarray() if hasattr(table, "toarray") else table
-            given = {"n_jobs": n_jobs, "verbose": 0} | params
+            given = {"n_jobs": self._n_jobs, "verbose": 0} | params
             more = {} if weight is None else {"sample_weight": weight(len(dense))}
             return getattr(ab, kind)(**given).fit(table, y(dense), **more), table
 
-        every[name] = fit
+        self.by_name[name] = fit
 
-    def weights(n: int) -> np.ndarray:
-        return np.random.default_rng(4).integers(0, 9, n) / 4 + (np.arange(n) == 0)
+    def _add_regression_boosters(self) -> None:
+        deep = {"max_depth": None, "min_child_weight": 0.0, "reg_lambda": 0.0, "n_estimators": 2}
+        two = {"n_estimators": 2}
+        for name, params in {
+            "depth 6": {},
+            "255 leaves": {"max_leaves": 255, "max_depth": None, "grow_policy": "leafwise"},
+            "full depth": deep,
+            "full depth, leaf size": deep | {"min_samples_leaf": 5},
+            "two-byte bins": {"max_bins": 1000},
+            "exact": {"tree_method": "exact"} | two,
+            "approx": {"tree_method": "approx"} | two,
+            "approx, local": {"tree_method": "approx", "sketch_scope": "local"} | two,
+            "penalties": {"reg_alpha": 1.0, "gamma": 0.5, "max_delta_step": 0.5},
+            "monotone": {"monotone_constraints": {0: 1, 4: -1}},
+            "interactions": {"interaction_constraints": [[0, 1, 2], list(range(3, 12))]},
+            "GOSS": {"sampling_method": "goss", "learning_rate": 0.5},
+            "gradient-based sample": {"sampling_method": "gradient_based", "subsample": 0.3},
+            "column samples": {"colsample_bytree": 0.6, "colsample_bynode": 0.5},
+            "DART": {"rate_drop": 0.5},
+            "poisson": {"loss": "poisson"},
+            "quantile": {"loss": "quantile", "alpha": 0.3},
+            "weights": {"weight": weights},
+            "categories": {"categorical_features": [1, 2]},
+        }.items():
+            given = {"n_estimators": 6} | params
+            self._add(f"booster, {name}", "GradientBoostingRegressor", self._all, target, **given)
 
-    booster = {"kind": "GradientBoostingRegressor", "X": lambda: numbers(rows), "y": target}
-    deep = {"max_depth": None, "min_child_weight": 0.0, "reg_lambda": 0.0, "n_estimators": 2}
-    six = {"n_estimators": 6}
-    for name, params in {
-        "depth 6": six,
-        "255 leaves": {"max_leaves": 255, "max_depth": None, "grow_policy": "leafwise"} | six,
-        "full depth": deep,
-        "full depth, leaf size": deep | {"min_samples_leaf": 5},
-        "two-byte bins": {"max_bins": 1000} | six,
-        "exact": {"tree_method": "exact", "n_estimators": 2},
-        "approx": {"tree_method": "approx", "n_estimators": 2},
-        "approx, local": {"tree_method": "approx", "sketch_scope": "local", "n_estimators": 2},
-        "penalties": {"reg_alpha": 1.0, "gamma": 0.5, "max_delta_step": 0.5} | six,
-        "monotone": {"monotone_constraints": {0: 1, 4: -1}} | six,
-        "interactions": {"interaction_constraints": [[0, 1, 2], list(range(3, 12))]} | six,
-        "GOSS": {"sampling_method": "goss", "learning_rate": 0.5} | six,
-        "gradient-based sample": {"sampling_method": "gradient_based", "subsample": 0.3} | six,
-        "column samples": {"colsample_bytree": 0.6, "colsample_bynode": 0.5} | six,
-        "DART": {"rate_drop": 0.5} | six,
-        "poisson": {"loss": "poisson"} | six,
-        "quantile": {"loss": "quantile", "alpha": 0.3} | six,
-        "weights": {"weight": weights} | six,
-        "categories": {"categorical_features": [1, 2]} | six,
-    }.items():
-        add(f"booster, {name}", **(booster | params))
-    for name, params in {
-        "two classes": {"y": lambda X: classes(X, 2)},
-        "five classes": {"y": lambda X: classes(X, 5), "n_estimators": 2},
-        "vector leaves": {"y": lambda X: classes(X, 5), "multi_strategy": "multi_output_tree"},
-        "shared columns": {"X": lambda: flags(some), "y": lambda X: classes(X, 2)},
-        "sparse": {"X": lambda: sparse(some), "y": lambda X: classes(X, 3)},
-    }.items():
-        given = {"kind": "GradientBoostingClassifier", "X": lambda: numbers(rows)} | six | params
-        add(f"booster, {name}", **given)
-    for family, size in {"DecisionTree": {}, "RandomForest": {"n_estimators": 16}}.items():
-        table = {"X": lambda: numbers(some)} if size else {"X": lambda: numbers(rows)}
-        regressor = table | {"kind": f"{family}Regressor", "y": target} | size
-        classifier = table | {"kind": f"{family}Classifier", "y": lambda X: classes(X, 4)} | size
-        add(f"{family}, squared error", **regressor)
-        add(f"{family}, poisson", **regressor, criterion="poisson")
-        add(f"{family}, leaf size", **regressor, min_samples_leaf=7, weight=weights)
-        add(f"{family}, gini", **classifier)
-        add(f"{family}, entropy", **classifier, criterion="entropy")
-        add(f"{family}, shared columns", **(classifier | {"X": lambda: flags(some)}))
-        add(f"{family}, sparse", **(classifier | {"X": lambda: sparse(few)}))
-        add(f"{family}, exact", **(regressor | {"X": lambda: numbers(few)}), tree_method="exact")
-        add(
-            f"{family}, absolute error",
-            **(regressor | {"X": lambda: numbers(few)}),
-            criterion="absolute_error",
-        )
-        add(f"{family}, two-byte bins", **regressor, max_bins=700, max_leaf_nodes=900)
-    add("DecisionTree, one huge number", "DecisionTreeRegressor", lambda: numbers(some), one_huge)
-    one_tree = {"X": lambda: numbers(rows), "n_estimators": 1}
-    forest = {"X": lambda: numbers(some), "n_estimators": 16}
-    for name, params in {"one tree": one_tree, "forest": forest}.items():
-        add(f"extra trees, {name}", "ExtraTreesRegressor", y=target, **params)
-        add(
-            f"extra trees, {name}, classes",
-            "ExtraTreesClassifier",
-            y=lambda X: classes(X, 4),
-            **params,
-        )
-    add(
-        "forest, out of bag",
-        "RandomForestClassifier",
-        y=lambda X: classes(X, 2),
-        oob_score=True,
-        max_samples=0.5,
-        **forest,
-    )
-    add("forest of one tree", "RandomForestRegressor", y=target, **one_tree)
-    for algorithm in ("discrete", "real", "gentle"):
-        add(
-            f"AdaBoost, {algorithm}",
-            "AdaBoostClassifier",
-            lambda: numbers(rows),
-            lambda X: classes(X, 3),
-            algorithm=algorithm,
-            max_depth=5,
-            n_estimators=5,
-        )
-    add("AdaBoost, R2", "AdaBoostRegressor", lambda: numbers(rows), target, n_estimators=4)
-    return every
+    def _add_class_boosters(self, rows: int) -> None:
+        vectors = {"multi_strategy": "multi_output_tree"}
+        for name, X, n_classes, params in (
+            ("two classes", self._all, 2, {}),
+            ("five classes", self._all, 5, {"n_estimators": 2}),
+            ("vector leaves", self._all, 5, vectors),
+            ("shared columns", self._flags, 2, {}),
+            ("sparse", lambda: sparse(rows // 5), 3, {}),
+        ):
+            given = {"n_estimators": 6} | params
+            y = partial(classes, n_classes=n_classes)
+            self._add(f"booster, {name}", "GradientBoostingClassifier", X, y, **given)
+
+    def _add_trees(self, family: str, X: Any, rows: int, **size: Any) -> None:
+        four = partial(classes, n_classes=4)
+        regression, classification = f"{family}Regressor", f"{family}Classifier"
+        for name, kind, table, y, params in (
+            ("squared error", regression, X, target, {}),
+            ("poisson", regression, X, target, {"criterion": "poisson"}),
+            ("leaf size", regression, X, target, {"min_samples_leaf": 7, "weight": weights}),
+            ("two-byte bins", regression, X, target, {"max_bins": 700, "max_leaf_nodes": 900}),
+            ("exact", regression, self._few, target, {"tree_method": "exact"}),
+            ("absolute error", regression, self._few, target, {"criterion": "absolute_error"}),
+            ("one huge number", regression, self._some, one_huge, {}),
+            ("gini", classification, X, four, {}),
+            ("entropy", classification, X, four, {"criterion": "entropy"}),
+            ("shared columns", classification, self._flags, four, {}),
+            ("sparse", classification, lambda: sparse(rows // 50), four, {}),
+        ):
+            self._add(f"{family}, {name}", kind, table, y, **(size | params))
+
+    def _add_other_forests(self) -> None:
+        four = partial(classes, n_classes=4)
+        for name, X, n in (("one tree", self._all, 1), ("forest", self._some, 16)):
+            title = f"extra trees, {name}"
+            self._add(title, "ExtraTreesRegressor", X, target, n_estimators=n)
+            self._add(f"{title}, classes", "ExtraTreesClassifier", X, four, n_estimators=n)
+        out_of_bag = {"oob_score": True, "max_samples": 0.5, "n_estimators": 16}
+        self._add("forest, out of bag", "RandomForestClassifier", self._some, four, **out_of_bag)
+        self._add("forest of one tree", "RandomForestRegressor", self._all, target, n_estimators=1)
+
+    def _add_adaboost(self) -> None:
+        three = partial(classes, n_classes=3)
+        for algorithm in ("discrete", "real", "gentle"):
+            params = {"algorithm": algorithm, "max_depth": 5, "n_estimators": 5}
+            self._add(f"AdaBoost, {algorithm}", "AdaBoostClassifier", self._all, three, **params)
+        self._add("AdaBoost, R2", "AdaBoostRegressor", self._all, target, n_estimators=4)
 
 
 def digest(model: Any, X: Any) -> str:
@@ -201,7 +205,7 @@ def work(rows: int, n_jobs: int, only: str) -> None:
     from arboost.backend import core
 
     print(json.dumps({"": core.instruction_set()}), flush=True)
-    for name, fit in fits(rows, n_jobs).items():
+    for name, fit in Fits(rows, n_jobs).by_name.items():
         if only in name:
             print(json.dumps({name: digest(*fit())}), flush=True)
 
