@@ -183,7 +183,7 @@ def test_rows_that_walk_together_reach_the_leaves_of_single_rows(instruction_set
         import numpy as np
         from support.leveled import core_params, grow, random_problem, table_of
         from support.reference import Settings
-        n, n_levels = 3 * 512 + 100, [0, 200, 0, 7]
+        n, n_levels = 4 * 512 + 100, [0, 200, 0, 7]
         matrix, g, h = random_problem(np.random.default_rng(0), n, n_levels, missing=0.2)
         codes = table_of(matrix, n_levels)
         assert codes.width == 1

@@ -1,6 +1,6 @@
 // Rows of codes -> their leaves: for rows outside a tree's sample, validation rows, and trees
-// dropped by DART. About 1 ns a step of a row. With one-byte codes and up to 256 leaves, 512 rows
-// walk together (grow/kernels/walk_together.h). Single-threaded; callers split the rows.
+// dropped by DART. About 1 ns a step of a row. With AVX2, one-byte codes and up to 256 leaves,
+// 512 rows walk together (grow/kernels/walk_together.h). Single-threaded; callers split the rows.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once

@@ -5,10 +5,10 @@
 // a split and 512 rows take about 80 instructions with AVX2, 30 with AVX-512; a walk of one row
 // takes about 10 a step. Single-threaded.
 //
-// Included by isa/variant.h inside each instruction set's variant.
+// Included by isa/variant.h inside the variants for AVX2 and AVX-512.
 #pragma once
 
-#if defined(__SSE2__) || defined(__AVX2__)
+#if defined(__AVX2__)
 #define ARBOOST_WALK_TOGETHER 1
 
 #include <immintrin.h>
@@ -19,14 +19,14 @@
 namespace arboost::ARBOOST_ISA {
 namespace {
 
-// Bits of the codes, of 64, that go right: `first`, `first` + 1, ..., n of them. Codes before the
-// first wrap around to higher ones than n.
+// Bits of the codes, of 64, that go right: n of them, from `first` on. Codes before the first wrap
+// around to numbers beyond n.
 #if defined(__AVX512BW__)
 ARBOOST_INLINE std::uint64_t codes_within(const std::uint8_t* codes, char first, char n) {
   const __m512i x = _mm512_sub_epi8(_mm512_loadu_si512(codes), _mm512_set1_epi8(first));
   return _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(n));
 }
-#elif defined(__AVX2__)
+#else
 ARBOOST_INLINE std::uint64_t codes_within(const std::uint8_t* codes, char first, char n) {
   std::uint32_t others[2];
   for (int part = 0; part < 2; ++part) {
@@ -36,17 +36,6 @@ ARBOOST_INLINE std::uint64_t codes_within(const std::uint8_t* codes, char first,
     others[part] = static_cast<std::uint32_t>(_mm256_movemask_epi8(beyond));
   }
   return ~(others[0] | std::uint64_t{others[1]} << 32);
-}
-#else
-ARBOOST_INLINE std::uint64_t codes_within(const std::uint8_t* codes, char first, char n) {
-  std::uint64_t others = 0;
-  for (int part = 0; part < 4; ++part) {
-    const __m128i code = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes) + part);
-    const __m128i x = _mm_sub_epi8(code, _mm_set1_epi8(first));
-    const __m128i beyond = _mm_cmpeq_epi8(_mm_max_epu8(x, _mm_set1_epi8(n)), x);
-    others |= static_cast<std::uint64_t>(_mm_movemask_epi8(beyond)) << (16 * part);
-  }
-  return ~others;
 }
 #endif
 
@@ -66,7 +55,7 @@ ARBOOST_INLINE std::uint64_t codes_outside(const std::uint8_t* codes, const Code
                                                  _mm512_movepi8_mask(x), half(1), byte);
   return _mm512_testn_epi8_mask(found, bit);
 }
-#elif defined(__AVX2__)
+#else
 ARBOOST_INLINE std::uint64_t codes_outside(const std::uint8_t* codes, const CodeSet& set) {
   const auto half = [&](int which) {
     return _mm256_broadcastsi128_si256(
@@ -84,12 +73,6 @@ ARBOOST_INLINE std::uint64_t codes_outside(const std::uint8_t* codes, const Code
     outside[part] = static_cast<std::uint32_t>(_mm256_movemask_epi8(none));
   }
   return outside[0] | std::uint64_t{outside[1]} << 32;
-}
-#else
-ARBOOST_INLINE std::uint64_t codes_outside(const std::uint8_t* codes, const CodeSet& set) {
-  std::uint64_t outside = 0;
-  for (int i = 0; i < 64; ++i) outside |= static_cast<std::uint64_t>(!holds(set, codes[i])) << i;
-  return outside;
 }
 #endif
 

@@ -13,6 +13,7 @@ namespace arboost {
 namespace {
 
 constexpr std::size_t chunk_rows = 16384;
+constexpr std::size_t fewest_together = 2048;  // rows that pay for the program of a tree
 
 void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
@@ -191,7 +192,8 @@ void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows
     nodes[child].column = nodes[child + 1].column = column;
     if (is_sparse) sparse.add(i, f);
   }
-  const bool all_walk = codes.width == 1 && rows.is_all() && n < 2 * most_bit_leaves;
+  const bool all_walk =
+      codes.width == 1 && rows.is_all() && rows.n >= fewest_together && n < 2 * most_bit_leaves;
   std::optional<Together> together;
   if (all_walk) together.emplace(nodes);
   const WalkArgs args{.width = codes.width,

@@ -109,7 +109,8 @@ void tree_planes(const BitProgram& tree, const std::uint64_t* tests, std::uint64
     for (std::size_t w = 0; w < bit_words; ++w) out[j][w] = 0;
 }
 
-// Exchanges the high bits of every `n` pairs of `a` with the low bits of `b`.
+// Of every 2 n bits: exchanges the high n bits of `a` with the low n bits of `b`, which `low`
+// masks.
 ARBOOST_INLINE void swap_bits(Bits& a, Bits& b, int n, Bits low) {
   const Bits differing = (shifted_right(a, n) ^ b) & low;
   b = b ^ differing;
