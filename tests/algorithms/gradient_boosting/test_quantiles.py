@@ -47,7 +47,7 @@ def test_start_is_the_quantile(spread, alpha):
 
 
 def test_start_of_weighted_rows():
-    X, y = np.zeros((4, 1)), np.array([1.0, 2.0, 3.0, 10.0])
+    X, y = np.arange(4.0)[:, None], np.array([1.0, 2.0, 3.0, 10.0])
     model = quantile(0.5, n_estimators=1).fit(X, y, sample_weight=[1, 1, 1, 7])
     assert model.model_.base_score[0] == 10.0
 

@@ -23,7 +23,7 @@ from arboost.params.adaboost import ENGINE_ONLY
 from arboost.predictor import Predictor
 from arboost.training.fit import FitJob, FitResult, FitSettings
 from arboost.training.held_out import check_validation
-from arboost.training.inputs import Floats, loss_rows
+from arboost.training.inputs import Floats, loss_rows, warn_one_class
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
 
@@ -99,6 +99,7 @@ class AdaBoost(EngineEstimator):
         settings = FitSettings.of(params)
         check_validation(settings.stopping, has_validation=has_validation, groups=groups)
         recorded = self._recorded_params(params)
+        warn_one_class(X, [task])
         result = FitResult.of_one_class()
         if not task.is_constant:
             if previous is not None:

@@ -6,7 +6,6 @@ scores are the whole state, and no rounding error grows from round to round.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,8 +26,6 @@ from arboost.training.monitor import Results
 from arboost.training.rounds import Scores, validation_results
 
 __all__ = ["ClassRounds"]
-
-_LARGEST_EXPONENT = 709.0  # of e, below the largest double
 
 
 class ClassRounds(AdaBoostRounds):
@@ -121,8 +118,8 @@ class ClassRounds(AdaBoostRounds):
         self._note(
             error=error,
             weight=factor,
-            normalizer=_exp(self._log_loss - before),
-            loss=_exp(self._log_loss),
+            normalizer=core.exp(self._log_loss - before),
+            loss=core.exp(self._log_loss),
             training_error=training_error,
             vote_range=factor * self.scheme.vote_range(votes),
         )
@@ -138,10 +135,6 @@ class ClassRounds(AdaBoostRounds):
             has_score = ~drawn.all(axis=0)
             scores[rows[has_score]] = of_block[has_score]
         return scores
-
-
-def _exp(x: float) -> float:
-    return math.exp(x) if x < _LARGEST_EXPONENT else math.inf
 
 
 def _no_learner_message(recipe: AdaBoostRecipe, n_classes: int) -> str:

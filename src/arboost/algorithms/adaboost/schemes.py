@@ -11,7 +11,6 @@ AdaBoost"). For K = 2 the formulas for more classes are those for two, with u = 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -97,9 +96,10 @@ class ClassScheme:
         # section 4.2).
         weight = cover[:, np.newaxis]
         if two:
-            smooth = outputs * weight / (weight + 1.0)
-            return np.arctanh(smooth)  # half the log-odds of p = (1 + smooth) / 2
-        logs = np.log((outputs * weight + 1.0 / k) / (weight + 1.0))
+            smooth: Floats = outputs * weight / (weight + 1.0)
+            # Half the log-odds of p = (1 + smooth) / 2.
+            return 0.5 * (core.log1p(smooth) - core.log1p(-smooth))
+        logs = core.log((outputs * weight + 1.0 / k) / (weight + 1.0))
         centred: Floats = logs - logs.mean(axis=1, keepdims=True)
         return centred
 
@@ -114,7 +114,7 @@ class ClassScheme:
         odds = -_log_odds(error)
         if self.n_classes == _TWO_CLASSES:
             return self.rate * 0.5 * odds
-        return self.rate * (odds + math.log(self.n_classes - 1.0))
+        return self.rate * (odds + core.log(self.n_classes - 1.0))
 
     def error_bounds(self, errors: Floats, weights: Floats, losses: Floats) -> Floats:
         """Return a bound on the training error after each round; NaN where none is known.
@@ -226,4 +226,4 @@ def class_scheme(params: Mapping[str, Any], n_classes: int) -> ClassScheme:
 
 def _log_odds(error: float) -> float:
     e = error if error > 0.0 else _PERFECT_ERROR
-    return math.log(e / (1.0 - e))
+    return core.log(e / (1.0 - e))
