@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>  // malloc
-#include <new>  // bad_alloc
+#include <new>      // bad_alloc
 #include <thread>
 
 #if !defined(_WIN32)

@@ -42,10 +42,10 @@ struct BitProgram {
 
 // Nodes, tests and leaves of a tree -> its program. left_of(node) is the left child, which the
 // right one follows and which comes after its parent; 0 for a leaf.
-template <class LeftOf, class TestOf>
+template <class LeftOf, class TestNumber>
 class ProgramMaker {
  public:
-  ProgramMaker(std::size_t n_nodes, LeftOf left_of, TestOf test_of)
+  ProgramMaker(std::size_t n_nodes, LeftOf left_of, TestNumber test_of)
       : n_nodes_(n_nodes), left_of_(left_of), test_of_(test_of) {
     std::vector<int> depth(n_nodes);
     for (std::size_t i = 0; i < n_nodes; ++i) {
@@ -110,7 +110,7 @@ class ProgramMaker {
 
   std::size_t n_nodes_;
   LeftOf left_of_;
-  TestOf test_of_;
+  TestNumber test_of_;
   int depth_ = 0;
 };
 
