@@ -26,6 +26,11 @@ constexpr double least_usual = 0.5;
 // each sparsely stored code.
 constexpr double least_filled = 0.25;
 
+// Least number of rows for each stored value of a column that is stored sparsely. A stored value
+// takes about eight bytes, and a cell of a full column two; but full columns are several times
+// faster, so that they may take up to twice the memory.
+constexpr std::size_t rows_per_stored_value = 8;
+
 // Rows of the table whose saved additions pay for folding one slot: every node of a tree folds the
 // slots of a shared column into its digits, but adds only its own rows.
 constexpr std::size_t rows_per_folded_slot = 128;
@@ -169,7 +174,7 @@ double filled(const DigitPlan& digit, const std::vector<Seen>& seen, std::size_t
 
 bool is_thin(const Columns& table, std::size_t f, const std::vector<std::uint8_t>& categorical) {
   const Column& column = table.columns[f];
-  return column.sparse && column.sparse->size <= table.n_rows / 4 &&
+  return column.sparse && column.sparse->size <= table.n_rows / rows_per_stored_value &&
          (categorical.empty() || categorical[f] == 0);
 }
 

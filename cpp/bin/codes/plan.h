@@ -12,8 +12,8 @@ namespace arboost {
 
 using Edges = std::vector<std::span<const double>>;
 
-// True if a column is sparse with so few stored values that sparse storage takes less memory. Never
-// a categorical column: unknown levels are found row by row.
+// True if a column is sparse with so few stored values that sparse storage pays. Never a
+// categorical column: unknown levels are found row by row.
 bool is_thin(const Columns& table, std::size_t feature,
              const std::vector<std::uint8_t>& categorical);
 
