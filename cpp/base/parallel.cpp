@@ -19,6 +19,25 @@
 #endif
 
 namespace arboost {
+
+bool prepare_exceptions() {
+#if defined(__GLIBC__)
+  // Some more than the runtime needs: its data, and the thread's table of such data.
+  // Volatile, because compilers leave out allocations that nobody uses.
+  void* volatile data = std::malloc(64);
+  void* volatile table = std::malloc(8192);
+  const bool has_memory = data != nullptr && table != nullptr;
+  std::free(table);
+  std::free(data);
+  // By a volatile pointer, because the function counts as one without effects.
+  auto* volatile get_data = &abi::__cxa_get_globals;
+  if (has_memory) get_data();
+  return has_memory;
+#else
+  return true;
+#endif
+}
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -36,27 +55,6 @@ void pause_cpu() {
   asm volatile("isb" ::: "memory");
 #else
   std::this_thread::yield();
-#endif
-}
-
-// Throwing needs thread-local data of the C++ runtime. glibc allocates them when a thread throws
-// for the first time, and where memory has run out, which is when std::bad_alloc is thrown, it ends
-// the process. So they are allocated in advance; false: there is not even memory for them. 20 ns.
-bool prepare_exceptions() {
-#if defined(__GLIBC__)
-  // Some more than the runtime needs: its data, and the thread's table of such data.
-  // Volatile, because compilers leave out allocations that nobody uses.
-  void* volatile data = std::malloc(64);
-  void* volatile table = std::malloc(8192);
-  const bool has_memory = data != nullptr && table != nullptr;
-  std::free(table);
-  std::free(data);
-  // By a volatile pointer, because the function counts as one without effects.
-  auto* volatile get_data = &abi::__cxa_get_globals;
-  if (has_memory) get_data();
-  return has_memory;
-#else
-  return true;
 #endif
 }
 

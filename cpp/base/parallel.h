@@ -25,6 +25,12 @@ namespace arboost {
 // v2).
 int available_threads();
 
+// Prepares the calling thread for exceptions. Throwing needs thread-local data of the C++ runtime.
+// glibc allocates them when a thread throws for the first time, and where memory has run out, which
+// is when std::bad_alloc is thrown, it ends the process. So they are allocated in advance; false:
+// there is not even memory for them. Every Team prepares its owner and its members. 0.1 us.
+bool prepare_exceptions();
+
 // A reference to something callable; unlike std::function it owns nothing and allocates nothing.
 // The callable must outlive the call that takes the reference.
 template <class Signature>

@@ -36,6 +36,8 @@ NB_MODULE(_core, m) {
   m.def("version", [] { return ARBOOST_VERSION; }, "Version of the package.");
   m.def("available_threads", &arboost::available_threads,
         "Number of CPUs that this process may use, container limits included.");
+  m.def("prepare_exceptions", &arboost::prepare_exceptions,
+        "Allocates memory for exceptions of the calling thread; False where there is none.");
   m.def(
       "instruction_set", [] { return arboost::variant().name; },
       "Variant of the kernels on this CPU: baseline, avx2 or avx512.");

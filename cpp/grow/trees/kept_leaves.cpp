@@ -33,9 +33,15 @@ void KeptLeaves::add(const GrownTrees& trees, std::size_t tree, const Codes& cod
   const std::size_t width = trees.width;
   const double* values = trees.values(tree);
   team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const double* v = values + leaves[i] * width;
-      double* score = scores.scores + i * scores.stride;
+    const std::uint16_t* leaf = leaves.data();
+    double* score = scores.scores + begin * scores.stride;
+    if (width == 1) {  // most boosters
+      for (std::size_t i = begin; i < end; ++i, score += scores.stride)
+        *score += factor * values[leaf[i]];
+      return;
+    }
+    for (std::size_t i = begin; i < end; ++i, score += scores.stride) {
+      const double* v = values + leaf[i] * width;
       for (std::size_t k = 0; k < width; ++k) score[k] += factor * v[k];
     }
   });

@@ -197,9 +197,20 @@ class _Worker:
 
 def _work_together(workers: Sequence[_Worker], queue: _Queue, bar: Bar) -> None:
     """Run every worker in a thread; Ctrl-C, or a failure of one of them, ends them at once."""
+    gate = threading.Event()
+
+    def work(worker: _Worker) -> None:
+        if not core.prepare_exceptions():
+            raise MemoryError
+        gate.wait()
+        worker.work(queue)
+
     with ThreadPoolExecutor(len(workers)) as pool:
-        pending: set[Future[None]] = {pool.submit(worker.work, queue) for worker in workers}
         try:
+            # No worker starts before all threads have: Python waits forever for a thread that finds
+            # no memory in its first lines.
+            pending: set[Future[None]] = {pool.submit(work, worker) for worker in workers}
+            gate.set()
             while pending:
                 done, pending = wait(pending, _WAIT, FIRST_EXCEPTION)
                 for future in done:
@@ -209,6 +220,7 @@ def _work_together(workers: Sequence[_Worker], queue: _Queue, bar: Bar) -> None:
             queue.close()
             for worker in workers:
                 worker.grower.stop()
+            gate.set()
             raise
 
 
