@@ -107,6 +107,7 @@ def test_hostile_names_in_html(rng):
     page.encode("utf-8")
 
 
+@pytest.mark.filterwarnings("ignore:all columns of X are constant")
 def test_models_without_trees_and_splits():
     X = [[1.0], [1.0]]
     model = arboost.GradientBoostingRegressor(n_estimators=2).fit(X, [1.0, 2.0]).model_
