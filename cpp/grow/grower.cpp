@@ -31,6 +31,8 @@ std::unique_ptr<NodeRows> rows_of(const Codes& codes, std::span<const RowId> tab
 
 std::unique_ptr<Proposal> proposal_of(const Ranks& ranks, const TreeParams& params) {
   if (params.candidates == Candidates::bins) throw std::invalid_argument(wrong_candidates);
+  if (!params.shards.empty())
+    throw std::invalid_argument("ranks need all rows in one process: shards are for binned codes");
   if (params.candidates != Candidates::per_round) return nullptr;
   return std::make_unique<Proposal>(ranks, params.sketch_eps);
 }

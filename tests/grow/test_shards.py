@@ -123,3 +123,12 @@ def test_medians_need_all_rows_in_one_process():
     params.criterion, params.reg_lambda, params.shards = "absolute_error", 0.0, [1.0, 1.0]
     with pytest.raises(ValueError, match="all rows in one process"):
         _core.Grower(encode(codes, n_bins), 1, params)
+
+
+def test_ranks_need_all_rows_in_one_process():
+    columns = _core.Columns(50)
+    columns.add_matrix(np.arange(50.0)[:, None])
+    params = _core.TreeParams()
+    params.candidates, params.shards = _core.Candidates.values, [1.0, 1.0]
+    with pytest.raises(ValueError, match="all rows in one process"):
+        _core.Grower(_core.rank(columns, None, 1), 1, params)

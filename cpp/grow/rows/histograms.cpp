@@ -13,7 +13,6 @@ namespace {
 constexpr std::size_t chunk_rows = 8192;
 
 constexpr std::size_t rows_per_member = 16384;
-constexpr std::size_t two = 2;
 
 // Slots of the columns that are built together where columns are divided: they stay in the cache.
 constexpr std::size_t block_slots = 32768;
@@ -134,7 +133,7 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   // Chunks small enough to occupy all members of large nodes. Smaller nodes occupy only as many as
   // pay for clearing and adding up one histogram each: the others have nodes of their own.
   const auto all = static_cast<std::size_t>(team.size());
-  const std::size_t members = std::clamp<std::size_t>(n / rows_per_member, 2, std::max(all, two));
+  const std::size_t members = std::min(all, std::max<std::size_t>(2, n / rows_per_member));
   const std::size_t share = n / (4 * all);
   const std::size_t grain = n < shared_node_rows ? n
                             : members < all      ? (n + members - 1) / members
