@@ -8,39 +8,20 @@ two libraries alternate, each in a process of its own, on binned data.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from typing import Any
 
 from support import harness
 from support.settings import SETTINGS
+from support.worker import Worker
 
 
-class Library:
-    """A process that fits one library."""
-
-    def __init__(self, name: str, args: Any) -> None:
-        numbers = [str(number) for number in (args.rows, args.rounds, args.threads)]
-        path = os.pathsep.join(filter(None, (str(harness.BENCH), os.environ.get("PYTHONPATH"))))
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "support.settings_once", name, *numbers],
-            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": str(args.threads)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def seconds(self, setting: str) -> float:
-        """Return the time of a fit."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{setting}\n")
-        self._process.stdin.flush()
-        return float(self._process.stdout.readline())
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.communicate()
+def library(name: str, args: Any) -> Worker:
+    """Return a process that fits one library."""
+    numbers = [str(number) for number in (args.rows, args.rounds, args.threads)]
+    path = os.pathsep.join(filter(None, (str(harness.BENCH), os.environ.get("PYTHONPATH"))))
+    threads = {"OMP_NUM_THREADS": str(args.threads)}
+    return Worker("settings_once", [name, *numbers], path, **threads)
 
 
 def main() -> None:
@@ -51,7 +32,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", default="", help="part of the names of the settings")
     args = harness.parse(parser)
-    libraries = {name: Library(name, args) for name in ("arboost", "lightgbm")}
+    libraries = {name: library(name, args) for name in ("arboost", "lightgbm")}
     figures: dict[str, dict[str, float]] = {}
     for setting in SETTINGS:
         if args.only not in setting:
@@ -63,8 +44,8 @@ def main() -> None:
         ratio = best["lightgbm"] / best["arboost"]
         figures[setting] = {**best, "ratio": ratio}
         print(f"  {setting}: {ratio:.2f} x", file=sys.stderr, flush=True)
-    for library in libraries.values():
-        library.close()
+    for worker in libraries.values():
+        worker.close()
     plain = figures.get("plain", {}).get("arboost")
     rows = [
         (name, one["arboost"], one["lightgbm"], one["ratio"], plain and one["arboost"] / plain)

@@ -8,40 +8,18 @@ its own, and prints the ratio of the best times. The sources of both need their 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 from support import harness
 from support.version_once import WORK
+from support.worker import Worker
 
 HERE = Path(__file__).resolve().parent
 
 
-class Version:
-    """A process that runs one version."""
-
-    def __init__(self, source: Path) -> None:
-        path = os.pathsep.join([str(source.resolve()), str(HERE)])
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "support.version_once"],
-            env={**os.environ, "PYTHONPATH": path},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def seconds(self, name: str) -> float:
-        """Return the time of some work."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{name}\n")
-        self._process.stdin.flush()
-        return float(self._process.stdout.readline())
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.communicate()
+def version(source: Path) -> Worker:
+    """Return a process that runs one version."""
+    return Worker("version_once", [], os.pathsep.join([str(source.resolve()), str(HERE)]))
 
 
 def main() -> None:
@@ -51,7 +29,7 @@ def main() -> None:
     parser.add_argument("--after", type=Path, default=HERE.parent / "src")
     parser.add_argument("--only", default="", help="part of the names of the work to do")
     args = harness.parse(parser)
-    versions = {"before": Version(args.before), "after": Version(args.after)}
+    versions = {"before": version(args.before), "after": version(args.after)}
     figures = {}
     for name in WORK:
         if args.only not in name:
@@ -61,8 +39,8 @@ def main() -> None:
             for which in sorted(versions, reverse=turn % 2 == 0):
                 best[which] = min(best[which], versions[which].seconds(name))
         figures[name] = {**best, "ratio": best["after"] / best["before"]}
-    for version in versions.values():
-        version.close()
+    for worker in versions.values():
+        worker.close()
     rows = [(name, of["before"], of["after"], of["ratio"]) for name, of in figures.items()]
     harness.show("two versions", ("work", "before s", "after s", "after / before"), rows)
     harness.save(args, figures)
