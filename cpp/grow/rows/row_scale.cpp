@@ -33,12 +33,14 @@ int bits_of(float factor) {
 
 void RowPartition::prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                            std::uint32_t seed, Team& team) {
-  for (auto& elements : space_.elements) make_room(elements, n_training_);
   if (codes_.sparse.size() > 0) make_marks(static_cast<std::size_t>(team.size()));
   weights_ = sample == nullptr ? nullptr : sample->weights_or_null();
   rows_ = sample == nullptr ? training_rows()
                             : TreeRows{sample->size, sample->positions.data(), table_rows()};
   is_sample_ = sample != nullptr;
+  // The next sample may be a little larger.
+  for (auto& elements : space_.elements)
+    make_room(elements, std::min(n_training_, rows_.n + rows_.n / 64));
   pairs_ = pairs_of_rows(gradients, output, team);
   add_workers(pairs_);
   const TreePairs& pairs = pairs_;

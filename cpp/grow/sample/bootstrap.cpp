@@ -20,6 +20,7 @@
 
 #include "base/buffer.h"  // make_room
 #include "base/random.h"
+#include "base/types.h"  // RowId
 #include "grow/sample/sample.h"
 
 namespace arboost {
@@ -47,22 +48,25 @@ std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
 #endif
 }
 
-// Random places on a line of `length`, sorted by part but not inside a part.
+// Random places on a line of `length`, sorted by part but not inside a part. `Place` is an unsigned
+// type of all places.
+template <class Place>
 struct Draws {
   std::size_t n_parts;
   int shift;  // a part has 2^shift places
   std::vector<std::size_t> start;
-  Buffer<std::uint64_t> places;
+  Buffer<Place> places;
 };
 
-Draws draw_places(std::uint64_t length, std::size_t n_rows, std::size_t n, const DrawSeed& seed,
-                  Team& team) {
+template <class Place>
+Draws<Place> draw_places(std::uint64_t length, std::size_t n_rows, std::size_t n,
+                         const DrawSeed& seed, Team& team) {
   const std::size_t wanted =
       std::clamp<std::size_t>(std::max(n_rows, n) / part_size, 1, most_parts);
-  Draws draws;
+  Draws<Place> draws;
   draws.shift = std::max(0, bits_of(length - 1) - bits_of(wanted - 1));
   draws.n_parts = static_cast<std::size_t>((length - 1) >> draws.shift) + 1;
-  draws.places = Buffer<std::uint64_t>(n);
+  draws.places = Buffer<Place>(n);
   // Loops copy it: what does not depend on j stays in registers then.
   const auto random = [seed, length](std::size_t j) {
     return high_product(counter_hash(seed.seed, Purpose::bootstrap, seed.draw, j), length);
@@ -86,13 +90,13 @@ Draws draw_places(std::uint64_t length, std::size_t n_rows, std::size_t n, const
       at += count;
     }
   }
-  std::uint64_t* places = draws.places.data();
+  Place* places = draws.places.data();
   team.for_chunks(0, n, chunk_draws, [&](std::size_t begin, std::size_t end, int) {
     const auto place = random;
     std::uint32_t* to = next.data() + begin / chunk_draws * n_parts;
     for (std::size_t j = begin; j < end; ++j) {
       const std::uint64_t found = place(j);
-      places[to[found >> shift]++] = found;
+      places[to[found >> shift]++] = static_cast<Place>(found);
     }
   });
   return draws;
@@ -153,8 +157,8 @@ struct EqualRows {
 };
 
 // Writes down the rows of some draws, and how often each was drawn; returns how many rows they are.
-template <class Rows>
-std::size_t count_rows(const Rows& rows, const std::uint64_t* places, std::size_t n,
+template <class Rows, class Place>
+std::size_t count_rows(const Rows& rows, const Place* places, std::size_t n,
                        std::uint32_t* positions, float* weights) {
   std::vector<std::uint32_t> counts(rows.last() - rows.first() + 1, 0);
   for (std::size_t j = 0; j < n; ++j) ++counts[rows.row_at(places[j]) - rows.first()];
@@ -168,8 +172,8 @@ std::size_t count_rows(const Rows& rows, const std::uint64_t* places, std::size_
 }
 
 // rows_of(begin, end, n_draws) are the rows at the places of a part.
-template <class RowsOf>
-void count_parts(const Draws& draws, std::uint64_t length, RowsOf rows_of, Sample& out,
+template <class Place, class RowsOf>
+void count_parts(const Draws<Place>& draws, std::uint64_t length, RowsOf rows_of, Sample& out,
                  Team& team) {
   const std::size_t n = draws.places.size();
   out.weighted = true;
@@ -262,7 +266,7 @@ void bootstrap_by_weight(std::span<const double> weight, std::size_t n_draws, co
                          Sample& out, Team& team) {
   const Buffer<std::uint64_t> ends = ends_of(weight, team);
   const std::uint64_t length = ends[ends.size() - 1];
-  const Draws draws = draw_places(length, weight.size(), n_draws, seed, team);
+  const auto draws = draw_places<std::uint64_t>(length, weight.size(), n_draws, seed, team);
   count_parts(
       draws, length,
       [&](std::uint64_t begin, std::uint64_t end, std::size_t n) {
@@ -273,7 +277,7 @@ void bootstrap_by_weight(std::span<const double> weight, std::size_t n_draws, co
 
 void bootstrap(std::size_t n_rows, std::size_t n_draws, const DrawSeed& seed, Sample& out,
                Team& team) {
-  const Draws draws = draw_places(n_rows, n_rows, n_draws, seed, team);
+  const auto draws = draw_places<RowId>(n_rows, n_rows, n_draws, seed, team);
   count_parts(
       draws, n_rows,
       [](std::uint64_t begin, std::uint64_t end, std::size_t) { return EqualRows(begin, end); },
