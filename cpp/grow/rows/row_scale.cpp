@@ -206,23 +206,28 @@ bool RowPartition::values_are_exact(const Gradients& gradients, std::size_t outp
   // Also before the weights of a sample took their bits.
   const int drop = gradients.g_exponent - pairs_.g_exponent;
   const FixedPair* unweighted = gradients.pairs.data() + output * gradients.output_stride();
-  std::int32_t g_bits = 0, h_bits = 0, all_g_bits = 0, all_h_bits = 0;
-  for (std::size_t i = 0; i < rows_.n; ++i)
-    for (std::size_t k = 0; k < static_cast<std::size_t>(sums_.outputs); ++k) {
-      const FixedPair& from =
-          unweighted[rows_.position(i) * gradients.row_stride() + k * gradients.output_stride()];
-      g_bits |= pairs_.at(i, k).g;
-      h_bits |= pairs_.at(i, k).h;
-      all_g_bits |= from.g;
-      all_h_bits |= from.h;
-    }
   constexpr int coarse = 16;
+  const int g_shift = std::max(g_shift_, coarse), h_shift = std::max(h_shift_, coarse);
   const auto lost = [](std::int64_t bits, int shift) {
     return bits & ((std::int64_t{1} << shift) - 1);
   };
-  const int g_shift = std::max(g_shift_, coarse), h_shift = std::max(h_shift_, coarse);
-  return lost(g_bits, g_shift) == 0 && lost(h_bits, h_shift) == 0 &&
-         lost(all_g_bits, g_shift + drop) == 0 && lost(all_h_bits, h_shift + drop) == 0;
+  for (std::size_t begin = 0; begin < rows_.n; begin += chunk_rows) {
+    const std::size_t end = std::min(begin + chunk_rows, rows_.n);
+    std::int32_t g_bits = 0, h_bits = 0, all_g_bits = 0, all_h_bits = 0;
+    for (std::size_t i = begin; i < end; ++i)
+      for (std::size_t k = 0; k < static_cast<std::size_t>(sums_.outputs); ++k) {
+        const FixedPair& from =
+            unweighted[rows_.position(i) * gradients.row_stride() + k * gradients.output_stride()];
+        g_bits |= pairs_.at(i, k).g;
+        h_bits |= pairs_.at(i, k).h;
+        all_g_bits |= from.g;
+        all_h_bits |= from.h;
+      }
+    if (lost(g_bits, g_shift) != 0 || lost(h_bits, h_shift) != 0 ||
+        lost(all_g_bits, g_shift + drop) != 0 || lost(all_h_bits, h_shift + drop) != 0)
+      return false;
+  }
+  return true;
 }
 
 }  // namespace arboost

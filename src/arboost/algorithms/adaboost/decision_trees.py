@@ -153,7 +153,7 @@ class DecisionTreeLearners:
         """Grow one more tree, on all rows with their weights."""
         assert weight is not None
         assert sample is None
-        weight = weight * self._scale
+        weight = weight if self._scale == 1.0 else weight * self._scale
         target = self._target
         core.apply_loss(target.kernel, target.y, weight, None, self._gradients, self._n_threads)
         (self._state,) = random_states(self._seed, number, 1)
@@ -174,9 +174,13 @@ class DecisionTreeLearners:
             last = self._members(self._grower.n_trees - 1, [*self._states, self._state])
             covers = np.array([self._cover])
             return next(last.votes(self._evaluations[evaluation], self._member_votes, covers))
-        values = self._grower.last_tree()["value"] + self._target.middle
-        units = self._member_votes.of_raw(values, self._cover)
-        return units[self._grower.leaf_of_row()]
+        values = self._grower.last_tree()["value"]
+        units = self._member_votes.of_raw(values + self._target.middle, self._cover)
+        votes = np.zeros((self.n_rows, units.shape[1]))
+        self._grower.set_values(units)
+        self._grower.add_leaves(votes, 0, self._n_threads)
+        self._grower.set_values(values)  # those of the member
+        return votes
 
     def keep(self, factor: float) -> None:
         """Keep the last tree; the model multiplies its votes by the factor."""
