@@ -33,7 +33,17 @@ void pack_values(const double* values, std::size_t n, std::uint8_t* out) {
   std::memcpy(out, values, n * sizeof(double));
 }
 
-// Sums of 16 rows stay in registers over all trees: two loads and an addition for a row are left.
+// Adds the values of two leaves, the low bytes of a word, which moves on to the next two.
+ARBOOST_INLINE void add_two(const double* values, std::uint64_t& leaves, Pair& sum) {
+  sum = sum + pair_of(values + (leaves & 0xff), values + (leaves >> 8 & 0xff));
+  leaves >>= 16;
+#if defined(__GNUC__) && defined(__x86_64__)
+  asm("" : "+Q"(leaves));  // one shift for two leaves: compilers would make one for each
+#endif
+}
+
+// Sums of 16 rows stay in registers over all trees. A load and half an addition for a row are left,
+// and two instructions that find its leaf in a word of eight: a CPU loads less than it computes.
 void add_values(const BitTree* trees, std::size_t n_trees, const std::uint8_t* packed,
                 const std::uint8_t* leaves, double* sums) {
   constexpr std::size_t lanes = 16;
@@ -43,8 +53,11 @@ void add_values(const BitTree* trees, std::size_t n_trees, const std::uint8_t* p
     for (std::size_t i = 0; i < n_trees; ++i) {
       const auto* values = reinterpret_cast<const double*>(packed + trees[i].values);
       const std::uint8_t* leaf = leaves + i * bit_rows + row;
-      for (std::size_t j = 0; j < lanes / 2; ++j)
-        sum[j] = sum[j] + pair_of(values + leaf[2 * j], values + leaf[2 * j + 1]);
+      std::uint64_t first, second;
+      std::memcpy(&first, leaf, sizeof first);
+      std::memcpy(&second, leaf + sizeof first, sizeof second);
+      for (std::size_t j = 0; j < 4; ++j) add_two(values, first, sum[j]);
+      for (std::size_t j = 4; j < 8; ++j) add_two(values, second, sum[j]);
     }
     for (std::size_t j = 0; j < lanes / 2; ++j) store(sum[j], sums + 2 * j);
   }
