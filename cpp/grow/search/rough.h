@@ -6,11 +6,12 @@
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
-#include <bit>  // bit_cast, countr_zero
+#include <algorithm>  // fill_n, max_element
+#include <bit>        // bit_cast, countr_zero
 #include <limits>
 
-#if defined(__AVX512F__)
-#include <immintrin.h>  // 16 scores at once
+#if defined(__AVX2__)
+#include <immintrin.h>  // 8 or 16 scores at once
 #endif
 
 #include "grow/search/gain.h"
@@ -43,6 +44,13 @@ constexpr std::size_t rough_lanes = 16;  // scores that are compared at once
 inline std::uint32_t lanes_from(const std::int32_t* rough, std::int32_t least) {
 #if defined(__AVX512F__)
   return _mm512_cmpge_epi32_mask(_mm512_loadu_si512(rough), _mm512_set1_epi32(least));
+#elif defined(__AVX2__)
+  const auto below = [&](std::size_t j) {
+    const __m256i eight = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rough + j));
+    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(least), eight);
+    return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
+  };
+  return (below(0) | below(8) << 8) ^ 0xffff;
 #else
   int any = 0;
   for (std::size_t j = 0; j < rough_lanes; ++j) any |= rough[j] >= least;
@@ -83,20 +91,52 @@ std::size_t first_best_of_lanes(const GainParams& params, const Pass& pass, std:
 // 6e-8; this is ten times that.
 constexpr double rough_slack = 4e-6;
 
-// Plain float scores of one output, -1 where a split is forbidden; returns the highest. Floats >= 0
-// have the order of the integers of the same bits, whose maximum vectorises everywhere. Padded to
-// whole groups of lanes.
-std::int32_t plain_rough_scores(const GainParams& params, const Pass& pass, SplitScratch& scratch) {
-  constexpr std::size_t lanes = rough_lanes;
+// Plain float scores of one output for the splits after n prefix entries, -1 where a split is
+// forbidden; returns the highest. Floats >= 0 have the order of the integers of the same bits.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// Two shuffles part the sums of eight entries into gradients and hessians. Compilers need 24.
+std::int32_t rough_of_entries(const GainParams& p, const std::int64_t* prefix, std::int64_t extra,
+                              std::int64_t total, std::size_t n, std::int32_t* rough) {
+  const auto in_lanes = [](std::int32_t x) { return _mm256_set1_epi32(x); };
+  const __m256i extra_lanes = _mm256_set1_epi64x(extra);
+  const __m256i total_g = in_lanes(sum_g(total)), total_h = in_lanes(sum_h(total));
+  const __m256i min_h = in_lanes(p.min_h), none = in_lanes(-1);
+  const __m256 lambda = _mm256_set1_ps(static_cast<float>(p.reg_lambda));
+  const auto sums = [&](std::size_t b) {
+    const __m256i packed = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(prefix + b));
+    return _mm256_castsi256_ps(_mm256_add_epi64(packed, extra_lanes));
+  };
+  __m256i highest = none;
+  for (std::size_t b = 0; b < n; b += 8) {
+    const __m256 first = sums(b), second = sums(b + 4);
+    const __m256i left_h = _mm256_castps_si256(_mm256_shuffle_ps(first, second, 0x88));
+    const __m256i left_g = _mm256_castps_si256(_mm256_shuffle_ps(first, second, 0xdd));
+    const __m256i right_h = _mm256_sub_epi32(total_h, left_h);
+    const __m256 g = _mm256_cvtepi32_ps(left_g);
+    const __m256 other_g = _mm256_cvtepi32_ps(_mm256_sub_epi32(total_g, left_g));
+    const __m256 h = _mm256_add_ps(_mm256_cvtepi32_ps(left_h), lambda);
+    const __m256 other_h = _mm256_add_ps(_mm256_cvtepi32_ps(right_h), lambda);
+    const __m256 score =
+        _mm256_div_ps(_mm256_add_ps(_mm256_mul_ps(_mm256_mul_ps(g, g), other_h),
+                                    _mm256_mul_ps(_mm256_mul_ps(other_g, other_g), h)),
+                      _mm256_mul_ps(h, other_h));
+    const __m256i forbidden_lanes = _mm256_cmpgt_epi32(min_h, _mm256_min_epi32(left_h, right_h));
+    const __m256i found = _mm256_or_si256(_mm256_castps_si256(score), forbidden_lanes);
+    highest = _mm256_max_epi32(highest, found);
+    // The shuffles left the entries in the order 0 1 4 5 2 3 6 7.
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(rough + b),
+                        _mm256_permute4x64_epi64(found, 0xd8));
+  }
+  std::int32_t lanes[8];
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), highest);
+  return *std::max_element(lanes, lanes + 8);
+}
+#else
+std::int32_t rough_of_entries(const GainParams& params, const std::int64_t* ARBOOST_RESTRICT prefix,
+                              std::int64_t extra, std::int64_t total, std::size_t n,
+                              std::int32_t* ARBOOST_RESTRICT rough) {
   const GainParams p = params;
-  std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
-  std::int32_t* ARBOOST_RESTRICT rough = scratch.rough.data();
-  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
-  const std::int64_t total = pass.totals[0];
-  // Pad to whole groups of lanes with splits that send all rows left, so nothing right.
-  for (std::size_t j = 0; j < lanes; ++j) prefix[pass.n + j] = total - extra;
-  const std::size_t n = (pass.n + lanes - 1) & ~(lanes - 1);
-  std::int32_t highest = -1;
+  std::int32_t highest = -1;  // of integers: a maximum that vectorises everywhere
   for (std::size_t b = 0; b < n; ++b) {
     const std::int64_t left = prefix[b] + extra;
     const std::int64_t right = total - left;
@@ -109,6 +149,19 @@ std::int32_t plain_rough_scores(const GainParams& params, const Pass& pass, Spli
     highest = rough[b] > highest ? rough[b] : highest;
   }
   return highest;
+}
+#endif
+
+// The rough scores of a pass, padded to whole groups of lanes.
+std::int32_t plain_rough_scores(const GainParams& p, const Pass& pass, SplitScratch& scratch) {
+  constexpr std::size_t lanes = rough_lanes;
+  std::int64_t* prefix = scratch.prefix.data();
+  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
+  const std::int64_t total = pass.totals[0];
+  // Pad with splits that send all rows left, so nothing right.
+  std::fill_n(prefix + pass.n, lanes, total - extra);
+  const std::size_t n = (pass.n + lanes - 1) & ~(lanes - 1);
+  return rough_of_entries(p, prefix, extra, total, n, scratch.rough.data());
 }
 
 // The result of score_one_output<true> and first_best, at half the cost: float scores first, then
