@@ -7,8 +7,8 @@
 #include <bit>      // countr_zero
 #include <cstring>  // memcpy
 
-#if defined(__AVX512BW__)
-#include <immintrin.h>  // bytes to bits in one instruction
+#if defined(__AVX2__)
+#include <immintrin.h>  // bytes to bits in one or two instructions
 #endif
 
 #include "grow/search/category.h"
@@ -25,6 +25,13 @@ inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
 #if defined(__AVX512BW__)
   const __m512i all = _mm512_loadu_si512(bytes);
   return _mm512_test_epi8_mask(all, all);
+#elif defined(__AVX2__)
+  const auto half = [&](int at) {
+    const __m256i all = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + at));
+    return std::uint64_t{static_cast<std::uint32_t>(
+        _mm256_movemask_epi8(_mm256_slli_epi16(all, 7)))};  // the lowest bit of a byte to its top
+  };
+  return half(0) | half(32) << 32;
 #else
   std::uint64_t bits = 0;
   for (int group = 0; group < 8; ++group) {
