@@ -242,38 +242,6 @@ void name_codes(const FewSearch& search, FewCodes& few) {
   split.next = next[0];
 }
 
-// Two rows have one split, on any feature in which they differ: the first such feature wins.
-void find_split_of_two(FewSearch& search, FeatureList features) {
-  const FewRows& rows = search.rows;
-  const Codes& codes = *rows.codes;
-  const std::size_t offsets[2] = {row_of(rows.elements[0]) * codes.row_stride,
-                                  row_of(rows.elements[1]) * codes.row_stride};
-  for (std::size_t c = 0; c < search.channels(); ++c)
-    search.scratch.prefix[c * search.stride()] = rows.values[c];
-  NodeSplit& best = search.best;
-  if (find_best(search.p, {1, rows.totals, nullptr}, best.split.score, search.scratch) == 1) return;
-  for (std::size_t j = 0; j < features.n; ++j) {
-    const std::uint32_t f = features.first[j];
-    const std::uint8_t* by_row = codes.by_row.data() + codes.where[f].store;
-    std::uint32_t one = by_row[offsets[0]], other = by_row[offsets[1]];
-    if (const std::uint8_t* table = rows.table(f)) {
-      one = table[one];
-      other = table[other];
-    }
-    if (one == other) continue;
-    const std::size_t left = one < other ? 0 : 1;
-    best.feature = static_cast<std::int32_t>(f);
-    best.split.score = search.scratch.scores[0];
-    best.split.found = true;
-    best.split.bin = left == 0 ? one : other;
-    best.split.next = left == 0 ? other : one;
-    best.split.missing_seen = best.split.next == codes.n_bins[f];
-    for (std::size_t c = 0; c < search.channels(); ++c)
-      best.left_sums[c] = rows.values[left * search.channels() + c];
-    return;
-  }
-}
-
 // Takes over the split of a feature that was searched by itself.
 void take_split(FewSearch& search, std::uint32_t feature, const FeatureSplit& split) {
   if (!split.found) return;
@@ -313,10 +281,6 @@ void find_split_few(const GainParams& p, const FewRows& rows, FeatureList featur
   SplitGroup groups[few_candidates + 1];
   FewSearch search{p, rows, scratch, best, groups};
   const bool by_byte = rows.codes->width == 1 && rows.n <= few_rows;
-  bool any_levels = false;
-  for (std::size_t j = 0; j < features.n; ++j)
-    any_levels |= rows.codes->has_levels(features.first[j]);
-  if (by_byte && rows.n == 2 && !any_levels) return find_split_of_two(search, features);
   for (std::size_t i = 0; by_byte && i < rows.n; ++i)
     few.offsets[i] = row_of(rows.elements[i]) * rows.codes->row_stride;
   for (std::size_t j = 0; j < features.n; ++j) {

@@ -91,19 +91,6 @@ bool SplitSearch::cuts_rows(const GrowNode& node, std::uint32_t feature) const {
          codes_.where[feature].storage == Storage::own && !codes_.has_levels(feature);
 }
 
-// The best of the candidates of a cut, as GrowKernels::find_candidate finds it, or n.
-std::size_t SplitSearch::best_of_cut(const GainParams& p, const GrowNode& node, std::size_t n,
-                                     double floor, SplitScratch& split) const {
-  if (n > 1 || channels_ > 1 || !is_plain(p))
-    return grow_kernels().find_candidate(p, n, node.sums.data(), floor, split);
-  const std::int64_t left = split.prefix[0], right = node.sums[0] - left;
-  if (sum_h(left) < p.min_h || sum_h(right) < p.min_h) return n;
-  const double score =
-      split_score<true, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
-  split.scores[0] = score;
-  return score > floor ? 0 : n;
-}
-
 bool SplitSearch::varies(const GrowNode& node, std::uint32_t feature, Scratch& own) const {
   std::uint32_t first = no_code;
   bool found = false;
@@ -209,8 +196,9 @@ FeatureSplit SplitSearch::find_cut(const GainParams& p, const GrowNode& node, st
   SplitScratch& split = scratch.split;
   const bool two_ways = best.missing_seen && !best.by_set && range.low < range.high;
   const std::size_t n = two_ways ? 2 : 1;
-  const std::size_t found = absolute_ ? score_cut(node, feature, best, n, own, floor, scratch)
-                                      : best_of_cut(p, node, n, floor, split);
+  const std::size_t found =
+      absolute_ ? score_cut(node, feature, best, n, own, floor, scratch)
+                : grow_kernels().find_candidate(p, n, node.sums.data(), floor, split);
   best.found = found < n;
   best.score = best.found ? split.scores[found] : floor;
   if (!best.found) return best;

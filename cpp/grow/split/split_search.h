@@ -118,8 +118,6 @@ class SplitSearch {
                      Scratch& scratch) const;
   void sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
                const Scratch& own, Scratch& scratch) const;
-  std::size_t best_of_cut(const GainParams& p, const GrowNode& node, std::size_t n, double floor,
-                          SplitScratch& split) const;
   FeatureSplit find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                         const Scratch& own, double floor, Scratch& scratch) const;
 
