@@ -247,7 +247,7 @@ def test_refused(name, given, error):
     assert type(caught.value) is error
     assert message.startswith(f"{name}=")
     assert repr(given)[:70] in message
-    assert f"{name} must be {ALL[name].allowed}." in message
+    assert f" {name} must be {ALL[name].allowed}." in message
     assert " Use " in message
 
 

@@ -28,6 +28,7 @@ from arboost.data.target import Task
 from arboost.losses import Loss
 from arboost.losses.metrics import Metric
 from arboost.model.model import provenance_of
+from arboost.names.arguments import known_arguments
 from arboost.params.records import BinParams, StoppingParams
 from arboost.training.fit import FitResult, Watch, find_metrics, watched_training
 from arboost.training.held_out import groups_of
@@ -85,6 +86,7 @@ class CrossValidation:
         )
 
 
+@known_arguments
 def cv(
     estimator: EngineEstimator,
     X: object,

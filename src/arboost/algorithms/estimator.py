@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from arboost.explain.monotone import MonotoneProof
 from arboost.model.leaves import decision_path
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import decision, read_table
+from arboost.names.arguments import check_params, new_estimator
 from arboost.params.check import check, record
 from arboost.params.kinds import Param
 from arboost.predictor import Predictor
@@ -63,6 +64,15 @@ class EngineEstimator(BaseEstimator):
     _KIND: ClassVar[str]  # "regressor" or "classifier"
     n_jobs: int | None
     model_: Predictor
+
+    if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
+        __new__ = new_estimator
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; raise ValueError for an unknown name, with the name here."""
+        check_params(self, params)
+        super().set_params(**params)
+        return self
 
     def predict(self, X: object) -> NDArray[Any]:
         """Return the predicted values or labels, shape (n_rows,).

@@ -20,6 +20,7 @@ from arboost.backend import checked_threads, core, startable
 from arboost.data.table import Table, ingest
 from arboost.data.target import codes_of, numbers_of, target, weights
 from arboost.losses.metrics import Metric, of_predictions
+from arboost.losses.sklearn_metrics import is_sklearn
 from arboost.model.forest import ALL_DTYPES, Forest
 from arboost.model.model import Model
 from arboost.model.predict import predictions, probabilities, table_scores
@@ -243,19 +244,14 @@ def _rating(
 ) -> tuple[Rating, bool]:
     """Return the metric of raw scores, lower is better, and whether threads may share it."""
     truth = _truth(model, y, n_rows)
-    if callable(metric):
+    if callable(metric) and not is_sklearn(metric):
         custom = metric if isinstance(metric, Metric) else Metric("metric", metric)
         custom_sign = -1.0 if custom.greater_is_better else 1.0
         values = truth.astype(np.float64)
         return lambda raw: custom_sign * custom(values, raw, weight), False
     of_classes = model.kind == "classifier"
-    name = ("log_loss" if of_classes else "rmse") if metric is None else metric
-    if not isinstance(name, str):
-        raise TypeError(
-            f"metric={metric!r} ({type(metric).__name__}) is not allowed: it must be a name, a "
-            "function of (y, score, weight), an arboost.Metric, or None."
-        )
-    function, greater = of_predictions(name, of_classes=of_classes)
+    named = ("log_loss" if of_classes else "rmse") if metric is None else metric
+    function, greater = of_predictions(named, of_classes=of_classes)
     sign = -1.0 if greater else 1.0
     if not of_classes and model.n_outputs > 1 and not model.targets:
         raise ValueError(
@@ -268,7 +264,7 @@ def _rating(
         pairs = zip(columns, _by_target(model, raw), strict=True)
         return sign * float(np.mean([function(y, predicted, weight) for y, predicted in pairs]))
 
-    return rate, True
+    return rate, isinstance(named, str)
 
 
 def _by_target(model: Model, raw: Floats) -> list[Floats]:

@@ -45,6 +45,11 @@ class LossChoice(Choice):
             return value
         return super().check(value)
 
+    def _answer(self, value: str) -> str:
+        from arboost.names.answers import loss_answer
+
+        return loss_answer(value, self.options)
+
     def record(self, value: Any) -> Any:
         """Return the string, or a dict with the name of a custom loss."""
         return value if isinstance(value, str) else {"custom": str(value.name)}

@@ -19,6 +19,7 @@ from arboost.data.target import Task, class_factors
 from arboost.explain.importances import tree_importances
 from arboost.losses import Loss
 from arboost.model.predict import decision
+from arboost.names.arguments import known_arguments
 from arboost.params.adaboost import ENGINE_ONLY
 from arboost.predictor import Predictor
 from arboost.training.fit import FitJob, FitResult, FitSettings
@@ -44,6 +45,7 @@ class AdaBoost(EngineEstimator):
     estimator_errors_: Floats
     oob_score_: float
 
+    @known_arguments
     def fit(
         self,
         X: object,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from arboost.data.schema import Schema
 from arboost.data.target import weights
 from arboost.grow.bootstrap import Origin, others
 from arboost.losses.base import Floats
+from arboost.names.arguments import check_params, new_estimator
 from arboost.params.bagging import BAGGING
 from arboost.params.check import check
 from arboost.training.out_of_bag import OutOfBagSums, warn_never_out_of_bag
@@ -70,6 +71,9 @@ class Bagging(BaseEstimator):
     _origins: list[Origin]
     _outputs: BaggingOutputs
     _schema: Schema
+
+    if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
+        __new__ = new_estimator
 
     def fit(
         self, X: object, y: object = None, sample_weight: object = None, **fit_params: Any
@@ -163,6 +167,12 @@ class Bagging(BaseEstimator):
             "oob_score_": outputs.score(target, means, has_some, weight),
             _OUT_OF_BAG[self._KIND]: outputs.shaped(means),
         }
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; raise ValueError for an unknown name, with the name here."""
+        check_params(self, params)
+        super().set_params(**params)
+        return self
 
     @property
     def estimators_samples_(self) -> list[NDArray[np.intp]]:

@@ -35,6 +35,7 @@ from arboost.model.quantiles import (
     leaf_distributions,
     table_quantiles,
 )
+from arboost.names.arguments import known_arguments
 from arboost.predictor import Predictor
 from arboost.training.fit import scores_of_all
 from arboost.training.inputs import EngineRows, training_rows, warn_one_class
@@ -56,6 +57,7 @@ class ForestEstimator(EngineEstimator):
     warm_start: bool
     _origins: list[Origin]
 
+    @known_arguments
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Train on a table and a target.
 

@@ -23,6 +23,7 @@ from arboost.algorithms.forests.targets import ForestTarget
 from arboost.grow.pruning import pruning_path
 from arboost.model.forest import Forest
 from arboost.model.leaves import depths
+from arboost.names.arguments import known_arguments
 from arboost.pictures.tree_pictures import TreePicture, tree_svg, tree_text
 from arboost.training.inputs import EngineRows, Floats, training_rows, warn_one_class
 
@@ -41,6 +42,7 @@ class _Grown(NamedTuple):
 class DecisionTree(EngineEstimator):
     """One tree, which can be looked at."""
 
+    @known_arguments
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Train on a table and a target.
 

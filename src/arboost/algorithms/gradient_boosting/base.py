@@ -15,6 +15,7 @@ from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors
 from arboost.data.unusual import warn_weight_scale
 from arboost.losses import Loss
+from arboost.names.arguments import known_arguments
 from arboost.params import auto
 from arboost.training.fit import FitJob, FitResult, FitSettings, run_fit
 from arboost.training.held_out import check_validation
@@ -36,6 +37,7 @@ __all__ = ["GradientBoosting"]
 class GradientBoosting(EngineEstimator):
     """Gradient boosting of regression trees, for both tasks."""
 
+    @known_arguments
     def fit(
         self,
         X: object,

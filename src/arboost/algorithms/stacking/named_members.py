@@ -8,7 +8,7 @@ A member is addressed by its name, and its parameters by ``name__parameter``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from arboost.data.dataset import Dataset
 from arboost.data.messages import listing
 from arboost.data.schema import Schema
 from arboost.losses.base import Floats
+from arboost.names.arguments import check_params, new_estimator
 from arboost.params.check import check
 from arboost.params.kinds import Param
 
@@ -55,6 +56,9 @@ class NamedMembers(TransformerMixin, BaseEstimator):
     feature_names_in_: NDArray[Any]
     _schema: Schema | None
 
+    if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
+        __new__ = new_estimator
+
     @property
     def named_estimators(self) -> Bunch:
         """The unfitted members by name."""
@@ -84,6 +88,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         replaced = {name: params.pop(name) for name, _ in pairs if name in params}
         if replaced:  # a new list: other ensembles may hold the old one
             self.estimators = [(name, replaced.get(name, member)) for name, member in pairs]
+        check_params(self, (name for name in params if name.partition("__")[0] not in dict(pairs)))
         super().set_params(**params)
         return self
 

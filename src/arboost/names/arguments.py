@@ -1,0 +1,84 @@
+"""Unknown names of arguments: refused with the name here, by constructors and functions."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+__all__ = ["check_params", "known_arguments", "new_estimator"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Self = TypeVar("Self")
+
+
+def new_estimator(cls: type[Self], *arguments: object, **params: object) -> Self:
+    """Return an estimator without attributes; raise TypeError for unknown parameters.
+
+    It is the ``__new__`` of estimators: scikit-learn reads the parameters of ``__init__``, which
+    therefore can neither take unknown names nor answer them.
+    """
+    if not params.keys() <= vars(cls).get("_TABLE", {}).keys():
+        known = inspect.signature(cls.__init__).parameters
+        takes_any = any(one.kind is one.VAR_KEYWORD for one in known.values())
+        unknown = [] if takes_any else [name for name in params if name not in known]
+        if unknown:
+            raise TypeError(_constructor_answers(cls, unknown))
+    return object.__new__(cls)
+
+
+def check_params(estimator: Any, params: Iterable[str]) -> None:
+    """Raise ValueError for names that ``set_params`` of the estimator does not know.
+
+    The first words are scikit-learn's.
+    """
+    known = estimator.get_params(deep=False)
+    unknown = [name for name in params if name.partition("__")[0] not in known]
+    if unknown:
+        cls = type(estimator)
+        shown = ", ".join(map(repr, unknown))
+        answers = _constructor_answers(cls, unknown)
+        raise ValueError(f"Invalid parameter {shown} for estimator {cls.__name__}. {answers}")
+
+
+def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the method ``fit``, or a function, that answers unknown names of arguments."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **arguments: P.kwargs) -> R:
+        unknown = [name for name in arguments if name not in known]
+        if unknown:
+            raise TypeError(_call_answers(args, function.__name__, known, unknown))
+        return function(*args, **arguments)
+
+    return checked
+
+
+def _constructor_answers(cls: type[Any], names: Iterable[str]) -> str:
+    from arboost.names.answers import argument_answer
+
+    init: Any = cls.__init__
+    own, other = _names(init), _names(getattr(cls, "fit", None))
+    return " ".join(argument_answer(name, cls.__name__, own, other) for name in names)
+
+
+def _call_answers(
+    args: tuple[Any, ...], function: str, known: Collection[str], names: Iterable[str]
+) -> str:
+    from arboost.names.answers import argument_answer
+
+    own = [one for one in known if one != "self"]
+    if function != "fit":
+        return " ".join(argument_answer(name, function, own, ()) for name in names)
+    cls = type(args[0])
+    other = _names(cls.__init__)
+    return " ".join(argument_answer(name, cls.__name__, own, other, in_fit=True) for name in names)
+
+
+def _names(function: Any) -> list[str]:
+    if function is None:
+        return []
+    return [name for name in inspect.signature(function).parameters if name != "self"]
