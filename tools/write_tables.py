@@ -9,14 +9,16 @@ A page marks the place of a table by two comments, `<!-- table: NAME -->` and `<
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
+import arboost  # noqa: E402
 from arboost.losses.metric_functions import (  # noqa: E402  (of the checkout, not an install)
     PROBABILITY_METRICS,
     VALUE_METRICS,
@@ -40,11 +42,15 @@ def code(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def habits(library: str, rows: Iterable[Row]) -> str:
-    """Return the names of a library next to ours, and before them the names that are the same."""
+def habits(library: str, rows: Iterable[Row], known: Collection[str] | None = None) -> str:
+    """Return the names of a library next to ours, and before them the names that are the same.
+
+    With `known` names, the name here is the first of a row that is among them.
+    """
     same, others = [], []
     for row in rows:
-        theirs, ours = row.names(library), row.ours.split()
+        theirs = row.names(library)
+        ours = [name for name in row.ours.split() if known is None or name in known][:1]
         kept = [name for name in theirs if name in ours]
         same += kept
         shown = [name for name in theirs if name not in ours] or (kept if row.note else [])
@@ -77,6 +83,13 @@ def values() -> str:
     return table(("there", "here"), rows)
 
 
+def booster_arguments() -> set[str]:
+    """Return the names of all arguments of the boosters, of their methods and of cv."""
+    boosters = arboost.GradientBoostingClassifier, arboost.GradientBoostingRegressor
+    functions = [*boosters, boosters[0].fit, boosters[0].predict, arboost.cv]
+    return set().union(*(inspect.signature(one).parameters for one in functions))
+
+
 def tables() -> dict[str, str]:
     """Return all tables by their names."""
     made = {
@@ -84,10 +97,10 @@ def tables() -> dict[str, str]:
         "metrics of regression": metrics(VALUE_METRICS),
         "metrics of classification": metrics(PROBABILITY_METRICS),
     }
-    kinds = {"parameters": PARAMETERS, "losses": LOSSES, "metrics": METRICS}
     for library in LIBRARIES:
-        for kind, rows in kinds.items():
-            made[f"{library} {kind}"] = habits(library, rows)
+        made[f"{library} parameters"] = habits(library, PARAMETERS, booster_arguments())
+        made[f"{library} losses"] = habits(library, LOSSES)
+        made[f"{library} metrics"] = habits(library, METRICS)
     return made
 
 

@@ -39,7 +39,8 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
 
     Columns are matched by name as in ``fit``; NaN and None are missing values. Predictions are
     float64, or class labels as in ``fit``. `n_jobs` is the number of threads (None for all that
-    this process may use); predictions do not depend on it.
+    this process may use); predictions do not depend on it. `rounds` takes the first rounds of the
+    model only, trees in forests.
 
     Examples
     --------
@@ -52,24 +53,44 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
            [0.]])
     """
 
-    def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
+    def predict(
+        self, X: object, *, rounds: int | None = None, n_jobs: int | None = None
+    ) -> NDArray[Any]:
         """Return the predicted values or class labels of the rows of X.
 
         The shape is (n_rows,), with several outputs or targets (n_rows, n_targets).
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor(n_estimators=50, learning_rate=0.5)
+        >>> model = model.fit([[0], [1]], [0, 1]).model_
+        >>> model.predict([[1]], rounds=0), model.predict([[1]]).round(3)
+        (array([0.5]), array([1.]))
         """
+        if rounds is not None:
+            return self.truncated(rounds).predict(X, n_jobs=n_jobs)
         of_row = predictions_of_row(self, X) if _is_valid(n_jobs) else None
         return predictions(self, self._raw(X, n_jobs)) if of_row is None else of_row
 
-    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Probabilities:
+    def predict_proba(
+        self, X: object, *, rounds: int | None = None, n_jobs: int | None = None
+    ) -> Probabilities:
         """Return the class probabilities of the rows of X.
 
         The shape is (n_rows, n_classes); several targets give a list of arrays.
         """
+        if rounds is not None:
+            return self.truncated(rounds).predict_proba(X, n_jobs=n_jobs)
         of_row = probabilities_of_row(self, X) if _is_valid(n_jobs) else None
         return probabilities(self, self._raw(X, n_jobs)) if of_row is None else of_row
 
-    def predict_raw(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def predict_raw(
+        self, X: object, *, rounds: int | None = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
         """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
+        if rounds is not None:
+            return self.truncated(rounds).predict_raw(X, n_jobs=n_jobs)
         of_row = self.row.raw(X) if self.row is not None and _is_valid(n_jobs) else None
         return self._raw(X, n_jobs) if of_row is None else of_row
 

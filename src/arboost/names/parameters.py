@@ -156,10 +156,9 @@ _TREES = (
         lightgbm="min_child_weight min_sum_hessian_in_leaf min_sum_hessian min_hessian "
         "min_sum_hessian_per_leaf",
     ),
-    Row("min_samples_split min_samples_leaf", sklearn="min_samples_split"),
-    Row("min_weight_fraction_leaf min_child_weight", sklearn="min_weight_fraction_leaf"),
-    Row("min_impurity_decrease gamma", sklearn="min_impurity_decrease"),
-    Row("ccp_alpha gamma", sklearn="ccp_alpha"),
+    Row("", "Use min_samples_leaf instead.", sklearn="min_samples_split"),
+    Row("", "Use min_child_weight, a sum of hessians.", sklearn="min_weight_fraction_leaf"),
+    Row("", "Use gamma, the smallest gain of a split.", sklearn="min_impurity_decrease ccp_alpha"),
     Row("", "Leave it out: gains are those of the loss.", sklearn="criterion splitter"),
     Row(
         "gamma",

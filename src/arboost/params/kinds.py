@@ -22,6 +22,7 @@ __all__ = [
     "Param",
     "Real",
     "Seed",
+    "Verbosity",
     "by_name",
     "is_number",
     "to_float",
@@ -63,6 +64,10 @@ class Param:
     def record(self, value: Any) -> Any:
         """Return a checked value in the form of a model file."""
         return value
+
+    def restore(self, recorded: Any) -> Any:
+        """Return the value of a constructor from its form in a model file."""
+        return recorded
 
     def message(self, value: object, answer: str = "") -> str:
         """Return the message of a refusal: given value, allowed values, advice.
@@ -116,6 +121,23 @@ class Integer(Param):
         if not self.low <= number <= self.high and number not in self.also:
             raise ValueError(self.message(value))
         return int(number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verbosity(Integer):
+    """A whole number of at least 0, or a bool."""
+
+    low: int = 0
+    type_name: ClassVar[str] = "bool or int"
+
+    @property
+    def allowed(self) -> str:
+        """Allowed values, to follow "must be" in messages."""
+        return f"True or False, or {super().allowed}"
+
+    def check(self, value: object) -> int | str | None:
+        """Return the number."""
+        return int(value) if isinstance(value, bool | np.bool_) else super().check(value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,17 @@ from arboost.params.compound_kinds import (
     Missing,
     MonotoneConstraints,
 )
-from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Seed, by_name
+from arboost.params.kinds import (
+    Choice,
+    Flag,
+    Fraction,
+    Integer,
+    Param,
+    Real,
+    Seed,
+    Verbosity,
+    by_name,
+)
 
 __all__ = ["BUNDLING", "COLUMNS", "LEVELS", "RUN", "VALIDATION"]
 
@@ -89,13 +99,12 @@ RUN = by_name(
         text="Seed of every random choice; None: a new seed for each fit.",
         advice="Use random_state=0 for the same model every time.",
     ),
-    Integer(
+    Verbosity(
         name="verbose",
         default=1,
-        low=0,
-        text="Above 0, fits of more than about a second draw a progress bar in terminals and "
-        "notebooks.",
-        advice="Use verbose=0 for no progress bar.",
+        text="Whether fits of more than about a second draw a progress bar in terminals and "
+        "notebooks; numbers above 0 are True.",
+        advice="Use verbose=False for no progress bar.",
     ),
 )
 

@@ -158,13 +158,20 @@ class AdaBoost(EngineEstimator):
     def _previous(self, init_model: object) -> AdaBoost | None:
         """Return the fitted estimator whose training is continued, or None."""
         if init_model is None:
-            return self if self.warm_start and hasattr(self, "model_") else None
+            if not self.warm_start or not hasattr(self, "model_"):
+                return None
+            init_model = self
         if type(init_model) is not type(self):
             raise TypeError(
                 f"init_model={init_model!r} is not allowed: the errors and weights of its learners "
                 f"are needed, which only a fitted {type(self).__name__} has. Pass one."
             )
         check_is_fitted(init_model)
+        if not hasattr(init_model, "estimator_errors_"):
+            raise ValueError(
+                "the model was loaded from a file, which does not keep the errors of the learners. "
+                "Keep the estimator itself, for example with joblib.dump, or train anew."
+            )
         return init_model
 
     def _n_to_add(self, n_estimators: int, previous: AdaBoost | None) -> int:

@@ -72,8 +72,9 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.
-    verbose : int, default=1
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -123,7 +124,7 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
         categorical_features: str | Sequence[Any] = "from_dtype",
         missing: float = float("nan"),
         n_jobs: int | None = None,
-        verbose: int = 1,
+        verbose: bool | int = 1,
     ) -> None:
         store(self, locals())
 
@@ -183,8 +184,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.
-    verbose : int, default=1
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -230,6 +232,6 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         categorical_features: str | Sequence[Any] = "from_dtype",
         missing: float = float("nan"),
         n_jobs: int | None = None,
-        verbose: int = 1,
+        verbose: bool | int = 1,
     ) -> None:
         store(self, locals())

@@ -55,6 +55,7 @@ class ForestEstimator(EngineEstimator):
     _SPLITTER: ClassVar[str] = "best"  # of those trees
 
     warm_start: bool
+    max_features: Any
     _origins: list[Origin]
 
     @known_arguments
@@ -93,7 +94,7 @@ class ForestEstimator(EngineEstimator):
         out_of_bag = OutOfBagSums(len(rows.y), target.n_outputs) if params["oob_score"] else None
         n_threads = threads(params["n_jobs"])
         if old is not None:
-            n_kept, origins = old.n_trees, self._origins
+            n_kept, origins = old.n_trees, self._kept_origins()
             n_to_add(n_trees, n_kept, "trees")
             _check_same_outputs(old, target.n_outputs, params["criterion"])
             if out_of_bag is not None:
@@ -154,7 +155,7 @@ class ForestEstimator(EngineEstimator):
     def estimators_samples_(self) -> list[NDArray[np.intp]]:
         """The rows that each tree has drawn, ascending; drawn again when they are asked for."""
         self._fitted_model()
-        return [origin.rows() for origin in self._origins]
+        return [origin.rows() for origin in self._kept_origins()]
 
     def _out_of_bag(
         self, model: Predictor, scoring: Any, sums: OutOfBagSums, rows: EngineRows
@@ -192,6 +193,18 @@ class ForestEstimator(EngineEstimator):
             **model.fields() | {"forest": model.forest.only(tree), "distributions": None}
         )
         return one
+
+    def _keep_loaded(self, model: Predictor) -> None:
+        keep_trees(self, model, self.max_features)
+
+    def _kept_origins(self) -> list[Origin]:
+        """Return the origins of the rows of each tree; raise ValueError for a loaded forest."""
+        if not hasattr(self, "_origins"):
+            raise ValueError(
+                "the forest was loaded from a file, which does not keep the rows of each tree. Use "
+                "warm_start=False, or keep the estimator itself, for example with joblib.dump."
+            )
+        return self._origins
 
     def _checked_params(self) -> dict[str, Any]:
         params = super()._checked_params()

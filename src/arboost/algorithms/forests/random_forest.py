@@ -53,8 +53,9 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         on it.
     random_state : int, RandomState or None, default=0
         Seed of every random choice; None: a new seed for each fit.
-    verbose : int, default=1
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
     warm_start : bool, default=False
         Whether a further call of fit keeps the trees and adds new ones up to n_estimators.
     class_weight : dict, list of dict, "balanced", "balanced_subsample" or None, default=None
@@ -135,7 +136,7 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         oob_score: bool | Callable[..., float] = False,
         n_jobs: int | None = None,
         random_state: int | RandomState | None = 0,
-        verbose: int = 1,
+        verbose: bool | int = 1,
         warm_start: bool = False,
         class_weight: Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None = None,
         ccp_alpha: float = 0.0,
@@ -188,8 +189,9 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         on it.
     random_state : int, RandomState or None, default=0
         Seed of every random choice; None: a new seed for each fit.
-    verbose : int, default=1
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
     warm_start : bool, default=False
         Whether a further call of fit keeps the trees and adds new ones up to n_estimators.
     ccp_alpha : float, default=0.0
@@ -266,7 +268,7 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         oob_score: bool | Callable[..., float] = False,
         n_jobs: int | None = None,
         random_state: int | RandomState | None = 0,
-        verbose: int = 1,
+        verbose: bool | int = 1,
         warm_start: bool = False,
         ccp_alpha: float = 0.0,
         max_samples: int | float | None = None,

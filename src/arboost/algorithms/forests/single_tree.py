@@ -25,6 +25,7 @@ from arboost.model.forest import Forest
 from arboost.model.leaves import depths
 from arboost.names.arguments import known_arguments
 from arboost.pictures.tree_pictures import TreePicture, tree_svg, tree_text
+from arboost.predictor import Predictor
 from arboost.training.inputs import EngineRows, Floats, training_rows, warn_one_class
 
 __all__ = ["DecisionTree"]
@@ -41,6 +42,8 @@ class _Grown(NamedTuple):
 
 class DecisionTree(EngineEstimator):
     """One tree, which can be looked at."""
+
+    max_features: Any
 
     @known_arguments
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
@@ -77,6 +80,9 @@ class DecisionTree(EngineEstimator):
         spec = ForestSpec.of(params, random_cuts=params["splitter"] == "random", n_trees=1)
         return _Grown(fit_forest(spec, rows, target, use), rows, target, use.weight)
 
+    def _keep_loaded(self, model: Predictor) -> None:
+        keep_trees(self, model, self.max_features)
+
     def get_depth(self) -> int:
         """Return the number of splits between the root and the leaf that is farthest from it."""
         return int(depths(self._fitted_model().forest).max())
@@ -85,12 +91,12 @@ class DecisionTree(EngineEstimator):
         """Return the number of leaves."""
         return int(np.count_nonzero(~self._fitted_model().forest.is_split))
 
-    def apply(self, X: object) -> NDArray[np.int32]:
+    def apply(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Return the number of the leaf that each row reaches, shape (n_rows,).
 
         Nodes are numbered from 0, the root, on.
         """
-        return super().apply(X)[:, 0]
+        return super().apply(X, n_jobs=self.n_jobs if n_jobs is None else n_jobs)[:, 0]
 
     def decision_path(self, X: object) -> Any:
         """Return the nodes that each row passes: a scipy.sparse.csr_matrix (n_rows, n_nodes)."""

@@ -166,8 +166,9 @@ class VotingClassifier(ClassifierMixin, Voting):
     flatten_transform : bool, default=True
         With soft voting: whether transform returns the probabilities of all members in shape
         (n_rows, n_members * n_classes), or else (n_members, n_rows, n_classes).
-    verbose : bool, default=False
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=False
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -207,7 +208,7 @@ class VotingClassifier(ClassifierMixin, Voting):
         weights: Sequence[float] | None = None,
         n_jobs: int | None = None,
         flatten_transform: bool = True,
-        verbose: bool = False,
+        verbose: bool | int = False,
     ) -> None:
         store(self, locals())
 
@@ -301,8 +302,9 @@ class VotingRegressor(RegressorMixin, Voting):
         Number of members that are fitted in parallel; -1 for as many as there are CPUs, None for
         one after the other, each with its own threads (or as set by a joblib context). The result
         does not depend on it.
-    verbose : bool, default=False
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=False
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -335,7 +337,7 @@ class VotingRegressor(RegressorMixin, Voting):
         *,
         weights: Sequence[float] | None = None,
         n_jobs: int | None = None,
-        verbose: bool = False,
+        verbose: bool | int = False,
     ) -> None:
         store(self, locals())
 
