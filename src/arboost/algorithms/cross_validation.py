@@ -32,10 +32,16 @@ from arboost.names.arguments import known_arguments
 from arboost.params.records import BinParams, StoppingParams
 from arboost.training.fit import FitResult, Watch, find_metrics, watched_training
 from arboost.training.held_out import groups_of
-from arboost.training.inputs import EngineRows, target_encode_rows, training_rows, weighted_rows
+from arboost.training.inputs import (
+    VALIDATION,
+    EngineRows,
+    target_encode_rows,
+    training_rows,
+    weighted_rows,
+)
 from arboost.training.loop import mean_of_fits
 from arboost.training.monitor import Monitor, Results, Round, checked_callbacks
-from arboost.training.rounds import VALIDATION, Fitted, Rounds
+from arboost.training.rounds import Fitted, Rounds
 from arboost.training.sets import bin_rows, fold_sets
 from arboost.training.splits import Split
 from arboost.training.splits import folds as make_folds

@@ -62,16 +62,20 @@ def warn_target_scale(name: str, largest: float) -> None:
         )
 
 
-def warn_weight_scale(weight: NDArray[np.float64], min_child_weight: float, *, grew: bool) -> None:
+def warn_weight_scale(
+    weight: NDArray[np.float64] | None, min_child_weight: float, *, grew: bool
+) -> None:
     """Warn where weights are too small for a booster, to which their scale matters.
 
     Parameters
     ----------
-    weight : float64 array of shape (n_rows,)
+    weight : float64 array of shape (n_rows,), or None
     min_child_weight : float
     grew : bool
         Whether any tree has a split.
     """
+    if weight is None:
+        return
     total, largest = float(weight.sum()), float(weight.max())
     if not grew and total < 2 * min_child_weight:
         warn_caller(

@@ -133,7 +133,7 @@ class Verbosity(Integer):
     @property
     def allowed(self) -> str:
         """Allowed values, to follow "must be" in messages."""
-        return f"True or False, or {super().allowed}"
+        return f"{super().allowed}, or True or False"
 
     def check(self, value: object) -> int | str | None:
         """Return the number."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from arboost.data.table import Table
@@ -64,15 +65,15 @@ def check_continues(
 
 
 def continued_rows(
-    train: EngineRows, validation: EngineRows | None, model: Model, n_threads: int
-) -> tuple[EngineRows, EngineRows | None]:
+    train: EngineRows, validation: Iterable[EngineRows], model: Model, n_threads: int
+) -> tuple[EngineRows, tuple[EngineRows, ...]]:
     """Return the rows with the raw scores of the model whose training is continued."""
 
     def scored(rows: EngineRows) -> EngineRows:
         assert isinstance(rows.source, Table)  # a Dataset was refused before
         return rows.started(table_scores(model, rows.source, n_threads=n_threads))
 
-    return scored(train), None if validation is None else scored(validation)
+    return scored(train), tuple(map(scored, validation))
 
 
 def n_to_add(n_estimators: int, n_kept: int, what: str) -> int:

@@ -12,19 +12,21 @@ from arboost.algorithms.estimator import EngineEstimator, column_options
 from arboost.algorithms.gradient_boosting.recipe import check_together, make_loss, make_recipe
 from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.data.schema import Schema
+from arboost.data.table import ingest
 from arboost.data.target import Task, class_factors
 from arboost.data.unusual import warn_weight_scale
 from arboost.losses import Loss
+from arboost.model.model import Model
 from arboost.names.arguments import known_arguments
 from arboost.params import auto
 from arboost.training.fit import FitJob, FitResult, FitSettings, run_fit
-from arboost.training.held_out import check_validation
+from arboost.training.held_out import check_validation, given_sets
 from arboost.training.inputs import (
+    EngineRows,
     Floats,
     loss_rows,
     target_encode_rows,
     training_rows,
-    validation_rows,
     warn_one_class,
 )
 from arboost.training.monitor import Round, checked_callbacks
@@ -47,6 +49,8 @@ class GradientBoosting(EngineEstimator):
         X_val: object = None,
         y_val: object = None,
         sample_weight_val: object = None,
+        eval_set: object = None,
+        eval_names: object = None,
         groups: object = None,
         init_model: object = None,
         callbacks: Iterable[Callable[[Round], object]] = (),
@@ -68,6 +72,13 @@ class GradientBoosting(EngineEstimator):
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
             Validation set, scored after every round and used by early stopping. Columns are
             matched by name.
+        eval_set : list of pairs (X, y) or triples (X, y, weight), optional
+            Several validation sets instead of X_val, each scored after every round; the last one
+            is used by early stopping. The training table X itself may be among them, for its
+            learning curve; it stops no fit.
+        eval_names : list of str, optional
+            Names of the sets in ``evals_result_``. None: "train" for the training table,
+            "validation" for one other set, "validation_0", "validation_1", ... for several.
         groups : array of shape (n_rows,), optional
             Group of each row, for ``validation_split="group"``.
         init_model : estimator, Predictor or path of a model file, optional
@@ -84,16 +95,16 @@ class GradientBoosting(EngineEstimator):
         self
         """
         given = self._checked_params()
+        sets = given_sets(X, (X_val, y_val, sample_weight_val), eval_set, eval_names)
         old = None if init_model is None else previous_model(init_model)
-        known = None if old is None else old.schema
-        rows = training_rows(X, y, sample_weight, known, column_options(given))
-        task = Task.of(self._KIND, rows.y, None if old is None else old.classes)
-        rows = target_encode_rows(rows, task, known)
-        held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
-        has_validation = held_out is not None
+        rows, task = self._read(X, y, sample_weight, given, old)
+        held_out = tuple(one.rows(partial(ingest, schema=rows.schema)) for one in sets)
+        has_validation = any(not one.is_training for one in sets)
         params = self._resolve(given, len(rows.y), has_validation=has_validation)
         settings = FitSettings.of(params)
-        check_validation(settings.stopping, has_validation=has_validation, groups=groups)
+        patience = settings.stopping.n_iter_no_change
+        splits = patience is not None and not has_validation
+        check_validation(settings.stopping, sets, splits=splits, groups=groups)
         recorded = self._recorded_params(params | {"n_estimators": given["n_estimators"]})
         if task.is_constant:
             return self._keep_one_class(X, rows.schema, task, recorded)
@@ -104,7 +115,6 @@ class GradientBoosting(EngineEstimator):
         train, validation = loss_rows(rows, held_out, task, loss, factors)
         if old is not None:
             train, validation = continued_rows(train, validation, old, settings.n_threads)
-        patience = settings.stopping.n_iter_no_change
         searches = auto.finds_rounds(given["n_estimators"], patience, has_validation=has_validation)
         result = run_fit(
             FitJob(
@@ -115,6 +125,7 @@ class GradientBoosting(EngineEstimator):
                 record=recorded,
                 train=train,
                 validation=validation,
+                splits=splits,
                 groups=groups,
                 stratify=task.kind == "classifier",
                 searches=searches,
@@ -123,11 +134,19 @@ class GradientBoosting(EngineEstimator):
                 checkpoint=checkpoint,
             )
         )
-        if train.weight is not None:
-            grew = bool(result.fitted.forest.is_split.any())
-            warn_weight_scale(train.weight, params["min_child_weight"], grew=grew)
+        grew = bool(result.fitted.forest.is_split.any())
+        warn_weight_scale(train.weight, params["min_child_weight"], grew=grew)
         self._keep(result, rows.schema, task, recorded)
         return self
+
+    def _read(
+        self, X: object, y: object, weight: object, params: dict[str, Any], old: Model | None
+    ) -> tuple[EngineRows, Task]:
+        """Return the training rows with target encodings, and their task."""
+        known = None if old is None else old.schema
+        rows = training_rows(X, y, weight, known, column_options(params))
+        task = Task.of(self._KIND, rows.y, None if old is None else old.classes)
+        return target_encode_rows(rows, task, known), task
 
     def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each round."""

@@ -178,11 +178,12 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     n_iter_ : int
         Number of rounds of the model; with early stopping up to the best one.
     best_iteration_ : int or None
-        Best round on the validation set, from 0; None without one.
+        Best round on the last validation set, from 0; None without one.
     best_score_ : float or None
         First metric in that round.
     evals_result_ : dict
-        Learning curves: ``evals_result_["validation"]["squared_error"]`` has one value per round.
+        Learning curves by set and metric, a value for each round:
+        ``evals_result_["validation"]["squared_error"]``.
     stop_reason_ : str
         Why training ended: "n_estimators", "n_iter_no_change", "max_time" or "callback NAME".
     n_features_in_ : int
