@@ -43,9 +43,6 @@ Floats = NDArray[np.float64]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Parameters that cannot change the model are not part of its file.
-_NOT_IN_MODEL = ("bundling", "n_jobs", "verbose")
-
 
 def store(estimator: object, arguments: Mapping[str, Any]) -> None:
     """Keep the arguments of ``__init__`` as attributes, unchanged, as scikit-learn asks."""
@@ -84,6 +81,9 @@ class EngineEstimator(BaseEstimator):
 
     _TABLE: ClassVar[Mapping[str, Param]]
     _KIND: ClassVar[str]  # "regressor" or "classifier"
+    _MONOTONE: ClassVar[str] = "monotone_constraints"  # name of this parameter in model files
+    # Parameters that cannot change the model are not part of its file.
+    _NOT_RECORDED: ClassVar[tuple[str, ...]] = ("bundling", "n_jobs", "verbose")
     n_jobs: int | None
     model_: Predictor
 
@@ -188,11 +188,11 @@ class EngineEstimator(BaseEstimator):
     def _checked_params(self) -> dict[str, Any]:
         # Faster than get_params, which looks at signatures: it matters when a fit takes a moment.
         given = {name: value for name, value in vars(self).items() if name in self._TABLE}
-        return check(given, self._TABLE)
+        return _with_one_name(check(given, self._TABLE), self._MONOTONE)
 
     def _recorded_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters that can change the model, as its file keeps them."""
-        names = [name for name in params if name in self._TABLE and name not in _NOT_IN_MODEL]
+        names = [name for name in params if name in self._TABLE and name not in self._NOT_RECORDED]
         return record({name: params[name] for name in names}, self._TABLE)
 
     def _keep_model(self, model: Any, schema: Schema) -> None:
@@ -200,9 +200,9 @@ class EngineEstimator(BaseEstimator):
         self.model_ = model
         keep_names(self, schema.n_features, schema.names)
         if self._KIND == "classifier":
-            self.classes_ = (
-                list(model.classes) if isinstance(model.classes, tuple) else model.classes
-            )
+            several = isinstance(model.classes, tuple)
+            self.classes_ = list(model.classes) if several else model.classes
+            self.n_classes_ = [*map(len, model.classes)] if several else len(model.classes)
 
     def _keep_history(self, result: FitResult) -> None:
         """Set the attributes of a fit of several rounds."""
@@ -300,6 +300,19 @@ class BoostedClassifierMethods(ClassifierMixin):
     def staged_decision_function(self, X: object) -> Iterator[Floats]:
         """Yield the result of `decision_function` after each round."""
         return map(decision, self._fitted_model().staged_raw(X, n_jobs=self.n_jobs))
+
+
+def _with_one_name(params: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the parameters with the monotone constraints under one of their two names."""
+    if "monotonic_cst" not in params:
+        return params
+    values = [params.pop(one) for one in ("monotone_constraints", "monotonic_cst")]
+    if None not in values:
+        raise ValueError(
+            "monotone_constraints and monotonic_cst, scikit-learn's name, are one parameter, but "
+            "both are set. Leave one at None."
+        )
+    return params | {name: values[0] if values[1] is None else values[1]}
 
 
 def column_options(params: Mapping[str, Any]) -> ColumnOptions:

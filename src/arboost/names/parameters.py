@@ -90,11 +90,7 @@ _BOOSTING = (
         lightgbm="num_class num_classes",
         catboost="classes_count class_names allow_const_label target_border",
     ),
-    Row(
-        "warm_start init_model",
-        "fit(init_model=model) continues the training of another model.",
-        sklearn="warm_start",
-    ),
+    Row("warm_start", "fit(init_model=model) continues another model.", sklearn="warm_start"),
     Row(
         "rate_drop",
         "DART: the share of the trees that a round drops.",
@@ -204,7 +200,7 @@ _TREES = (
         lightgbm="linear_tree linear_lambda path_smooth extra_trees extra_seed",
     ),
     Row(
-        "monotone_constraints monotonic_cst",
+        "monotone_constraints",
         'Use for example {"age": 1}.',
         sklearn="monotonic_cst",
         xgboost="monotone_constraints",

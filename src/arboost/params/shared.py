@@ -23,7 +23,7 @@ from arboost.params.kinds import (
     by_name,
 )
 
-__all__ = ["BUNDLING", "COLUMNS", "LEVELS", "RUN", "VALIDATION"]
+__all__ = ["BUNDLING", "COLUMNS", "LEVELS", "MONOTONIC_CST", "RUN", "VALIDATION"]
 
 BUNDLING = Flag(
     name="bundling",
@@ -109,6 +109,13 @@ RUN = by_name(
 )
 
 
+MONOTONIC_CST = MonotoneConstraints(
+    name="monotonic_cst",
+    default=None,
+    text="scikit-learn's name of monotone_constraints.",
+    advice='Use for example monotone_constraints={"age": 1}.',
+)
+
 COLUMNS: dict[str, Param] = by_name(
     CategoricalFeatures(
         name="categorical_features",
@@ -132,6 +139,7 @@ COLUMNS: dict[str, Param] = by_name(
         "fall (-1); a sequence has an entry for each feature, 0 for no constraint.",
         advice='Use for example monotone_constraints={"age": 1}.',
     ),
+    MONOTONIC_CST,
     InteractionConstraints(
         name="interaction_constraints",
         default=None,

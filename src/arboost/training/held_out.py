@@ -185,9 +185,8 @@ def check_validation(
     `splits` says whether held-out rows are taken of the training rows.
     """
     if groups is not None and not splits:
-        reason = "n_iter_no_change=None asks for none"
-        if params.n_iter_no_change is not None:
-            reason = f"{given[-1].X_name} is given"
+        others = [one.X_name for one in given if not one.is_training]
+        reason = f"{others[-1]} is given" if others else "n_iter_no_change=None asks for none"
         raise ValueError(
             f"groups are for the automatic split of validation rows, but {reason}. Leave out "
             "groups."

@@ -51,6 +51,8 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
         Minimal cost-complexity pruning: decrease of impurity per additional leaf below which
         branches are pruned, the weakest first.
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
         rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
         or a dict by name or index.
@@ -118,6 +120,7 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
         class_weight: Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None = None,
         ccp_alpha: float = 0.0,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
         max_bins: int = 255,
         bundling: bool = True,
@@ -163,6 +166,8 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         Minimal cost-complexity pruning: decrease of impurity per additional leaf below which
         branches are pruned, the weakest first.
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
         rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
         or a dict by name or index.
@@ -226,6 +231,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
         max_bins: int = 255,
         bundling: bool = True,

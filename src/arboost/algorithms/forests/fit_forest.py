@@ -242,7 +242,3 @@ def keep_trees(estimator: EngineEstimator, model: Predictor, max_features: Any) 
     estimator._keep_model(model, model.schema)
     estimator.n_outputs_ = max(1, len(model.targets))
     estimator.max_features_ = feature_count(max_features, model.schema.n_features)
-    if model.classes is not None:
-        several = isinstance(model.classes, tuple)
-        counts = [len(labels) for labels in (model.classes if several else [model.classes])]
-        estimator.n_classes_ = counts if several else counts[0]

@@ -54,6 +54,8 @@ class ForestEstimator(EngineEstimator):
     _TREE: ClassVar[type[EngineEstimator]]  # the estimator of one tree
     _SPLITTER: ClassVar[str] = "best"  # of those trees
 
+    _MONOTONE = "monotonic_cst"
+
     warm_start: bool
     max_features: Any
     _origins: list[Origin]

@@ -69,6 +69,8 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         With bootstrap=True: number of draws for each tree, or that number as a share of the rows;
         None draws as often as there are rows.
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
         rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
         or a dict by name or index.
@@ -142,6 +144,7 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         ccp_alpha: float = 0.0,
         max_samples: int | float | None = None,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
         max_bins: int = 255,
         bundling: bool = True,
@@ -201,6 +204,8 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         With bootstrap=True: number of draws for each tree, or that number as a share of the rows;
         None draws as often as there are rows.
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
         rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
         or a dict by name or index.
@@ -273,6 +278,7 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         ccp_alpha: float = 0.0,
         max_samples: int | float | None = None,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
         max_bins: int = 255,
         bundling: bool = True,

@@ -43,6 +43,8 @@ class _Grown(NamedTuple):
 class DecisionTree(EngineEstimator):
     """One tree, which can be looked at."""
 
+    _MONOTONE = "monotonic_cst"
+
     max_features: Any
 
     @known_arguments

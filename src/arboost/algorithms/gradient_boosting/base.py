@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from arboost.algorithms.estimator import EngineEstimator, column_options
@@ -19,6 +21,7 @@ from arboost.losses import Loss
 from arboost.model.model import Model
 from arboost.names.arguments import known_arguments
 from arboost.params import auto
+from arboost.predictor import Predictor
 from arboost.training.fit import FitJob, FitResult, FitSettings, run_fit
 from arboost.training.held_out import check_validation, given_sets
 from arboost.training.inputs import (
@@ -31,13 +34,21 @@ from arboost.training.inputs import (
 )
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
-from arboost.training.warm_start import check_continues, continued_rows, previous_model
+from arboost.training.warm_start import (
+    check_continues,
+    continued_rows,
+    n_to_add,
+    previous_model,
+)
 
 __all__ = ["GradientBoosting"]
 
 
 class GradientBoosting(EngineEstimator):
     """Gradient boosting of regression trees, for both tasks."""
+
+    _NOT_RECORDED = (*EngineEstimator._NOT_RECORDED, "warm_start")
+    warm_start: bool
 
     @known_arguments
     def fit(
@@ -83,6 +94,7 @@ class GradientBoosting(EngineEstimator):
             Group of each row, for ``validation_split="group"``.
         init_model : estimator, Predictor or path of a model file, optional
             Model whose training is continued: n_estimators more rounds are added to its own.
+            (``warm_start`` continues this estimator itself, up to n_estimators in all.)
         callbacks : iterable of callables
             Each gets an `arboost.Round` after every round; True stops the fit, None and False
             continue it.
@@ -96,7 +108,9 @@ class GradientBoosting(EngineEstimator):
         """
         given = self._checked_params()
         sets = given_sets(X, (X_val, y_val, sample_weight_val), eval_set, eval_names)
-        old = None if init_model is None else previous_model(init_model)
+        old, n_kept = self._previous(init_model, given["n_estimators"])
+        if n_kept == given["n_estimators"]:
+            return self
         rows, task = self._read(X, y, sample_weight, given, old)
         held_out = tuple(one.rows(partial(ingest, schema=rows.schema)) for one in sets)
         has_validation = any(not one.is_training for one in sets)
@@ -120,7 +134,7 @@ class GradientBoosting(EngineEstimator):
             FitJob(
                 loss=loss,
                 start=start,
-                n_rounds=params["n_estimators"],
+                n_rounds=params["n_estimators"] - n_kept,
                 settings=settings,
                 record=recorded,
                 train=train,
@@ -138,6 +152,27 @@ class GradientBoosting(EngineEstimator):
         warn_weight_scale(train.weight, params["min_child_weight"], grew=grew)
         self._keep(result, rows.schema, task, recorded)
         return self
+
+    @property
+    def estimators_(self) -> NDArray[Any]:
+        """The trees, each a regressor of its part of the raw scores: (n_rounds, trees_per_round).
+
+        The parts of all trees and the base score sum to the raw scores.
+        """
+        model = self._engine_model("estimators_")
+        trees = np.empty(model.n_trees, dtype=object)
+        trees[:] = [_one_tree(model, tree) for tree in range(model.n_trees)]
+        return trees.reshape(model.n_rounds, -1) if model.n_trees else trees.reshape(0, 1)
+
+    def _previous(self, init_model: object, n_estimators: int | str) -> tuple[Model | None, int]:
+        """Return the model whose training is continued, and its rounds among n_estimators."""
+        if init_model is not None:
+            return previous_model(init_model), 0
+        if not self.warm_start or not hasattr(self, "model_"):
+            return None, 0
+        if isinstance(n_estimators, str):  # "auto"
+            return self.model_, 0
+        return self.model_, n_estimators - n_to_add(n_estimators, self.model_.n_rounds, "rounds")
 
     def _read(
         self, X: object, y: object, weight: object, params: dict[str, Any], old: Model | None
@@ -199,3 +234,18 @@ class GradientBoosting(EngineEstimator):
         """Set the fitted attributes; nothing before this has changed the estimator."""
         self._keep_model(result.predictor(schema, task, recorded), schema)
         self._keep_history(result)
+
+
+def _one_tree(model: Predictor, tree: int) -> Predictor:
+    """Return a tree as a regressor: of one value, or of the values of all outputs."""
+    forest = model.forest.only(tree)
+    width = forest.value.shape[1]
+    changes = {
+        "forest": replace(forest, output=np.zeros(1, np.int32)),
+        "base_score": np.zeros(width),
+        "link": "identity",
+        "classes": None,
+        "kind": "regressor",
+        "trees_per_round": 1,
+    }
+    return Predictor(**model.fields() | changes)
