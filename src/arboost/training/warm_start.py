@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import Any
 
 from arboost.data.table import Table
@@ -37,9 +36,11 @@ def previous_model(init_model: object) -> Model:
 
 
 def check_continues(
-    model: Model, kind: str, params: dict[str, Any], link: str, n_outputs: int
+    model: Model | None, kind: str, params: dict[str, Any], link: str, n_outputs: int
 ) -> None:
-    """Raise ValueError unless trees of this fit can be added to the model's."""
+    """Raise ValueError unless trees of this fit can be added to the model's, if there is one."""
+    if model is None:
+        return
     if params["base_score"] is not None:
         raise ValueError(
             f"base_score={params['base_score']!r} is not allowed with init_model, whose scores the "
@@ -65,9 +66,11 @@ def check_continues(
 
 
 def continued_rows(
-    train: EngineRows, validation: Iterable[EngineRows], model: Model, n_threads: int
+    train: EngineRows, validation: tuple[EngineRows, ...], model: Model | None, n_threads: int
 ) -> tuple[EngineRows, tuple[EngineRows, ...]]:
-    """Return the rows with the raw scores of the model whose training is continued."""
+    """Return the rows with the raw scores of the model whose training is continued, if any."""
+    if model is None:
+        return train, validation
 
     def scored(rows: EngineRows) -> EngineRows:
         assert isinstance(rows.source, Table)  # a Dataset was refused before

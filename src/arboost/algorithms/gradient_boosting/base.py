@@ -123,12 +123,10 @@ class GradientBoosting(EngineEstimator):
         if task.is_constant:
             return self._keep_one_class(X, rows.schema, task, recorded)
         loss, start = self._plan(params, task, rows.schema)
-        if old is not None:
-            check_continues(old, task.kind, params, loss.link, loss.n_outputs)
+        check_continues(old, task.kind, params, loss.link, loss.n_outputs)
         factors = self._class_factors(params, task, rows.weight)
         train, validation = loss_rows(rows, held_out, task, loss, factors)
-        if old is not None:
-            train, validation = continued_rows(train, validation, old, settings.n_threads)
+        train, validation = continued_rows(train, validation, old, settings.n_threads)
         searches = auto.finds_rounds(given["n_estimators"], patience, has_validation=has_validation)
         result = run_fit(
             FitJob(
