@@ -100,7 +100,21 @@ def test_fit_of_others(estimator):
 def test_cv_answers():
     with pytest.raises(TypeError, match=r"nfold is called folds here: use cv\(folds=...\)"):
         arboost.cv(Booster(), X, Y, nfold=3)
+    with pytest.raises(ValueError, match='Did you mean "log_loss"'):
+        arboost.cv(Booster(), "no table", None, metrics="logg_loss")
     assert arboost.cv(estimator=Booster(n_estimators=2), X=X, y=Y, folds=2).best_index >= 0
+
+
+def test_datasets_answer():
+    with pytest.raises(TypeError, match=r"is called categorical_features here: use Dataset\("):
+        arboost.Dataset(X, Y, categorical_feature=[0])
+    assert arboost.Dataset(X=X, y=Y).n_rows == 20
+
+
+def test_importances_answer_names_first():
+    model = Booster(n_estimators=2).fit(X, Y)
+    with pytest.raises(ValueError, match='Did you mean "log_loss"'):
+        model.importances("permutation", "no table", Y, metric="logg_loss")
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

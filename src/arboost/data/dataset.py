@@ -20,6 +20,7 @@ from arboost.data.target_encoding import (
     label_target,
     target_encode,
 )
+from arboost.names.arguments import known_arguments
 from arboost.params.boosting import PARAMS
 
 __all__ = ["Dataset"]
@@ -90,6 +91,7 @@ class Dataset:
     [[0, 0], [1, 2], [2, 1]]
     """
 
+    @known_arguments
     def __init__(
         self,
         X: object,

@@ -44,7 +44,7 @@ def check_params(estimator: Any, params: Iterable[str]) -> None:
 
 
 def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the method ``fit``, or a function, that answers unknown names of arguments."""
+    """Return ``fit``, an ``__init__`` or a function that answers unknown names of arguments."""
     known = list(inspect.signature(function).parameters)
 
     @functools.wraps(function)
@@ -71,6 +71,8 @@ def _call_answers(
     from arboost.names.answers import argument_answer
 
     own = [one for one in known if one != "self"]
+    if function == "__init__":
+        function = type(args[0]).__name__
     if function != "fit":
         return " ".join(argument_answer(name, function, own, ()) for name in names)
     cls = type(args[0])
