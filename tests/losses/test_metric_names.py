@@ -43,6 +43,13 @@ def test_aliases(given, loss, name):
     assert find(given, loss).name == name
 
 
+def test_no_name_has_two_meanings():
+    """A name in any case and spelling is that of one metric, or of none."""
+    for row in METRICS:
+        for name in row.names():
+            assert metric_name(name) == (row.ours or None), name
+
+
 def test_every_metric_has_a_row_of_names():
     names = {row.ours for row in METRICS if row.ours}
     assert names == {*VALUE_METRICS, *PROBABILITY_METRICS}

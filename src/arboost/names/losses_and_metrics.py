@@ -137,6 +137,7 @@ METRICS = (
         "The likelihoods of XGBoost and LightGBM differ by a factor and a constant.",
         sklearn="neg_mean_poisson_deviance mean_poisson_deviance",
         xgboost="poisson-nloglik",
+        lightgbm="poisson",
         catboost="Poisson",
     ),
     Row(
@@ -144,11 +145,12 @@ METRICS = (
         "The likelihoods of XGBoost and LightGBM differ by a factor and a constant.",
         sklearn="neg_mean_gamma_deviance mean_gamma_deviance",
         xgboost="gamma-deviance gamma-nloglik",
-        lightgbm="gamma_deviance",
+        lightgbm="gamma_deviance gamma",
     ),
     Row(
         "tweedie_deviance",
         'It is for loss="tweedie", and has its power.',
+        lightgbm="tweedie",
         catboost="Tweedie",
     ),
     Row(
@@ -215,7 +217,7 @@ METRICS = (
         "",
         "Pass a function of (y, score, weight), or an arboost.Metric.",
         xgboost="mphe tweedie-nloglik quantile",
-        lightgbm="fair huber poisson gamma tweedie quantile auc_mu cross_entropy xentropy kldiv "
+        lightgbm="fair huber quantile auc_mu cross_entropy xentropy kldiv "
         "kullback_leibler cross_entropy_lambda",
         catboost="CrossEntropy Huber Quantile Expectile LogCosh Lq MultiQuantile HingeLoss "
         "BalancedErrorRate WKappa NumErrors FairLoss LogLikelihoodOfPrediction CtrFactor "
