@@ -9,13 +9,10 @@ from typing import Any
 __all__ = [
     "column_type_message",
     "dimensions_message",
-    "free_text_message",
-    "inexact_message",
     "listing",
     "mixed_message",
     "name_types_message",
     "names_message",
-    "number_text_message",
     "object_message",
     "other_type_message",
     "row_count_message",
@@ -106,24 +103,6 @@ def object_message(column: object, error: object) -> str:
     )
 
 
-def free_text_message(column: str, n_levels: int, n_values: int) -> str:
-    """Return the message on a column of strings with too many levels for a category."""
-    return (
-        f"The column {column} of X looks like free text or a key, not like a category: its "
-        f"{n_values} strings have {n_levels} distinct values. Drop it, turn it into numbers, or "
-        "name it in categorical_features if its values do come again."
-    )
-
-
-def number_text_message(column: str, example: str) -> str:
-    """Return the message on a column of numbers in strings."""
-    return (
-        f"All strings in the column {column} of X are numbers, such as {example!r}, but strings "
-        "are categories, which have no order. Convert the column to numbers, or name it in "
-        "categorical_features if that is what they are."
-    )
-
-
 def other_type_message(column: str, fitted: str, given: str) -> str:
     """Return the message on a column of another type than in fit."""
     words = {
@@ -197,13 +176,4 @@ def name_types_message(names: Iterable[object]) -> str:
         "Feature names are only supported if all input features have string names, but your input "
         f"has {types} as feature name / column name types. Convert them all to strings, for "
         "example with X.columns = X.columns.astype(str)."
-    )
-
-
-def inexact_message(columns: Iterable[object]) -> str:
-    """Return the message on columns whose values float64 cannot hold exactly."""
-    return (
-        f"X has integers of 2**53 or beyond, or times finer than some 0.2 microseconds, in the "
-        f"columns {listing(columns)}. Values are compared as float64, which cannot tell such "
-        "neighbours apart: subtract an offset, or split the digits over two columns."
     )

@@ -111,10 +111,7 @@ class RawTable:
             values = [None if is_missing(value) else value for value in values]
             text, stop = core.Text.of_objects(values)
         if stop == len(values):
-            if text.n_strings:
-                self.add_text(text)
-            else:
-                self.columns.add_missing()
+            self.add_text(text)  # a column without any value may hold strings in other rows
             return
         string = next((one for one in values if isinstance(one, str | bytes)), None)
         if string is not None:

@@ -29,14 +29,10 @@ from arboost.data.pandas_frames import from_pandas
 from arboost.data.raw_columns import RawTable, from_arrow, from_numpy
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import from_scipy, is_sparse
-from arboost.errors import SchemaError, warn_caller
+from arboost.data.unusual import ColumnNotes
+from arboost.errors import SchemaError, warn_caller, warn_first
 
 __all__ = ["ColumnOptions", "Table", "as_array", "ingest", "is_reordered", "level_column"]
-
-# A column of strings, unless it is named a category, is free text, of no use to trees, if it has
-# more distinct values than this number, and than this share of its present values.
-_FREE_TEXT_LEVELS = 1000
-_FREE_TEXT_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -187,17 +183,13 @@ def _learn(raw: RawTable, options: ColumnOptions) -> Schema:
     n_columns = int(raw.columns.n_columns)
     named = options.categories(raw.names, n_columns)
     _set_missing(raw, options.missing)
-    inexact = sorted({*raw.columns.inexact_columns(), *raw.inexact})
-    if inexact:
-        message = messages.inexact_message([raw.label(i) for i in inexact])
-        warn_caller(message)
+    notes = ColumnNotes(raw.names, named)
+    notes.inexact.extend(sorted({*raw.columns.inexact_columns(), *raw.inexact}))
     levels: list[Levels | None] = [None] * n_columns
     for i in sorted({*raw.texts, *raw.categories, *named}):
-        known, column = _learn_levels(raw, i)
-        if i in raw.texts and i not in raw.categories and i not in named:
-            _check_text(known, raw, i)
-        levels[i] = known
+        levels[i], column = _learn_levels(raw, i, notes)
         raw.columns.put(i, column)
+    notes.warn()
     return Schema(
         names=raw.names,
         n_features=n_columns,
@@ -207,10 +199,13 @@ def _learn(raw: RawTable, options: ColumnOptions) -> Schema:
     )
 
 
-def _learn_levels(raw: RawTable, i: int) -> tuple[Levels, core.Columns]:
+def _learn_levels(raw: RawTable, i: int, notes: ColumnNotes) -> tuple[Levels, core.Columns]:
     n_rows = int(raw.columns.n_rows)
     if i in raw.texts:
         levels, codes = Levels.of_text(raw.texts[i])
+        is_named = i in raw.categories or i in notes.categories
+        if not is_named and notes.add(i, levels, int(raw.texts[i].n_present)) == "unique":
+            return Levels.none(), _missing_column(n_rows)
         return levels, level_column(n_rows, codes)
     stored = raw.columns.stored(i)
     if stored is None:
@@ -233,25 +228,6 @@ def _sparse_levels(
     column.add_sparse(rows, codes[:-1].copy(), float(codes[-1]))
     column.set_missing(-1.0)
     return column
-
-
-def _check_text(levels: Levels, raw: RawTable, i: int) -> None:
-    """Raise for free text, and warn of numbers, in strings that are not named a category."""
-    n_present = int(raw.texts[i].n_present)
-    if len(levels) > max(_FREE_TEXT_LEVELS, _FREE_TEXT_SHARE * n_present):
-        raise ValueError(messages.free_text_message(raw.label(i), len(levels), n_present))
-    shown = range(min(len(levels), _FREE_TEXT_LEVELS))
-    if shown and all(_is_number(str(levels.label(code))) for code in shown):
-        message = messages.number_text_message(raw.label(i), str(levels.label(0)))
-        warn_caller(message)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
@@ -292,14 +268,15 @@ def _apply(raw: RawTable, schema: Schema) -> core.Columns:
     _set_missing(raw, schema.missing)
     for i in sorted({*schema.special, *raw.texts, *raw.units}):
         levels = schema.levels_of(i)
+        if levels is not None and len(levels) == 0:  # ignored, or without a value in fit
+            raw.columns.put(i, _missing_column(raw.columns.n_rows))
+            continue
         fitted = schema.unit_of(i) or ("number" if levels is None else levels.kind)
         given = raw.units.get(i) or ("string" if i in raw.texts else "number")
         if fitted != given:
             if not _is_all_missing(raw, i):
                 raise SchemaError(messages.other_type_message(schema.label(i), fitted, given))
-            empty = core.Columns(raw.columns.n_rows)
-            empty.add_missing()
-            raw.columns.put(i, empty)
+            raw.columns.put(i, _missing_column(raw.columns.n_rows))
         elif levels is not None:
             raw.columns.put(i, _apply_levels(raw, i, levels, schema))
     return raw.columns
@@ -318,12 +295,17 @@ def _apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core
         codes = levels.codes_of_numbers(numbers)
         n_present = int(np.count_nonzero(~np.isnan(numbers)))
     if n_present and (codes < 0).all():
-        message = messages.unseen_message(schema.label(i), n_present, len(levels))
-        warn_caller(message)
+        warn_first(messages.unseen_message(schema.label(i), n_present, len(levels)))
     if levels.statistic is None:
         return level_column(n_rows, codes)
     column = core.Columns(n_rows)
     column.add(encoded_values(levels.statistic, codes))
+    return column
+
+
+def _missing_column(n_rows: int) -> core.Columns:
+    column = core.Columns(n_rows)
+    column.add_missing()
     return column
 
 

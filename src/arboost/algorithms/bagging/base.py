@@ -31,6 +31,7 @@ from arboost.backend import threads
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.target import weights
+from arboost.errors import warns_first
 from arboost.grow.bootstrap import Origin, others
 from arboost.losses.base import Floats
 from arboost.params.bagging import BAGGING
@@ -71,6 +72,7 @@ class Bagging(BaseEstimator):
     _outputs: BaggingOutputs
     _schema: Schema
 
+    @warns_first
     def fit(
         self, X: object, y: object = None, sample_weight: object = None, **fit_params: Any
     ) -> Self:

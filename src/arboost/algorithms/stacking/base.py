@@ -44,6 +44,7 @@ from arboost.algorithms.stacking.named_members import (
     training_table,
 )
 from arboost.data.target import encode_labels, numbers_of, target, weights
+from arboost.errors import warns_first
 from arboost.training.splits import Split
 
 __all__ = ["Stacking", "final_has"]
@@ -73,6 +74,7 @@ class Stacking(NamedMembers):
     _classes: Classes
     _n_columns: list[int]
 
+    @warns_first
     def fit(
         self,
         X: object,

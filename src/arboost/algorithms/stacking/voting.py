@@ -29,6 +29,7 @@ from arboost.algorithms.stacking.named_members import (
 )
 from arboost.data.target import encode_labels, numbers_of, target
 from arboost.data.target import weights as row_weights
+from arboost.errors import warns_first
 from arboost.losses.base import Floats
 from arboost.params.kinds import Param
 from arboost.params.stacking import VOTING_CLASSIFIER, VOTING_REGRESSOR
@@ -45,6 +46,7 @@ class Voting(NamedMembers):
     weights: Any
     classes_: NDArray[Any]
 
+    @warns_first
     def fit(self, X: object, y: object, sample_weight: object = None, **fit_params: Any) -> Self:
         """Fit the members.
 
