@@ -8,8 +8,9 @@ and so do the columns of Arrow streams, whose numbers stay in their chunks.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,16 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data import messages
 
-__all__ = ["N_DIMENSIONS", "RawTable", "from_arrow", "from_numpy", "is_missing", "unique_names"]
+__all__ = [
+    "N_DIMENSIONS",
+    "RawTable",
+    "from_arrow",
+    "from_dicts",
+    "from_numpy",
+    "is_column",
+    "is_missing",
+    "unique_names",
+]
 
 # Kinds of NumPy dtypes.
 _NUMBERS = "biuf"
@@ -204,6 +214,43 @@ def from_numpy(X: NDArray[Any]) -> RawTable:
     return raw
 
 
+def from_dicts(X: Mapping[Any, Any] | Sequence[Mapping[Any, Any]]) -> RawTable:
+    """Return the columns of a dict of columns, of a dict of one row, or of one dict per row.
+
+    Keys that a row lacks are missing values.
+    """
+    if not isinstance(X, Mapping):
+        rows = X
+    elif not X or not all(map(is_column, X.values())):
+        rows = [X]
+    else:
+        return _from_columns(X)
+    names = unique_names(list(dict.fromkeys(name for row in rows for name in row)))
+    raw = RawTable(core.Columns(len(rows)), names)
+    for name in names or ():
+        raw.add_objects([row.get(name) for row in rows], name)
+    return raw
+
+
+def _from_columns(X: Mapping[Any, Any]) -> RawTable:
+    columns = {name: np.asarray(values) for name, values in X.items()}
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(
+            f"X is a dict of columns of different lengths: {lengths}. Pass columns of equal length."
+        )
+    raw = RawTable(core.Columns(next(iter(lengths.values()))), unique_names(list(columns)))
+    for name, values in columns.items():
+        # NumPy turns numbers next to strings into strings.
+        raw.add(np.array(X[name], dtype=object) if values.dtype.kind in "US" else values, name)
+    return raw
+
+
+def is_column(value: object) -> bool:
+    """Whether a value of a dict is a column: a list, an array or a series."""
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
+
+
 def from_arrow(X: Any) -> RawTable:
     """Return the columns of anything with an Arrow C stream."""
     columns, fields, is_table = core.Columns.from_arrow(X.__arrow_c_stream__())
@@ -256,7 +303,8 @@ def _numbers_of(values: list[Any], label: object) -> NDArray[np.float64]:
     try:
         return objects.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(messages.object_message(label, error)) from error
+        first = next((one for one in objects if not isinstance(one, Number)), None)
+        raise TypeError(messages.object_message(label, first, error)) from error
 
 
 def _unit_of(value: object) -> str:

@@ -1,6 +1,6 @@
 """Any table -> `Table`: columns of the core, and their `Schema`.
 
-    NumPy array, list of lists ------> `raw_columns`
+    NumPy array, lists, dicts -------> `raw_columns`
     Polars, PyArrow, Arrow stream ---> `raw_columns`     } RawTable -> numbers and level codes
     pandas --------------------------> `pandas_frames`
     scipy.sparse --------------------> `scipy_sparse`
@@ -14,9 +14,11 @@ dataframe has imported it already.
 from __future__ import annotations
 
 import math
+import os
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +28,22 @@ from arboost.data import messages
 from arboost.data.feature_names import feature_indices
 from arboost.data.levels import Levels, encoded_values
 from arboost.data.pandas_frames import from_pandas
-from arboost.data.raw_columns import RawTable, from_arrow, from_numpy
+from arboost.data.raw_columns import RawTable, from_arrow, from_dicts, from_numpy
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import from_scipy, is_sparse
 from arboost.data.unusual import ColumnNotes
 from arboost.errors import SchemaError, warn_caller, warn_first
 
-__all__ = ["ColumnOptions", "Table", "as_array", "ingest", "is_reordered", "level_column"]
+__all__ = [
+    "ColumnOptions",
+    "Table",
+    "as_array",
+    "ingest",
+    "is_records",
+    "is_reordered",
+    "level_column",
+    "row_of_series",
+]
 
 
 @dataclass(frozen=True)
@@ -105,8 +116,9 @@ def ingest(
     ----------
     X : table of shape (n_rows, n_features)
         NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
-        scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and times,
-        or categories.
+        scipy.sparse, list of lists or of dicts, dict of columns. Columns are numbers, booleans,
+        decimals, dates and times, or categories. With a schema also one row: a dict, or a pandas
+        series.
     schema : Schema, optional
         Schema of a fitted model. Columns with names are matched by name, others by index; levels
         by value. Without a schema the table is one to fit on, and must have a row.
@@ -122,7 +134,7 @@ def ingest(
     SchemaError
         X has other columns than the schema.
     """
-    raw = _read(X)
+    raw = _read(X, None if schema is None else schema.names)
     n_rows, n_columns = raw.columns.n_rows, raw.columns.n_columns
     if n_columns == 0:
         raise ValueError(
@@ -149,25 +161,43 @@ def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
     return column
 
 
-def _read(X: object) -> RawTable:
-    """Return the columns of any table."""
+def _read(X: object, names: tuple[str, ...] | None) -> RawTable:
+    """Return the columns of any table; a series with the names of a schema is one row."""
     if isinstance(X, np.ndarray):
         return from_numpy(X)
     if is_sparse(X):
         return from_scipy(X)
     pandas = sys.modules.get("pandas")
-    if pandas is not None:
-        if isinstance(X, pandas.DataFrame):
-            return from_pandas(X, pandas)
-        if isinstance(X, pandas.Series):
-            raise ValueError(messages.series_message(X))
+    if pandas is not None and isinstance(X, pandas.DataFrame):
+        return from_pandas(X, pandas)
+    if pandas is not None and isinstance(X, pandas.Series):
+        X = row_of_series(X, names)
+    if isinstance(X, Mapping) or is_records(X):
+        return from_dicts(X)
     if hasattr(X, "__arrow_c_stream__"):
         return from_arrow(X)
     return from_numpy(as_array(X))
 
 
+def is_records(X: object) -> TypeGuard[Sequence[Mapping[Any, Any]]]:
+    """Whether X is a list of dicts, one for each row."""
+    return isinstance(X, list | tuple) and bool(X) and all(isinstance(row, Mapping) for row in X)
+
+
+def row_of_series(series: Any, names: tuple[str, ...] | None) -> dict[str, Any]:
+    """Return the values of a pandas row by name; raise ValueError for any other series."""
+    row = dict(zip(series.index, series.tolist(), strict=True))
+    if names is None or row.keys() != set(names):
+        raise ValueError(messages.series_message(series))
+    return row
+
+
 def as_array(X: Any) -> NDArray[Any]:
     """Return a list of lists, or another object without columns, as an array."""
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(messages.path_message(os.fspath(X)))
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(messages.lazy_message())
     try:
         array = np.asarray(X)
         # NumPy turns numbers next to strings into strings.
