@@ -61,10 +61,8 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
             "X is a Dataset, which holds bins instead of values, but estimators need the values. "
             "Pass the table it was made from, or train with estimator=None."
         )
-    if is_sparse(X):  # first: one of scipy's formats is a dict
-        X = checked_matrix(X)
-    else:
-        X = _framed(X, None if schema is None else schema.names)
+    names = None if schema is None else schema.names
+    X = checked_matrix(X) if is_sparse(X) else _framed(X, names)  # a format of scipy is a dict
     if not hasattr(X, "shape"):
         X = as_array(X)
     if len(X.shape) < _TABLE_DIMENSIONS:
