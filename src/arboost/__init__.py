@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from arboost.explain.permutation import permutation_importances
     from arboost.losses import CustomLoss
     from arboost.losses.metrics import Metric
+    from arboost.pictures.description import describe
     from arboost.predictor import Predictor, load
     from arboost.training.checkpoint import Checkpoint
     from arboost.training.monitor import Round
@@ -73,6 +74,7 @@ __all__ = [
     "VotingRegressor",
     "__version__",
     "cv",
+    "describe",
     "load",
     "permutation_importances",
     "plots",
@@ -110,6 +112,7 @@ _MODULES = {
     "VotingClassifier": "arboost.algorithms.stacking.voting",
     "VotingRegressor": "arboost.algorithms.stacking.voting",
     "cv": "arboost.algorithms.cross_validation",
+    "describe": "arboost.pictures.description",
     "load": "arboost.predictor",
     "permutation_importances": "arboost.explain.permutation",
 }

@@ -41,6 +41,7 @@ __all__ = [
     "ingest",
     "is_records",
     "is_reordered",
+    "learn_table",
     "level_column",
     "row_of_series",
 ]
@@ -134,14 +135,18 @@ def ingest(
     SchemaError
         X has other columns than the schema.
     """
-    raw = _read(X, None if schema is None else schema.names)
-    n_rows, n_columns = raw.columns.n_rows, raw.columns.n_columns
-    if n_columns == 0:
-        raise ValueError(
-            f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required."
-        )
     if schema is not None:
+        raw = _read_columns(X, schema.names)
         return Table(_apply(_match(raw, schema, caller), schema), schema)
+    table, notes = learn_table(X, ColumnOptions() if options is None else options)
+    notes.warn()
+    return table
+
+
+def learn_table(X: object, options: ColumnOptions) -> tuple[Table, ColumnNotes]:
+    """Return the table of X with a new schema, and the notes that `ingest` warns of."""
+    raw = _read_columns(X, None)
+    n_rows, n_columns = raw.columns.n_rows, raw.columns.n_columns
     if n_rows == 0:
         raise ValueError(
             f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
@@ -149,7 +154,8 @@ def ingest(
         )
     if n_rows > core.most_rows:
         raise ValueError(messages.row_count_message(n_rows, core.most_rows))
-    return Table(raw.columns, _learn(raw, ColumnOptions() if options is None else options))
+    schema, notes = _learn(raw, options)
+    return Table(raw.columns, schema), notes
 
 
 def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
@@ -159,6 +165,17 @@ def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
     column.add(codes.astype(narrow))
     column.set_missing(-1.0)
     return column
+
+
+def _read_columns(X: object, names: tuple[str, ...] | None) -> RawTable:
+    """Return the columns of any table, at least one."""
+    raw = _read(X, names)
+    if raw.columns.n_columns == 0:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape=({raw.columns.n_rows}, 0)) while a minimum of 1 "
+            "is required."
+        )
+    return raw
 
 
 def _read(X: object, names: tuple[str, ...] | None) -> RawTable:
@@ -208,8 +225,8 @@ def as_array(X: Any) -> NDArray[Any]:
         ) from error
 
 
-def _learn(raw: RawTable, options: ColumnOptions) -> Schema:
-    """Return the schema of a table to fit on; its categories become columns of codes."""
+def _learn(raw: RawTable, options: ColumnOptions) -> tuple[Schema, ColumnNotes]:
+    """Return schema and notes of a table to fit on; its categories become columns of codes."""
     n_columns = int(raw.columns.n_columns)
     named = options.categories(raw.names, n_columns)
     _set_missing(raw, options.missing)
@@ -219,14 +236,14 @@ def _learn(raw: RawTable, options: ColumnOptions) -> Schema:
     for i in sorted({*raw.texts, *raw.categories, *named}):
         levels[i], column = _learn_levels(raw, i, notes)
         raw.columns.put(i, column)
-    notes.warn()
-    return Schema(
+    schema = Schema(
         names=raw.names,
         n_features=n_columns,
         levels=tuple(levels) if any(one is not None for one in levels) else (),
         missing=options.missing,
         units=tuple(raw.units.get(i, "") for i in range(n_columns)) if raw.units else (),
     )
+    return schema, notes
 
 
 def _learn_levels(raw: RawTable, i: int, notes: ColumnNotes) -> tuple[Levels, core.Columns]:

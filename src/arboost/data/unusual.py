@@ -74,6 +74,8 @@ class ColumnNotes:
         Columns in `categorical_features`.
     texts : dict of str to dict of int to str
         For each kind of `text_kind` its columns, each with its counts or an example.
+    n_present : dict of int to int
+        Number of values of each of these columns that are not missing.
     inexact : list of int
         Columns with values beyond the precision of float64.
     """
@@ -81,6 +83,7 @@ class ColumnNotes:
     names: tuple[str, ...] | None
     categories: Collection[int] = ()
     texts: dict[str, dict[int, str]] = field(default_factory=dict)
+    n_present: dict[int, int] = field(default_factory=dict)
     inexact: list[int] = field(default_factory=list)
 
     def add(self, column: int, levels: Levels, n_present: int) -> str:
@@ -91,10 +94,17 @@ class ColumnNotes:
             shown = f"such as {str(levels.label(0))!r}"
         if kind:
             self.texts.setdefault(kind, {})[column] = shown
+            self.n_present[column] = n_present
         return kind
 
     def warn(self) -> None:
         """Warn once of all noted columns."""
+        lines = self.lines()
+        if lines:
+            warn_first("\n".join(lines))
+
+    def lines(self) -> list[str]:
+        """Return the text of the warning: a line for each kind, and the lists to paste."""
         lines = []
         for kind, text in _NOTES.items():
             columns = self.texts.get(kind, {})
@@ -105,8 +115,7 @@ class ColumnNotes:
             lines.append(self._advice())
         if self.inexact:
             lines.append(_INEXACT.format(listing(repr(self._label(i)) for i in self.inexact)))
-        if lines:
-            warn_first("\n".join(lines))
+        return lines
 
     def _advice(self) -> str:
         """Return the lists to paste."""

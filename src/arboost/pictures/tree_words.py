@@ -24,6 +24,7 @@ __all__ = [
     "number_text",
     "printable",
     "shortened",
+    "time_text",
 ]
 
 Floats = NDArray[np.float64]
@@ -220,7 +221,7 @@ class TreeWords:
     def _threshold(self, feature: int, value: float) -> str:
         unit = self._model.schema.unit_of(feature)
         if unit and math.isfinite(value):
-            return _time_text(value, unit)
+            return time_text(value, unit)
         return self.number(value)
 
     @cached_property
@@ -330,7 +331,8 @@ def shortened(text: str, most: int | None) -> str:
     return text[: most - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _time_text(seconds: float, unit: str) -> str:
+def time_text(seconds: float, unit: str) -> str:
+    """Return a time of a unit of `Schema` as a date, a clock time, or days and clock time."""
     if unit == "datetime":
         whole = np.datetime64(math.floor(seconds), "s")
         return str(whole).replace("T", " ").removesuffix(" 00:00:00")
