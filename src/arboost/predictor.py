@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from arboost.explain.monotone import MonotoneProof, verify_monotone
 from arboost.formats.container import read_file
 from arboost.formats.methods import ExportMethods
 from arboost.formats.model_file import FORMAT, from_bytes, read_model, to_bytes, write_model
+from arboost.formats.write import remove_orphans
 from arboost.model.leaves import leaf_ids
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import (
@@ -171,11 +172,21 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         Parameters
         ----------
         path : str or path-like
+            A name that ends in ".json" gets the readable form of `to_json`.
         layout : {"compact", "arrays"}, default="compact"
             "compact": a small file. "arrays": a larger file that `load` can map into memory, so
             that several processes share its pages.
         """
-        write_model(self, path, layout)
+        if not os.fsdecode(path).lower().endswith(".json"):
+            write_model(self, path, layout)
+            return
+        if layout != "compact":
+            raise ValueError(
+                f"layout={layout!r} is not allowed with {os.fsdecode(path)!r}: JSON has one layout "
+                "only. Leave it out, or use a name that ends in .arb."
+            )
+        remove_orphans(path)
+        self.to_json(path)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -212,15 +223,18 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         return self
 
 
-def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Predictor:
-    """Return the model in a file that ``save`` or ``to_json`` wrote.
+def load(
+    path: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[Any], *, mmap: bool = False
+) -> Predictor:
+    """Return the model in a file, or its content, that ``save`` or ``to_json`` wrote.
 
     Memory is counted before it is allocated: a file takes at most 64 MB plus 1,024 times its size,
     whatever it claims. Real models take 2 to 200 times their size.
 
     Parameters
     ----------
-    path : str or path-like
+    path : str, path-like, bytes or file object
+        Path of a file; or its content, as bytes or as an open file to read from.
     mmap : bool, default=False
         Whether to map the file into memory, so that processes share the pages of its arrays. It
         must be saved with ``layout="arrays"``, and not be changed in place while it is in use;
@@ -239,13 +253,40 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Predictor:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(f"{folder}/model.arb")
     ...     arboost.load(f"{folder}/model.arb")
+    ...     with open(f"{folder}/model.arb", "rb") as file:
+    ...         arboost.load(file)
+    Predictor(regressor, 1 feature, 2 trees)
     Predictor(regressor, 1 feature, 2 trees)
     """
     if not isinstance(mmap, bool):
         raise TypeError(f"mmap={mmap!r} is not allowed: it must be True or False.")
+    if not isinstance(path, str | os.PathLike):
+        if mmap:
+            raise TypeError(
+                f"mmap=True is not allowed with a {type(path).__name__}: only a file on disk can "
+                "be mapped. Pass its path."
+            )
+        return _from_content(_content(path), "the given data")
     if mmap:
         return Predictor(**read_model(path, mapped=True).fields())
-    data, name = read_file(FORMAT, path, other=b"{"), f"the model file {os.fsdecode(path)!r}"
+    name = f"the model file {os.fsdecode(path)!r}"
+    return _from_content(read_file(FORMAT, path, other=b"{"), name)
+
+
+def _content(source: object) -> bytes:
+    """Return the content of a model file, given as bytes or as an open file."""
+    data = source.read() if hasattr(source, "read") else source
+    if isinstance(data, str):  # JSON, from a file in text mode
+        return data.encode()
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(
+            f"load takes a path, bytes or an open file, but got a {type(source).__name__}. Pass "
+            "the path of a file that `save` wrote."
+        )
+    return bytes(data)
+
+
+def _from_content(data: bytes, name: str) -> Predictor:
     if data.startswith(FORMAT.magic) or not data.lstrip().startswith(b"{"):
         return Predictor(**from_bytes(data, name).fields())
     from arboost.formats.json_model import from_json

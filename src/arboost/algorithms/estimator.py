@@ -75,7 +75,8 @@ class EngineEstimator(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `arboost.load` reads.
 
-        A failure leaves the file that was there before.
+        A name that ends in ".json" gets readable JSON. A failure leaves the file that was there
+        before.
         """
         self._fitted_model().save(path)
 
