@@ -266,7 +266,7 @@ def test_content_in_place_of_a_path(tmp_path):
         arboost.load(b"")
     with pytest.raises(TypeError, match="mmap=True is not allowed with a bytes"):
         arboost.load(data, mmap=True)
-    with pytest.raises(ValueError, match="layout='arrays' is not allowed with .*model.json"):
+    with pytest.raises(ValueError, match=r"layout='arrays' is not allowed with .*model\.json"):
         model.save(tmp_path / "model.json", layout="arrays")
 
 
