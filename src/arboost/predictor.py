@@ -25,6 +25,7 @@ from arboost.model.predict import (
     probabilities,
     probabilities_of_row,
     raw_scores,
+    raw_scores_of_row,
     read_table,
     staged_raw_scores,
 )
@@ -71,7 +72,7 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
 
     def predict_raw(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
-        of_row = self.row.raw(X) if self.row is not None and _is_valid(n_jobs) else None
+        of_row = raw_scores_of_row(self, X) if _is_valid(n_jobs) else None
         return self._raw(X, n_jobs) if of_row is None else of_row
 
     def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[np.float64]]:

@@ -341,7 +341,7 @@ def _apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core
         numbers = raw.columns.read(i)
         codes = levels.codes_of_numbers(numbers)
         n_present = int(np.count_nonzero(~np.isnan(numbers)))
-    if n_present and (codes < 0).all():
+    if n_present > 1 and (codes < 0).all():  # a single value may well be new
         warn_first(messages.unseen_message(schema.label(i), n_present, len(levels)))
     if levels.statistic is None:
         return level_column(n_rows, codes)
