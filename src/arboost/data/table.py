@@ -43,6 +43,7 @@ __all__ = [
     "is_reordered",
     "learn_table",
     "level_column",
+    "read_raw",
     "row_of_series",
 ]
 
@@ -136,8 +137,7 @@ def ingest(
         X has other columns than the schema.
     """
     if schema is not None:
-        raw = _read_columns(X, schema.names)
-        return Table(_apply(_match(raw, schema, caller), schema), schema)
+        return Table(_apply(read_raw(X, schema, caller), schema), schema)
     table, notes = learn_table(X, ColumnOptions() if options is None else options)
     notes.warn()
     return table
@@ -165,6 +165,11 @@ def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
     column.add(codes.astype(narrow))
     column.set_missing(-1.0)
     return column
+
+
+def read_raw(X: object, schema: Schema, caller: str = "Model") -> RawTable:
+    """Return the columns of a table in the order of a schema, with the values of the user."""
+    return _match(_read_columns(X, schema.names), schema, caller)
 
 
 def _read_columns(X: object, names: tuple[str, ...] | None) -> RawTable:
