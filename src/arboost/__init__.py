@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from arboost.algorithms.stacking.stacking import StackingClassifier, StackingRegressor
     from arboost.algorithms.stacking.voting import VotingClassifier, VotingRegressor
     from arboost.data.dataset import Dataset
+    from arboost.ensemble_predictor import EnsemblePredictor
     from arboost.errors import DataWarning, DeviceError, ModelFormatError, SchemaError
     from arboost.explain.grids import Grid
     from arboost.explain.monotone import CounterExample, MonotoneProof
@@ -54,6 +55,7 @@ __all__ = [
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "DeviceError",
+    "EnsemblePredictor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",
@@ -93,6 +95,7 @@ _MODULES = {
     "DecisionTreeClassifier": "arboost.algorithms.forests.decision_tree",
     "DecisionTreeRegressor": "arboost.algorithms.forests.decision_tree",
     "DeviceError": "arboost.errors",
+    "EnsemblePredictor": "arboost.ensemble_predictor",
     "ExtraTreesClassifier": "arboost.algorithms.forests.extra_trees",
     "ExtraTreesRegressor": "arboost.algorithms.forests.extra_trees",
     "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting.classifier",

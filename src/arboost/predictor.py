@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,14 @@ from arboost.explain.methods import ExplainMethods
 from arboost.explain.monotone import MonotoneProof, verify_monotone
 from arboost.formats.container import read_file
 from arboost.formats.methods import ExportMethods
-from arboost.formats.model_file import FORMAT, from_bytes, read_model, to_bytes, write_model
+from arboost.formats.model_file import (
+    ENSEMBLE,
+    FORMAT,
+    from_bytes,
+    read_model,
+    to_bytes,
+    write_model,
+)
 from arboost.formats.write import remove_orphans
 from arboost.model.leaves import leaf_ids
 from arboost.model.outputs import Probabilities
@@ -31,6 +38,9 @@ from arboost.model.predict import (
 )
 from arboost.params.check import check
 from arboost.pictures.methods import PictureMethods
+
+if TYPE_CHECKING:
+    from arboost.ensemble_predictor import EnsemblePredictor
 
 __all__ = ["Predictor", "load"]
 
@@ -226,7 +236,7 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
 
 def load(
     path: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[Any], *, mmap: bool = False
-) -> Predictor:
+) -> Predictor | EnsemblePredictor:
     """Return the model in a file, or its content, that ``save`` or ``to_json`` wrote.
 
     Memory is counted before it is allocated: a file takes at most 64 MB plus 1,024 times its size,
@@ -240,6 +250,10 @@ def load(
         Whether to map the file into memory, so that processes share the pages of its arrays. It
         must be saved with ``layout="arrays"``, and not be changed in place while it is in use;
         ``save`` never changes a file in place.
+
+    Returns
+    -------
+    Predictor, or EnsemblePredictor for a file of a bagging, voting or stacking ensemble
 
     Raises
     ------
@@ -271,7 +285,7 @@ def load(
     if mmap:
         return Predictor(**read_model(path, mapped=True).fields())
     name = f"the model file {os.fsdecode(path)!r}"
-    return _from_content(read_file(FORMAT, path, other=b"{"), name)
+    return _from_content(read_file(FORMAT, path, other=(b"{", ENSEMBLE.magic)), name)
 
 
 def _content(source: object) -> bytes:
@@ -287,7 +301,12 @@ def _content(source: object) -> bytes:
     return bytes(data)
 
 
-def _from_content(data: bytes, name: str) -> Predictor:
+def _from_content(data: bytes, name: str) -> Predictor | EnsemblePredictor:
+    if data.startswith(ENSEMBLE.magic):
+        from arboost.ensemble_predictor import EnsemblePredictor
+        from arboost.formats.ensemble_file import read_ensemble
+
+        return EnsemblePredictor(read_ensemble(data, name).with_models(Predictor))
     if data.startswith(FORMAT.magic) or not data.lstrip().startswith(b"{"):
         return Predictor(**from_bytes(data, name).fields())
     from arboost.formats.json_model import from_json

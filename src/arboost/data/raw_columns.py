@@ -82,13 +82,20 @@ class RawTable:
     inexact: set[int] = field(default_factory=set)
 
     def select(self, indices: Sequence[int]) -> RawTable:
-        """Return some of the columns in another order, for predictions: without names and types."""
-        new_index = {old: new for new, old in enumerate(indices)}
+        """Return columns by their indices, for predictions: without names and types."""
+        pairs = list(enumerate(indices))
         return RawTable(
             self.columns.select(indices),
-            texts={new_index[i]: text for i, text in self.texts.items()},
-            units={new_index[i]: unit for i, unit in self.units.items()},
+            texts={new: self.texts[old] for new, old in pairs if old in self.texts},
+            units={new: self.units[old] for new, old in pairs if old in self.units},
         )
+
+    def extend(self, other: RawTable) -> None:
+        """Append the columns of another table, for predictions: without names and types."""
+        first = int(self.columns.n_columns)
+        self.columns.extend(other.columns)
+        self.texts |= {first + i: text for i, text in other.texts.items()}
+        self.units |= {first + i: unit for i, unit in other.units.items()}
 
     def label(self, column: int) -> str:
         """Return the name of a column in messages: its name, or its index."""

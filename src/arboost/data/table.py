@@ -37,6 +37,7 @@ from arboost.errors import SchemaError, warn_caller, warn_first
 __all__ = [
     "ColumnOptions",
     "Table",
+    "apply_raw",
     "as_array",
     "ingest",
     "is_records",
@@ -137,7 +138,7 @@ def ingest(
         X has other columns than the schema.
     """
     if schema is not None:
-        return Table(_apply(read_raw(X, schema, caller), schema), schema)
+        return apply_raw(read_raw(X, schema, caller), schema)
     table, notes = learn_table(X, ColumnOptions() if options is None else options)
     notes.warn()
     return table
@@ -170,6 +171,11 @@ def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
 def read_raw(X: object, schema: Schema, caller: str = "Model") -> RawTable:
     """Return the columns of a table in the order of a schema, with the values of the user."""
     return _match(_read_columns(X, schema.names), schema, caller)
+
+
+def apply_raw(raw: RawTable, schema: Schema) -> Table:
+    """Return the table of columns that are in the order of a schema; they are encoded in place."""
+    return Table(_apply(raw, schema), schema)
 
 
 def _read_columns(X: object, names: tuple[str, ...] | None) -> RawTable:

@@ -20,7 +20,14 @@ from arboost.data.table import Table, read_raw
 from arboost.model.model import Model
 from arboost.model.predict import read_table, table_scores
 
-__all__ = ["expected_value", "shap_explanation", "shap_interactions", "shap_values"]
+__all__ = [
+    "expected_value",
+    "shap_explanation",
+    "shap_interactions",
+    "shap_values",
+    "table_expected",
+    "table_shap_values",
+]
 
 Floats = NDArray[np.float64]
 
@@ -29,10 +36,14 @@ _MIDNIGHT = datetime.datetime(1970, 1, 1)
 
 def expected_value(model: Model, background: object, *, n_threads: int) -> Floats:
     """Return the mean raw score that SHAP values are relative to, shape (n_outputs,)."""
+    return table_expected(model, _read_background(model, background), n_threads)
+
+
+def table_expected(model: Model, background: Table | None, n_threads: int) -> Floats:
+    """Return the mean raw score by the covers of a model, or of the rows of a table."""
     forest = _forest(model, "expected_value")
     if background is not None:
-        table = _read_background(model, background)
-        mean: Floats = table_scores(model, table, n_threads=n_threads).mean(axis=0)
+        mean: Floats = table_scores(model, background, n_threads=n_threads).mean(axis=0)
         return mean
     return model.base_score + _scaled(model, forest.expected())
 
@@ -81,6 +92,14 @@ def shap_explanation(model: Model, X: object, background: object, *, n_threads: 
 
 
 def _values(model: Model, table: Table, background: object, n_threads: int) -> Floats:
+    behind = _read_background(model, background)
+    return _squeezed(table_shap_values(model, table, behind, n_threads))
+
+
+def table_shap_values(
+    model: Model, table: Table, background: Table | None, n_threads: int
+) -> Floats:
+    """Return the SHAP values of the rows of a table, shape (n_rows, n_features, n_outputs)."""
     forest = _forest(model, "shap_values")
     values = np.empty((table.n_rows, model.schema.n_features, model.n_outputs))
     if background is None:
@@ -88,11 +107,11 @@ def _values(model: Model, table: Table, background: object, n_threads: int) -> F
     else:
         forest.against(
             columns=table.columns,
-            background=_read_background(model, background).columns,
+            background=background.columns,
             out=values,
             n_threads=n_threads,
         )
-    return _squeezed(_scaled(model, values))
+    return _scaled(model, values)
 
 
 def _forest(model: Model, method: str) -> core.ShapForest:
@@ -105,7 +124,9 @@ def _forest(model: Model, method: str) -> core.ShapForest:
     return core.ShapForest(model.forest, model.schema.n_features, model.n_outputs)
 
 
-def _read_background(model: Model, background: object) -> Table:
+def _read_background(model: Model, background: object) -> Table | None:
+    if background is None:
+        return None
     table = read_table(model, background, "background")
     if table.n_rows == 0:
         raise ValueError(
