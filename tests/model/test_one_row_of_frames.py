@@ -95,6 +95,9 @@ def test_unusual_rows_are_those_of_ingest(small):
         {"city": b"Rome"},
         {"day": dt.date(2024, 2, 3)},
         {"day": np.datetime64("2024-02-03")},
+        {"day": np.datetime64("2024-02")},
+        {"day": np.datetime64(171_000_000, "10s")},
+        {"day": np.timedelta64(5, "s")},
         {"day": pd.NaT},
     ):
         row = frame.iloc[0].to_dict() | changes

@@ -21,6 +21,7 @@ from arboost.data import messages
 
 __all__ = [
     "N_DIMENSIONS",
+    "TICKS",
     "RawTable",
     "from_arrow",
     "from_dicts",
@@ -38,7 +39,7 @@ N_DIMENSIONS = 2  # of a table
 _WIDEST = 8  # largest number of bytes of a value in the core
 
 # NumPy's units of time: seconds per tick, ticks per second.
-_TICKS = {
+TICKS = {
     "W": (7 * 24 * 3600, 1),
     "D": (24 * 3600, 1),
     "h": (3600, 1),
@@ -163,12 +164,12 @@ class RawTable:
         unit, count = np.datetime_data(values.dtype)
         if unit in ("Y", "M") and kind == "M":
             values, unit, count = values.astype("M8[D]"), "D", 1
-        if unit not in _TICKS:
+        if unit not in TICKS:
             raise TypeError(messages.column_type_message([(label, str(values.dtype))]))
         if count != 1 or not values.dtype.isnative:
             values = values.astype(f"{kind}8[{unit}]")
         ticks = np.ascontiguousarray(values).view(np.int64)
-        self._add_ticks(ticks, _TICKS[unit], "datetime" if kind == "M" else "duration")
+        self._add_ticks(ticks, TICKS[unit], "datetime" if kind == "M" else "duration")
 
     def _add_ticks(self, ticks: NDArray[np.int64], tick: tuple[int, int], unit: str) -> None:
         index = int(self.columns.n_columns)

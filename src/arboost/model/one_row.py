@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.levels import Levels
-from arboost.data.raw_columns import RawTable, is_missing
+from arboost.data.raw_columns import TICKS, RawTable, is_missing
 from arboost.data.schema import Schema
 
 __all__ = ["encoded_row"]
@@ -121,12 +121,18 @@ def _special_value(value: Any, levels: Levels | None, unit: str) -> float | None
 
 
 def _seconds(value: Any, unit: str) -> float | None:
-    column = RawTable(core.Columns(1))
+    kind = value.__class__
+    if kind is np.datetime64 or kind is np.timedelta64:
+        name, count = np.datetime_data(value.dtype)
+        tick = TICKS.get(name) if count == 1 else None
+        if tick is None or unit != ("datetime" if kind is np.datetime64 else "duration"):
+            return None
+        column = core.Columns(1)
+        column.add_times(np.array([value.view(np.int64)]), *tick)
+        return float(column.read(0)[0])
+    table = RawTable(core.Columns(1))
     try:
-        if isinstance(value, np.datetime64 | np.timedelta64):
-            column.add(np.array([value]), 0)
-        else:
-            column.add_objects([value], 0)
+        table.add_objects([value], 0)
     except TypeError:
         return None
-    return float(column.columns.read(0)[0]) if column.units.get(0) == unit else None
+    return float(table.columns.read(0)[0]) if table.units.get(0) == unit else None
