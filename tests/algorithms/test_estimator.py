@@ -210,6 +210,22 @@ def test_load_with_the_wrong_class(tmp_path):
     for name in ("GradientBoostingClassifier", "RandomForestRegressor"):
         with pytest.raises(ValueError, match=f"holds no {name}: it holds a classifier of 5 trees"):
             getattr(arboost, name).load(tmp_path / "model.arb")
+    X, y = data("BaggingRegressor")
+    arboost.BaggingRegressor(n_estimators=2).fit(X, y).save(tmp_path / "bags.arb")
+    message = "The data holds no RandomForestRegressor: it holds a regressor of several members"
+    with pytest.raises(ValueError, match=message):
+        arboost.RandomForestRegressor.load((tmp_path / "bags.arb").read_bytes())
+
+
+def test_load_of_bytes_and_open_files(tmp_path):
+    X, _ = data("RandomForestClassifier")
+    model = fitted("RandomForestClassifier")
+    model.save(tmp_path / "model.arb")
+    with (tmp_path / "model.arb").open("rb") as file:
+        from_file = arboost.RandomForestClassifier.load(file)
+    from_bytes = arboost.RandomForestClassifier.load((tmp_path / "model.arb").read_bytes())
+    for loaded in (from_file, from_bytes):
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
 def test_loaded_estimators_refuse_to_forget(tmp_path):

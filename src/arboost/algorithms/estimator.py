@@ -26,7 +26,7 @@ from arboost.model.predict import decision, read_table
 from arboost.names.arguments import check_params, known_arguments, new_estimator
 from arboost.params.check import check, record
 from arboost.params.kinds import Param
-from arboost.predictor import Predictor
+from arboost.predictor import ModelSource, Predictor
 from arboost.predictor import load as load_model
 from arboost.training.fit import FitResult
 
@@ -108,12 +108,13 @@ class EngineEstimator(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `arboost.load` reads.
 
-        A failure leaves the file that was there before.
+        A name that ends in ".json" gets readable JSON. A failure leaves the file that was there
+        before.
         """
         self._fitted_model().save(path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
+    def load(cls, path: ModelSource, *, mmap: bool = False) -> Self:
         """Return the fitted estimator of a file that ``save`` or ``to_json`` wrote.
 
         Its parameters are those of the fit, "auto" replaced by the values found, and it predicts,
@@ -123,16 +124,23 @@ class EngineEstimator(BaseEstimator):
 
         Parameters
         ----------
-        path : str or path-like
+        path : str, path-like, bytes or file object
+            Path of a file; or its content, as bytes or as an open file to read from.
         mmap : bool, default=False
             Whether to map the file into memory, as in `arboost.load`.
         """
         model = load_model(path, mmap=mmap)
-        if model.kind != cls._KIND or not model.params.keys() <= cls._TABLE.keys():
+        if (
+            not isinstance(model, Predictor)
+            or model.kind != cls._KIND
+            or not model.params.keys() <= cls._TABLE.keys()
+        ):
+            name = repr(os.fsdecode(path)) if isinstance(path, str | os.PathLike) else "The data"
+            trees = isinstance(model, Predictor)
+            held = f"{model.n_trees} trees with other parameters" if trees else "several members"
             raise ValueError(
-                f"{os.fsdecode(path)!r} holds no {cls.__name__}: it holds a {model.kind} of "
-                f"{model.n_trees} trees with other parameters. Use the class that was fitted, or "
-                "arboost.load, which reads all models."
+                f"{name} holds no {cls.__name__}: it holds a {model.kind} of {held}. Use the class "
+                "that was fitted, or arboost.load, which reads all models."
             )
         params = {name: cls._TABLE[name].restore(value) for name, value in model.params.items()}
         estimator = cls(**params)

@@ -35,7 +35,7 @@ class Dataset:
     ----------
     X : table of shape (n_rows, n_features)
         NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
-        scipy.sparse, or list of lists. NaN and None are missing values.
+        scipy.sparse, lists or dicts. NaN and None are missing values.
     y : array of shape (n_rows,), optional
         Target: numbers or labels. Required if a category has more than 100 levels.
     sample_weight : array of shape (n_rows,), or float, optional

@@ -110,12 +110,20 @@ class Model:
 
     @cached_property
     def row(self) -> core.RowModel | None:
-        """Predictor of single rows; None where it would need more than the row's plain numbers."""
+        """Predictor of single rows of numbers; None where columns have names or levels."""
         columns_are_numbers = self.schema.names is None and not self.schema.special
-        if not columns_are_numbers or self.combine == "median" or self.link == "ordered":
+        return self._row_model(self.schema.missing) if columns_are_numbers else None
+
+    @cached_property
+    def encoded_row(self) -> core.RowModel | None:
+        """Predictor of single rows of numbers and level codes, with NaN for missing values."""
+        return self._row_model(math.nan)
+
+    def _row_model(self, missing: float) -> core.RowModel | None:
+        if self.combine == "median" or self.link == "ordered":
             return None
         mean_of = max(self.n_rounds, 1) if self.combine == "mean" else 0
-        return core.RowModel(self.packed, self.base_score, self.link, mean_of, self.schema.missing)
+        return core.RowModel(self.packed, self.base_score, self.link, mean_of, missing)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.fields()  # without cached properties

@@ -20,7 +20,9 @@ def previous_model(init_model: object) -> Model:
     if isinstance(init_model, Model):
         return init_model
     if isinstance(init_model, str | os.PathLike):
-        return load(init_model)
+        loaded = load(init_model)
+        if isinstance(loaded, Model):
+            return loaded
     if hasattr(init_model, "fit") and not isinstance(init_model, type):
         from sklearn.utils.validation import check_is_fitted
 

@@ -16,6 +16,7 @@ from arboost.algorithms.adaboost.sources import LearnerSource, TreeSource
 from arboost.algorithms.estimator import EngineEstimator
 from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors
+from arboost.errors import warns_first
 from arboost.explain.importances import tree_importances
 from arboost.losses import Loss
 from arboost.model.predict import decision
@@ -46,6 +47,7 @@ class AdaBoost(EngineEstimator):
     oob_score_: float
 
     @known_arguments
+    @warns_first
     def fit(
         self,
         X: object,

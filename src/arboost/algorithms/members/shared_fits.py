@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -131,7 +132,7 @@ def in_order(
         return
     # Threads even where a joblib context asks for processes: the tasks share a table.
     parallel = Parallel(n_jobs=n_threads, require="sharedmem", return_as="generator")
-    configured = _Configured(get_config(), task)
+    configured = _Configured(get_config(), copy_context(), task)
     # Some estimators change the warning filters of the process temporarily. Two threads that do so
     # at the same time may leave changed filters behind; this block restores them.
     with warnings.catch_warnings():
@@ -140,14 +141,16 @@ def in_order(
 
 @dataclass(frozen=True)
 class _Configured:
-    """A task that runs with the scikit-learn configuration of the thread that created it."""
+    """A task with the context and scikit-learn configuration of the thread that created it."""
 
     config: Mapping[str, Any]
+    context: Context
     task: Callable[..., Any]
 
     def __call__(self, *arguments: Any) -> Any:
         with config_context(**self.config):
-            return self.task(*arguments)
+            # Only one thread at a time may run in a context.
+            return self.context.copy().run(self.task, *arguments)
 
 
 def one_blas_thread() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +30,9 @@ from arboost.algorithms.stacking.named_members import (
 )
 from arboost.data.target import encode_labels, numbers_of, target
 from arboost.data.target import weights as row_weights
+from arboost.errors import warns_first
 from arboost.losses.base import Floats
+from arboost.model.ensemble import Ensemble
 from arboost.params.kinds import Param
 from arboost.params.stacking import VOTING_CLASSIFIER, VOTING_REGRESSOR
 
@@ -45,6 +48,7 @@ class Voting(NamedMembers):
     weights: Any
     classes_: NDArray[Any]
 
+    @warns_first
     def fit(self, X: object, y: object, sample_weight: object = None, **fit_params: Any) -> Self:
         """Fit the members.
 
@@ -109,6 +113,24 @@ class Voting(NamedMembers):
                 "not dropped are all 0. Give at least one of them a weight above 0."
             )
         return params
+
+    def _ensemble(self, asked: str) -> Ensemble:
+        is_hard = getattr(self, "voting", "soft") == "hard"
+        members = self._ensemble_members(asked, votes=is_hard)
+        member_weights = self._fitted_weights()
+        classes = getattr(self, "classes_", None)
+        assert self._schema is not None
+        return Ensemble(
+            kind=self._KIND,
+            schema=self._schema,
+            classes=classes,
+            members=tuple(
+                replace(one, weight=float(weight))
+                for one, weight in zip(members, member_weights, strict=True)
+            ),
+            n_columns=1 if classes is None else len(classes),
+            divisor=float(member_weights.sum()),
+        )
 
     def _fitted_weights(self) -> Floats:
         """Return the weights of the fitted members; `estimators` may have changed since."""
