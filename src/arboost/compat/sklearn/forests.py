@@ -1,0 +1,148 @@
+"""Forests with scikit-learn's signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from numpy.random import RandomState
+
+from arboost.algorithms.forests import extra_trees, random_forest
+from arboost.compat.sklearn.arguments import arguments
+from arboost.compat.sklearn.trees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
+
+__all__ = [
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+]
+
+Weights = Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None
+
+
+class RandomForestClassifier(random_forest.RandomForestClassifier):
+    """Random forest for classification with the signature of scikit-learn's class."""
+
+    _TREE = DecisionTreeClassifier
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool | Callable[..., float] = False,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        class_weight: Weights = None,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(**arguments(locals()))
+
+
+class RandomForestRegressor(random_forest.RandomForestRegressor):
+    """Random forest for regression with the signature of scikit-learn's class."""
+
+    _TREE = DecisionTreeRegressor
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool | Callable[..., float] = False,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(**arguments(locals()))
+
+
+class ExtraTreesClassifier(extra_trees.ExtraTreesClassifier):
+    """Extremely randomized trees for classification with the signature of scikit-learn's class."""
+
+    _TREE = ExtraTreeClassifier
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | Callable[..., float] = False,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        class_weight: Weights = None,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(**arguments(locals()))
+
+
+class ExtraTreesRegressor(extra_trees.ExtraTreesRegressor):
+    """Extremely randomized trees for regression with the signature of scikit-learn's class."""
+
+    _TREE = ExtraTreeRegressor
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | Callable[..., float] = False,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(**arguments(locals()))
