@@ -135,7 +135,8 @@ class ForestEstimator(EngineEstimator):
         given = {name: value for name, value in self.get_params().items() if name in names}
         if given.get("class_weight") == "balanced_subsample":
             given["class_weight"] = "balanced"
-        return self._TREE(**given, splitter=self._SPLITTER)
+        tree: EngineEstimator = self._TREE(**given, splitter=self._SPLITTER)
+        return tree
 
     @property
     def estimators_(self) -> list[Any]:
@@ -184,7 +185,7 @@ class ForestEstimator(EngineEstimator):
     def _one_tree(self, tree: int) -> EngineEstimator:
         """Return a tree as an estimator."""
         model = self._fitted_model()
-        one = self.estimator_.set_params(random_state=model.params["random_state"])
+        one: EngineEstimator = self.estimator_.set_params(random_state=model.params["random_state"])
         known = {name: value for name, value in vars(self).items() if name.endswith("_")}
         for name in ("model_", "oob_score_", _OUT_OF_BAG[self._KIND]):
             known.pop(name, None)

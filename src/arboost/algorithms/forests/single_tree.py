@@ -82,7 +82,9 @@ class DecisionTree(EngineEstimator):
         """Set the fitted attributes."""
         keep_trees(self, model, params["max_features"])
 
-    def _grow(self, params: dict[str, Any], X: object, y: object, sample_weight: object) -> GrownTree:
+    def _grow(
+        self, params: dict[str, Any], X: object, y: object, sample_weight: object
+    ) -> GrownTree:
         rows = training_rows(X, y, sample_weight, None, column_options(params), several=True)
         target = read_target(self._KIND, rows.y, params["criterion"])
         warn_one_class(X, target.tasks)

@@ -101,6 +101,8 @@ def _impurities(shares: list[Floats], criterion: str) -> Floats:
     if criterion == "gini":
         each = [1.0 - (one**2).sum(axis=1) for one in shares]
     else:
-        each = [-(one * np.log2(one, where=one > 0, out=np.zeros_like(one))).sum(1) for one in shares]
+        each = [
+            -(one * np.log2(one, where=one > 0, out=np.zeros_like(one))).sum(1) for one in shares
+        ]
     mean: Floats = np.mean(each, axis=0)
     return mean

@@ -1,7 +1,8 @@
 """scikit-learn's ensembles and trees on arboost's engine: changing the import line is enough.
 
-Names, signatures and defaults are scikit-learn's. Classes are registered as virtual subclasses of
-those of scikit-learn, so that tools which ask for its classes take them.
+Names, signatures and defaults are scikit-learn's. Trees, and ensembles whose `estimators_` are
+trees, are registered as virtual subclasses of scikit-learn's classes, so that tools which ask for
+these take them.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ __all__ = [
     "plot_tree",
 ]
 
-# plot_tree, export_text, shap and others ask for scikit-learn's classes.
-for _name in __all__:
-    for _module in (sklearn.ensemble, sklearn.tree):
-        if isinstance(getattr(_module, _name, None), type):
-            getattr(_module, _name).register(globals()[_name])
+# plot_tree, export_text, shap and others ask for scikit-learn's classes of what has `tree_`.
+_WITH_TREES = ("DecisionTree", "ExtraTree", "ExtraTrees", "RandomForest", "GradientBoosting")
+for _name in (name + kind for name in _WITH_TREES for kind in ("Classifier", "Regressor")):
+    _module = sklearn.tree if hasattr(sklearn.tree, _name) else sklearn.ensemble
+    getattr(_module, _name).register(globals()[_name])

@@ -1,12 +1,26 @@
-"""Arguments of a constructor that passes all of them on."""
+"""Arguments of constructors that pass all of them on."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["arguments"]
+from arboost.errors import warn_caller
+
+__all__ = ["arguments", "known_criterion"]
 
 
 def arguments(names: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of ``__init__`` among its local names, which `locals` gives."""
     return {name: value for name, value in names.items() if name not in ("self", "__class__")}
+
+
+def known_criterion(criterion: str) -> str:
+    """Return a criterion of regression trees; "friedman_mse" has always been squared error."""
+    if criterion != "friedman_mse":
+        return criterion
+    warn_caller(
+        'criterion="friedman_mse" is deprecated in scikit-learn: it is squared error. Use '
+        'criterion="squared_error".',
+        FutureWarning,
+    )
+    return "squared_error"

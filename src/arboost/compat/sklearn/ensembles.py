@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
+import numpy as np
 from numpy.random import RandomState
+from numpy.typing import NDArray
 
 from arboost.algorithms.adaboost import classifier, regressor
 from arboost.algorithms.bagging import bagging
 from arboost.compat.sklearn.arguments import arguments
+from arboost.model.links import logistic, softmax
 
 __all__ = [
     "AdaBoostClassifier",
@@ -18,9 +21,16 @@ __all__ = [
     "BaggingRegressor",
 ]
 
+Floats = NDArray[np.float64]
+
+_TWO_CLASSES = 2
+
 
 class AdaBoostClassifier(classifier.AdaBoostClassifier):
-    """AdaBoost for classification with the signature of scikit-learn's class."""
+    """AdaBoost for classification with the signature of scikit-learn's class.
+
+    Scores are scikit-learn's: divided by the sum of the learners' weights.
+    """
 
     def __init__(
         self,
@@ -32,9 +42,53 @@ class AdaBoostClassifier(classifier.AdaBoostClassifier):
     ) -> None:
         super().__init__(**arguments(locals()), verbose=0)
 
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:  # type: ignore[override]
+        """Train on a table and a target; rows of weight 0 are left out."""
+        super().fit(X, y, sample_weight)
+        if len(self.classes_) == _TWO_CLASSES:  # Freund's alpha is half of scikit-learn's
+            self.estimator_weights_ = 2.0 * self.estimator_weights_
+        return self
+
+    def decision_function(self, X: object) -> Floats:
+        """Return the scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
+        return self._scaled(super().decision_function(X), len(self.estimator_weights_))
+
+    def staged_decision_function(self, X: object) -> Iterator[Floats]:
+        """Yield the result of `decision_function` after each round."""
+        staged = super().staged_decision_function(X)
+        return (self._scaled(raw, rounds) for rounds, raw in enumerate(staged, 1))
+
+    def predict_proba(self, X: object) -> Floats:
+        """Return the class probabilities, shape (n_rows, n_classes), of the scaled scores."""
+        return self._probabilities(self.decision_function(X))
+
+    def staged_predict_proba(self, X: object) -> Iterator[Floats]:
+        """Yield the result of `predict_proba` after each round."""
+        return map(self._probabilities, self.staged_decision_function(X))
+
+    def _scaled(self, raw: Floats, rounds: int) -> Floats:
+        """Return the scores of the first rounds, divided by the sum of their weights."""
+        n_classes, total = len(self.classes_), self.estimator_weights_[:rounds].sum()
+        if n_classes == 1 or total == 0.0:
+            return raw
+        # For two classes the weights are twice those of the votes; the votes for more classes are
+        # 1 - 1/K and -1/K, scikit-learn's are K / (K - 1) times that.
+        scaled: Floats = raw / total * (n_classes / (n_classes - 1))
+        return scaled
+
+    def _probabilities(self, scores: Floats) -> Floats:
+        """Return the softmax of the scores over K - 1 (Zhu et al. 2009, equation 15)."""
+        n_classes = len(self.classes_)
+        if n_classes == _TWO_CLASSES:
+            return logistic(scores[:, np.newaxis])
+        return softmax(scores.reshape(-1, n_classes) / max(n_classes - 1, 1))
+
 
 class AdaBoostRegressor(regressor.AdaBoostRegressor):
-    """AdaBoost for regression with the signature of scikit-learn's class."""
+    """AdaBoost for regression with the signature of scikit-learn's class.
+
+    Learners see rows drawn by their weights, as scikit-learn's do.
+    """
 
     def __init__(
         self,
@@ -45,7 +99,11 @@ class AdaBoostRegressor(regressor.AdaBoostRegressor):
         loss: str = "linear",
         random_state: int | RandomState | None = None,
     ) -> None:
-        super().__init__(**arguments(locals()), verbose=0)
+        super().__init__(**arguments(locals()), resample=True, verbose=0)
+
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:  # type: ignore[override]
+        """Train on a table and a target; rows of weight 0 are left out."""
+        return super().fit(X, y, sample_weight)
 
 
 class BaggingClassifier(bagging.BaggingClassifier):

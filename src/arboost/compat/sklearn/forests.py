@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.random import RandomState
+from numpy.typing import NDArray
 
 from arboost.algorithms.forests import extra_trees, random_forest
-from arboost.compat.sklearn.arguments import arguments
+from arboost.compat.sklearn.arguments import arguments, known_criterion
+from arboost.compat.sklearn.partial_dependence import summed_dependence
 from arboost.compat.sklearn.trees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -23,13 +26,14 @@ __all__ = [
     "RandomForestRegressor",
 ]
 
+Floats = NDArray[np.float64]
 Weights = Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None
 
 
 class RandomForestClassifier(random_forest.RandomForestClassifier):
     """Random forest for classification with the signature of scikit-learn's class."""
 
-    _TREE = DecisionTreeClassifier
+    _TREE = DecisionTreeClassifier  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -60,7 +64,7 @@ class RandomForestClassifier(random_forest.RandomForestClassifier):
 class RandomForestRegressor(random_forest.RandomForestRegressor):
     """Random forest for regression with the signature of scikit-learn's class."""
 
-    _TREE = DecisionTreeRegressor
+    _TREE = DecisionTreeRegressor  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -84,13 +88,19 @@ class RandomForestRegressor(random_forest.RandomForestRegressor):
         max_samples: int | float | None = None,
         monotonic_cst: Sequence[int] | None = None,
     ) -> None:
+        criterion = known_criterion(criterion)
         super().__init__(**arguments(locals()))
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> Floats:
+        """Return the averages that scikit-learn's inspection asks for."""
+        trees = [one.tree_ for one in self.estimators_]
+        return summed_dependence(trees, grid, target_features) / len(trees)
 
 
 class ExtraTreesClassifier(extra_trees.ExtraTreesClassifier):
     """Extremely randomized trees for classification with the signature of scikit-learn's class."""
 
-    _TREE = ExtraTreeClassifier
+    _TREE = ExtraTreeClassifier  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -121,7 +131,7 @@ class ExtraTreesClassifier(extra_trees.ExtraTreesClassifier):
 class ExtraTreesRegressor(extra_trees.ExtraTreesRegressor):
     """Extremely randomized trees for regression with the signature of scikit-learn's class."""
 
-    _TREE = ExtraTreeRegressor
+    _TREE = ExtraTreeRegressor  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -145,4 +155,10 @@ class ExtraTreesRegressor(extra_trees.ExtraTreesRegressor):
         max_samples: int | float | None = None,
         monotonic_cst: Sequence[int] | None = None,
     ) -> None:
+        criterion = known_criterion(criterion)
         super().__init__(**arguments(locals()))
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> Floats:
+        """Return the averages that scikit-learn's inspection asks for."""
+        trees = [one.tree_ for one in self.estimators_]
+        return summed_dependence(trees, grid, target_features) / len(trees)

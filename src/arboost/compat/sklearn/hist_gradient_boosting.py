@@ -1,4 +1,4 @@
-"""HistGradientBoostingClassifier and HistGradientBoostingRegressor with scikit-learn's signatures."""
+"""HistGradientBoostingClassifier and -Regressor with scikit-learn's signatures."""
 
 from __future__ import annotations
 

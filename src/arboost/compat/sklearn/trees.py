@@ -8,12 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.random import RandomState
+from numpy.typing import NDArray
 
 from arboost.algorithms.forests import decision_tree
 from arboost.algorithms.forests.single_tree import DecisionTree, GrownTree
 from arboost.algorithms.forests.sklearn_tree import NodeRows, sklearn_tree
-from arboost.compat.sklearn.arguments import arguments
+from arboost.compat.sklearn.arguments import arguments, known_criterion
 from arboost.compat.sklearn.node_rows import node_rows
+from arboost.compat.sklearn.partial_dependence import summed_dependence
 from arboost.model.model import Model
 from arboost.predictor import Predictor
 
@@ -24,6 +26,7 @@ __all__ = [
     "ExtraTreeRegressor",
 ]
 
+Floats = NDArray[np.float64]
 Weights = Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None
 
 
@@ -98,7 +101,12 @@ class DecisionTreeRegressor(_Tree, decision_tree.DecisionTreeRegressor):
         ccp_alpha: float = 0.0,
         monotonic_cst: Sequence[int] | None = None,
     ) -> None:
+        criterion = known_criterion(criterion)
         super().__init__(**arguments(locals()), verbose=0)
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> Floats:
+        """Return the averages that scikit-learn's inspection asks for."""
+        return summed_dependence([self.tree_], grid, target_features)
 
     @classmethod
     def of_stage(cls, model: Model, tree: int, params: Mapping[str, Any]) -> Self:
@@ -175,4 +183,3 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
         monotonic_cst: Sequence[int] | None = None,
     ) -> None:
         super().__init__(**arguments(locals()))
-

@@ -154,10 +154,9 @@ class WatchedRounds(BoostingRounds):
         else:
             newton = self.grower.leaf_sums(self._newton, output, self.n_threads)[:, 0]
             is_leaf = left == 0
-            g, h = (
-                np.bincount(leaf[is_leaf], newton[is_leaf, i], minlength=n_nodes) for i in (0, 1)
-            )
-            values = loss.leaf_values(g, h)
+            sums = np.zeros((n_nodes, 2))
+            np.add.at(sums, leaf[is_leaf], newton[is_leaf])
+            values = loss.leaf_values(sums[:, 0], sums[:, 1])
         self.grower.set_values(rate * values[leaf][:, np.newaxis])
 
 

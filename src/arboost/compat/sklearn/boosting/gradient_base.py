@@ -24,8 +24,10 @@ from arboost.compat.sklearn.boosting.initial import constant_init, fitted_init, 
 from arboost.compat.sklearn.boosting.params import engine_params
 from arboost.compat.sklearn.boosting.rows import FitRows
 from arboost.compat.sklearn.boosting.stages import Stages
+from arboost.compat.sklearn.partial_dependence import summed_dependence
 from arboost.compat.sklearn.trees import DecisionTreeRegressor
 from arboost.data.schema import Schema
+from arboost.errors import warn_caller
 from arboost.model.predict import predictions
 from arboost.params.check import check
 from arboost.params.kinds import Param
@@ -47,7 +49,7 @@ class SklearnGradientBoosting(EngineEstimator):
     _PARAMS: ClassVar[Mapping[str, Param]]  # of scikit-learn
     _ENGINE: ClassVar[Mapping[str, Param]]  # of the engine's booster
 
-    n_jobs = None
+    n_jobs: int | None = None
     criterion: str
     init: Any
     init_: Any
@@ -136,6 +138,20 @@ class SklearnGradientBoosting(EngineEstimator):
         for tree in range(model.n_trees):
             found.flat[tree] = self._one_tree(tree)
         return found
+
+    def __len__(self) -> int:
+        """Return the number of stages."""
+        n_stages: int = self._fitted_model().n_rounds
+        return n_stages
+
+    def __getitem__(self, stage: int | slice) -> NDArray[Any]:
+        """Return the trees of a stage, or of several."""
+        found: NDArray[Any] = self.estimators_[stage]
+        return found
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        """Go through the stages."""
+        return iter(self.estimators_)
 
     def _given_params(self) -> dict[str, Any]:
         """Return the checked parameters."""
@@ -288,6 +304,26 @@ class SklearnGradientBoosting(EngineEstimator):
 
     def _raw_predict_init(self, X: object) -> Floats:
         return init_scores(self.init_, X, self._KIND, self.model_.link)
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> Floats:
+        """Return the averages that scikit-learn's inspection asks for, one row for each output."""
+        if self.init is not None:
+            warn_caller(
+                f"Using recursion method with a non-constant init predictor: init={self.init!r} is "
+                'left out of the partial dependence. Use method="brute".',
+                UserWarning,
+            )
+        trees = self.estimators_.T
+        rates = [params["learning_rate"] for params in self._tree_params]
+        return np.array(
+            [
+                sum(
+                    rate * summed_dependence([one.tree_], grid, target_features)
+                    for rate, one in zip(rates, of_output, strict=True)
+                )
+                for of_output in trees
+            ]
+        )
 
     def _engine_model(self, asked: str) -> Predictor:
         model = super()._engine_model(asked)

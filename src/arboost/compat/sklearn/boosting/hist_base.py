@@ -48,7 +48,7 @@ class SklearnHistBoosting(EngineEstimator):
     _PARAMS: ClassVar[Mapping[str, Param]]  # of scikit-learn
     _ENGINE: ClassVar[Mapping[str, Param]]  # of the engine's booster
 
-    n_jobs = None
+    n_jobs: int | None = None
     random_state: Any
     warm_start: bool
     n_iter_no_change: int

@@ -79,8 +79,8 @@ class IterationScores(RoundWatch):
     is_continued: bool
     train: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
-    _scorer: Callable[..., float] | None = None
-    _sample: Any = None
+    _scorer: Callable[..., float] | None = field(default=None, init=False)
+    _sample: Any = field(default=None, init=False)
 
     def before_first(self, rounds: WatchedRounds) -> None:
         """Score the model without trees."""
@@ -104,12 +104,12 @@ class IterationScores(RoundWatch):
             for part, raw in zip(rounds.evaluations, rounds.evaluation_scores, strict=True):
                 self.validation.append(-loss.value(part.target, raw, n_threads))
             return
-        index, *sample = self._sample
-        self.train.append(self._scored(rounds, *sample, rounds.scores[index]))
+        index, X, y, weight = self._sample
+        self.train.append(self._scored(rounds, X, y, weight, rounds.scores[index]))
         for raw in rounds.evaluation_scores:
-            rows = self.rows
-            held_out = (rows.X_val, rows.y_val, rows.sample_weight_val)
-            self.validation.append(self._scored(rounds, *held_out, raw))
+            held_out = self.rows
+            X, y, weight = held_out.X_val, held_out.y_val, held_out.sample_weight_val
+            self.validation.append(self._scored(rounds, X, y, weight, raw))
 
     def _scored(self, rounds: WatchedRounds, X: Any, y: Any, weight: Any, raw: Floats) -> float:
         loss = rounds.recipe.loss

@@ -55,6 +55,8 @@ def init_scores(model: Any, X: object, kind: str, link: str) -> Floats:
     shares = np.clip(np.asarray(model.predict_proba(X), np.float64), _NEAREST, 1.0 - _NEAREST)
     logs = core.log(np.ascontiguousarray(shares))
     if link == "softmax":
-        return logs - logs.mean(axis=1, keepdims=True)
+        centred: Floats = logs - logs.mean(axis=1, keepdims=True)
+        return centred
     odds = logs[:, 1] - core.log1p(np.ascontiguousarray(-shares[:, 1]))
-    return (odds / 2 if link == "logistic_of_double" else odds)[:, np.newaxis]
+    scores: Floats = odds / 2 if link == "logistic_of_double" else odds
+    return scores[:, np.newaxis]

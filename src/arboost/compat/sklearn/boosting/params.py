@@ -116,9 +116,7 @@ _GRADIENT = (
         _real("min_impurity_decrease", 0.0),
         FeatureCount(name="max_features", default=None, text=""),
         _integer("max_leaf_nodes", None, 2, optional=True),
-        Fraction(
-            name="validation_fraction", default=0.1, low_open=True, high_open=True, text=""
-        ),
+        Fraction(name="validation_fraction", default=0.1, low_open=True, high_open=True, text=""),
         _integer("n_iter_no_change", None, 1, optional=True),
         _real("tol", 1e-4),
         _real("ccp_alpha", 0.0),

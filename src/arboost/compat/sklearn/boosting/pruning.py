@@ -50,9 +50,7 @@ class PrunedTrees:
             total[:, 0] ** 2, total[:, 1], out=np.zeros(len(left)), where=total[:, 1] > 0
         )
         decrease = np.zeros(len(left))
-        decrease[splits] = (
-            explained[left[splits]] + explained[left[splits] + 1] - explained[splits]
-        )
+        decrease[splits] = explained[left[splits]] + explained[left[splits] + 1] - explained[splits]
         nodes, alphas, _ = core.prune_order(left, decrease)
         above = np.flatnonzero(alphas / total[0, 1] > self._alpha)
         cut = np.zeros(len(left), np.bool_)

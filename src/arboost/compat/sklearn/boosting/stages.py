@@ -47,9 +47,9 @@ class Stages(RoundWatch):
     train_score: list[float] = field(default_factory=list)
     oob_scores: list[float] = field(default_factory=list)
     oob_improvement: list[float] = field(default_factory=list)
-    _first: Floats | None = None
-    _recent: Floats | None = None
-    _started: float = 0.0
+    _first: Floats | None = field(default=None, init=False)
+    _recent: Floats | None = field(default=None, init=False)
+    _started: float = field(default=0.0, init=False)
 
     def before_first(self, rounds: WatchedRounds) -> None:
         """Keep the scores that the first out-of-bag improvement is measured from."""
