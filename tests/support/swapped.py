@@ -12,6 +12,8 @@ import pytest
 
 from support.paths import DOCS
 
+COMPAT = "arboost.compat.sklearn"
+
 PLUGIN = """
 import sklearn.ensemble
 import sklearn.tree

@@ -146,7 +146,7 @@ class MonotoneConstraints(Param):
         else:
             raise TypeError(self.message(value))
         if not all(map(_is_feature, keys)) or not all(
-            is_number(one, numbers.Real) for one in directions
+            is_number(one, numbers.Integral) for one in directions
         ):
             raise TypeError(self.message(value))
         if not all(one in (-1, 0, 1) for one in directions):

@@ -14,9 +14,9 @@ def arguments(names: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in names.items() if name not in ("self", "__class__")}
 
 
-def known_criterion(criterion: str) -> str:
+def known_criterion(criterion: Any) -> Any:
     """Return a criterion of regression trees; "friedman_mse" has always been squared error."""
-    if criterion != "friedman_mse":
+    if not isinstance(criterion, str) or criterion != "friedman_mse":
         return criterion
     warn_caller(
         'criterion="friedman_mse" is deprecated in scikit-learn: it is squared error. Use '

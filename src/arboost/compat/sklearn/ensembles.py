@@ -71,9 +71,11 @@ class AdaBoostClassifier(classifier.AdaBoostClassifier):
         n_classes, total = len(self.classes_), self.estimator_weights_[:rounds].sum()
         if n_classes == 1 or total == 0.0:
             return raw
-        # For two classes the weights are twice those of the votes; the votes for more classes are
-        # 1 - 1/K and -1/K, scikit-learn's are K / (K - 1) times that.
-        scaled: Floats = raw / total * (n_classes / (n_classes - 1))
+        # Of two classes, scikit-learn's score is the difference of two scores, each of twice the
+        # weights of the engine. Votes for K classes are 1 - 1/K and -1/K in the engine, 1 and
+        # -1/(K - 1) in scikit-learn.
+        factor = 4.0 if n_classes == _TWO_CLASSES else n_classes / (n_classes - 1)
+        scaled: Floats = raw / total * factor
         return scaled
 
     def _probabilities(self, scores: Floats) -> Floats:

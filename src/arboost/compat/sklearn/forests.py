@@ -11,12 +11,19 @@ from numpy.typing import NDArray
 
 from arboost.algorithms.forests import extra_trees, random_forest
 from arboost.compat.sklearn.arguments import arguments, known_criterion
+from arboost.compat.sklearn.monotonic import with_floats
 from arboost.compat.sklearn.partial_dependence import summed_dependence
 from arboost.compat.sklearn.trees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreeClassifier,
     ExtraTreeRegressor,
+)
+from arboost.params.forest import (
+    EXTRA_TREES_CLASSIFIER,
+    EXTRA_TREES_REGRESSOR,
+    RANDOM_FOREST_CLASSIFIER,
+    RANDOM_FOREST_REGRESSOR,
 )
 
 __all__ = [
@@ -34,6 +41,7 @@ class RandomForestClassifier(random_forest.RandomForestClassifier):
     """Random forest for classification with the signature of scikit-learn's class."""
 
     _TREE = DecisionTreeClassifier  # type: ignore[assignment]
+    _TABLE = with_floats(RANDOM_FOREST_CLASSIFIER)
 
     def __init__(
         self,
@@ -65,6 +73,7 @@ class RandomForestRegressor(random_forest.RandomForestRegressor):
     """Random forest for regression with the signature of scikit-learn's class."""
 
     _TREE = DecisionTreeRegressor  # type: ignore[assignment]
+    _TABLE = with_floats(RANDOM_FOREST_REGRESSOR)
 
     def __init__(
         self,
@@ -101,6 +110,7 @@ class ExtraTreesClassifier(extra_trees.ExtraTreesClassifier):
     """Extremely randomized trees for classification with the signature of scikit-learn's class."""
 
     _TREE = ExtraTreeClassifier  # type: ignore[assignment]
+    _TABLE = with_floats(EXTRA_TREES_CLASSIFIER)
 
     def __init__(
         self,
@@ -132,6 +142,7 @@ class ExtraTreesRegressor(extra_trees.ExtraTreesRegressor):
     """Extremely randomized trees for regression with the signature of scikit-learn's class."""
 
     _TREE = ExtraTreeRegressor  # type: ignore[assignment]
+    _TABLE = with_floats(EXTRA_TREES_REGRESSOR)
 
     def __init__(
         self,

@@ -14,9 +14,11 @@ from arboost.algorithms.forests import decision_tree
 from arboost.algorithms.forests.single_tree import DecisionTree, GrownTree
 from arboost.algorithms.forests.sklearn_tree import NodeRows, sklearn_tree
 from arboost.compat.sklearn.arguments import arguments, known_criterion
+from arboost.compat.sklearn.monotonic import with_floats
 from arboost.compat.sklearn.node_rows import node_rows
 from arboost.compat.sklearn.partial_dependence import summed_dependence
 from arboost.model.model import Model
+from arboost.params.forest import TREE_CLASSIFIER, TREE_REGRESSOR
 from arboost.predictor import Predictor
 
 __all__ = [
@@ -62,6 +64,8 @@ class DecisionTreeClassifier(_Tree, decision_tree.DecisionTreeClassifier):
     <BLANKLINE>
     """
 
+    _TABLE = with_floats(TREE_CLASSIFIER)
+
     def __init__(
         self,
         *,
@@ -84,6 +88,8 @@ class DecisionTreeClassifier(_Tree, decision_tree.DecisionTreeClassifier):
 
 class DecisionTreeRegressor(_Tree, decision_tree.DecisionTreeRegressor):
     """Decision tree for regression with the signature of scikit-learn's class."""
+
+    _TABLE = with_floats(TREE_REGRESSOR)
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.losses import Loss
 from arboost.params.kinds import Param
+from arboost.predictor import Predictor
 from arboost.training.rounds import Fitted, Rounds, Scores
 from arboost.training.sets import EvaluationSet, TrainingSet
 
@@ -78,6 +79,12 @@ class EngineBooster(GradientBoosting):
 
     def _checked_params(self) -> dict[str, Any]:
         return self.translation.params
+
+    def _keep_model(self, model: Any, schema: Schema) -> None:
+        if model.link == "softmax":  # scikit-learn's scores of the classes have the mean 0
+            centred = model.base_score - model.base_score.mean()
+            model = Predictor(**model.fields() | {"base_score": centred})
+        super()._keep_model(model, schema)
 
     def _plan(
         self, params: dict[str, Any], task: Task, schema: Schema

@@ -50,7 +50,7 @@ class SklearnGradientBoosting(EngineEstimator):
     _ENGINE: ClassVar[Mapping[str, Param]]  # of the engine's booster
 
     n_jobs: int | None = None
-    criterion: str
+    criterion: Any
     init: Any
     init_: Any
     _tree_params: list[dict[str, Any]]  # of each stage
@@ -155,7 +155,7 @@ class SklearnGradientBoosting(EngineEstimator):
 
     def _given_params(self) -> dict[str, Any]:
         """Return the checked parameters."""
-        if self.criterion != "deprecated":
+        if not isinstance(self.criterion, str) or self.criterion != "deprecated":
             warnings.warn(
                 f"criterion={self.criterion!r} has no effect, as in scikit-learn, where it is "
                 "deprecated: trees minimise squared error. Leave it out.",

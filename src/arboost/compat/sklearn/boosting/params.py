@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from arboost.compat.sklearn.monotonic import MonotonicCst
 from arboost.params.check import check
 from arboost.params.compound_kinds import (
     CategoricalFeatures,
     ClassWeight,
-    MonotoneConstraints,
 )
 from arboost.params.count_kinds import CountOrShare, FeatureCount
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
@@ -41,7 +41,8 @@ class Init(Param):
     def check(self, value: object) -> Any:
         """Return the estimator unchanged."""
         methods = [callable(getattr(value, name, None)) for name in ("fit", self.method)]
-        if value is None or value == "zero" or (not isinstance(value, type) and all(methods)):
+        is_zero = isinstance(value, str) and value == "zero"
+        if value is None or is_zero or (not isinstance(value, type) and all(methods)):
             return value
         raise ValueError(
             f"init={value!r} is not allowed: init must be an estimator with the methods fit and "
@@ -150,7 +151,7 @@ _HIST = (
         Fraction(name="max_features", default=1.0, low_open=True, text=""),
         Integer(name="max_bins", default=255, low=2, high=255, text=""),
         OptionalCategories(name="categorical_features", default="from_dtype", text=""),
-        MonotoneConstraints(name="monotonic_cst", default=None, text=""),
+        MonotonicCst(name="monotonic_cst", default=None, text=""),
         EarlyStopping(name="early_stopping", default="auto", text=""),
         Scoring(name="scoring", default="loss", text=""),
         Real(
