@@ -61,6 +61,7 @@ class EngineEstimator(BaseEstimator):
 
     _TABLE: ClassVar[Mapping[str, Param]]
     _KIND: ClassVar[str]  # "regressor" or "classifier"
+    _TAKES_ROWS: ClassVar[bool] = True  # whether `fit` takes rows of a Dataset
     n_jobs: int | None
     model_: Predictor
 

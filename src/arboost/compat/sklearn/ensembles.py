@@ -42,7 +42,9 @@ class AdaBoostClassifier(classifier.AdaBoostClassifier):
     ) -> None:
         super().__init__(**arguments(locals()), verbose=0)
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:  # type: ignore[override]
+    def fit(  # type: ignore[override]
+        self, X: object, y: object = None, sample_weight: object = None
+    ) -> Self:
         """Train on a table and a target; rows of weight 0 are left out."""
         super().fit(X, y, sample_weight)
         if len(self.classes_) == _TWO_CLASSES:  # Freund's alpha is half of scikit-learn's
@@ -103,7 +105,9 @@ class AdaBoostRegressor(regressor.AdaBoostRegressor):
     ) -> None:
         super().__init__(**arguments(locals()), resample=True, verbose=0)
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:  # type: ignore[override]
+    def fit(  # type: ignore[override]
+        self, X: object, y: object = None, sample_weight: object = None
+    ) -> Self:
         """Train on a table and a target; rows of weight 0 are left out."""
         return super().fit(X, y, sample_weight)
 

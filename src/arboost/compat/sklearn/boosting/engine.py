@@ -71,6 +71,7 @@ class EngineBooster(GradientBoosting):
     """One fit of a translation; a public estimator takes the model from it."""
 
     n_jobs = None
+    warm_start = False
 
     def __init__(self, translation: Translation) -> None:
         self.translation = translation

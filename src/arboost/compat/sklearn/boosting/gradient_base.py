@@ -48,6 +48,7 @@ class SklearnGradientBoosting(EngineEstimator):
 
     _PARAMS: ClassVar[Mapping[str, Param]]  # of scikit-learn
     _ENGINE: ClassVar[Mapping[str, Param]]  # of the engine's booster
+    _TAKES_ROWS = False
 
     n_jobs: int | None = None
     criterion: Any

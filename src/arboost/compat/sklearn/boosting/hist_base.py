@@ -47,6 +47,7 @@ class SklearnHistBoosting(EngineEstimator):
 
     _PARAMS: ClassVar[Mapping[str, Param]]  # of scikit-learn
     _ENGINE: ClassVar[Mapping[str, Param]]  # of the engine's booster
+    _TAKES_ROWS = False
 
     n_jobs: int | None = None
     random_state: Any
@@ -173,7 +174,7 @@ class SklearnHistBoosting(EngineEstimator):
             sampling_method="uniform",
             colsample_bynode=params["max_features"],
             categorical_features="from_dtype" if categories is None else categories,
-            monotone_constraints=self._monotone(params["monotonic_cst"]),
+            monotone_constraints=_directions(params["monotonic_cst"]),
             random_state=seed,
             verbose=params["verbose"],
             **_LEVELS,
@@ -196,12 +197,6 @@ class SklearnHistBoosting(EngineEstimator):
         return Translation(
             kind=self._KIND, table=self._ENGINE, params=engine, adjust=adjust, watch=watch
         )
-
-    def _monotone(self, given: Any) -> Any:
-        """Return monotone constraints as the engine's parameter takes them."""
-        if given is not None and given and isinstance(given[0], list):
-            return dict(given)
-        return given
 
     def _check_interaction_cst(self, n_features: int) -> list[set[int]] | None:
         """Return the groups of features that may share a path; all unlisted ones are one more."""
@@ -261,6 +256,11 @@ class SklearnHistBoosting(EngineEstimator):
         """Return the raw scores, shape (n_rows, n_outputs)."""
         raw: Floats = self._fitted_model().predict_raw(X)
         return raw
+
+
+def _directions(given: list[Any] | None) -> Any:
+    """Return checked monotone constraints as users give them: a dict, a list or None."""
+    return dict(given) if given and isinstance(given[0], list) else given
 
 
 def _seed_of(generator: np.random.RandomState) -> int:

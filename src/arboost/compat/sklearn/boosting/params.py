@@ -84,6 +84,15 @@ class OptionalCategories(CategoricalFeatures):
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeldOutRows(CountOrShare):
+    """A number of rows, a share of them, or None."""
+
+    def check(self, value: object) -> Any:
+        """Return the number, the share or None."""
+        return None if value is None else super().check(value)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verbosity(Integer):
     """A number of at least 0, or a truth value."""
 
@@ -154,14 +163,7 @@ _HIST = (
         MonotonicCst(name="monotonic_cst", default=None, text=""),
         EarlyStopping(name="early_stopping", default="auto", text=""),
         Scoring(name="scoring", default="loss", text=""),
-        Real(
-            name="validation_fraction",
-            default=0.1,
-            low=0.0,
-            low_open=True,
-            optional=True,
-            text="",
-        ),
+        HeldOutRows(name="validation_fraction", default=0.1, share_open=True, text=""),
         _integer("n_iter_no_change", 10, 1),
         _real("tol", 1e-7),
     )
@@ -179,7 +181,7 @@ HIST_REGRESSOR: dict[str, Param] = _HIST | by_name(
         options=("squared_error", "absolute_error", "gamma", "poisson", "quantile"),
         text="",
     ),
-    Fraction(name="quantile", default=None, optional=True, text=""),
+    Fraction(name="quantile", default=None, low_open=True, high_open=True, optional=True, text=""),
 )
 
 
