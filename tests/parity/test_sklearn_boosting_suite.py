@@ -39,6 +39,7 @@ def test_hist_gradient_boosting(tmp_path):
     check(passed, "### HistGradientBoosting")
 
 
+@pytest.mark.slow
 def test_warm_start_of_hist_gradient_boosting(tmp_path):
     passed, fits = run(tmp_path, f"{HIST_TESTS}.test_warm_start", HIST, package=COMPAT)
     assert len(passed) > 15
@@ -46,6 +47,7 @@ def test_warm_start_of_hist_gradient_boosting(tmp_path):
     assert all(passed.values()), passed
 
 
+@pytest.mark.slow
 def test_monotonic_constraints_of_hist_gradient_boosting(tmp_path):
     suite = f"{HIST_TESTS}.test_monotonic_constraints"
     passed, fits = run(tmp_path, suite, HIST, package=COMPAT)

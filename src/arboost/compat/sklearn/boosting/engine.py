@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +26,16 @@ from arboost.training.sets import EvaluationSet, TrainingSet
 __all__ = ["EngineBooster", "RoundWatch", "Translation", "WatchedRounds"]
 
 
-class RoundWatch:
-    """Observer of a training; subclasses keep scores and decide when to stop."""
+class RoundWatch(Protocol):
+    """Observer of a training, which keeps scores and decides when to stop."""
 
     def before_first(self, rounds: WatchedRounds) -> None:
         """See the scores before the first round of this fit."""
+        ...
 
     def after_round(self, rounds: WatchedRounds) -> str | None:
         """See a finished round; return the reason to stop, or None to continue."""
-        return None
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,10 @@ class Translation:
         Checked parameters of that table.
     adjust : callable (recipe, schema) -> recipe
         Settings that the engine's public parameters do not reach.
-    watch : RoundWatch
+    watch : RoundWatch or None
+        Observer of each round.
+    record : dict
+        Parameters that the table does not have, for the model file.
     start : sequence of float64 arrays of shape (n_rows, n_outputs)
         Raw scores of another model that the trees are added to: those of the training rows of
         nonzero weight, then those of the validation rows; empty without such a model.
@@ -62,7 +66,8 @@ class Translation:
     table: Mapping[str, Param]
     params: dict[str, Any]
     adjust: Callable[[BoostingRecipe, Schema], BoostingRecipe]
-    watch: RoundWatch
+    watch: RoundWatch | None
+    record: dict[str, Any]
     start: Sequence[Scores] = ()
     ccp_alpha: float = 0.0
 
@@ -80,6 +85,9 @@ class EngineBooster(GradientBoosting):
 
     def _checked_params(self) -> dict[str, Any]:
         return self.translation.params
+
+    def _recorded_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return super()._recorded_params(params) | self.translation.record
 
     def _keep_model(self, model: Any, schema: Schema) -> None:
         if model.link == "softmax":  # scikit-learn's scores of the classes have the mean 0
@@ -110,7 +118,7 @@ class WatchedRounds(BoostingRounds):
         n_threads: int,
         seed: int,
         workspace: core.Workspace | None = None,
-        watch: RoundWatch,
+        watch: RoundWatch | None = None,
         start: Sequence[Scores] = (),
         ccp_alpha: float = 0.0,
     ) -> None:
@@ -125,7 +133,8 @@ class WatchedRounds(BoostingRounds):
         )
         self._watch = watch
         self._pruning = PrunedTrees(ccp_alpha) if ccp_alpha > 0.0 else None
-        watch.before_first(self)
+        if watch is not None:
+            watch.before_first(self)
 
     @property
     def in_bag(self) -> NDArray[np.uint32] | None:
@@ -133,7 +142,10 @@ class WatchedRounds(BoostingRounds):
         return None if self.recipe.rows.rate >= 1.0 else self._sample.positions()
 
     def run_rounds(self, limit: int = 1) -> None:
-        """Run one round, which the observer sees; `limit` allows at least that."""
+        """Run at least one and at most `limit` more rounds; an observer sees one at a time."""
+        if self._watch is None:
+            super().run_rounds(limit)
+            return
         super().run_rounds(1)
         self.ended = self._watch.after_round(self)
 

@@ -249,6 +249,7 @@ class SklearnGradientBoosting(EngineEstimator):
             params=engine,
             adjust=adjust,
             watch=stages,
+            record=_record(params),
             start=start,
             ccp_alpha=params["ccp_alpha"],
         )
@@ -347,6 +348,15 @@ def _base_score(params: dict[str, Any], init: Any) -> float | None:
         constant = getattr(init, "constant_", None)  # of regression; class shares are the best
         return None if constant is None else float(constant.flat[0])
     return 0.0
+
+
+def _record(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that the engine's boosters do not have, as a model file keeps them."""
+    names = ("min_samples_split", "min_impurity_decrease", "max_features", "ccp_alpha", "init")
+    record = {name: params[name] for name in names}
+    if _is_model(params["init"]):
+        record["init"] = {"custom": type(params["init"]).__name__}
+    return record
 
 
 def _count(given: float, n_rows: int) -> int:

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from arboost.algorithms.estimator import EngineEstimator
 from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe
-from arboost.compat.sklearn.boosting.engine import EngineBooster, RoundWatch, Translation
+from arboost.compat.sklearn.boosting.engine import EngineBooster, Translation
 from arboost.compat.sklearn.boosting.hist_scores import IterationScores, should_stop
 from arboost.compat.sklearn.boosting.hist_trees import tree_predictors
 from arboost.compat.sklearn.boosting.params import engine_params
@@ -105,7 +105,7 @@ class SklearnHistBoosting(EngineEstimator):
             old = self.model_ if is_warm else None
             booster.fit(rows.X, rows.y, rows.sample_weight, init_model=old, **rows.validation)
             self._keep_model(booster.model_, booster.model_.schema)
-            self._keep_scores(watch, n_kept)
+            self._keep_scores(watch)
         self._random_seed, self.do_early_stopping_ = seed, stops
         return self
 
@@ -137,9 +137,9 @@ class SklearnHistBoosting(EngineEstimator):
 
     def _watch(
         self, params: dict[str, Any], rows: FitRows, seed: int, *, stops: bool, is_warm: bool
-    ) -> RoundWatch:
+    ) -> IterationScores | None:
         if not stops:
-            return RoundWatch()
+            return None
         kept: dict[str, list[float]] = {}
         if is_warm:
             kept = {"train": list(self.train_score_), "validation": list(self.validation_score_)}
@@ -148,7 +148,12 @@ class SklearnHistBoosting(EngineEstimator):
         )
 
     def _translation(
-        self, params: dict[str, Any], rows: FitRows, watch: RoundWatch, seed: int, n_kept: int
+        self,
+        params: dict[str, Any],
+        rows: FitRows,
+        watch: IterationScores | None,
+        seed: int,
+        n_kept: int,
     ) -> Translation:
         """Return the fit in the engine's terms."""
         same = {"loss", "learning_rate", "max_depth", "min_samples_leaf", "max_bins"}
@@ -194,8 +199,14 @@ class SklearnHistBoosting(EngineEstimator):
                 rate *= 2.0
             return replace(recipe, tree=tree, learning_rate=rate)
 
+        interactions = self.interaction_cst
         return Translation(
-            kind=self._KIND, table=self._ENGINE, params=engine, adjust=adjust, watch=watch
+            kind=self._KIND,
+            table=self._ENGINE,
+            params=engine,
+            adjust=adjust,
+            watch=watch,
+            record={} if interactions is None else {"interaction_cst": repr(interactions)},
         )
 
     def _check_interaction_cst(self, n_features: int) -> list[set[int]] | None:
@@ -229,12 +240,11 @@ class SklearnHistBoosting(EngineEstimator):
         """Whether early stopping ends a fit after these scores."""
         return should_stop(scores, self.n_iter_no_change, self.tol)
 
-    def _keep_scores(self, watch: RoundWatch, n_kept: int) -> None:
+    def _keep_scores(self, scores: IterationScores | None) -> None:
         """Set the attributes of the iterations."""
         model = self.model_
         self.n_iter_ = model.n_rounds
         self.n_trees_per_iteration_ = model.trees_per_round
-        scores = watch if isinstance(watch, IterationScores) else None
         self.train_score_ = np.array(scores.train if scores else [])
         self.validation_score_ = np.array(scores.validation if scores else [])
         schema = model.schema

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing, resample
 
-from arboost.compat.sklearn.boosting.engine import RoundWatch, WatchedRounds
+from arboost.compat.sklearn.boosting.engine import WatchedRounds
 from arboost.compat.sklearn.boosting.rows import FitRows
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import predictions, probabilities
@@ -55,7 +55,7 @@ class _Live:
 
 
 @dataclass
-class IterationScores(RoundWatch):
+class IterationScores:
     """Scores before the first iteration and after each; higher is better.
 
     Attributes

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.compat.sklearn.boosting.engine import RoundWatch, WatchedRounds
+from arboost.compat.sklearn.boosting.engine import WatchedRounds
 from arboost.losses import Target
 
 __all__ = ["Stages", "stage_loss"]
@@ -23,7 +23,7 @@ _EVERY = 10  # verbose=1: first each round, then each 10th, then each 100th ...
 
 
 @dataclass
-class Stages(RoundWatch):
+class Stages:
     """Scores of the stages, those of the fit that a warm start continues first.
 
     Attributes
