@@ -84,6 +84,7 @@ class EngineEstimator(BaseEstimator):
     _MONOTONE: ClassVar[str] = "monotone_constraints"  # name of this parameter in model files
     # Parameters that cannot change the model are not part of its file.
     _NOT_RECORDED: ClassVar[tuple[str, ...]] = ("bundling", "n_jobs", "verbose")
+    _TAKES_ROWS: ClassVar[bool] = True  # whether `fit` takes rows of a Dataset
     n_jobs: int | None
     model_: Predictor
 
@@ -136,14 +137,17 @@ class EngineEstimator(BaseEstimator):
             or not model.params.keys() <= cls._TABLE.keys()
         ):
             name = repr(os.fsdecode(path)) if isinstance(path, str | os.PathLike) else "The data"
-            trees = isinstance(model, Predictor)
-            held = f"{model.n_trees} trees with other parameters" if trees else "several members"
+            held = "several members"
+            if isinstance(model, Predictor):
+                held = f"{model.n_trees} trees with other parameters"
             raise ValueError(
                 f"{name} holds no {cls.__name__}: it holds a {model.kind} of {held}. Use the class "
                 "that was fitted, or arboost.load, which reads all models."
             )
         params = {name: cls._TABLE[name].restore(value) for name, value in model.params.items()}
-        estimator = cls(**params)
+        names = cls._get_param_names()
+        estimator = cls(**{name: params.pop(name) for name in names if name in params})
+        store(estimator, params)  # of the fit, but not of a constructor with fewer names
         estimator._keep_loaded(model)
         return estimator
 

@@ -64,8 +64,10 @@ def argument_answer(
 
 def _row_answer(name: str, row: Row, without: str, *places: tuple[Collection[str], str]) -> str:
     """Return the answer of a row of parameters; a place has names and the start of a call."""
+    # Estimators with scikit-learn's parameters have its names instead of ours.
+    known = [*row.ours.split(), *row.names("sklearn")] if row.ours else []
     for names, call in places:
-        for ours in row.ours.split():
+        for ours in known:
             if ours in names:
                 note = f" {row.note}" if row.note else ""
                 return f"{name} is called {ours} here: use {call}{ours}=...).{note}"

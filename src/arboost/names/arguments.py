@@ -20,12 +20,10 @@ def new_estimator(cls: type[Self], *arguments: object, **params: object) -> Self
     It is the ``__new__`` of estimators: scikit-learn reads the parameters of ``__init__``, which
     therefore can neither take unknown names nor answer them.
     """
-    if not params.keys() <= vars(cls).get("_TABLE", {}).keys():
-        known = inspect.signature(cls.__init__).parameters
-        takes_any = any(one.kind is one.VAR_KEYWORD for one in known.values())
-        unknown = [] if takes_any else [name for name in params if name not in known]
-        if unknown:
-            raise TypeError(_constructor_answers(cls, unknown))
+    known = _constructor_names(cls.__init__)
+    if known is not None and not params.keys() <= known:
+        unknown = [name for name in params if name not in known]
+        raise TypeError(_constructor_answers(cls, unknown))
     return object.__new__(cls)
 
 
@@ -55,6 +53,14 @@ def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **arguments)
 
     return checked
+
+
+@functools.lru_cache(maxsize=256)
+def _constructor_names(init: Any) -> frozenset[str] | None:
+    """Return the names of the parameters of an ``__init__``; None where it takes any name."""
+    known = inspect.signature(init).parameters
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in known.values())
+    return None if takes_any else frozenset(known)
 
 
 def _constructor_answers(cls: type[Any], names: Iterable[str]) -> str:

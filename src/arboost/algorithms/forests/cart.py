@@ -108,15 +108,14 @@ def tree_params(
 def _check_monotone(criterion: str, target: ForestTarget) -> None:
     if target.criterion != "quadratic":
         raise ValueError(
-            f"monotone_constraints is not allowed with criterion={criterion!r}. Use "
-            f'criterion="{"gini" if target.kind == "classifier" else "squared_error"}", or '
-            "monotone_constraints=None."
+            f"Monotone constraints are not allowed with criterion={criterion!r}. Use "
+            f'criterion="{"gini" if target.kind == "classifier" else "squared_error"}", or no '
+            "constraints."
         )
     if target.n_outputs > 1:
         raise ValueError(
-            "monotone_constraints is not allowed with more than two classes or several targets "
-            "(multiclass and multi-output): it is for predictions of one number. Use "
-            "monotone_constraints=None."
+            "Monotone constraints are not allowed with more than two classes or several targets "
+            "(multiclass and multi-output): they are for predictions of one number. Leave them out."
         )
 
 

@@ -134,6 +134,16 @@ class ForestEstimator(EngineEstimator):
         return self
 
     @property
+    def estimator_(self) -> EngineEstimator:
+        """Unfitted estimator of one tree, with the parameters of the forest."""
+        names = self._TREE._get_param_names()
+        given = {name: value for name, value in self.get_params().items() if name in names}
+        if given.get("class_weight") == "balanced_subsample":
+            given["class_weight"] = "balanced"
+        tree: EngineEstimator = self._TREE(**given, splitter=self._SPLITTER)
+        return tree
+
+    @property
     def estimators_(self) -> list[Any]:
         """The trees, each as a fitted estimator of one tree."""
         return [self._one_tree(tree) for tree in range(self._fitted_model().n_trees)]
@@ -180,13 +190,7 @@ class ForestEstimator(EngineEstimator):
     def _one_tree(self, tree: int) -> EngineEstimator:
         """Return a tree as an estimator."""
         model = self._fitted_model()
-        table = self._TREE._TABLE
-        given = {name: value for name, value in self.get_params().items() if name in table}
-        if given.get("class_weight") == "balanced_subsample":
-            given["class_weight"] = "balanced"
-        given["splitter"] = self._SPLITTER
-        given["random_state"] = model.params["random_state"]
-        one = self._TREE(**given)
+        one: EngineEstimator = self.estimator_.set_params(random_state=model.params["random_state"])
         known = {name: value for name, value in vars(self).items() if name.endswith("_")}
         for name in ("model_", "oob_score_", _OUT_OF_BAG[self._KIND]):
             known.pop(name, None)

@@ -19,6 +19,7 @@ from arboost.algorithms.forests.fit_forest import (
     read_target,
     row_use,
 )
+from arboost.algorithms.forests.sklearn_tree import sklearn_tree
 from arboost.algorithms.forests.targets import ForestTarget
 from arboost.grow.pruning import pruning_path
 from arboost.model.forest import Forest
@@ -28,10 +29,10 @@ from arboost.pictures.tree_pictures import TreePicture, tree_svg, tree_text
 from arboost.predictor import Predictor
 from arboost.training.inputs import EngineRows, Floats, training_rows, warn_one_class
 
-__all__ = ["DecisionTree"]
+__all__ = ["DecisionTree", "GrownTree"]
 
 
-class _Grown(NamedTuple):
+class GrownTree(NamedTuple):
     """A tree, with the rows, target and weights that it was grown from."""
 
     forest: Forest
@@ -45,6 +46,7 @@ class DecisionTree(EngineEstimator):
 
     _MONOTONE = "monotonic_cst"
 
+    criterion: str
     max_features: Any
 
     @known_arguments
@@ -70,17 +72,31 @@ class DecisionTree(EngineEstimator):
         grown = self._grow(params, X, y, sample_weight)
         recorded = self._recorded_params(params)
         model = forest_model(grown.forest, grown.rows, grown.target, recorded)
-        keep_trees(self, model, params["max_features"])
+        self._keep_tree(model, grown, params)
         return self
 
-    def _grow(self, params: dict[str, Any], X: object, y: object, sample_weight: object) -> _Grown:
+    @property
+    def tree_(self) -> Any:
+        """The tree as scikit-learn's own structure, a copy, for tools that read it.
+
+        Its impurities of regression are NaN: a model does not hold them.
+        """
+        return sklearn_tree(self._fitted_model(), self.criterion)
+
+    def _keep_tree(self, model: Predictor, grown: GrownTree, params: dict[str, Any]) -> None:
+        """Set the fitted attributes."""
+        keep_trees(self, model, params["max_features"])
+
+    def _grow(
+        self, params: dict[str, Any], X: object, y: object, sample_weight: object
+    ) -> GrownTree:
         rows = training_rows(X, y, sample_weight, None, column_options(params), several=True)
         target = read_target(self._KIND, rows.y, params["criterion"])
         warn_one_class(X, target.tasks)
         rows = encode_levels(rows, target, None)
         use = row_use(params, target, rows.weight)
         spec = ForestSpec.of(params, random_cuts=params["splitter"] == "random", n_trees=1)
-        return _Grown(fit_forest(spec, rows, target, use), rows, target, use.weight)
+        return GrownTree(fit_forest(spec, rows, target, use), rows, target, use.weight)
 
     def _keep_loaded(self, model: Predictor) -> None:
         keep_trees(self, model, self.max_features)

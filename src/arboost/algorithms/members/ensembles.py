@@ -73,7 +73,8 @@ def engine_model(name: str, estimator: Any, asked: str) -> Model:
     inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     model = getattr(inner, "model_", None)
     if isinstance(model, Model):
-        return model
+        whole: Model = inner._engine_model(asked) if hasattr(inner, "_engine_model") else model
+        return whole
     raise TypeError(
         f"{asked} was asked of an ensemble with the member {name!r} ({member_name(inner)}), which "
         "has no trees of arboost. Use estimators of arboost only, such as "

@@ -44,8 +44,8 @@ _BY_ROW = ("sample_weight", "groups")  # arguments of arboost's fits with one en
 
 
 def is_engine(estimator: object) -> bool:
-    """Whether an estimator is one of arboost, which runs threads of its own."""
-    return isinstance(estimator, EngineEstimator)
+    """Whether an estimator is one of arboost that trains on rows of a Dataset."""
+    return isinstance(estimator, EngineEstimator) and estimator._TAKES_ROWS
 
 
 def shared_dataset(
@@ -70,13 +70,11 @@ def shared_dataset(
         Weights above 0.
     n_jobs : int or None
     """
-    if (
-        not isinstance(estimator, EngineEstimator)
-        or getattr(estimator, "estimator", None) is not None
-    ):
+    if not is_engine(estimator) or getattr(estimator, "estimator", None) is not None:
         return None
     if y.ndim != 1:
         return None
+    assert isinstance(estimator, EngineEstimator)
     params = estimator._checked_params()
     data = Dataset(
         X,
@@ -86,7 +84,7 @@ def shared_dataset(
         tree_method=params["tree_method"],
         bundling=params["bundling"],
         max_conflict_rate=params.get("max_conflict_rate", 0.0),
-        categorical_features=estimator.get_params()["categorical_features"],
+        categorical_features=vars(estimator)["categorical_features"],
         missing=params["missing"],
         n_jobs=n_jobs,
     )
