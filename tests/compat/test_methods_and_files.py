@@ -93,6 +93,47 @@ def test_unknown_names_are_answered_with_scikit_learns(name, given, here):
         getattr(compat, name)(**{given: 1})
 
 
+def test_unknown_arguments_are_answered_without_private_names():
+    X, y = TWO
+    model = compat.GradientBoostingClassifier(n_estimators=2).fit(X, y)
+    for call in (model.fit, compat.AdaBoostClassifier().fit, arboost.RandomForestClassifier().fit):
+        with pytest.raises(TypeError, match=r"(Classifier|fit) has no argument .?sample_weigth"):
+            call(X, y, sample_weigth=None)
+    for name in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(TypeError, match=f"^{name} has no argument 'round'. Did you mean round"):
+            getattr(model, name)(X, round=1)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        compat.GradientBoostingRegressor(n_estimators=3, n_iter_no_change=2, random_state=0),
+        compat.HistGradientBoostingRegressor(max_iter=3, early_stopping=True, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_tables_of_dicts_and_paths(model):
+    columns = {"a": list(range(60)), "b": [i % 3 for i in range(60)]}
+    rows = [{"a": a, "b": b} for a, b in zip(*columns.values(), strict=True)]
+    y = np.arange(60.0)
+    expected = model.fit(np.array([*columns.values()]).T, y).predict([[3, 0]])
+    for X in (columns, rows):
+        assert_array_equal(model.fit(X, y).predict({"a": 3, "b": 0}), expected)
+    with pytest.raises(TypeError, match=r"X is the path 'table\.csv'"):
+        model.fit("table.csv", y)
+
+
+def test_init_model_is_a_whole_model(tmp_path):
+    X, y = DIABETES
+    given = compat.GradientBoostingRegressor(n_estimators=2, init=LinearRegression()).fit(X, y)
+    with pytest.raises(ValueError, match="init_model was asked of trees that correct Linear"):
+        arboost.GradientBoostingRegressor(n_estimators=2).fit(X, y, init_model=given)
+    bags = arboost.BaggingRegressor(n_estimators=2).fit(X, y)
+    bags.save(tmp_path / "bags.arb")
+    with pytest.raises(ValueError, match="holds an ensemble of several members"):
+        arboost.GradientBoostingRegressor().fit(X, y, init_model=tmp_path / "bags.arb")
+
+
 def test_values_of_monotonic_cst_are_answered_with_its_name():
     with pytest.raises(TypeError, match="Use for example monotonic_cst="):
         compat.RandomForestRegressor(monotonic_cst=3).fit(*DIABETES)

@@ -37,7 +37,7 @@ def weights(rng, weighted):
         (reference.roc_auc_score, LOGISTIC, "auc"),
         (reference.mean_squared_error, FakeLoss(), "mse"),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),  # no addresses of functions
 )
 def test_aliases(given, loss, name):
     assert find(given, loss).name == name

@@ -97,6 +97,7 @@ class EngineEstimator(BaseEstimator):
         super().set_params(**params)
         return self
 
+    @known_arguments
     def predict(self, X: object, *, rounds: int | None = None) -> NDArray[Any]:
         """Return the predicted values or labels, shape (n_rows,).
 
@@ -267,6 +268,7 @@ class ClassifierMethods(ClassifierMixin):
     _fitted_model: Any
     _first_rounds: Any
 
+    @known_arguments
     def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats | list[Floats]:
         """Return the class probabilities in the order of ``classes_``, shape (n_rows, n_classes).
 
@@ -288,6 +290,7 @@ class BoostedClassifierMethods(ClassifierMixin):
     _fitted_model: Any
     _first_rounds: Any
 
+    @known_arguments
     def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats:
         """Return the class probabilities, shape (n_rows, n_classes), in the order of ``classes_``.
 
@@ -300,6 +303,7 @@ class BoostedClassifierMethods(ClassifierMixin):
         """Return the logarithms of `predict_proba`; those of 0 are -inf."""
         return core.log(self.predict_proba(X))
 
+    @known_arguments
     def decision_function(self, X: object, *, rounds: int | None = None) -> Floats:
         """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
         return decision(self._first_rounds(rounds).predict_raw(X, n_jobs=self.n_jobs))

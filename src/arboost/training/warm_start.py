@@ -23,13 +23,18 @@ def previous_model(init_model: object) -> Model:
         loaded = load(init_model)
         if isinstance(loaded, Model):
             return loaded
+        raise ValueError(
+            f"init_model={os.fsdecode(init_model)!r} holds an ensemble of several members: only a "
+            "booster can be continued. Pass the file of one."
+        )
     if hasattr(init_model, "fit") and not isinstance(init_model, type):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(init_model)
         model = getattr(init_model, "model_", None)
         if isinstance(model, Model):
-            return model
+            whole = getattr(init_model, "_engine_model", None)
+            return model if whole is None else whole("init_model")
     raise TypeError(
         f"init_model={init_model!r} ({type(init_model).__name__}) is not allowed: it must be a "
         "fitted estimator of arboost, an arboost.Predictor, or the path of a model file. Pass for "

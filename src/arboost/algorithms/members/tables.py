@@ -22,7 +22,7 @@ from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import checked_matrix, is_sparse
 from arboost.data.table import as_array, is_records, is_reordered, row_of_series
 
-__all__ = ["MemberTable", "member_table", "narwhals_frame", "take_columns", "take_rows"]
+__all__ = ["MemberTable", "framed", "member_table", "narwhals_frame", "take_columns", "take_rows"]
 
 _TABLE_DIMENSIONS = 2
 
@@ -62,7 +62,7 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
             "Pass the table it was made from, or train with estimator=None."
         )
     names = None if schema is None else schema.names
-    X = checked_matrix(X) if is_sparse(X) else _framed(X, names)  # a format of scipy is a dict
+    X = checked_matrix(X) if is_sparse(X) else framed(X, names)  # a format of scipy is a dict
     if not hasattr(X, "shape"):
         X = as_array(X)
     if len(X.shape) < _TABLE_DIMENSIONS:
@@ -82,7 +82,7 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
     return MemberTable(_matched(X, names, schema, caller), schema)
 
 
-def _framed(X: Any, names: tuple[str, ...] | None) -> Any:
+def framed(X: Any, names: tuple[str, ...] | None = None) -> Any:
     """Return a dict, a list of dicts or a pandas row as a pandas frame, all others unchanged."""
     pandas = sys.modules.get("pandas")
     if names is not None and pandas is not None and isinstance(X, pandas.Series):

@@ -28,6 +28,7 @@ from arboost.compat.sklearn.trees import DecisionTreeRegressor
 from arboost.data.schema import Schema
 from arboost.errors import warn_caller
 from arboost.model.predict import predictions
+from arboost.names.arguments import known_arguments
 from arboost.params.check import check
 from arboost.predictor import Predictor
 
@@ -40,6 +41,7 @@ _OUT_OF_BAG = ("oob_scores_", "oob_improvement_", "oob_score_")
 # Explanations and files of the trees alone would leave out the model that they correct.
 _OF_WHOLE_MODEL = {
     "expected_value",
+    "init_model",
     "partial_dependence",
     "predict_raw",
     "save",
@@ -61,6 +63,7 @@ class SklearnGradientBoosting(TranslatedBooster):
     init_: Any
     _tree_params: list[dict[str, Any]]  # of each stage
 
+    @known_arguments
     def fit(
         self,
         X: object,
@@ -103,6 +106,7 @@ class SklearnGradientBoosting(TranslatedBooster):
         self._keep_stages(params, init, stages)
         return self
 
+    @known_arguments
     def predict(self, X: object, *, rounds: int | None = None) -> NDArray[Any]:
         """Return the predicted values or labels, shape (n_rows,).
 

@@ -22,6 +22,7 @@ from arboost.compat.sklearn.boosting.hist_trees import tree_predictors
 from arboost.compat.sklearn.boosting.params import engine_params
 from arboost.compat.sklearn.boosting.rows import FitRows
 from arboost.data.schema import Schema
+from arboost.names.arguments import known_arguments
 from arboost.params.check import check
 
 __all__ = ["SklearnHistBoosting"]
@@ -50,6 +51,7 @@ class SklearnHistBoosting(TranslatedBooster):
     interaction_cst: Any
     _random_seed: int
 
+    @known_arguments
     def fit(
         self,
         X: object,

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _num_samples
 
+from arboost.algorithms.members.tables import framed
+from arboost.data.table import as_array
 from arboost.data.target import encode_labels, target, weights
 
 __all__ = ["FitRows"]
@@ -36,6 +38,9 @@ class FitRows:
     @classmethod
     def read(cls, X: Any, y: object, sample_weight: object) -> FitRows:
         """Return the rows of a fit, with y and weights checked."""
+        X = framed(X)
+        if not hasattr(X, "shape") and not hasattr(X, "__arrow_c_stream__"):
+            X = as_array(X)
         n_rows = _num_samples(X)
         return cls(X=X, y=target(y, n_rows), sample_weight=weights(sample_weight, n_rows))
 
