@@ -130,7 +130,7 @@ def test_init_model_is_a_whole_model(tmp_path):
         arboost.GradientBoostingRegressor(n_estimators=2).fit(X, y, init_model=given)
     bags = arboost.BaggingRegressor(n_estimators=2).fit(X, y)
     bags.save(tmp_path / "bags.arb")
-    with pytest.raises(ValueError, match="holds an ensemble of several members"):
+    with pytest.raises(TypeError, match="is not allowed: the file holds an ensemble of several"):
         arboost.GradientBoostingRegressor().fit(X, y, init_model=tmp_path / "bags.arb")
 
 

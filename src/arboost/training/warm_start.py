@@ -23,9 +23,9 @@ def previous_model(init_model: object) -> Model:
         loaded = load(init_model)
         if isinstance(loaded, Model):
             return loaded
-        raise ValueError(
-            f"init_model={os.fsdecode(init_model)!r} holds an ensemble of several members: only a "
-            "booster can be continued. Pass the file of one."
+        raise TypeError(
+            f"init_model={os.fsdecode(init_model)!r} is not allowed: the file holds an ensemble of "
+            "several members, and only a booster can be continued. Pass the file of one."
         )
     if hasattr(init_model, "fit") and not isinstance(init_model, type):
         from sklearn.utils.validation import check_is_fitted

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.backend import core
 from arboost.model.leaves import depths
 from arboost.model.model import Model
 from arboost.pictures.tree_words import Style, TreeWords
@@ -102,7 +103,7 @@ def _impurities(shares: list[Floats], criterion: str) -> Floats:
         each = [1.0 - (one**2).sum(axis=1) for one in shares]
     else:
         each = [
-            -(one * np.log2(one, where=one > 0, out=np.zeros_like(one))).sum(1) for one in shares
+            -(one * core.log(np.where(one > 0, one, 1.0))).sum(1) / core.log(2.0) for one in shares
         ]
     mean: Floats = np.mean(each, axis=0)
     return mean

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from arboost.algorithms.forests.single_tree import GrownTree
 from arboost.algorithms.forests.sklearn_tree import NodeRows
-from arboost.backend import threads
+from arboost.backend import core, threads
 from arboost.data.table import Table
 from arboost.model.forest import Forest
 from arboost.model.leaves import depths, forest_leaves, parents
@@ -43,7 +43,7 @@ def _errors(forest: Forest, leaf: Nodes, y: Floats, weight: Floats, criterion: s
     """Return the variance, or half the Poisson deviance, of the rows in each node."""
     middle = np.average(y, weights=weight)
     if criterion == "poisson":
-        terms = y * np.log(y, where=y > 0, out=np.zeros_like(y))
+        terms = _y_log_y(y)
     else:  # squares of small numbers lose no digits
         y = y - middle
         terms = y**2
@@ -51,12 +51,13 @@ def _errors(forest: Forest, leaf: Nodes, y: Floats, weight: Floats, criterion: s
     total = np.bincount(leaf, weight, minlength=forest.n_nodes)
     total, sum_y, sum_terms = _summed(forest, np.stack([total, *sums], axis=1)).T
     mean = sum_y / total
-    if criterion == "poisson":
-        known = mean * np.log(mean, where=mean > 0, out=np.zeros_like(mean))
-    else:
-        known = mean**2
+    known = _y_log_y(mean) if criterion == "poisson" else mean**2
     found: Floats = np.maximum(sum_terms / total - known, 0.0)
     return found
+
+
+def _y_log_y(y: Floats) -> Floats:
+    return y * core.log(np.where(y > 0, y, 1.0))
 
 
 def _deviations(forest: Forest, leaf: Nodes, y: Floats, weight: Floats, _: str) -> Floats:

@@ -11,6 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _num_samples
 
 from arboost.algorithms.members.tables import framed
+from arboost.data.scipy_sparse import is_sparse
 from arboost.data.table import as_array
 from arboost.data.target import encode_labels, target, weights
 
@@ -38,7 +39,7 @@ class FitRows:
     @classmethod
     def read(cls, X: Any, y: object, sample_weight: object) -> FitRows:
         """Return the rows of a fit, with y and weights checked."""
-        X = framed(X)
+        X = X if is_sparse(X) else framed(X)  # a format of scipy is a dict
         if not hasattr(X, "shape") and not hasattr(X, "__arrow_c_stream__"):
             X = as_array(X)
         n_rows = _num_samples(X)
