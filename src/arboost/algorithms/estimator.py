@@ -23,7 +23,7 @@ from arboost.explain.importances import importances, tree_importances
 from arboost.model.leaves import decision_path
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import decision, read_table
-from arboost.names.arguments import check_params, known_arguments, new_estimator
+from arboost.names.arguments import check_params, known_arguments, new_estimator, public_name
 from arboost.params.check import check, record
 from arboost.params.kinds import Param
 from arboost.predictor import ModelSource, Predictor
@@ -97,7 +97,7 @@ class EngineEstimator(BaseEstimator):
         super().set_params(**params)
         return self
 
-    @known_arguments
+    @public_name
     def predict(self, X: object, *, rounds: int | None = None) -> NDArray[Any]:
         """Return the predicted values or labels, shape (n_rows,).
 
@@ -268,7 +268,7 @@ class ClassifierMethods(ClassifierMixin):
     _fitted_model: Any
     _first_rounds: Any
 
-    @known_arguments
+    @public_name
     def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats | list[Floats]:
         """Return the class probabilities in the order of ``classes_``, shape (n_rows, n_classes).
 
@@ -290,7 +290,7 @@ class BoostedClassifierMethods(ClassifierMixin):
     _fitted_model: Any
     _first_rounds: Any
 
-    @known_arguments
+    @public_name
     def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats:
         """Return the class probabilities, shape (n_rows, n_classes), in the order of ``classes_``.
 
@@ -303,7 +303,7 @@ class BoostedClassifierMethods(ClassifierMixin):
         """Return the logarithms of `predict_proba`; those of 0 are -inf."""
         return core.log(self.predict_proba(X))
 
-    @known_arguments
+    @public_name
     def decision_function(self, X: object, *, rounds: int | None = None) -> Floats:
         """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
         return decision(self._first_rounds(rounds).predict_raw(X, n_jobs=self.n_jobs))

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["check_params", "known_arguments", "new_estimator"]
+__all__ = ["check_params", "known_arguments", "new_estimator", "public_name"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,16 +43,25 @@ def check_params(estimator: Any, params: Iterable[str]) -> None:
 
 def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Return ``fit``, an ``__init__`` or a function that answers unknown names of arguments."""
-    known = list(inspect.signature(function).parameters)
+    known = dict.fromkeys(inspect.signature(function).parameters)
 
     @functools.wraps(function)
     def checked(*args: P.args, **arguments: P.kwargs) -> R:
-        unknown = [name for name in arguments if name not in known]
-        if unknown:
+        if arguments and not arguments.keys() <= known.keys():
+            unknown = [name for name in arguments if name not in known]
             raise TypeError(_call_answers(args, function.__name__, known, unknown))
         return function(*args, **arguments)
 
     return checked
+
+
+def public_name(method: Callable[P, R]) -> Callable[P, R]:
+    """Return a method whose errors of Python on unknown arguments name no private class.
+
+    It costs nothing per call, for predictions of a microsecond.
+    """
+    method.__qualname__ = method.__name__
+    return method
 
 
 @functools.lru_cache(maxsize=256)

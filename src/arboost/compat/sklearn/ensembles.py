@@ -15,7 +15,7 @@ from arboost.algorithms.adaboost import classifier, regressor
 from arboost.algorithms.bagging import bagging
 from arboost.compat.sklearn.arguments import arguments, refuse_load
 from arboost.model.links import logistic, softmax
-from arboost.names.arguments import known_arguments
+from arboost.names.arguments import known_arguments, public_name
 from arboost.predictor import ModelSource, Predictor
 
 __all__ = [
@@ -56,7 +56,7 @@ class AdaBoostClassifier(classifier.AdaBoostClassifier):
             self.estimator_weights_ = 2.0 * self.estimator_weights_
         return self
 
-    @known_arguments
+    @public_name
     def decision_function(self, X: object, *, rounds: int | None = None) -> Floats:
         """Return the scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
         return self._scaled(super().decision_function(X, rounds=rounds), rounds)
@@ -66,7 +66,7 @@ class AdaBoostClassifier(classifier.AdaBoostClassifier):
         staged = super().staged_decision_function(X)
         return (self._scaled(raw, rounds) for rounds, raw in enumerate(staged, 1))
 
-    @known_arguments
+    @public_name
     def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats:
         """Return the class probabilities, shape (n_rows, n_classes), of the scaled scores."""
         return self._probabilities(self.decision_function(X, rounds=rounds))

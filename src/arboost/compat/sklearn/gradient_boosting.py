@@ -14,7 +14,7 @@ from arboost.algorithms.estimator import BoostedClassifierMethods, store
 from arboost.compat.sklearn.boosting.gradient_base import SklearnGradientBoosting
 from arboost.compat.sklearn.boosting.params import GRADIENT_CLASSIFIER, GRADIENT_REGRESSOR
 from arboost.model.predict import decision, probabilities
-from arboost.names.arguments import known_arguments
+from arboost.names.arguments import public_name
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
@@ -69,14 +69,14 @@ class GradientBoostingClassifier(BoostedClassifierMethods, SklearnGradientBoosti
     ) -> None:
         store(self, locals())
 
-    @known_arguments
+    @public_name
     def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats:
         """Return the class probabilities, shape (n_rows, n_classes); `rounds` as in `predict`."""
         if not self._corrects_model():
             return super().predict_proba(X, rounds=rounds)
         return _of_one(probabilities(self.model_, self._raw_predict(X, rounds)))
 
-    @known_arguments
+    @public_name
     def decision_function(self, X: object, *, rounds: int | None = None) -> Floats:
         """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
         return decision(self._raw_predict(X, rounds))

@@ -28,7 +28,7 @@ from arboost.compat.sklearn.trees import DecisionTreeRegressor
 from arboost.data.schema import Schema
 from arboost.errors import warn_caller
 from arboost.model.predict import predictions
-from arboost.names.arguments import known_arguments
+from arboost.names.arguments import known_arguments, public_name
 from arboost.params.check import check
 from arboost.predictor import Predictor
 
@@ -106,7 +106,7 @@ class SklearnGradientBoosting(TranslatedBooster):
         self._keep_stages(params, init, stages)
         return self
 
-    @known_arguments
+    @public_name
     def predict(self, X: object, *, rounds: int | None = None) -> NDArray[Any]:
         """Return the predicted values or labels, shape (n_rows,).
 
