@@ -65,6 +65,7 @@ spelling: $(DONE)/dev
 
 docstrings: $(DONE)/package
 	$(PY) tools/write_docstrings.py --check
+	$(PY) tools/write_tables.py --check
 
 # The package itself is built with warnings as errors; here are the compilers that have not built it.
 warnings: $(DONE)/package
@@ -99,11 +100,12 @@ build/sanitize-address build/sanitize-thread: $(DONE)/build FORCE
 	  -DPython_EXECUTABLE="$(CURDIR)/$(PY)" >/dev/null && \
 	cmake --build $@ -- --quiet
 
-format: $(DONE)/dev  ## format all sources, and write the parameter texts into the docstrings
+format: $(DONE)/dev  ## format all sources, and write the parameter texts into docstrings and pages
 	$(BIN)/ruff check --fix-only $(PYTHON_DIRS)
 	$(BIN)/ruff format $(PYTHON_DIRS)
 	$(BIN)/clang-format -i $(CPP_FILES)
 	$(PY) tools/write_docstrings.py
+	$(PY) tools/write_tables.py
 
 bench: $(DONE)/package $(DONE)/bench  ## compare with the peers; results go to bench/results
 	@$(PY) bench/run_all.py $(ARGS)

@@ -1,5 +1,7 @@
 """How fast is a booster's prediction of 100,000 rows, 10,000 rows and one row from Python?
 
+The single row is one of an array for all libraries, and for arboost also one of a frame, or a dict.
+
 Every library trains 500 trees of depth 6 on the generated table and predicts float32 rows by its
 usual call: LightGBM and CatBoost by `predict`, XGBoost by `inplace_predict`. CatBoost runs with its
 symmetric trees. These are faster to evaluate and not comparable in quality: a target, not a peer.
@@ -16,6 +18,7 @@ from support.peers import PEERS
 from support.shape import Shape
 
 SHAPE = Shape(max_depth=6)
+FORMS = ("pandas", "polars", "dict", "pandas row")
 CONTESTANTS = ("arboost", "lightgbm", "xgboost", "catboost-symmetric")
 
 
@@ -45,7 +48,11 @@ def main() -> None:
         ]
         title = f"{n_rows:,} rows, {args.rounds} trees of depth 6, {args.threads} threads"
         harness.show(title, ("library", "microseconds", "times ours"), rows)
-    harness.save(args, {"rows": args.rows, "rounds": args.rounds} | figures)
+    job = {"rounds": args.rounds, "threads": args.threads, "repeats": args.repeats}
+    frames = harness.run_alone("frame_rows", job, args.threads)
+    shown = [(form, frames[form] * 1e6) for form in FORMS if form in frames]
+    harness.show("one row of a frame of 21 columns", ("form", "microseconds"), shown)
+    harness.save(args, {"rows": args.rows, "rounds": args.rounds, "frames": frames} | figures)
 
 
 def measure(args: Any, folder: Path, name: str) -> dict[str, Any]:

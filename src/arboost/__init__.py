@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from arboost.algorithms.stacking.stacking import StackingClassifier, StackingRegressor
     from arboost.algorithms.stacking.voting import VotingClassifier, VotingRegressor
     from arboost.data.dataset import Dataset
+    from arboost.ensemble_predictor import EnsemblePredictor
     from arboost.errors import DataWarning, DeviceError, ModelFormatError, SchemaError
     from arboost.explain.grids import Grid
     from arboost.explain.monotone import CounterExample, MonotoneProof
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from arboost.explain.permutation import permutation_importances
     from arboost.losses import CustomLoss
     from arboost.losses.metrics import Metric
+    from arboost.pictures.description import describe
     from arboost.predictor import Predictor, load
     from arboost.training.checkpoint import Checkpoint
     from arboost.training.monitor import Round
@@ -53,6 +55,7 @@ __all__ = [
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "DeviceError",
+    "EnsemblePredictor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",
@@ -73,6 +76,7 @@ __all__ = [
     "VotingRegressor",
     "__version__",
     "cv",
+    "describe",
     "load",
     "permutation_importances",
     "plots",
@@ -91,6 +95,7 @@ _MODULES = {
     "DecisionTreeClassifier": "arboost.algorithms.forests.decision_tree",
     "DecisionTreeRegressor": "arboost.algorithms.forests.decision_tree",
     "DeviceError": "arboost.errors",
+    "EnsemblePredictor": "arboost.ensemble_predictor",
     "ExtraTreesClassifier": "arboost.algorithms.forests.extra_trees",
     "ExtraTreesRegressor": "arboost.algorithms.forests.extra_trees",
     "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting.classifier",
@@ -110,6 +115,7 @@ _MODULES = {
     "VotingClassifier": "arboost.algorithms.stacking.voting",
     "VotingRegressor": "arboost.algorithms.stacking.voting",
     "cv": "arboost.algorithms.cross_validation",
+    "describe": "arboost.pictures.description",
     "load": "arboost.predictor",
     "permutation_importances": "arboost.explain.permutation",
 }
@@ -129,4 +135,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

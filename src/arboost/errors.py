@@ -7,8 +7,26 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
-__all__ = ["DataWarning", "DeviceError", "ModelFormatError", "SchemaError", "warn_caller"]
+__all__ = [
+    "DataWarning",
+    "DeviceError",
+    "ModelFormatError",
+    "SchemaError",
+    "warn_caller",
+    "warn_first",
+    "warns_first",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Messages of `warn_first` within the fit of an ensemble; None outside.
+_said: ContextVar[list[str] | None] = ContextVar("said", default=None)
 
 
 class SchemaError(ValueError):
@@ -34,3 +52,28 @@ def warn_caller(message: str, category: type[Warning] = DataWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(inside):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def warn_first(message: str) -> None:
+    """Warn as `warn_caller`; within a function of `warns_first`, only the first time."""
+    said = _said.get()
+    if said is not None:
+        said.append(message)
+        if len(said) > 1:
+            return
+    warn_caller(message)
+
+
+def warns_first(fit: Callable[P, R]) -> Callable[P, R]:
+    """Decorate the fit of an ensemble, whose members read one table many times."""
+
+    @wraps(fit)
+    def fit_with_one_warning(*args: P.args, **kwargs: P.kwargs) -> R:
+        outer = _said.get()
+        token = _said.set([] if outer is None else outer)
+        try:
+            return fit(*args, **kwargs)
+        finally:
+            _said.reset(token)
+
+    return fit_with_one_warning

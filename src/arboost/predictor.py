@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,15 @@ from arboost.explain.methods import ExplainMethods
 from arboost.explain.monotone import MonotoneProof, verify_monotone
 from arboost.formats.container import read_file
 from arboost.formats.methods import ExportMethods
-from arboost.formats.model_file import FORMAT, from_bytes, read_model, to_bytes, write_model
+from arboost.formats.model_file import (
+    ENSEMBLE,
+    FORMAT,
+    from_bytes,
+    read_model,
+    to_bytes,
+    write_model,
+)
+from arboost.formats.write import remove_orphans
 from arboost.model.leaves import leaf_ids
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import (
@@ -24,13 +32,19 @@ from arboost.model.predict import (
     probabilities,
     probabilities_of_row,
     raw_scores,
+    raw_scores_of_row,
     read_table,
     staged_raw_scores,
 )
 from arboost.params.check import check
 from arboost.pictures.methods import PictureMethods
 
-__all__ = ["Predictor", "load"]
+if TYPE_CHECKING:
+    from arboost.ensemble_predictor import EnsemblePredictor
+
+__all__ = ["ModelSource", "Predictor", "load"]
+
+ModelSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -39,7 +53,8 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
 
     Columns are matched by name as in ``fit``; NaN and None are missing values. Predictions are
     float64, or class labels as in ``fit``. `n_jobs` is the number of threads (None for all that
-    this process may use); predictions do not depend on it.
+    this process may use); predictions do not depend on it. `rounds` takes the first rounds of the
+    model only, trees in forests.
 
     Examples
     --------
@@ -52,25 +67,45 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
            [0.]])
     """
 
-    def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
+    def predict(
+        self, X: object, *, rounds: int | None = None, n_jobs: int | None = None
+    ) -> NDArray[Any]:
         """Return the predicted values or class labels of the rows of X.
 
         The shape is (n_rows,), with several outputs or targets (n_rows, n_targets).
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor(n_estimators=50, learning_rate=0.5)
+        >>> model = model.fit([[0], [1]], [0, 1]).model_
+        >>> model.predict([[1]], rounds=0), model.predict([[1]]).round(3)
+        (array([0.5]), array([1.]))
         """
+        if rounds is not None:
+            return self.truncated(rounds).predict(X, n_jobs=n_jobs)
         of_row = predictions_of_row(self, X) if _is_valid(n_jobs) else None
         return predictions(self, self._raw(X, n_jobs)) if of_row is None else of_row
 
-    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Probabilities:
+    def predict_proba(
+        self, X: object, *, rounds: int | None = None, n_jobs: int | None = None
+    ) -> Probabilities:
         """Return the class probabilities of the rows of X.
 
         The shape is (n_rows, n_classes); several targets give a list of arrays.
         """
+        if rounds is not None:
+            return self.truncated(rounds).predict_proba(X, n_jobs=n_jobs)
         of_row = probabilities_of_row(self, X) if _is_valid(n_jobs) else None
         return probabilities(self, self._raw(X, n_jobs)) if of_row is None else of_row
 
-    def predict_raw(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def predict_raw(
+        self, X: object, *, rounds: int | None = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
         """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
-        of_row = self.row.raw(X) if self.row is not None and _is_valid(n_jobs) else None
+        if rounds is not None:
+            return self.truncated(rounds).predict_raw(X, n_jobs=n_jobs)
+        of_row = raw_scores_of_row(self, X) if _is_valid(n_jobs) else None
         return self._raw(X, n_jobs) if of_row is None else of_row
 
     def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[np.float64]]:
@@ -171,11 +206,21 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         Parameters
         ----------
         path : str or path-like
+            A name that ends in ".json" gets the readable form of `to_json`.
         layout : {"compact", "arrays"}, default="compact"
             "compact": a small file. "arrays": a larger file that `load` can map into memory, so
             that several processes share its pages.
         """
-        write_model(self, path, layout)
+        if not os.fsdecode(path).lower().endswith(".json"):
+            write_model(self, path, layout)
+            return
+        if layout != "compact":
+            raise ValueError(
+                f"layout={layout!r} is not allowed with {os.fsdecode(path)!r}: JSON has one layout "
+                "only. Leave it out, or use a name that ends in .arb."
+            )
+        remove_orphans(path)
+        self.to_json(path)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -212,19 +257,24 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         return self
 
 
-def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Predictor:
-    """Return the model in a file that ``save`` or ``to_json`` wrote.
+def load(path: ModelSource, *, mmap: bool = False) -> Predictor | EnsemblePredictor:
+    """Return the model in a file, or its content, that ``save`` or ``to_json`` wrote.
 
     Memory is counted before it is allocated: a file takes at most 64 MB plus 1,024 times its size,
     whatever it claims. Real models take 2 to 200 times their size.
 
     Parameters
     ----------
-    path : str or path-like
+    path : str, path-like, bytes or file object
+        Path of a file; or its content, as bytes or as an open file to read from.
     mmap : bool, default=False
         Whether to map the file into memory, so that processes share the pages of its arrays. It
         must be saved with ``layout="arrays"``, and not be changed in place while it is in use;
         ``save`` never changes a file in place.
+
+    Returns
+    -------
+    Predictor, or EnsemblePredictor for a file of a bagging, voting or stacking ensemble
 
     Raises
     ------
@@ -239,13 +289,45 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Predictor:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(f"{folder}/model.arb")
     ...     arboost.load(f"{folder}/model.arb")
+    ...     with open(f"{folder}/model.arb", "rb") as file:
+    ...         arboost.load(file)
+    Predictor(regressor, 1 feature, 2 trees)
     Predictor(regressor, 1 feature, 2 trees)
     """
     if not isinstance(mmap, bool):
         raise TypeError(f"mmap={mmap!r} is not allowed: it must be True or False.")
+    if not isinstance(path, str | os.PathLike):
+        if mmap:
+            raise TypeError(
+                f"mmap=True is not allowed with a {type(path).__name__}: only a file on disk can "
+                "be mapped. Pass its path."
+            )
+        return _from_content(_content(path), "the given data")
     if mmap:
         return Predictor(**read_model(path, mapped=True).fields())
-    data, name = read_file(FORMAT, path, other=b"{"), f"the model file {os.fsdecode(path)!r}"
+    name = f"the model file {os.fsdecode(path)!r}"
+    return _from_content(read_file(FORMAT, path, other=(b"{", ENSEMBLE.magic)), name)
+
+
+def _content(source: object) -> bytes:
+    """Return the content of a model file, given as bytes or as an open file."""
+    data = source.read() if hasattr(source, "read") else source
+    if isinstance(data, str):  # JSON, from a file in text mode
+        return data.encode()
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(
+            f"load takes a path, bytes or an open file, but got a {type(source).__name__}. Pass "
+            "the path of a file that `save` wrote."
+        )
+    return bytes(data)
+
+
+def _from_content(data: bytes, name: str) -> Predictor | EnsemblePredictor:
+    if data.startswith(ENSEMBLE.magic):
+        from arboost.ensemble_predictor import EnsemblePredictor
+        from arboost.formats.ensemble_file import read_ensemble
+
+        return EnsemblePredictor(read_ensemble(data, name).with_models(Predictor))
     if data.startswith(FORMAT.magic) or not data.lstrip().startswith(b"{"):
         return Predictor(**from_bytes(data, name).fields())
     from arboost.formats.json_model import from_json

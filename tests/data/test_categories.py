@@ -155,7 +155,7 @@ class TestLevels:
             read = ingest(pd.DataFrame({"a": pd.Series([None, None], dtype=dtype)}))
             assert len(read.schema.levels[0]) == 0
             np.testing.assert_array_equal(read.columns.read(0), [np.nan] * 2)
-        assert ingest([[None], [None]]).schema.levels == ()
+        assert len(ingest([[None], [None]]).schema.levels[0]) == 0
 
     def test_levels_can_be_copied_and_compared(self):
         levels, _ = Levels.of_text(core.Text.of_objects(CITIES)[0])
@@ -220,19 +220,9 @@ class TestWhichColumns:
         with pytest.raises(ValueError, match="categorical_features must be"):
             arboost.GradientBoostingRegressor(categorical_features="a").fit(self.TABLE, [1, 2, 3])
 
-    def test_free_text_is_refused_unless_it_is_named(self):
-        text = [f"text {i}" for i in range(1500)] + ["again"] * 500
-        table = pl.DataFrame({"ok": np.zeros(2000), "note": text})
-        with pytest.raises(ValueError, match=r"'note'.* 2000 strings have 1501 distinct.*Drop it"):
-            ingest(table)
-        assert len(ingest(table, options=named("note")).schema.levels[1]) == 1501
-        assert len(ingest(table.cast({"note": pl.Categorical})).schema.levels[1]) == 1501
-        assert len(ingest(table[1000:]).schema.levels[1]) == 501
-        assert len(ingest(pl.concat([table, table])).schema.levels[1]) == 1501
-
     def test_numbers_as_text_are_doubted(self):
         table = pd.DataFrame({"a": ["1", "2.5", None]})
-        with pytest.warns(DataWarning, match=r"'a' of X are numbers, such as '1'.*Convert"):
+        with pytest.warns(DataWarning, match=r"Numbers as strings in X: 'a' \(such as '1'\)"):
             ingest(table)
         ingest(table, options=named("a"))
         ingest(table.astype("category"))

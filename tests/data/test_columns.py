@@ -205,7 +205,8 @@ class TestObjects:
     def test_kinds_within_one_table(self):
         table = np.array([[1, "x", True, None], [2.5, None, False, None]], dtype=object)
         read = ingest(table)
-        assert [one is not None for one in read.schema.levels] == [False, True, False, False]
+        assert [one is not None for one in read.schema.levels] == [False, True, False, True]
+        assert len(read.schema.levels[3]) == 0
         assert ingest(table.tolist()).schema == read.schema
 
     def test_strange_missing_values(self):

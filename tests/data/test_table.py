@@ -83,8 +83,8 @@ class TestNumpy:
         [
             (np.zeros(3), ValueError, r"got 1D array instead, of shape \(3,\)\. Reshape"),
             (3.0, ValueError, r"Expected 2D array, got scalar array instead: X is 3.0 \(float\)"),
-            ("a.csv", ValueError, r"instead: X is 'a.csv' \(str\)\. Pass rows and columns"),
-            ({"a": [1]}, ValueError, r"instead: X is {'a': \[1\]} \(dict\)"),
+            ("a.csv", TypeError, r"X is the path 'a.csv', but it must be a table\. Read the file"),
+            (b"a", ValueError, r"instead: X is b'a' \(bytes\)\. Pass rows and columns"),
             (np.zeros((2, 2, 2)), ValueError, "Found array with dim 3"),
             (
                 np.zeros((0, 3)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import subprocess
 import sys
 import textwrap
@@ -230,6 +231,37 @@ def test_explanation(mixed):
     assert found.feature_names == ["color", "place", "size"]
     labels = table["color"][:5].astype(object)
     assert found.data[:, 0].tolist() == [None if pd.isna(one) else one for one in labels]
+
+
+def test_explanations_show_values_of_the_user():
+    """Never level codes, target means or seconds; also of levels that fit did not see."""
+    n_rows = 200
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame(
+        {
+            "shop": [f"s{i}" for i in rng.integers(0, 150, n_rows)],
+            "city": rng.choice(["Rome", "Oslo"], n_rows),
+            "level": pd.Categorical(rng.integers(0, 3, n_rows)),
+            "day": pd.date_range("2024-01-01", periods=n_rows),
+            "span": pd.to_timedelta(np.arange(n_rows), unit="min"),
+            "clock": [dt.time(i % 24, 30) for i in range(n_rows)],
+            "x": rng.normal(size=n_rows),
+        }
+    )
+    model = GradientBoostingRegressor(n_estimators=3).fit(table, table["x"])
+    new = table[:4].copy()
+    new["city"] = ["Paris", "Rome", None, "Oslo"]
+    new.loc[1, "day"] = pd.NaT
+    shown = model.shap_explanation(new[new.columns[::-1]]).data
+    assert shown[:, 0].tolist() == new["shop"].tolist()
+    assert shown[:, 1].tolist() == ["Paris", "Rome", None, "Oslo"]
+    assert shown[:, 2].tolist() == new["level"].tolist()
+    assert shown[:, 3].tolist() == [
+        None if pd.isna(one) else one.to_pydatetime() for one in new["day"]
+    ]
+    assert shown[:, 4].tolist() == [one.to_pytimedelta() for one in new["span"]]
+    assert shown[:, 5].tolist() == new["clock"].tolist()
+    assert shown[:, 6].tolist() == new["x"].tolist()
 
 
 def test_explanation_of_classes():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import struct
@@ -242,10 +243,31 @@ def test_save_through_a_link(tmp_path):
 def test_paths():
     with pytest.raises(FileNotFoundError):
         arboost.load("no such file.arb")
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="a path, bytes or an open file, but got a int"):
         arboost.load(3)
     with pytest.raises(TypeError):
         model_file.write_model(small_model(), None)
+
+
+def test_content_in_place_of_a_path(tmp_path):
+    model = Predictor(**small_model().fields())
+    for name in ("model.arb", "model.json", "MODEL.JSON"):
+        path = tmp_path / name
+        model.save(path)
+        data = path.read_bytes()
+        assert data.startswith(b"{") == name.lower().endswith("json")
+        for content in (path, data, bytearray(data), memoryview(data), io.BytesIO(data)):
+            assert model_file.to_bytes(arboost.load(content)) == model_file.to_bytes(model)
+        with path.open("rb") as file:
+            assert model_file.to_bytes(arboost.load(file)) == model_file.to_bytes(model)
+    with path.open(encoding="ascii") as file:
+        assert model_file.to_bytes(arboost.load(file)) == model_file.to_bytes(model)
+    with pytest.raises(ModelFormatError, match="cannot read the given data: it is empty"):
+        arboost.load(b"")
+    with pytest.raises(TypeError, match="mmap=True is not allowed with a bytes"):
+        arboost.load(data, mmap=True)
+    with pytest.raises(ValueError, match=r"layout='arrays' is not allowed with .*model\.json"):
+        model.save(tmp_path / "model.json", layout="arrays")
 
 
 def test_folder(tmp_path):

@@ -73,14 +73,6 @@ TABLES = {
         r"'b' \(nested\)",
         "of their own",
     ),
-    "free text": (
-        pd.DataFrame({"a": np.zeros(4000), "name": [f"name {i}" for i in range(4000)]}),
-        ValueError,
-        "'name'",
-        "4000 distinct",
-        "Drop it",
-        "categorical_features",
-    ),
     "equal names": (
         pd.DataFrame(np.zeros((40, 3)), columns=["a", "b", "a"]),
         ValueError,

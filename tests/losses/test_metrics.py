@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -13,26 +12,9 @@ from arboost import losses
 from arboost.losses import metrics
 from arboost.losses.metrics import Metric, find, find_all
 from arboost.model.links import LINKS
+from support.fake_losses import LOGISTIC, SOFTMAX, FakeLoss
 
 N = 400
-
-
-@dataclass(frozen=True)
-class FakeLoss:
-    """The part of a loss that metrics need; its value is a number to recognise it by."""
-
-    name: str = "squared_error"
-    link: str = "identity"
-    n_outputs: int = 1
-    tweedie_power: float = 1.3
-
-    def value(self, target, scores, n_threads):
-        assert scores.shape == (len(target.y), self.n_outputs)
-        return 1000.0 + n_threads
-
-
-LOGISTIC = FakeLoss("log_loss", "logistic")
-SOFTMAX = FakeLoss("log_loss", "softmax", 3)
 
 
 def weights(rng, weighted):
@@ -41,9 +23,14 @@ def weights(rng, weighted):
 
 REGRESSION = {
     "rmse": reference.root_mean_squared_error,
+    "mse": reference.mean_squared_error,
     "mae": reference.mean_absolute_error,
     "mape": reference.mean_absolute_percentage_error,
+    "msle": reference.mean_squared_log_error,
+    "rmsle": reference.root_mean_squared_log_error,
+    "max_error": lambda y, predicted, sample_weight: reference.max_error(y, predicted),
     "r2": reference.r2_score,
+    "explained_variance": reference.explained_variance_score,
     "poisson_deviance": reference.mean_poisson_deviance,
     "gamma_deviance": reference.mean_gamma_deviance,
     "tweedie_deviance": partial(reference.mean_tweedie_deviance, power=1.3),
@@ -61,7 +48,7 @@ def test_regression(rng, name, weighted):
     expected = REGRESSION[name](y, score[:, 0], sample_weight=weight)
     assert metric(y, score, weight) == pytest.approx(expected, rel=1e-12)
     assert metric.name == name
-    assert metric.greater_is_better == (name == "r2")
+    assert metric.greater_is_better == (name in ("r2", "explained_variance"))
 
 
 def test_regression_through_a_link(rng):
@@ -69,6 +56,24 @@ def test_regression_through_a_link(rng):
     expected = reference.root_mean_squared_error(y, np.exp(score[:, 0]))
     result = find("rmse", losses.make("poisson"))(y, score, None)
     assert result == pytest.approx(expected, rel=1e-12)
+
+
+def test_median_absolute_error():
+    y, score = np.zeros(4), np.array([[1.0], [-2.0], [3.0], [5.0]])
+    metric = find("median_absolute_error", FakeLoss())
+    assert metric(y, score, None) == reference.median_absolute_error(y, score[:, 0]) == 2.5
+    assert metric(y, score, np.array([1.0, 1.0, 1.0, 2.0])) == 3.0  # as of 1, 2, 3, 5, 5
+
+
+def test_smape():
+    y, score = np.array([0.0, 1.0, 2.0, -1.0]), np.array([[0.0], [3.0], [2.0], [1.0]])
+    assert find("smape", FakeLoss())(y, score, None) == pytest.approx((0 + 1 + 0 + 2) / 4)
+
+
+@pytest.mark.parametrize("name", ["msle", "rmsle"])
+def test_logarithms_need_values_above_minus_one(name):
+    with pytest.raises(ValueError, match="needs predictions above -1, but the lowest is -2"):
+        find(name, FakeLoss())(np.zeros(2), np.array([[0.0], [-2.0]]), None)
 
 
 BUILT_IN = {
@@ -136,6 +141,26 @@ BINARY = {
 }
 
 
+def of_labels(function, **options):
+    return lambda y, p, w: function(y, p > 0.5, sample_weight=w, **options)
+
+
+BINARY |= {
+    "balanced_accuracy": of_labels(reference.balanced_accuracy_score),
+    "f1": of_labels(reference.f1_score),
+    "f1_macro": of_labels(reference.f1_score, average="macro"),
+    "f1_weighted": of_labels(reference.f1_score, average="weighted"),
+    "precision": of_labels(reference.precision_score),
+    "precision_macro": of_labels(reference.precision_score, average="macro"),
+    "precision_weighted": of_labels(reference.precision_score, average="weighted"),
+    "recall": of_labels(reference.recall_score),
+    "recall_macro": of_labels(reference.recall_score, average="macro"),
+    "recall_weighted": of_labels(reference.recall_score, average="weighted"),
+    "matthews": of_labels(reference.matthews_corrcoef),
+    "kappa": of_labels(reference.cohen_kappa_score),
+}
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("name", BINARY)
@@ -149,7 +174,7 @@ def test_binary(rng, name, ties, weighted):
     metric = find(name, FakeLoss("exponential", "logistic"))
     expected = BINARY[name](y, LINKS["logistic"](score)[:, 1], weight)
     assert metric(y, score, weight) == pytest.approx(expected, rel=1e-12)
-    assert metric.greater_is_better == (name in ("auc", "average_precision", "accuracy"))
+    assert metric.greater_is_better == (name not in ("log_loss", "error", "brier"))
 
 
 def test_auc_sees_beyond_the_last_probability():
@@ -175,6 +200,22 @@ CLASSES = {
     "brier": lambda y, p, w: np.average(
         ((p - np.eye(3)[y.astype(int)]) ** 2).sum(axis=1), weights=w
     ),
+}
+
+
+def of_classes(function, **options):
+    return lambda y, p, w: function(y, p.argmax(axis=1), sample_weight=w, **options)
+
+
+CLASSES |= {
+    "balanced_accuracy": of_classes(reference.balanced_accuracy_score),
+    "f1": of_classes(reference.f1_score, average="macro"),
+    "f1_weighted": of_classes(reference.f1_score, average="weighted"),
+    "precision": of_classes(reference.precision_score, average="macro"),
+    "recall": of_classes(reference.recall_score, average="macro"),
+    "recall_weighted": of_classes(reference.recall_score, average="weighted"),
+    "matthews": of_classes(reference.matthews_corrcoef),
+    "kappa": of_classes(reference.cohen_kappa_score),
 }
 
 
@@ -205,6 +246,15 @@ def test_class_that_the_evaluation_data_lack(rng):
     values = [reference.roc_auc_score(y == k, p[:, k]) for k in range(2)]
     expected = np.average(values, weights=np.bincount(y.astype(int)))
     assert find("auc", SOFTMAX)(y, score, None) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("f1", 0.0), ("precision", 0.0), ("matthews", 0.0), ("kappa", 0.0), ("balanced_accuracy", 1)],
+)
+def test_predictions_of_one_class(name, expected):
+    """Ratios without rows are 0 and not NaN, which would end the fit."""
+    assert find(name, LOGISTIC)(np.zeros(4), np.full((4, 1), -1.0), None) == expected
 
 
 @pytest.mark.parametrize("name", ["auc", "average_precision"])
@@ -294,12 +344,13 @@ def test_results_that_are_numbers(result):
 @pytest.mark.parametrize(
     ("name", "loss", "message"),
     [
-        ("logloss", LOGISTIC, "no such metric. Use one of log_loss, auc, average_precision"),
+        ("qqq", LOGISTIC, "no such metric. Use one of log_loss, auc, average_precision"),
         ("auc", FakeLoss(), "does not fit loss='squared_error'. Use one of squared_error, rmse"),
         ("rmse", LOGISTIC, "does not fit loss='log_loss'. Use one of log_loss, auc"),
         ("rmse", FakeLoss("quantile", "ordered", 3), "Use one of quantile, a function"),
         ("tweedie_deviance", FakeLoss("poisson"), "does not fit loss='poisson'"),
-        ("huber", FakeLoss(), "no such metric"),
+        ("huber", FakeLoss(), "does not fit loss='squared_error'"),
+        ("lambdarank", LOGISTIC, "Ranking is not available."),
     ],
 )
 def test_names_that_do_not_fit(name, loss, message):

@@ -51,6 +51,9 @@ LOSS, METRIC = SomeLoss(), SomeMetric()
 ACCEPTED = [
     ("n_estimators", np.int32(5), 5),
     ("learning_rate", 1, 1.0),
+    ("verbose", True, 1),
+    ("verbose", np.False_, 0),
+    ("verbose", 2, 2),
     ("learning_rate", np.float32(0.5), 0.5),
     ("loss", "huber", "huber"),
     ("loss", LOSS, LOSS),
@@ -144,7 +147,7 @@ WRONG_TYPE = [
     ("n_jobs", 1.5),
     ("random_state", 0.5),
     ("random_state", np.random.default_rng(0)),
-    ("verbose", True),
+    ("verbose", "yes"),
     ("multi_strategy", False),
 ]
 
@@ -247,7 +250,7 @@ def test_refused(name, given, error):
     assert type(caught.value) is error
     assert message.startswith(f"{name}=")
     assert repr(given)[:70] in message
-    assert f"{name} must be {ALL[name].allowed}." in message
+    assert f" {name} must be {ALL[name].allowed}." in message
     assert " Use " in message
 
 

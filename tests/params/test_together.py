@@ -82,8 +82,8 @@ REGRESSION = {
         "n_iter_no_change",
     ),
     "unknown metric": (
-        {"eval_metric": "RMSE", "n_iter_no_change": 2},
-        "eval_metric='RMSE' ",
+        {"eval_metric": "RMSEE", "n_iter_no_change": 2},
+        "eval_metric='RMSEE' ",
         "rmse",
     ),
     "groups": (

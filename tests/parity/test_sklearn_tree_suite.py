@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of decision trees, run with our classes.
+"""scikit-learn's own tests of decision trees and their export, run with our classes.
 
 docs/forests_differences.md lists the tests that fail, each with its reason. Any other failure
 is a bug, and so is a listed test that passes.
@@ -6,23 +6,28 @@ is a bug, and so is a listed test that passes.
 
 import pytest
 
-from support.swapped import differences, failed, run
-from support.tree_view import CLASSES
+from support.swapped import COMPAT, differences, failed, run
 
 SUITE = "sklearn.tree.tests.test_tree"
-# Without the attribute `tree_`, a third of the tests would fail for its absence alone.
-VIEW = """
-    from support import tree_view
-
-    tree_view.install()
-"""
+EXPORT = "sklearn.tree.tests.test_export"
+CLASSES = tuple(
+    name + kind for name in ("DecisionTree", "ExtraTree") for kind in ("Classifier", "Regressor")
+)
 
 
 @pytest.mark.slow
 def test_only_what_the_table_names_differs(tmp_path):
-    passed, fits = run(tmp_path, SUITE, CLASSES, more=VIEW)
+    passed, fits = run(tmp_path, SUITE, CLASSES, package=COMPAT)
     expected = differences("forests_differences.md", "## Decision trees")
     assert len(passed) > 450
-    assert fits > 1000
+    assert fits > 2000
     assert failed(passed) == set(expected)
     assert all(expected.values())
+
+
+@pytest.mark.slow
+def test_only_ties_differ_in_the_export(tmp_path):
+    passed, fits = run(tmp_path, EXPORT, CLASSES, package=COMPAT)
+    assert len(passed) > 15
+    assert fits > 15
+    assert failed(passed) == set(differences("forests_differences.md", "## Export of trees"))

@@ -49,6 +49,36 @@ def test_facts(rng):
         assert share == pytest.approx(gain[int(name[1:])])
 
 
+def test_facts_of_the_fit(rng):
+    n_rows = 240
+    table = pd.DataFrame(
+        {
+            "x": rng.normal(size=n_rows),
+            "city": ["Rome", "Oslo"] * 120,
+            "価格": [f"s{i % 150}" for i in range(n_rows)],
+            "key": [f"k{i}" for i in range(n_rows)],
+        }
+    )
+    estimator = arboost.GradientBoostingRegressor(n_estimators=20, n_iter_no_change=3)
+    with pytest.warns(arboost.DataWarning, match="'key'"):
+        model = estimator.fit(table, table["x"]).model_
+    summary = model.summary()
+    held_out = round(n_rows * estimator.validation_fraction)
+    assert summary.facts["trained on"] == f"{n_rows - held_out} rows"
+    assert summary.facts["version"] == f"arboost {arboost.__version__}"
+    metric, score = summary.facts["held-out rows"].split()
+    assert metric == "squared_error"
+    assert float(score) == pytest.approx(estimator.best_score_, rel=1e-3)
+    assert summary.categories == {
+        "city": "sets of levels, 2 levels",
+        "価格": "target encoding, 150 levels",
+        "key": "ignored: all strings distinct, or no values",
+    }
+    for text in (str(summary), summary._repr_html_()):
+        assert "target encoding, 150 levels" in text
+    assert max(map(display_width, str(summary).splitlines())) <= 80
+
+
 def test_parameters_that_were_changed(rng):
     X = rng.normal(size=(60, 2))
     changed = {

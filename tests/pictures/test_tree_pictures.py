@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from arboost.model.forest import Forest
 from arboost.model.model import Model
 from arboost.pictures.tree_pictures import TreePicture, tree_svg, tree_text
 from arboost.pictures.tree_words import number_text
-from support.drawn_trees import lines, model_of, names_schema, stump
+from support.drawn_trees import full_tree, lines, model_of, names_schema, stump
 from support.random_models import make_model, random_forest
 
 
@@ -26,6 +27,20 @@ def test_classes_as_text():
         "  1* ├─ age <= 2.5                6      a  75.0%    0.0%  25.0%",
         "  2* └─ age > 2.5 or missing      2      b   0.0%  100.0%   0.0%",
     ]
+
+
+def test_rounding_is_printed_as_zero():
+    """Values and thresholds that float32 cannot tell from 0 next to the others of the model."""
+    model = model_of(stump([[0.0], [9.3e-10], [1.5]]), names_schema("age"))
+    assert lines(model)[3].split()[-1] == "0"
+    assert ">0<" in tree_svg(model)
+    model = model_of(stump([[0.0], [9.3e-10], [1.5e-9]]), names_schema("age"))
+    assert lines(model)[3].split()[-1] == "9.3e-10"
+    forest = full_tree(np.random.default_rng(0), 2, 1)
+    for others, expected in ((1.5, "age <= 0"), (1.5e-9, "age <= 9.3e-10")):
+        threshold = np.array([9.3e-10, others, -others, 0, 0, 0, 0])
+        model = model_of(replace(forest, threshold=threshold), names_schema("age"))
+        assert expected in conditions(model)
 
 
 def test_two_classes_in_one_output():
@@ -170,7 +185,7 @@ def test_missing_values_and_odd_thresholds(threshold, default_left, expected):
         ("duration", 61.0, "00:01:01"),
         ("duration", -3600.0, "-1 d 23:00:00"),
         ("time", 45296.5, "12:34:56.5"),
-        ("", 1e9, "1000000000"),
+        ("", 1e9, "1,000,000,000"),
     ],
 )
 def test_times(unit, seconds, expected):
@@ -184,7 +199,10 @@ def test_times(unit, seconds, expected):
     [
         (0.0, 4, "0"),
         (-0.0, 4, "0"),
-        (99999.0, 3, "99999"),
+        (2024.5, 4, "2024"),
+        (9999.96, 3, "10,000"),
+        (99999.0, 3, "99,999"),
+        (-1234567.8, 4, "-1,234,568"),
         (0.00012345, 4, "0.0001234"),
         (0.000012345, 4, "1.234e-05"),
         (-2.0, 4, "-2"),

@@ -96,6 +96,19 @@ def test_nothing_overlaps(rng, depth, width, names):
     assert sum(any(overlap(one, rect) for rect in rects) for one in texts) == 2 * len(rects)
 
 
+def test_texts_fit_in_any_font(rng):
+    """Every text names a length that is within its box: viewers fit any font to it."""
+    names = names_schema("price (million EUR)", "illicit", "WMWM @%", "価格")
+    root = ET.fromstring(tree_svg(model_of(full_tree(rng, 3, 4), names)))
+    for element in root.iter(SVG + "text"):
+        assert element.get("lengthAdjust") == "spacingAndGlyphs"
+        assert float(element.get("textLength")) > 0
+    for group in root.iter(SVG + "g"):
+        width = float(group.find(SVG + "rect").get("width"))
+        for element in group.iter(SVG + "text"):
+            assert float(element.get("textLength")) <= width - 2 * 8
+
+
 def test_edges_lead_from_parents_to_children(rng):
     model = model_of(full_tree(rng, 3, 4), names_schema(*"abcd"))
     root = ET.fromstring(tree_svg(model))

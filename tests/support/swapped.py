@@ -12,10 +12,13 @@ import pytest
 
 from support.paths import DOCS
 
+COMPAT = "arboost.compat.sklearn"
+
 PLUGIN = """
 import sklearn.ensemble
 import sklearn.tree
 import arboost
+import {package} as package
 
 fits = 0
 
@@ -30,7 +33,7 @@ def counted(fit):
 
 
 for name in {names}:
-    swapped = getattr(arboost, name)
+    swapped = getattr(package, name)
     swapped.fit = counted(swapped.fit)
     for module in (sklearn.ensemble, sklearn.tree):
         if hasattr(module, name):
@@ -44,7 +47,7 @@ def pytest_sessionfinish():
 """
 
 
-def run(folder, suite, names, only="", more=""):
+def run(folder, suite, names, only="", more="", package="arboost"):
     """Return test outcomes (passed or not) by name with parameters, and the number of our fits.
 
     Parameters
@@ -59,11 +62,13 @@ def run(folder, suite, names, only="", more=""):
         Expression that selects tests, as in pytest's option -k.
     more : str
         Python code that runs after the swap.
+    package : str
+        Package of the classes.
     """
     # The module is not imported here: its marks are unknown to this suite.
     if find_spec(suite.rpartition(".")[0]) is None or find_spec(suite) is None:
         pytest.skip("scikit-learn was installed without its tests")
-    plugin = PLUGIN.format(names=names) + textwrap.dedent(more)
+    plugin = PLUGIN.format(names=names, package=package) + textwrap.dedent(more)
     (folder / "swapped_classes.py").write_text(plugin, "utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", "utf-8")  # instead of this suite's settings
     report = folder / "report.xml"

@@ -28,13 +28,21 @@ from arboost.data.target import Task
 from arboost.losses import Loss
 from arboost.losses.metrics import Metric
 from arboost.model.model import provenance_of
+from arboost.names.arguments import known_arguments
+from arboost.params.check import check
 from arboost.params.records import BinParams, StoppingParams
 from arboost.training.fit import FitResult, Watch, find_metrics, watched_training
 from arboost.training.held_out import groups_of
-from arboost.training.inputs import EngineRows, target_encode_rows, training_rows, weighted_rows
+from arboost.training.inputs import (
+    VALIDATION,
+    EngineRows,
+    target_encode_rows,
+    training_rows,
+    weighted_rows,
+)
 from arboost.training.loop import mean_of_fits
 from arboost.training.monitor import Monitor, Results, Round, checked_callbacks
-from arboost.training.rounds import VALIDATION, Fitted, Rounds
+from arboost.training.rounds import Fitted, Rounds
 from arboost.training.sets import bin_rows, fold_sets
 from arboost.training.splits import Split
 from arboost.training.splits import folds as make_folds
@@ -85,6 +93,7 @@ class CrossValidation:
         )
 
 
+@known_arguments
 def cv(
     estimator: EngineEstimator,
     X: object,
@@ -147,6 +156,9 @@ def cv(
         )
     started = time.monotonic()
     given = estimator._checked_params()
+    if metrics is not None:  # a misspelt name is answered before the table is read
+        own_loss = {"loss": given["loss"]} if "loss" in given else {}
+        check({"eval_metric": metrics, **own_loss}, estimator._TABLE)
     plan = _plan(estimator, given, training_rows(X, y, sample_weight, None, column_options(given)))
     n_threads, stopping = threads(plan.params["n_jobs"]), StoppingParams.of(plan.params)
     named = stopping.eval_metric if metrics is None else metrics

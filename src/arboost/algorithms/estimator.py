@@ -5,9 +5,11 @@ An algorithm is a subclass with a ``fit`` of its own: check -> read -> bin -> tr
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +20,14 @@ from arboost.backend import core, threads
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions
 from arboost.explain.importances import importances, tree_importances
-from arboost.explain.monotone import MonotoneProof
 from arboost.model.leaves import decision_path
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import decision, read_table
+from arboost.names.arguments import check_params, known_arguments, new_estimator, public_name
 from arboost.params.check import check, record
 from arboost.params.kinds import Param
-from arboost.predictor import Predictor
+from arboost.predictor import ModelSource, Predictor
+from arboost.predictor import load as load_model
 from arboost.training.fit import FitResult
 
 __all__ = [
@@ -37,9 +40,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-# Parameters that cannot change the model are not part of its file.
-_NOT_IN_MODEL = ("bundling", "n_jobs", "verbose")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def store(estimator: object, arguments: Mapping[str, Any]) -> None:
@@ -56,35 +58,117 @@ def keep_names(estimator: Any, n_features: int, names: tuple[str, ...] | None) -
         del estimator.feature_names_in_
 
 
+def delegated(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Return a method of `Predictor` as one of estimators: signature and docstring are the same.
+
+    `n_jobs` is that of the estimator unless it is given.
+    """
+    takes_threads = "n_jobs" in inspect.signature(method).parameters
+
+    @known_arguments
+    @functools.wraps(method)
+    def call(estimator: Any, /, *args: P.args, **options: P.kwargs) -> R:
+        model = estimator._engine_model(method.__name__)
+        if takes_threads and "n_jobs" not in options:
+            options["n_jobs"] = estimator.n_jobs
+        return method(model, *args, **options)
+
+    return call
+
+
 class EngineEstimator(BaseEstimator):
     """Parameters, predictions, explanations and the model file of an estimator."""
 
     _TABLE: ClassVar[Mapping[str, Param]]
     _KIND: ClassVar[str]  # "regressor" or "classifier"
+    _MONOTONE: ClassVar[str] = "monotone_constraints"  # name of this parameter in model files
+    # Parameters that cannot change the model are not part of its file.
+    _NOT_RECORDED: ClassVar[tuple[str, ...]] = ("bundling", "n_jobs", "verbose")
+    _TAKES_ROWS: ClassVar[bool] = True  # whether `fit` takes rows of a Dataset
     n_jobs: int | None
     model_: Predictor
 
-    def predict(self, X: object) -> NDArray[Any]:
+    if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
+        __new__ = new_estimator
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; raise ValueError for an unknown name, with the name here."""
+        check_params(self, params)
+        super().set_params(**params)
+        return self
+
+    @public_name
+    def predict(self, X: object, *, rounds: int | None = None) -> NDArray[Any]:
         """Return the predicted values or labels, shape (n_rows,).
 
-        Several targets, and several quantiles, have a column each.
+        Several targets, and several quantiles, have a column each. `rounds` takes the first rounds
+        of the model only, trees in forests.
         """
-        predicted: NDArray[Any] = self._fitted_model().predict(X, n_jobs=self.n_jobs)
+        predicted: NDArray[Any] = self._first_rounds(rounds).predict(X, n_jobs=self.n_jobs)
         return predicted
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `arboost.load` reads.
 
-        A failure leaves the file that was there before.
+        A name that ends in ".json" gets readable JSON. A failure leaves the file that was there
+        before.
         """
         self._fitted_model().save(path)
 
-    def apply(self, X: object) -> NDArray[np.int32]:
-        """Return the leaf that each row reaches in each tree, shape (n_rows, n_trees).
+    @classmethod
+    def load(cls, path: ModelSource, *, mmap: bool = False) -> Self:
+        """Return the fitted estimator of a file that ``save`` or ``to_json`` wrote.
 
-        Nodes of a tree are numbered from 0, its root, on.
+        Its parameters are those of the fit, "auto" replaced by the values found, and it predicts,
+        explains and trains like the estimator that was saved. The file keeps neither learning
+        curves nor functions: a custom loss has to be set again before another fit. `arboost.load`
+        returns the model alone, without scikit-learn.
+
+        Parameters
+        ----------
+        path : str, path-like, bytes or file object
+            Path of a file; or its content, as bytes or as an open file to read from.
+        mmap : bool, default=False
+            Whether to map the file into memory, as in `arboost.load`.
         """
-        return self._engine_model("apply").apply(X, n_jobs=self.n_jobs)
+        model = load_model(path, mmap=mmap)
+        if (
+            not isinstance(model, Predictor)
+            or model.kind != cls._KIND
+            or not model.params.keys() <= cls._TABLE.keys()
+        ):
+            name = repr(os.fsdecode(path)) if isinstance(path, str | os.PathLike) else "The data"
+            held = "several members"
+            if isinstance(model, Predictor):
+                held = f"{model.n_trees} trees with other parameters"
+            raise ValueError(
+                f"{name} holds no {cls.__name__}: it holds a {model.kind} of {held}. Use the class "
+                "that was fitted, or arboost.load, which reads all models."
+            )
+        params = {name: cls._TABLE[name].restore(value) for name, value in model.params.items()}
+        names = cls._get_param_names()
+        estimator = cls(**{name: params.pop(name) for name in names if name in params})
+        store(estimator, params)  # of the fit, but not of a constructor with fewer names
+        estimator._keep_loaded(model)
+        return estimator
+
+    apply = delegated(Predictor.apply)
+    predict_raw = delegated(Predictor.predict_raw)
+    importances = delegated(Predictor.importances)
+    partial_dependence = delegated(Predictor.partial_dependence)
+    shap_values = delegated(Predictor.shap_values)
+    shap_interactions = delegated(Predictor.shap_interactions)
+    shap_explanation = delegated(Predictor.shap_explanation)
+    expected_value = delegated(Predictor.expected_value)
+    verify_monotone = delegated(Predictor.verify_monotone)
+    summary = delegated(Predictor.summary)
+    tree_text = delegated(Predictor.tree_text)
+    tree_svg = delegated(Predictor.tree_svg)
+    tree_dot = delegated(Predictor.tree_dot)
+    tree_table = delegated(Predictor.tree_table)
+    to_c = delegated(Predictor.to_c)
+    to_onnx = delegated(Predictor.to_onnx)
+    to_json = delegated(Predictor.to_json)
 
     def decision_path(self, X: object) -> Any:
         """Return the nodes that each row passes, and the first node of each tree.
@@ -114,72 +198,14 @@ class EngineEstimator(BaseEstimator):
         total = gain.sum()
         return gain / total if total > 0 else gain
 
-    def shap_values(self, X: object, *, background: object = None) -> Floats:
-        """Return the contribution of each feature to the raw scores of the rows of X.
-
-        With ``expected_value``, the values of a row sum to its raw score: to the prediction of a
-        regressor without a link, to the log-odds of a booster of two classes, to the mean
-        probability of a forest, to the vote of AdaBoost.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features)
-        background : table of shape (n_others, n_features), optional
-            Rows that stand in for unknown features. Without it, unknown features are averaged over
-            the training rows of each node.
-
-        Returns
-        -------
-        float64 array of shape (n_rows, n_features)
-            With several outputs (n_rows, n_features, n_outputs).
-        """
-        model = self._engine_model("shap_values")
-        return model.shap_values(X, background=background, n_jobs=self.n_jobs)
-
-    def shap_interactions(self, X: object) -> Floats:
-        """Return the contribution of each pair of features to the raw scores of the rows of X.
-
-        Returns
-        -------
-        float64 array of shape (n_rows, n_features, n_features)
-            Symmetric, and each row of it sums to the SHAP value of its feature. With several
-            outputs there is one more axis.
-        """
-        return self._engine_model("shap_interactions").shap_interactions(X, n_jobs=self.n_jobs)
-
-    def shap_explanation(self, X: object, *, background: object = None) -> Any:
-        """Return the SHAP values as a ``shap.Explanation``, for the plots of that package."""
-        model = self._engine_model("shap_explanation")
-        return model.shap_explanation(X, background=background, n_jobs=self.n_jobs)
-
-    def expected_value(self, *, background: object = None) -> Floats:
-        """Return the mean raw scores, from which SHAP values count, shape (n_outputs,)."""
-        model = self._engine_model("expected_value")
-        return model.expected_value(background=background, n_jobs=self.n_jobs)
-
-    def verify_monotone(self, features: object = None) -> tuple[MonotoneProof, ...]:
-        """Prove that the fitted model is monotone, or find rows for which it is not.
-
-        Parameters
-        ----------
-        features : dict, sequence or None
-            Claims in the form of ``monotone_constraints``; None takes those of the fit.
-
-        Returns
-        -------
-        tuple of arboost.MonotoneProof
-            One for each constrained feature and output.
-        """
-        return self._engine_model("verify_monotone").verify_monotone(features, n_jobs=self.n_jobs)
-
     def _checked_params(self) -> dict[str, Any]:
         # Faster than get_params, which looks at signatures: it matters when a fit takes a moment.
         given = {name: value for name, value in vars(self).items() if name in self._TABLE}
-        return check(given, self._TABLE)
+        return _with_one_name(check(given, self._TABLE), self._MONOTONE)
 
     def _recorded_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters that can change the model, as its file keeps them."""
-        names = [name for name in params if name in self._TABLE and name not in _NOT_IN_MODEL]
+        names = [name for name in params if name in self._TABLE and name not in self._NOT_RECORDED]
         return record({name: params[name] for name in names}, self._TABLE)
 
     def _keep_model(self, model: Any, schema: Schema) -> None:
@@ -187,9 +213,9 @@ class EngineEstimator(BaseEstimator):
         self.model_ = model
         keep_names(self, schema.n_features, schema.names)
         if self._KIND == "classifier":
-            self.classes_ = (
-                list(model.classes) if isinstance(model.classes, tuple) else model.classes
-            )
+            several = isinstance(model.classes, tuple)
+            self.classes_ = list(model.classes) if several else model.classes
+            self.n_classes_ = [*map(len, model.classes)] if several else len(model.classes)
 
     def _keep_history(self, result: FitResult) -> None:
         """Set the attributes of a fit of several rounds."""
@@ -208,6 +234,16 @@ class EngineEstimator(BaseEstimator):
                 "trees of arboost. Leave `estimator` at None, or explain the members yourself."
             )
         return model
+
+    def _keep_loaded(self, model: Predictor) -> None:
+        """Set the attributes of an estimator whose model was loaded."""
+        self._keep_model(model, model.schema)
+        self.n_iter_ = model.n_rounds
+
+    def _first_rounds(self, rounds: int | None) -> Any:
+        """Return the model of the first rounds, or of all."""
+        model = self._fitted_model()
+        return model if rounds is None else model.truncated(rounds)
 
     def _fitted_model(self) -> Any:
         if not hasattr(self, "model_"):  # the check itself takes longer than a prediction
@@ -230,13 +266,15 @@ class ClassifierMethods(ClassifierMixin):
 
     n_jobs: int | None
     _fitted_model: Any
+    _first_rounds: Any
 
-    def predict_proba(self, X: object) -> Floats | list[Floats]:
+    @public_name
+    def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats | list[Floats]:
         """Return the class probabilities in the order of ``classes_``, shape (n_rows, n_classes).
 
-        For several targets there is a list of them.
+        For several targets there is a list of them. `rounds` takes the first trees only.
         """
-        found: Probabilities = self._fitted_model().predict_proba(X, n_jobs=self.n_jobs)
+        found: Probabilities = self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
         return found
 
     def predict_log_proba(self, X: object) -> Floats | list[Floats]:
@@ -250,22 +288,25 @@ class BoostedClassifierMethods(ClassifierMixin):
 
     n_jobs: int | None
     _fitted_model: Any
+    _first_rounds: Any
 
-    def predict_proba(self, X: object) -> Floats:
+    @public_name
+    def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats:
         """Return the class probabilities, shape (n_rows, n_classes), in the order of ``classes_``.
 
-        The probabilities of a row sum to 1.
+        The probabilities of a row sum to 1. `rounds` takes the first rounds of the model only.
         """
-        found: Floats = self._fitted_model().predict_proba(X, n_jobs=self.n_jobs)
+        found: Floats = self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
         return found
 
     def predict_log_proba(self, X: object) -> Floats:
         """Return the logarithms of `predict_proba`; those of 0 are -inf."""
         return core.log(self.predict_proba(X))
 
-    def decision_function(self, X: object) -> Floats:
+    @public_name
+    def decision_function(self, X: object, *, rounds: int | None = None) -> Floats:
         """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
-        return decision(self._fitted_model().predict_raw(X, n_jobs=self.n_jobs))
+        return decision(self._first_rounds(rounds).predict_raw(X, n_jobs=self.n_jobs))
 
     def staged_predict_proba(self, X: object) -> Iterator[Floats]:
         """Yield the result of `predict_proba` after each round."""
@@ -275,6 +316,19 @@ class BoostedClassifierMethods(ClassifierMixin):
     def staged_decision_function(self, X: object) -> Iterator[Floats]:
         """Yield the result of `decision_function` after each round."""
         return map(decision, self._fitted_model().staged_raw(X, n_jobs=self.n_jobs))
+
+
+def _with_one_name(params: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the parameters with the monotone constraints under one of their two names."""
+    if "monotonic_cst" not in params:
+        return params
+    values = [params.pop(one) for one in ("monotone_constraints", "monotonic_cst")]
+    if None not in values:
+        raise ValueError(
+            "monotone_constraints and monotonic_cst, scikit-learn's name, are one parameter, but "
+            "both are set. Leave one at None."
+        )
+    return params | {name: values[0] if values[1] is None else values[1]}
 
 
 def column_options(params: Mapping[str, Any]) -> ColumnOptions:

@@ -20,6 +20,7 @@ from arboost.data.target_encoding import (
     label_target,
     target_encode,
 )
+from arboost.names.arguments import known_arguments
 from arboost.params.boosting import PARAMS
 
 __all__ = ["Dataset"]
@@ -34,7 +35,7 @@ class Dataset:
     ----------
     X : table of shape (n_rows, n_features)
         NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
-        scipy.sparse, or list of lists. NaN and None are missing values.
+        scipy.sparse, lists or dicts. NaN and None are missing values.
     y : array of shape (n_rows,), optional
         Target: numbers or labels. Required if a category has more than 100 levels.
     sample_weight : array of shape (n_rows,), or float, optional
@@ -90,6 +91,7 @@ class Dataset:
     [[0, 0], [1, 2], [2, 1]]
     """
 
+    @known_arguments
     def __init__(
         self,
         X: object,

@@ -17,7 +17,11 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 
-__all__ = ["KINDS", "Levels", "encoded_values"]
+__all__ = ["KINDS", "MAX_SET_LEVELS", "Levels", "encoded_values"]
+
+# Largest number of levels of a category that is split by sets of levels. The core has room for
+# 255, but on tables of airports and airplanes target encoding wins from about here on.
+MAX_SET_LEVELS = 100
 
 KINDS = ("string", "number")
 _PARTS = ("values", "offsets", "statistic")
@@ -56,6 +60,11 @@ class Levels:
         """Return the levels of a column of strings, and the level code of each row."""
         values, offsets, codes = text.levels()
         return cls("string", values, offsets), codes
+
+    @classmethod
+    def none(cls) -> Levels:
+        """Return no levels: those of a column that is ignored, whose values are all missing."""
+        return cls("string", np.empty(0, np.uint8), np.zeros(1, np.int64))
 
     @classmethod
     def of_numbers(cls, numbers: NDArray[np.float64]) -> tuple[Levels, NDArray[np.int32]]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 __all__ = [
+    "column_name_message",
     "column_type_message",
     "dimensions_message",
-    "free_text_message",
-    "inexact_message",
+    "lazy_message",
     "listing",
     "mixed_message",
     "name_types_message",
     "names_message",
-    "number_text_message",
     "object_message",
     "other_type_message",
+    "path_message",
     "row_count_message",
     "series_message",
     "twice_message",
@@ -77,14 +77,41 @@ def series_message(series: object) -> str:
     )
 
 
+def path_message(path: str) -> str:
+    """Return the message on a path in place of a table."""
+    suffix = path.rpartition(".")[2].lower()
+    reader = {"parquet": "read_parquet", "xlsx": "read_excel", "json": "read_json"}.get(suffix)
+    return (
+        f"X is the path {path!r}, but it must be a table. Read the file first: "
+        f"X = pandas.{reader or 'read_csv'}({path!r}), or the same with polars."
+    )
+
+
+def lazy_message() -> str:
+    """Return the message on a LazyFrame of Polars in place of a table."""
+    return (
+        "X is a LazyFrame of Polars, whose rows are not computed yet. Collect X and y together, so "
+        "that their rows match, and pass a DataFrame: X.collect()."
+    )
+
+
+def column_name_message(name: str) -> str:
+    """Return the message on the name of a column in place of y."""
+    return (
+        f"y is the string {name!r}, but it must be one value for each row. If it is a column of "
+        f"X, pass fit(X.drop(columns=[{name!r}]), X[{name!r}]); in Polars "
+        f"fit(X.drop({name!r}), X[{name!r}])."
+    )
+
+
 def column_type_message(columns: Iterable[tuple[object, str]]) -> str:
     """Return the message on columns, given as (name, type), of unusable types."""
     shown = listing(f"{name!r} ({kind})" for name, kind in columns)
     return (
         f"X has columns of types that cannot be used: {shown}. Columns must be numbers, booleans, "
         "decimals, dates and times, or categories: strings, or what categorical_features names. "
-        "Take nested values apart into columns of their own, turn others into numbers or strings; "
-        "or drop them."
+        "Take nested values apart into columns of their own (in Polars by X.unnest), turn others "
+        "into numbers or strings; or drop them."
     )
 
 
@@ -97,30 +124,18 @@ def mixed_message(column: object, one: object, other: object) -> str:
     )
 
 
-def object_message(column: object, error: object) -> str:
-    """Return the message on a column of objects other than numbers and strings."""
+def object_message(column: object, value: object, error: object) -> str:
+    """Return the message on a column of objects other than numbers and strings, such as a value."""
+    if isinstance(value, Mapping):
+        return (
+            f"The column {column!r} of X holds dicts, such as {reprlib.repr(value)}: {error}. Take "
+            f"them apart into columns: X.drop(columns=[{column!r}]).join(pandas.json_normalize("
+            f"X[{column!r}].tolist()).set_index(X.index)); or drop the column."
+        )
     return (
         f"The column {column!r} of X holds objects that are neither numbers nor strings: {error}. "
         "Take nested values apart into columns of their own, turn others into numbers or strings; "
         "or drop the column."
-    )
-
-
-def free_text_message(column: str, n_levels: int, n_values: int) -> str:
-    """Return the message on a column of strings with too many levels for a category."""
-    return (
-        f"The column {column} of X looks like free text or a key, not like a category: its "
-        f"{n_values} strings have {n_levels} distinct values. Drop it, turn it into numbers, or "
-        "name it in categorical_features if its values do come again."
-    )
-
-
-def number_text_message(column: str, example: str) -> str:
-    """Return the message on a column of numbers in strings."""
-    return (
-        f"All strings in the column {column} of X are numbers, such as {example!r}, but strings "
-        "are categories, which have no order. Convert the column to numbers, or name it in "
-        "categorical_features if that is what they are."
     )
 
 
@@ -197,13 +212,4 @@ def name_types_message(names: Iterable[object]) -> str:
         "Feature names are only supported if all input features have string names, but your input "
         f"has {types} as feature name / column name types. Convert them all to strings, for "
         "example with X.columns = X.columns.astype(str)."
-    )
-
-
-def inexact_message(columns: Iterable[object]) -> str:
-    """Return the message on columns whose values float64 cannot hold exactly."""
-    return (
-        f"X has integers of 2**53 or beyond, or times finer than some 0.2 microseconds, in the "
-        f"columns {listing(columns)}. Values are compared as float64, which cannot tell such "
-        "neighbours apart: subtract an offset, or split the digits over two columns."
     )

@@ -8,8 +8,9 @@ and so do the columns of Arrow streams, whose numbers stay in their chunks.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,17 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data import messages
 
-__all__ = ["N_DIMENSIONS", "RawTable", "from_arrow", "from_numpy", "is_missing", "unique_names"]
+__all__ = [
+    "N_DIMENSIONS",
+    "TICKS",
+    "RawTable",
+    "from_arrow",
+    "from_dicts",
+    "from_numpy",
+    "is_column",
+    "is_missing",
+    "unique_names",
+]
 
 # Kinds of NumPy dtypes.
 _NUMBERS = "biuf"
@@ -28,7 +39,7 @@ N_DIMENSIONS = 2  # of a table
 _WIDEST = 8  # largest number of bytes of a value in the core
 
 # NumPy's units of time: seconds per tick, ticks per second.
-_TICKS = {
+TICKS = {
     "W": (7 * 24 * 3600, 1),
     "D": (24 * 3600, 1),
     "h": (3600, 1),
@@ -72,13 +83,20 @@ class RawTable:
     inexact: set[int] = field(default_factory=set)
 
     def select(self, indices: Sequence[int]) -> RawTable:
-        """Return some of the columns in another order, for predictions: without names and types."""
-        new_index = {old: new for new, old in enumerate(indices)}
+        """Return columns by their indices, for predictions: without names and types."""
+        pairs = list(enumerate(indices))
         return RawTable(
             self.columns.select(indices),
-            texts={new_index[i]: text for i, text in self.texts.items()},
-            units={new_index[i]: unit for i, unit in self.units.items()},
+            texts={new: self.texts[old] for new, old in pairs if old in self.texts},
+            units={new: self.units[old] for new, old in pairs if old in self.units},
         )
+
+    def extend(self, other: RawTable) -> None:
+        """Append the columns of another table, for predictions: without names and types."""
+        first = int(self.columns.n_columns)
+        self.columns.extend(other.columns)
+        self.texts |= {first + i: text for i, text in other.texts.items()}
+        self.units |= {first + i: unit for i, unit in other.units.items()}
 
     def label(self, column: int) -> str:
         """Return the name of a column in messages: its name, or its index."""
@@ -111,10 +129,7 @@ class RawTable:
             values = [None if is_missing(value) else value for value in values]
             text, stop = core.Text.of_objects(values)
         if stop == len(values):
-            if text.n_strings:
-                self.add_text(text)
-            else:
-                self.columns.add_missing()
+            self.add_text(text)  # a column without any value may hold strings in other rows
             return
         string = next((one for one in values if isinstance(one, str | bytes)), None)
         if string is not None:
@@ -149,12 +164,12 @@ class RawTable:
         unit, count = np.datetime_data(values.dtype)
         if unit in ("Y", "M") and kind == "M":
             values, unit, count = values.astype("M8[D]"), "D", 1
-        if unit not in _TICKS:
+        if unit not in TICKS:
             raise TypeError(messages.column_type_message([(label, str(values.dtype))]))
         if count != 1 or not values.dtype.isnative:
             values = values.astype(f"{kind}8[{unit}]")
         ticks = np.ascontiguousarray(values).view(np.int64)
-        self._add_ticks(ticks, _TICKS[unit], "datetime" if kind == "M" else "duration")
+        self._add_ticks(ticks, TICKS[unit], "datetime" if kind == "M" else "duration")
 
     def _add_ticks(self, ticks: NDArray[np.int64], tick: tuple[int, int], unit: str) -> None:
         index = int(self.columns.n_columns)
@@ -205,6 +220,43 @@ def from_numpy(X: NDArray[Any]) -> RawTable:
         for i in range(X.shape[1]):
             raw.add(X[:, i], i)
     return raw
+
+
+def from_dicts(X: Mapping[Any, Any] | Sequence[Mapping[Any, Any]]) -> RawTable:
+    """Return the columns of a dict of columns, of a dict of one row, or of one dict per row.
+
+    Keys that a row lacks are missing values.
+    """
+    if not isinstance(X, Mapping):
+        rows = X
+    elif not X or not all(map(is_column, X.values())):
+        rows = [X]
+    else:
+        return _from_columns(X)
+    names = unique_names(list(dict.fromkeys(name for row in rows for name in row)))
+    raw = RawTable(core.Columns(len(rows)), names)
+    for name in names or ():
+        raw.add_objects([row.get(name) for row in rows], name)
+    return raw
+
+
+def _from_columns(X: Mapping[Any, Any]) -> RawTable:
+    columns = {name: np.asarray(values) for name, values in X.items()}
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(
+            f"X is a dict of columns of different lengths: {lengths}. Pass columns of equal length."
+        )
+    raw = RawTable(core.Columns(next(iter(lengths.values()))), unique_names(list(columns)))
+    for name, values in columns.items():
+        # NumPy turns numbers next to strings into strings.
+        raw.add(np.array(X[name], dtype=object) if values.dtype.kind in "US" else values, name)
+    return raw
+
+
+def is_column(value: object) -> bool:
+    """Whether a value of a dict is a column: a list, an array or a series."""
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
 
 
 def from_arrow(X: Any) -> RawTable:
@@ -259,7 +311,8 @@ def _numbers_of(values: list[Any], label: object) -> NDArray[np.float64]:
     try:
         return objects.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(messages.object_message(label, error)) from error
+        first = next((one for one in objects if not isinstance(one, Number)), None)
+        raise TypeError(messages.object_message(label, first, error)) from error
 
 
 def _unit_of(value: object) -> str:

@@ -1,6 +1,6 @@
 """Any table -> `Table`: columns of the core, and their `Schema`.
 
-    NumPy array, list of lists ------> `raw_columns`
+    NumPy array, lists, dicts -------> `raw_columns`
     Polars, PyArrow, Arrow stream ---> `raw_columns`     } RawTable -> numbers and level codes
     pandas --------------------------> `pandas_frames`
     scipy.sparse --------------------> `scipy_sparse`
@@ -14,9 +14,11 @@ dataframe has imported it already.
 from __future__ import annotations
 
 import math
+import os
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,17 +28,25 @@ from arboost.data import messages
 from arboost.data.feature_names import feature_indices
 from arboost.data.levels import Levels, encoded_values
 from arboost.data.pandas_frames import from_pandas
-from arboost.data.raw_columns import RawTable, from_arrow, from_numpy
+from arboost.data.raw_columns import RawTable, from_arrow, from_dicts, from_numpy
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import from_scipy, is_sparse
-from arboost.errors import SchemaError, warn_caller
+from arboost.data.unusual import ColumnNotes
+from arboost.errors import SchemaError, warn_caller, warn_first
 
-__all__ = ["ColumnOptions", "Table", "as_array", "ingest", "is_reordered", "level_column"]
-
-# A column of strings, unless it is named a category, is free text, of no use to trees, if it has
-# more distinct values than this number, and than this share of its present values.
-_FREE_TEXT_LEVELS = 1000
-_FREE_TEXT_SHARE = 0.5
+__all__ = [
+    "ColumnOptions",
+    "Table",
+    "apply_raw",
+    "as_array",
+    "ingest",
+    "is_records",
+    "is_reordered",
+    "learn_table",
+    "level_column",
+    "read_raw",
+    "row_of_series",
+]
 
 
 @dataclass(frozen=True)
@@ -109,8 +119,9 @@ def ingest(
     ----------
     X : table of shape (n_rows, n_features)
         NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
-        scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and times,
-        or categories.
+        scipy.sparse, list of lists or of dicts, dict of columns. Columns are numbers, booleans,
+        decimals, dates and times, or categories. With a schema also one row: a dict, or a pandas
+        series.
     schema : Schema, optional
         Schema of a fitted model. Columns with names are matched by name, others by index; levels
         by value. Without a schema the table is one to fit on, and must have a row.
@@ -126,14 +137,17 @@ def ingest(
     SchemaError
         X has other columns than the schema.
     """
-    raw = _read(X)
-    n_rows, n_columns = raw.columns.n_rows, raw.columns.n_columns
-    if n_columns == 0:
-        raise ValueError(
-            f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required."
-        )
     if schema is not None:
-        return Table(_apply(_match(raw, schema, caller), schema), schema)
+        return apply_raw(read_raw(X, schema, caller), schema)
+    table, notes = learn_table(X, ColumnOptions() if options is None else options)
+    notes.warn()
+    return table
+
+
+def learn_table(X: object, options: ColumnOptions) -> tuple[Table, ColumnNotes]:
+    """Return the table of X with a new schema, and the notes that `ingest` warns of."""
+    raw = _read_columns(X, None)
+    n_rows, n_columns = raw.columns.n_rows, raw.columns.n_columns
     if n_rows == 0:
         raise ValueError(
             f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
@@ -141,7 +155,8 @@ def ingest(
         )
     if n_rows > core.most_rows:
         raise ValueError(messages.row_count_message(n_rows, core.most_rows))
-    return Table(raw.columns, _learn(raw, ColumnOptions() if options is None else options))
+    schema, notes = _learn(raw, options)
+    return Table(raw.columns, schema), notes
 
 
 def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
@@ -153,25 +168,64 @@ def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
     return column
 
 
-def _read(X: object) -> RawTable:
-    """Return the columns of any table."""
+def read_raw(X: object, schema: Schema, caller: str = "Model") -> RawTable:
+    """Return the columns of a table in the order of a schema, with the values of the user."""
+    return _match(_read_columns(X, schema.names), schema, caller)
+
+
+def apply_raw(raw: RawTable, schema: Schema) -> Table:
+    """Return the table of columns that are in the order of a schema; they are encoded in place."""
+    return Table(_apply(raw, schema), schema)
+
+
+def _read_columns(X: object, names: tuple[str, ...] | None) -> RawTable:
+    """Return the columns of any table, at least one."""
+    raw = _read(X, names)
+    if raw.columns.n_columns == 0:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape=({raw.columns.n_rows}, 0)) while a minimum of 1 "
+            "is required."
+        )
+    return raw
+
+
+def _read(X: object, names: tuple[str, ...] | None) -> RawTable:
+    """Return the columns of any table; a series with the names of a schema is one row."""
     if isinstance(X, np.ndarray):
         return from_numpy(X)
     if is_sparse(X):
         return from_scipy(X)
     pandas = sys.modules.get("pandas")
-    if pandas is not None:
-        if isinstance(X, pandas.DataFrame):
-            return from_pandas(X, pandas)
-        if isinstance(X, pandas.Series):
-            raise ValueError(messages.series_message(X))
+    if pandas is not None and isinstance(X, pandas.DataFrame):
+        return from_pandas(X, pandas)
+    if pandas is not None and isinstance(X, pandas.Series):
+        X = row_of_series(X, names)
+    if isinstance(X, Mapping) or is_records(X):
+        return from_dicts(X)
     if hasattr(X, "__arrow_c_stream__"):
         return from_arrow(X)
     return from_numpy(as_array(X))
 
 
+def is_records(X: object) -> TypeGuard[Sequence[Mapping[Any, Any]]]:
+    """Whether X is a list of dicts, one for each row."""
+    return isinstance(X, list | tuple) and bool(X) and all(isinstance(row, Mapping) for row in X)
+
+
+def row_of_series(series: Any, names: tuple[str, ...] | None) -> dict[str, Any]:
+    """Return the values of a pandas row by name; raise ValueError for any other series."""
+    row = dict(zip(series.index, series.tolist(), strict=True))
+    if names is None or row.keys() != set(names):
+        raise ValueError(messages.series_message(series))
+    return row
+
+
 def as_array(X: Any) -> NDArray[Any]:
     """Return a list of lists, or another object without columns, as an array."""
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(messages.path_message(os.fspath(X)))
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(messages.lazy_message())
     try:
         array = np.asarray(X)
         # NumPy turns numbers next to strings into strings.
@@ -182,35 +236,34 @@ def as_array(X: Any) -> NDArray[Any]:
         ) from error
 
 
-def _learn(raw: RawTable, options: ColumnOptions) -> Schema:
-    """Return the schema of a table to fit on; its categories become columns of codes."""
+def _learn(raw: RawTable, options: ColumnOptions) -> tuple[Schema, ColumnNotes]:
+    """Return schema and notes of a table to fit on; its categories become columns of codes."""
     n_columns = int(raw.columns.n_columns)
     named = options.categories(raw.names, n_columns)
     _set_missing(raw, options.missing)
-    inexact = sorted({*raw.columns.inexact_columns(), *raw.inexact})
-    if inexact:
-        message = messages.inexact_message([raw.label(i) for i in inexact])
-        warn_caller(message)
+    notes = ColumnNotes(raw.names, named)
+    notes.inexact.extend(sorted({*raw.columns.inexact_columns(), *raw.inexact}))
     levels: list[Levels | None] = [None] * n_columns
     for i in sorted({*raw.texts, *raw.categories, *named}):
-        known, column = _learn_levels(raw, i)
-        if i in raw.texts and i not in raw.categories and i not in named:
-            _check_text(known, raw, i)
-        levels[i] = known
+        levels[i], column = _learn_levels(raw, i, notes)
         raw.columns.put(i, column)
-    return Schema(
+    schema = Schema(
         names=raw.names,
         n_features=n_columns,
         levels=tuple(levels) if any(one is not None for one in levels) else (),
         missing=options.missing,
         units=tuple(raw.units.get(i, "") for i in range(n_columns)) if raw.units else (),
     )
+    return schema, notes
 
 
-def _learn_levels(raw: RawTable, i: int) -> tuple[Levels, core.Columns]:
+def _learn_levels(raw: RawTable, i: int, notes: ColumnNotes) -> tuple[Levels, core.Columns]:
     n_rows = int(raw.columns.n_rows)
     if i in raw.texts:
         levels, codes = Levels.of_text(raw.texts[i])
+        is_named = i in raw.categories or i in notes.categories
+        if not is_named and notes.add(i, levels, int(raw.texts[i].n_present)) == "unique":
+            return Levels.none(), _missing_column(n_rows)
         return levels, level_column(n_rows, codes)
     stored = raw.columns.stored(i)
     if stored is None:
@@ -233,25 +286,6 @@ def _sparse_levels(
     column.add_sparse(rows, codes[:-1].copy(), float(codes[-1]))
     column.set_missing(-1.0)
     return column
-
-
-def _check_text(levels: Levels, raw: RawTable, i: int) -> None:
-    """Raise for free text, and warn of numbers, in strings that are not named a category."""
-    n_present = int(raw.texts[i].n_present)
-    if len(levels) > max(_FREE_TEXT_LEVELS, _FREE_TEXT_SHARE * n_present):
-        raise ValueError(messages.free_text_message(raw.label(i), len(levels), n_present))
-    shown = range(min(len(levels), _FREE_TEXT_LEVELS))
-    if shown and all(_is_number(str(levels.label(code))) for code in shown):
-        message = messages.number_text_message(raw.label(i), str(levels.label(0)))
-        warn_caller(message)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
@@ -292,14 +326,15 @@ def _apply(raw: RawTable, schema: Schema) -> core.Columns:
     _set_missing(raw, schema.missing)
     for i in sorted({*schema.special, *raw.texts, *raw.units}):
         levels = schema.levels_of(i)
+        if levels is not None and len(levels) == 0:  # ignored, or without a value in fit
+            raw.columns.put(i, _missing_column(raw.columns.n_rows))
+            continue
         fitted = schema.unit_of(i) or ("number" if levels is None else levels.kind)
         given = raw.units.get(i) or ("string" if i in raw.texts else "number")
         if fitted != given:
             if not _is_all_missing(raw, i):
                 raise SchemaError(messages.other_type_message(schema.label(i), fitted, given))
-            empty = core.Columns(raw.columns.n_rows)
-            empty.add_missing()
-            raw.columns.put(i, empty)
+            raw.columns.put(i, _missing_column(raw.columns.n_rows))
         elif levels is not None:
             raw.columns.put(i, _apply_levels(raw, i, levels, schema))
     return raw.columns
@@ -317,13 +352,18 @@ def _apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core
         numbers = raw.columns.read(i)
         codes = levels.codes_of_numbers(numbers)
         n_present = int(np.count_nonzero(~np.isnan(numbers)))
-    if n_present and (codes < 0).all():
-        message = messages.unseen_message(schema.label(i), n_present, len(levels))
-        warn_caller(message)
+    if n_present > 1 and (codes < 0).all():  # a single value may well be new
+        warn_first(messages.unseen_message(schema.label(i), n_present, len(levels)))
     if levels.statistic is None:
         return level_column(n_rows, codes)
     column = core.Columns(n_rows)
     column.add(encoded_values(levels.statistic, codes))
+    return column
+
+
+def _missing_column(n_rows: int) -> core.Columns:
+    column = core.Columns(n_rows)
+    column.add_missing()
     return column
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.data.messages import listing
+from arboost.data.messages import column_name_message, listing
 from arboost.data.raw_columns import is_missing
 from arboost.data.scipy_sparse import is_sparse
 from arboost.data.unusual import warn_target_scale
@@ -36,6 +36,8 @@ def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
         raise ValueError(
             "fit requires y to be passed, but the target y is None. Pass one value for each row."
         )
+    if isinstance(y, str):
+        raise TypeError(column_name_message(y))
     array = _vector(y)
     if array.shape[1:] == (1,):
         from sklearn.exceptions import DataConversionWarning

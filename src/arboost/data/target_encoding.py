@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.levels import Levels, encoded_values
+from arboost.data.levels import MAX_SET_LEVELS, Levels, encoded_values
 from arboost.data.schema import Schema
 from arboost.data.table import Table
 from arboost.data.target import encode_labels, numbers_of
@@ -36,10 +36,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-# Largest number of levels of a category that is split by sets of levels. The core has room for
-# 255, but on tables of airports and airplanes target encoding wins from about here on.
-MAX_SET_LEVELS = 100
 
 _TWO_CLASSES = 2
 

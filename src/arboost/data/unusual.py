@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.data.table import Table
-from arboost.errors import warn_caller
+from arboost.data.levels import MAX_SET_LEVELS, Levels
+from arboost.data.messages import listing
+from arboost.errors import warn_caller, warn_first
+
+if TYPE_CHECKING:
+    from arboost.data.table import Table
 
 __all__ = [
+    "ColumnNotes",
+    "text_kind",
     "warn_constant_columns",
     "warn_target_scale",
     "warn_weight_scale",
@@ -18,6 +26,130 @@ __all__ = [
 
 _FLOAT32 = np.finfo(np.float32)
 _FEWEST_ROWS = 2  # fewer are always constant
+
+# Shares of distinct values from which strings look like keys, and sentences like free text.
+_KEY_SHARE = 0.9
+_TEXT_SHARE = 0.5
+_FEWEST_SPACES = 4  # per string of free text
+_READ_LEVELS = 1000  # levels read to see whether all are numbers
+
+
+def text_kind(levels: Levels, n_present: int) -> str:
+    """Return the kind of a column of strings that no one has named a category.
+
+    Parameters
+    ----------
+    levels : Levels
+        Distinct strings.
+    n_present : int
+        Number of values that are not missing.
+
+    Returns
+    -------
+    str
+        "unique": more values than `MAX_SET_LEVELS`, each once; "text": sentences, mostly distinct;
+        "key": nearly all distinct; "numbers": all strings are numbers; "" for any other category.
+    """
+    n_levels = len(levels)
+    if n_levels > MAX_SET_LEVELS:
+        if n_levels == n_present:
+            return "unique"
+        n_spaces = np.count_nonzero(levels.values == ord(" "))
+        if n_levels > _TEXT_SHARE * n_present and n_spaces >= _FEWEST_SPACES * n_levels:
+            return "text"
+        if n_levels > _KEY_SHARE * n_present:
+            return "key"
+    shown = range(min(n_levels, _READ_LEVELS))
+    return "numbers" if shown and all(_is_number(str(levels.label(i))) for i in shown) else ""
+
+
+@dataclass(frozen=True)
+class ColumnNotes:
+    """Columns of a table to fit on whose use may surprise, for one warning.
+
+    Attributes
+    ----------
+    names : tuple of str, or None
+    categories : collection of int
+        Columns in `categorical_features`.
+    texts : dict of str to dict of int to str
+        For each kind of `text_kind` its columns, each with its counts or an example.
+    n_present : dict of int to int
+        Number of values of each of these columns that are not missing.
+    inexact : list of int
+        Columns with values beyond the precision of float64.
+    """
+
+    names: tuple[str, ...] | None
+    categories: Collection[int] = ()
+    texts: dict[str, dict[int, str]] = field(default_factory=dict)
+    n_present: dict[int, int] = field(default_factory=dict)
+    inexact: list[int] = field(default_factory=list)
+
+    def add(self, column: int, levels: Levels, n_present: int) -> str:
+        """Note a column of strings that `categorical_features` does not name; return its kind."""
+        kind = text_kind(levels, n_present)
+        shown = f"{n_present:,} strings, {len(levels):,} distinct"
+        if kind == "numbers":
+            shown = f"such as {str(levels.label(0))!r}"
+        if kind:
+            self.texts.setdefault(kind, {})[column] = shown
+            self.n_present[column] = n_present
+        return kind
+
+    def warn(self) -> None:
+        """Warn once of all noted columns."""
+        lines = self.lines()
+        if lines:
+            warn_first("\n".join(lines))
+
+    def lines(self) -> list[str]:
+        """Return the text of the warning: a line for each kind, and the lists to paste."""
+        lines = []
+        for kind, text in _NOTES.items():
+            columns = self.texts.get(kind, {})
+            if columns:
+                shown = (f"{self._label(i)!r} ({counts})" for i, counts in columns.items())
+                lines.append(text.format(listing(shown)))
+        if self.texts:
+            lines.append(self._advice())
+        if self.inexact:
+            lines.append(_INEXACT.format(listing(repr(self._label(i)) for i in self.inexact)))
+        return lines
+
+    def _advice(self) -> str:
+        """Return the lists to paste."""
+        noted = {i for columns in self.texts.values() for i in columns}
+        useless = sorted(noted - self.texts.get("numbers", {}).keys())
+        drop = f"Drop {[self._label(i) for i in useless]}, or have" if useless else "Have"
+        kept = [self._label(i) for i in sorted({*self.categories, *noted})]
+        return f"{drop} categories without this warning: categorical_features={kept}."
+
+    def _label(self, column: int) -> str | int:
+        return column if self.names is None else self.names[column]
+
+
+_NOTES = {
+    "unique": "Keys or free text in X: {}. No string occurs twice, so these columns are ignored.",
+    "key": "Keys in X: {}. Few strings occur twice; they become categories by target encoding.",
+    "text": "Free text in X: {}. Whole texts become categories by target encoding; extract numbers "
+    "from them to use their words.",
+    "numbers": "Numbers as strings in X: {}. Strings are categories, whose levels have no order; "
+    "convert them to numbers if their order matters.",
+}
+_INEXACT = (
+    "X has integers of 2**53 or beyond, or times finer than some 0.2 microseconds, in the columns "
+    "{}. Values are compared as float64, which cannot tell such neighbours apart: subtract an "
+    "offset, or split the digits over two columns."
+)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def warn_constant_columns(
@@ -62,16 +194,20 @@ def warn_target_scale(name: str, largest: float) -> None:
         )
 
 
-def warn_weight_scale(weight: NDArray[np.float64], min_child_weight: float, *, grew: bool) -> None:
+def warn_weight_scale(
+    weight: NDArray[np.float64] | None, min_child_weight: float, *, grew: bool
+) -> None:
     """Warn where weights are too small for a booster, to which their scale matters.
 
     Parameters
     ----------
-    weight : float64 array of shape (n_rows,)
+    weight : float64 array of shape (n_rows,), or None
     min_child_weight : float
     grew : bool
         Whether any tree has a split.
     """
+    if weight is None:
+        return
     total, largest = float(weight.sum()), float(weight.max())
     if not grew and total < 2 * min_child_weight:
         warn_caller(

@@ -120,8 +120,8 @@ def _directions(model: Model, features: object) -> list[int]:
     name = "features"
     given = replace(PARAMS["monotone_constraints"], name=name).check(features)
     if given is None:
-        name = "monotonic_cst" if model.combine == "mean" else "monotone_constraints"
-        given = model.params.get(name)
+        name = "monotone_constraints"
+        given = model.params.get("monotonic_cst" if model.combine == "mean" else name)
     directions = monotone_directions(given, model.schema, name)
     if not directions:
         raise ValueError(

@@ -11,7 +11,7 @@ import numbers
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from arboost.backend import checked_threads, core, startable
 from arboost.data.table import Table, ingest
 from arboost.data.target import codes_of, numbers_of, target, weights
 from arboost.losses.metrics import Metric, of_predictions
+from arboost.losses.sklearn_metrics import is_sklearn
 from arboost.model.forest import ALL_DTYPES, Forest
 from arboost.model.model import Model
 from arboost.model.predict import predictions, probabilities, table_scores
@@ -145,6 +146,8 @@ def loss_increases(
     ``n_threads``.
     """
     shuffles = shuffles or Shuffles()
+    if not _is_custom(shuffles.metric):  # a misspelt name is answered before the table is read
+        _named_metric(model, shuffles.metric)
     table = ingest(X, model.schema)
     if not table.n_rows:
         raise ValueError("X has no rows, so there is nothing to shuffle. Pass some.")
@@ -243,21 +246,14 @@ def _rating(
 ) -> tuple[Rating, bool]:
     """Return the metric of raw scores, lower is better, and whether threads may share it."""
     truth = _truth(model, y, n_rows)
-    if callable(metric):
-        custom = metric if isinstance(metric, Metric) else Metric("metric", metric)
+    if _is_custom(metric):
+        custom = metric if isinstance(metric, Metric) else Metric("metric", cast(Any, metric))
         custom_sign = -1.0 if custom.greater_is_better else 1.0
         values = truth.astype(np.float64)
         return lambda raw: custom_sign * custom(values, raw, weight), False
-    of_classes = model.kind == "classifier"
-    name = ("log_loss" if of_classes else "rmse") if metric is None else metric
-    if not isinstance(name, str):
-        raise TypeError(
-            f"metric={metric!r} ({type(metric).__name__}) is not allowed: it must be a name, a "
-            "function of (y, score, weight), an arboost.Metric, or None."
-        )
-    function, greater = of_predictions(name, of_classes=of_classes)
+    function, greater = _named_metric(model, metric)
     sign = -1.0 if greater else 1.0
-    if not of_classes and model.n_outputs > 1 and not model.targets:
+    if model.kind != "classifier" and model.n_outputs > 1 and not model.targets:
         raise ValueError(
             f"metric={metric!r} is not allowed: the model has {model.n_outputs} outputs for one "
             "target. Pass a function of (y, score, weight)."
@@ -268,7 +264,20 @@ def _rating(
         pairs = zip(columns, _by_target(model, raw), strict=True)
         return sign * float(np.mean([function(y, predicted, weight) for y, predicted in pairs]))
 
-    return rate, True
+    return rate, not is_sklearn(metric)
+
+
+def _is_custom(metric: object) -> bool:
+    """Whether a metric is a function of (y, score, weight), or an arboost.Metric."""
+    return callable(metric) and not is_sklearn(metric)
+
+
+def _named_metric(model: Model, metric: object) -> tuple[Callable[..., float], bool]:
+    """Return the function of a named metric, by default the usual one; and its direction."""
+    of_classes = model.kind == "classifier"
+    if metric is None:
+        metric = "log_loss" if of_classes else "rmse"
+    return of_predictions(metric, of_classes=of_classes)
 
 
 def _by_target(model: Model, raw: Floats) -> list[Floats]:

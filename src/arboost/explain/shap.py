@@ -6,27 +6,44 @@ over the training rows of each node, by its cover, or over the rows of a backgro
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.table import Table
+from arboost.data.levels import Levels
+from arboost.data.raw_columns import RawTable
+from arboost.data.schema import Schema
+from arboost.data.table import Table, read_raw
 from arboost.model.model import Model
 from arboost.model.predict import read_table, table_scores
 
-__all__ = ["expected_value", "shap_explanation", "shap_interactions", "shap_values"]
+__all__ = [
+    "expected_value",
+    "shap_explanation",
+    "shap_interactions",
+    "shap_values",
+    "table_expected",
+    "table_shap_values",
+]
 
 Floats = NDArray[np.float64]
+
+_MIDNIGHT = datetime.datetime(1970, 1, 1)
 
 
 def expected_value(model: Model, background: object, *, n_threads: int) -> Floats:
     """Return the mean raw score that SHAP values are relative to, shape (n_outputs,)."""
+    return table_expected(model, _read_background(model, background), n_threads)
+
+
+def table_expected(model: Model, background: Table | None, n_threads: int) -> Floats:
+    """Return the mean raw score by the covers of a model, or of the rows of a table."""
     forest = _forest(model, "expected_value")
     if background is not None:
-        table = _read_background(model, background)
-        mean: Floats = table_scores(model, table, n_threads=n_threads).mean(axis=0)
+        mean: Floats = table_scores(model, background, n_threads=n_threads).mean(axis=0)
         return mean
     return model.base_score + _scaled(model, forest.expected())
 
@@ -68,13 +85,21 @@ def shap_explanation(model: Model, X: object, background: object, *, n_threads: 
     return shap.Explanation(
         values,
         base_values=_squeezed(np.repeat(expected[np.newaxis], table.n_rows, axis=0)),
-        data=_shown(table),
+        data=_shown(X, model.schema),
         feature_names=None if names is None else list(names),
         output_names=_output_names(model),
     )
 
 
 def _values(model: Model, table: Table, background: object, n_threads: int) -> Floats:
+    behind = _read_background(model, background)
+    return _squeezed(table_shap_values(model, table, behind, n_threads))
+
+
+def table_shap_values(
+    model: Model, table: Table, background: Table | None, n_threads: int
+) -> Floats:
+    """Return the SHAP values of the rows of a table, shape (n_rows, n_features, n_outputs)."""
     forest = _forest(model, "shap_values")
     values = np.empty((table.n_rows, model.schema.n_features, model.n_outputs))
     if background is None:
@@ -82,11 +107,11 @@ def _values(model: Model, table: Table, background: object, n_threads: int) -> F
     else:
         forest.against(
             columns=table.columns,
-            background=_read_background(model, background).columns,
+            background=background.columns,
             out=values,
             n_threads=n_threads,
         )
-    return _squeezed(_scaled(model, values))
+    return _scaled(model, values)
 
 
 def _forest(model: Model, method: str) -> core.ShapForest:
@@ -99,7 +124,9 @@ def _forest(model: Model, method: str) -> core.ShapForest:
     return core.ShapForest(model.forest, model.schema.n_features, model.n_outputs)
 
 
-def _read_background(model: Model, background: object) -> Table:
+def _read_background(model: Model, background: object) -> Table | None:
+    if background is None:
+        return None
     table = read_table(model, background, "background")
     if table.n_rows == 0:
         raise ValueError(
@@ -121,20 +148,31 @@ def _squeezed(values: Floats) -> Floats:
     return values[..., 0] if values.shape[-1] == 1 else values
 
 
-def _shown(table: Table) -> NDArray[Any]:
-    """Return the values of a table for plots: numbers, and the labels of category levels."""
-    schema = table.schema
-    columns: list[NDArray[Any]] = [table.columns.read(i) for i in range(schema.n_features)]
-    for feature in filter(schema.is_category, range(schema.n_features)):
-        levels, codes = schema.levels_of(feature), columns[feature]
-        assert levels is not None
-        labels = np.full(len(codes), None, dtype=object)
-        is_known = np.isfinite(codes)
-        labels[is_known] = [levels.label(int(code)) for code in codes[is_known]]
-        columns[feature] = labels
+def _shown(X: object, schema: Schema) -> NDArray[Any]:
+    """Return the values of a table for plots, as the user has them: numbers, strings, times."""
+    raw = read_raw(X, schema)
+    columns = [_shown_column(raw, i) for i in range(schema.n_features)]
     if any(column.dtype == object for column in columns):
         columns = [column.astype(object) for column in columns]
     return np.stack(columns, axis=1)
+
+
+def _shown_column(raw: RawTable, i: int) -> NDArray[Any]:
+    if i in raw.texts:
+        levels, codes = Levels.of_text(raw.texts[i])
+        labels = np.array([*(levels.label(code) for code in range(len(levels))), None], object)
+        return labels[codes]  # the code -1, of missing values, is the last label
+    values = raw.columns.read(i)
+    unit = raw.units.get(i)
+    if not unit:
+        return values
+    ticks = np.where(np.isnan(values), 0.0, np.round(values * 1e6)).astype(np.int64)
+    kind = "M8[us]" if unit == "datetime" else "m8[us]"
+    times = ticks.astype(kind).astype(object)
+    if unit == "time":
+        times = np.array([(_MIDNIGHT + one).time() for one in times], object)
+    times[np.isnan(values)] = None
+    return times
 
 
 def _output_names(model: Model) -> list[str] | None:

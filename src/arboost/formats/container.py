@@ -138,14 +138,14 @@ def _short(error: Exception) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def read_file(kind: Format, path: str | os.PathLike[str], other: bytes | None = None) -> bytes:
+def read_file(kind: Format, path: str | os.PathLike[str], other: tuple[bytes, ...] = ()) -> bytes:
     """Return the bytes of a file; only the first of a file of another kind.
 
-    Text that starts with `other` is read in full, too.
+    Files that start with one of `other`, after white space, are read in full, too.
     """
     with open(os.fsdecode(path), "rb") as file:
         data = file.read(len(kind.magic))
-        if data == kind.magic or (other is not None and data.lstrip().startswith(other)):
+        if data == kind.magic or data.lstrip().startswith(other):
             if not file.seekable():
                 return data + file.read()
             file.seek(0)  # cheaper than joining the bytes

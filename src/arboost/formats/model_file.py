@@ -34,12 +34,17 @@ from arboost.model.model import Model
 from arboost.model.outputs import Labels
 
 __all__ = [
+    "ENSEMBLE",
     "FORMAT",
     "LAYOUTS",
     "assemble",
     "describe",
+    "describe_classes",
+    "describe_schema",
     "from_bytes",
+    "read_classes",
     "read_model",
+    "read_schema",
     "to_bytes",
     "write_model",
 ]
@@ -54,6 +59,15 @@ FORMAT = Format(
     oldest_reader=4,
     source="Give the path of a file that `save` wrote.",
     remedy="Save or copy it again.",
+)
+# Ensembles of models, which `ensemble_file` reads and writes.
+ENSEMBLE = Format(
+    what="ensemble",
+    magic=b"\x91ARE\r\n\x1a\n",
+    version=1,
+    oldest_reader=1,
+    source=FORMAT.source,
+    remedy=FORMAT.remedy,
 )
 LAYOUTS = ("compact", "arrays")
 
@@ -87,22 +101,24 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
     return pack(FORMAT, header, arrays)
 
 
-def from_bytes(data: Data, name: str = "the data") -> Model:
+def from_bytes(data: Data, name: str = "the data", budget: Budget | None = None) -> Model:
     """Return the model in the bytes; error messages call them `name`.
+
+    Without a memory budget, that of a larger file, it is the one of a file of these bytes.
 
     Raises
     ------
     ModelFormatError
         The bytes are not a model, are damaged, or need a newer version.
     """
-    return _read(data, name)[0]
+    return _read(data, name, budget)[0]
 
 
-def _read(data: Data, name: str) -> tuple[Model, bool]:
+def _read(data: Data, name: str, budget: Budget | None = None) -> tuple[Model, bool]:
     """Return the model, and whether its trees are packed."""
     with errors_named(FORMAT, name):
         header, arrays = unpack(FORMAT, data)
-        budget = Budget(len(data))
+        budget = Budget(len(data)) if budget is None else budget
         forest = _read_forest(header, arrays, budget)
         distributions = _read_distributions(arrays, forest, budget)
         model = assemble(header, arrays, forest, distributions, budget)
@@ -137,8 +153,8 @@ def describe(model: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a model without its trees: a header for JSON, and the arrays that it refers to."""
     header: dict[str, Any] = {name: getattr(model, name) for name in _MODEL_FIELDS}
     arrays: dict[str, NDArray[Any]] = {"base_score": model.base_score}
-    header["schema"] = _describe_schema(model.schema, arrays)
-    header["classes"] = _describe_classes(model.classes, arrays)
+    header["schema"] = describe_schema(model.schema, arrays)
+    header["classes"] = describe_classes(model.classes, arrays)
     if model.combine == "median":
         arrays["tree_weights"] = model.tree_weights
     if model.targets:
@@ -171,8 +187,8 @@ def assemble(
     values |= {name: arrays[name] for name in scores}
     model = Model(
         forest=forest,
-        schema=_read_schema(header["schema"], arrays, budget) if schema is None else schema,
-        classes=_read_classes(header["classes"], arrays, budget),
+        schema=read_schema(header["schema"], arrays, budget) if schema is None else schema,
+        classes=read_classes(header["classes"], arrays, budget),
         targets=_read_targets(header.get("targets", [])),
         distributions=distributions,
         **values,
@@ -181,7 +197,7 @@ def assemble(
     return model
 
 
-def _describe_classes(
+def describe_classes(
     classes: Labels | tuple[Labels, ...] | None, arrays: dict[str, NDArray[Any]]
 ) -> dict[str, Any] | list[dict[str, Any]] | None:
     """Return the labels for the header, a list for several targets."""
@@ -230,7 +246,7 @@ def _read_distributions(
     return LeafDistributions(tree_start=forest.tree_start, **parts)
 
 
-def _describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+def describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     """Return the schema for the header, without the optional parts that the model lacks."""
     described: dict[str, Any] = {"names": schema.names, "n_features": schema.n_features}
     if not math.isnan(schema.missing):
@@ -245,9 +261,10 @@ def _describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[st
     return described
 
 
-def _read_schema(
+def read_schema(
     described: Mapping[str, Any], arrays: dict[str, NDArray[Any]], budget: Budget
 ) -> Schema:
+    """Return the schema of a header, validated."""
     names, n_features = described["names"], described["n_features"]
     if type(n_features) is not int or n_features < 0:
         raise ValueError(f"{n_features!r} features")
@@ -280,11 +297,12 @@ def _read_targets(described: object) -> tuple[int, ...]:
     return tuple(described)
 
 
-def _read_classes(
+def read_classes(
     described: Mapping[str, Any] | list[Mapping[str, Any]] | None,
     arrays: dict[str, NDArray[Any]],
     budget: Budget,
 ) -> Labels | tuple[Labels, ...] | None:
+    """Return the labels of a header; a tuple for several targets."""
     if described is None:
         return None
     if isinstance(described, list):

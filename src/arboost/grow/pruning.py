@@ -29,7 +29,7 @@ from arboost.backend import core
 from arboost.model.forest import ALL_DTYPES, Forest
 from arboost.model.leaves import depths
 
-__all__ = ["PruningPath", "mean_decreases", "pruned", "pruning_path"]
+__all__ = ["PruningPath", "mean_decreases", "pruned", "pruning_path", "without_branches"]
 
 Floats = NDArray[np.float64]
 
@@ -146,10 +146,10 @@ def pruned(forest: Forest, decrease: Floats, ccp_alpha: float) -> Forest:
         nodes, alphas, _ = core.prune_order(forest.left[of_tree], decrease[of_tree])
         above = np.flatnonzero(alphas / forest.cover[of_tree.start] > ccp_alpha)
         new_leaf[of_tree.start + nodes[: above[0] if len(above) else len(nodes)]] = True
-    return _without_branches(forest, new_leaf)
+    return without_branches(forest, new_leaf)
 
 
-def _without_branches(forest: Forest, new_leaf: NDArray[np.bool_]) -> Forest:
+def without_branches(forest: Forest, new_leaf: NDArray[np.bool_]) -> Forest:
     """Return the forest with these nodes as leaves, without the nodes below them."""
     split, child = _splits(forest)
     reached = np.zeros(forest.n_nodes, np.bool_)

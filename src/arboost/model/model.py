@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,9 @@ from arboost.data.schema import Schema
 from arboost.model.forest import Forest, frozen_array
 from arboost.model.leaf_distributions import LeafDistributions
 from arboost.model.outputs import require, validate_outputs
+from arboost.params.kinds import is_number
 
-__all__ = ["COMBINATIONS", "Model", "provenance_of"]
+__all__ = ["COMBINATIONS", "Model", "checked_rounds", "provenance_of"]
 
 
 COMBINATIONS = ("sum", "median", "mean")
@@ -108,12 +110,20 @@ class Model:
 
     @cached_property
     def row(self) -> core.RowModel | None:
-        """Predictor of single rows; None where it would need more than the row's plain numbers."""
+        """Predictor of single rows of numbers; None where columns have names or levels."""
         columns_are_numbers = self.schema.names is None and not self.schema.special
-        if not columns_are_numbers or self.combine == "median" or self.link == "ordered":
+        return self._row_model(self.schema.missing) if columns_are_numbers else None
+
+    @cached_property
+    def encoded_row(self) -> core.RowModel | None:
+        """Predictor of single rows of numbers and level codes, with NaN for missing values."""
+        return self._row_model(math.nan)
+
+    def _row_model(self, missing: float) -> core.RowModel | None:
+        if self.combine == "median" or self.link == "ordered":
             return None
         mean_of = max(self.n_rounds, 1) if self.combine == "mean" else 0
-        return core.RowModel(self.packed, self.base_score, self.link, mean_of, self.schema.missing)
+        return core.RowModel(self.packed, self.base_score, self.link, mean_of, missing)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.fields()  # without cached properties
@@ -128,12 +138,7 @@ class Model:
         >>> model.truncated(10).n_rounds
         10
         """
-        if not 0 <= rounds <= self.n_rounds:
-            raise ValueError(
-                f"rounds={rounds} is not allowed: the model has {self.n_rounds} rounds. "
-                f"Use a number from 0 to {self.n_rounds}."
-            )
-        n_trees = rounds * self.trees_per_round
+        n_trees = checked_rounds(rounds, self.n_rounds) * self.trees_per_round
         distributions = self.distributions
         return replace(
             self,
@@ -183,6 +188,16 @@ class Model:
             require(np.all(weights >= 0), "a negative tree weight")
             # Then every truncated model has a tree of nonzero weight, too.
             require(np.all(weights[:1] > 0), "a first tree without weight")
+
+
+def checked_rounds(rounds: object, n_rounds: int) -> int:
+    """Return a number of rounds; raise ValueError unless a model of `n_rounds` has as many."""
+    if not is_number(rounds, numbers.Integral) or not 0 <= int(cast(int, rounds)) <= n_rounds:
+        raise ValueError(
+            f"rounds={rounds!r} is not allowed: the model has {n_rounds} rounds. Use a number from "
+            f"0 to {n_rounds}."
+        )
+    return int(cast(int, rounds))
 
 
 def provenance_of(

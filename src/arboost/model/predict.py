@@ -19,6 +19,7 @@ from arboost.data.dataset import Dataset
 from arboost.data.table import Table, ingest
 from arboost.model.links import LINKS
 from arboost.model.model import Model
+from arboost.model.one_row import encoded_row
 from arboost.model.outputs import ALL_CLASS_LINKS, Labels, OutputSpec, Probabilities, target_parts
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "probabilities",
     "probabilities_of_row",
     "raw_scores",
+    "raw_scores_of_row",
     "read_table",
     "staged_raw_scores",
     "table_scores",
@@ -40,10 +42,26 @@ def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64
     return table_scores(model, read_table(model, X), n_threads=n_threads)
 
 
+def _row_of(model: Model, X: object) -> tuple[core.RowModel | None, object]:
+    """Return the predictor of single rows, and X in its form; (None, X) where there is none."""
+    if model.row is not None:
+        return model.row, X  # it has the last word on X
+    if model.schema.names is None or model.encoded_row is None:
+        return None, X
+    row = encoded_row(X, model.schema)
+    return (None, X) if row is None else (model.encoded_row, row)
+
+
+def raw_scores_of_row(model: Model, X: object) -> NDArray[np.float64] | None:
+    """Return the result of `raw_scores` if X is a single row that needs no `ingest`; else None."""
+    row, X = _row_of(model, X)
+    return None if row is None else row.raw(X)
+
+
 def predictions_of_row(model: Model, X: object) -> NDArray[Any] | None:
-    """Return the result of `predictions` if X is one row of plain numbers; else None."""
-    row = model.row
-    if row is None or model.targets:
+    """Return the result of `predictions` if X is such a row; else None."""
+    row, X = (None, X) if model.targets else _row_of(model, X)
+    if row is None:
         return None
     if model.classes is None:
         return row.values(X)
@@ -52,11 +70,11 @@ def predictions_of_row(model: Model, X: object) -> NDArray[Any] | None:
 
 
 def probabilities_of_row(model: Model, X: object) -> NDArray[np.float64] | None:
-    """Return the result of `probabilities` if X is one row of plain numbers; else None."""
-    row = model.row
-    if row is None or model.targets or model.classes is None:
+    """Return the result of `probabilities` if X is such a row; else None."""
+    if model.targets or model.classes is None:
         return None
-    return row.answers(X)
+    row, X = _row_of(model, X)
+    return None if row is None else row.answers(X)
 
 
 def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:

@@ -54,6 +54,12 @@ _BOOSTING = _table(
         "two classes; None: estimated from the data.",
         advice="Use base_score=None to take it from the data.",
     ),
+    Flag(
+        name="warm_start",
+        default=False,
+        text="Whether a fit of a fitted estimator adds rounds to its own, up to n_estimators in "
+        'all; with n_estimators="auto", as many more as held-out rows ask for.',
+    ),
     Integer(
         name="num_parallel_tree",
         default=1,

@@ -26,7 +26,27 @@ def check(values: Mapping[str, object], table: Mapping[str, Param] = PARAMS) -> 
     >>> check({"max_depth": None, "gamma": 1})
     {'max_depth': None, 'gamma': 1.0}
     """
+    _check_names(values, table)
     return {name: table[name].check(value) for name, value in values.items()}
+
+
+def _check_names(values: Mapping[str, object], table: Mapping[str, Param]) -> None:
+    """Raise for misspelt names, before any number is looked at."""
+    for name, value in values.items():
+        if isinstance(value, str):
+            table[name].check(value)
+    metrics = values.get("eval_metric")
+    for metric in metrics if isinstance(metrics, list | tuple) else [metrics]:
+        if isinstance(metric, str):
+            _check_metric(metric, values.get("loss"))
+
+
+def _check_metric(metric: str, loss: object) -> None:
+    """Raise ValueError for the name of no metric; the name of the loss is one."""
+    from arboost.names.answers import is_metric, metric_answer
+
+    if not is_metric(metric) and metric != getattr(loss, "name", loss):
+        raise ValueError(f"eval_metric={metric!r} is not allowed: {metric_answer(metric)}")
 
 
 def record(values: Mapping[str, Any], table: Mapping[str, Param] = PARAMS) -> dict[str, Any]:

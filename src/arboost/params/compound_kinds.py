@@ -45,6 +45,11 @@ class LossChoice(Choice):
             return value
         return super().check(value)
 
+    def _answer(self, value: str) -> str:
+        from arboost.names.answers import loss_answer
+
+        return loss_answer(value, self.options)
+
     def record(self, value: Any) -> Any:
         """Return the string, or a dict with the name of a custom loss."""
         return value if isinstance(value, str) else {"custom": str(value.name)}
@@ -156,6 +161,11 @@ class MonotoneConstraints(Param):
             return plain
         return [[_plain(key), one] for key, one in zip(keys, plain, strict=True)]
 
+    def restore(self, recorded: Any) -> Any:
+        """Return a dict of [feature, direction], or the directions."""
+        pairs = isinstance(recorded, list) and any(isinstance(one, list) for one in recorded)
+        return dict(recorded) if pairs else recorded
+
 
 @dataclass(frozen=True, kw_only=True)
 class InteractionConstraints(Param):
@@ -226,6 +236,10 @@ class ClassWeight(Param):
         """Return pairs instead of a dict: keys in JSON are strings."""
         return [list(pair) for pair in value.items()] if isinstance(value, dict) else value
 
+    def restore(self, recorded: Any) -> Any:
+        """Return a dict of the pairs."""
+        return dict(recorded) if isinstance(recorded, list) else recorded
+
 
 @dataclass(frozen=True, kw_only=True)
 class CategoricalFeatures(Param):
@@ -273,6 +287,10 @@ class Missing(Param):
     def record(self, value: Any) -> Any:
         """Return the number, or None for NaN, which JSON does not have."""
         return None if math.isnan(value) else value
+
+    def restore(self, recorded: Any) -> Any:
+        """Return the number, NaN for None."""
+        return math.nan if recorded is None else recorded
 
 
 def _is_feature(key: object) -> bool:

@@ -157,3 +157,10 @@ class ClassWeights(ClassWeight):
         if not isinstance(value, list):
             return super().record(value)
         return [[list(pair) for pair in one.items()] for one in value]
+
+    def restore(self, recorded: Any) -> Any:
+        """Return a dict of the pairs, or a list of dicts for several targets."""
+        of_targets = isinstance(recorded, list) and all(
+            isinstance(pair, list) for one in recorded for pair in one
+        )
+        return [dict(one) for one in recorded] if of_targets else super().restore(recorded)

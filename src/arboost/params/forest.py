@@ -8,7 +8,7 @@ from dataclasses import replace
 from arboost.params.boosting import PARAMS
 from arboost.params.count_kinds import ClassWeights, CountOrShare, FeatureCount, OobScore
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
-from arboost.params.shared import BUNDLING
+from arboost.params.shared import BUNDLING, MONOTONIC_CST
 
 __all__ = [
     "EXTRA_TREES_CLASSIFIER",
@@ -93,12 +93,11 @@ _TREE = by_name(
     BUNDLING,
     replace(
         PARAMS["monotone_constraints"],
-        name="monotonic_cst",
         text="Features in which predictions, or the probability of the second of two classes, may "
         "only rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each "
         "feature, or a dict by name or index.",
-        advice='Use for example monotonic_cst={"age": 1}.',
     ),
+    MONOTONIC_CST,
 )
 
 _FOREST = by_name(

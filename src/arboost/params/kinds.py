@@ -22,6 +22,7 @@ __all__ = [
     "Param",
     "Real",
     "Seed",
+    "Verbosity",
     "by_name",
     "is_number",
     "to_float",
@@ -64,14 +65,22 @@ class Param:
         """Return a checked value in the form of a model file."""
         return value
 
-    def message(self, value: object) -> str:
-        """Return the message of a refusal: given value, allowed values, advice."""
+    def restore(self, recorded: Any) -> Any:
+        """Return the value of a constructor from its form in a model file."""
+        return recorded
+
+    def message(self, value: object, answer: str = "") -> str:
+        """Return the message of a refusal: given value, allowed values, advice.
+
+        An answer to the value, a sentence, comes before the allowed values.
+        """
         advice = self.advice or f"Use such a value, for example the default {self.default!r}."
         shown = repr(value)
         if len(shown) > _LONGEST_VALUE:
             shown = f"{shown[:_LONGEST_VALUE]}..."
         given = f"{self.name}={shown} ({type(value).__name__})"
-        return f"{given} is not allowed: {self.name} must be {self.allowed}. {advice}"
+        answer = f"{answer} " if answer else ""
+        return f"{given} is not allowed: {answer}{self.name} must be {self.allowed}. {advice}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +121,23 @@ class Integer(Param):
         if not self.low <= number <= self.high and number not in self.also:
             raise ValueError(self.message(value))
         return int(number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verbosity(Integer):
+    """A whole number of at least 0, or a bool."""
+
+    low: int = 0
+    type_name: ClassVar[str] = "bool or int"
+
+    @property
+    def allowed(self) -> str:
+        """Allowed values, to follow "must be" in messages."""
+        return f"{super().allowed}, or True or False"
+
+    def check(self, value: object) -> int | str | None:
+        """Return the number."""
+        return int(value) if isinstance(value, bool | np.bool_) else super().check(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,8 +241,14 @@ class Choice(Param):
         if not isinstance(value, str):
             raise TypeError(self.message(value))
         if value not in self.options:
-            raise ValueError(self.message(value))
+            raise ValueError(self.message(value, self._answer(value)))
         return str(value)
+
+    def _answer(self, value: str) -> str:
+        """Return the answer to a string that is no option."""
+        from arboost.names.answers import value_answer
+
+        return value_answer(self.name, value, self.options)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,19 @@ from arboost.params.compound_kinds import (
     Missing,
     MonotoneConstraints,
 )
-from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Seed, by_name
+from arboost.params.kinds import (
+    Choice,
+    Flag,
+    Fraction,
+    Integer,
+    Param,
+    Real,
+    Seed,
+    Verbosity,
+    by_name,
+)
 
-__all__ = ["BUNDLING", "COLUMNS", "LEVELS", "RUN", "VALIDATION"]
+__all__ = ["BUNDLING", "COLUMNS", "LEVELS", "MONOTONIC_CST", "RUN", "VALIDATION"]
 
 BUNDLING = Flag(
     name="bundling",
@@ -89,16 +99,22 @@ RUN = by_name(
         text="Seed of every random choice; None: a new seed for each fit.",
         advice="Use random_state=0 for the same model every time.",
     ),
-    Integer(
+    Verbosity(
         name="verbose",
         default=1,
-        low=0,
-        text="Above 0, fits of more than about a second draw a progress bar in terminals and "
-        "notebooks.",
-        advice="Use verbose=0 for no progress bar.",
+        text="Whether fits of more than about a second draw a progress bar in terminals and "
+        "notebooks; numbers above 0 are True.",
+        advice="Use verbose=False for no progress bar.",
     ),
 )
 
+
+MONOTONIC_CST = MonotoneConstraints(
+    name="monotonic_cst",
+    default=None,
+    text="scikit-learn's name of monotone_constraints.",
+    advice='Use for example monotone_constraints={"age": 1}.',
+)
 
 COLUMNS: dict[str, Param] = by_name(
     CategoricalFeatures(
@@ -123,6 +139,7 @@ COLUMNS: dict[str, Param] = by_name(
         "fall (-1); a sequence has an entry for each feature, 0 for no constraint.",
         advice='Use for example monotone_constraints={"age": 1}.',
     ),
+    MONOTONIC_CST,
     InteractionConstraints(
         name="interaction_constraints",
         default=None,

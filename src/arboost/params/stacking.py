@@ -6,12 +6,13 @@ import inspect
 import math
 import numbers
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from arboost.params.kinds import Choice, Flag, Integer, Param, by_name, is_number, to_float
+from arboost.params.shared import RUN
 
 __all__ = [
     "STACKING_CLASSIFIER",
@@ -111,31 +112,6 @@ class VoteWeights(Param):
         return np.array(weights)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verbosity(Integer):
-    """A whole number of at least 0, or a bool."""
-
-    low: int = 0
-
-    @property
-    def type_name(self) -> str:
-        """Type in docstrings."""
-        return "bool" if isinstance(self.default, bool) else "int"
-
-    @property
-    def allowed(self) -> str:
-        """Allowed values, to follow "must be" in messages."""
-        return f"{super().allowed}, or True or False"
-
-    def check(self, value: object) -> int:
-        """Return the number."""
-        if isinstance(value, bool | np.bool_):
-            return int(value)
-        number = super().check(value)
-        assert isinstance(number, int)
-        return number
-
-
 def _members(text: str) -> Members:
     return Members(
         name="estimators",
@@ -151,16 +127,6 @@ def _final(kind: str, default: str) -> FinalEstimator:
         text=f"The {kind} that is trained on the members' predictions; None: scikit-learn's "
         f"{default}.",
         advice=f"Use final_estimator=None for {default}.",
-    )
-
-
-def _verbose(*, default: bool | int) -> Verbosity:
-    return Verbosity(
-        name="verbose",
-        default=default,
-        text="Above 0, fits of more than about a second draw a progress bar in terminals and "
-        "notebooks.",
-        advice="Use verbose=0 for silence.",
     )
 
 
@@ -195,7 +161,7 @@ _STACKING = _COMMON | by_name(
         default=False,
         text="Whether the final estimator also gets the columns of X, after those of the members.",
     ),
-    _verbose(default=0),
+    replace(RUN["verbose"], default=0),
 )
 
 STACKING_CLASSIFIER: dict[str, Param] = _STACKING | by_name(
@@ -244,11 +210,11 @@ VOTING_CLASSIFIER: dict[str, Param] = _COMMON | by_name(
         text="With soft voting: whether transform returns the probabilities of all members in "
         "shape (n_rows, n_members * n_classes), or else (n_members, n_rows, n_classes).",
     ),
-    _verbose(default=False),
+    replace(RUN["verbose"], default=False),
 )
 
 VOTING_REGRESSOR: dict[str, Param] = _COMMON | by_name(
     _members('Names and regressors. "drop" in place of an estimator leaves it out.'),
     _WEIGHTS,
-    _verbose(default=False),
+    replace(RUN["verbose"], default=False),
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from arboost.data.schema import Schema
 from arboost.explain.importances import split_importances
 from arboost.model.forest import ALL_DTYPES
 from arboost.model.leaves import depths
@@ -61,6 +62,8 @@ class Summary:
     ----------
     title : str
     facts : dict of str to str
+    categories : dict of str to str
+        Use of each category: sets of levels, target encoding, or none.
     bars : list of (str, float)
         Features with the largest shares of the total gain, and the rest.
     params : dict of str to str
@@ -70,18 +73,18 @@ class Summary:
     def __init__(self, model: Model) -> None:
         self.title = _title(model)
         self.facts = dict(_facts(model))
+        self.categories = _categories(model.schema)
         self.bars = _bars(model)
         self.params = _changed(model)
 
     def __str__(self) -> str:
-        width = max(map(len, self.facts))
-        lines = [self.title, *(f"  {name:<{width}}  {text}" for name, text in self.facts.items())]
+        lines = [self.title, *_lines(self.facts)]
+        if self.categories:
+            lines += ["", "categories", *_lines(self.categories)]
         if self.bars:
             lines += ["", "gain by feature", *self._bar_lines()]
         if self.params:
-            width = max(map(len, self.params))
-            lines += ["", _PARAMS_HEAD]
-            lines += [f"  {name:<{width}}  {text}" for name, text in self.params.items()]
+            lines += ["", _PARAMS_HEAD, *_lines(self.params)]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -98,6 +101,9 @@ class Summary:
         """Return an HTML fragment without script and style sheet, for light and dark pages."""
         parts = [f'<div style="font-weight:600;margin-bottom:.3em">{html.escape(self.title)}</div>']
         parts.append(_html_table(self.facts))
+        if self.categories:
+            parts.append(_html_head("categories"))
+            parts.append(_html_table(self.categories))
         if self.bars:
             parts.append(_html_head("gain by feature"))
             parts.append(_html_bars(self.bars))
@@ -106,6 +112,12 @@ class Summary:
             parts.append(_html_table(self.params))
         style = "font:13px/1.5 system-ui,sans-serif;max-width:44em;color:inherit"
         return f'<div style="{style}">{"".join(parts)}</div>'
+
+
+def _lines(rows: Mapping[str, str]) -> Iterator[str]:
+    width = max(map(display_width, rows))
+    for name, text in rows.items():
+        yield f"  {name}{' ' * (width - display_width(name))}  {text}"
 
 
 def _title(model: Model) -> str:
@@ -118,6 +130,7 @@ def _title(model: Model) -> str:
 
 def _facts(model: Model) -> Iterator[tuple[str, str]]:
     forest, schema = model.forest, model.schema
+    yield from _fit_facts(model.provenance)
     used = len(np.unique(forest.feature[forest.is_split]))
     kinds = f", {_counted(sum(schema.categorical), 'category', 'categories')}"
     yield "features", f"{schema.n_features}, {used} of them used{kinds * any(schema.categorical)}"
@@ -138,6 +151,34 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     more = ", ..." if model.n_outputs > _MOST_LABELS else ""
     yield "base score", f"{base}{more}"
     yield "memory", _size_text(sum(getattr(forest, name).nbytes for name in ALL_DTYPES))
+
+
+def _fit_facts(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield rows, version and validation score of the fit, as far as the model knows them."""
+    rows, version = provenance.get("rows"), provenance.get("version")
+    if isinstance(rows, int):
+        yield "trained on", f"{_counted(rows, 'row')}"
+    if isinstance(version, str):
+        yield "version", f"arboost {printable(version)}"
+    metric, score = provenance.get("metric"), provenance.get("best_score")
+    if isinstance(metric, str) and isinstance(score, float):
+        yield "held-out rows", f"{printable(metric)} {number_text(score, 4)}"
+
+
+def _categories(schema: Schema) -> dict[str, str]:
+    """Return the use of each category, by name; the rest is counted."""
+    uses: dict[str, str] = {}
+    features = [i for i in range(schema.n_features) if schema.levels_of(i) is not None]
+    for feature in features[:_MOST_BARS]:
+        levels = schema.levels_of(feature)
+        assert levels is not None
+        how = "sets of levels" if levels.statistic is None else "target encoding"
+        use = f"{how}, {_counted(len(levels), 'level')}"
+        name = shortened(printable(schema.shown_names[feature]) or "''", _MAX_NAME)
+        uses[name] = use if len(levels) else "ignored: all strings distinct, or no values"
+    if len(features) > _MOST_BARS:
+        uses[f"{len(features) - _MOST_BARS} more"] = "categories"
+    return uses
 
 
 def _class_facts(model: Model) -> Iterator[tuple[str, str]]:

@@ -194,7 +194,7 @@ def _headers(values: NodeValues) -> Iterator[str]:
 def _cells(words: TreeWords, values: NodeValues, node: int) -> Iterator[str]:
     numbers = values.numbers[node]
     if not values.is_share:
-        yield from map(words.number, numbers)
+        yield from map(words.value, numbers)
         return
     best = int(values.best[node])
     yield values.headers[best]

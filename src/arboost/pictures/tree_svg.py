@@ -23,7 +23,8 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from arboost.pictures.tree_words import NodeValues, TreeWords, display_width, shortened
+from arboost.pictures.text_width import text_width, widest_text
+from arboost.pictures.tree_words import NodeValues, TreeWords, shortened
 
 __all__ = ["edge_labels", "svg_of", "value_text"]
 
@@ -43,9 +44,7 @@ _MOST_BARS = 4
 _MOST_LEGENDS = 12
 _EDGE_WIDTH = 9.0
 
-# Upper bounds of character widths in ems, over all fonts of the list.
-_NARROW, _WIDE = frozenset("fijlrt.,:;'|!()[]{}/ -I"), frozenset("mwMW%@")
-_NARROW_EM, _USUAL_EM, _CAPITAL_EM, _WIDE_EM, _ASIAN_EM = 0.36, 0.6, 0.76, 1.06, 1.1
+_BOLD = 600
 _DOT = " \N{MIDDLE DOT} "
 
 
@@ -97,8 +96,8 @@ class _Box:
     width: float = field(init=False)
 
     def __post_init__(self) -> None:
-        inside = max(_width(self.head, _BIG, bold=True), _width(self.foot, _SMALL))
-        self.width = max(inside + 2 * _PAD, 2 * (_width(self.label, _SMALL) + 10), 84.0)
+        inside = max(widest_text(self.head, _BIG, bold=True), widest_text(self.foot, _SMALL))
+        self.width = max(inside + 2 * _PAD, 2 * (widest_text(self.label, _SMALL) + 10), 84.0)
         self.height = _BIG + _SMALL + (_BAR + 4) * len(self.bars) + 2 * _PAD + 5
 
     def parts(self, words: TreeWords) -> Iterator[str]:
@@ -114,7 +113,7 @@ class _Box:
             f'stroke-width="{1.5 if self.is_leaf else 1}"{dash}/>'
         )
         line = self.y + _PAD + _BIG - 2
-        yield _text(self.head, (self.x, line), _BIG, _INK, weight=600)
+        yield _text(self.head, (self.x, line), _BIG, _INK, weight=_BOLD)
         top = line + 7
         for bar in self.bars:
             yield from bar.parts(left + _PAD, top, self.width - 2 * _PAD)
@@ -169,22 +168,22 @@ class _Heading:
         if len(shares) > 1:  # a colour has another class for each target: no legend
             self._keys = []
         if not shares:
-            low, high = (_signed(words.number(end)) for end in _range(words.node_values[0]))
+            low, high = (_signed(words.value(end)) for end in _range(words.node_values[0]))
             self._keys = [(f"lowest {low}", _between(0.0)), (f"highest {high}", _between(1.0))]
-        keys = sum(22 + _width(name, _SMALL) + 12 for name, _ in self._keys)
-        self.width = max(_width(self._title, _BIG, bold=True), keys)
+        keys = sum(22 + widest_text(name, _SMALL) + 12 for name, _ in self._keys)
+        self.width = max(widest_text(self._title, _BIG, bold=True), keys)
         self.height = 2 * _BIG + (2 * _SMALL if self._keys else 0)
 
     def parts(self) -> Iterator[str]:
         """Yield the SVG elements."""
         line = _MARGIN + _BIG - 2
-        yield _text(self._title, (_MARGIN, line), _BIG, _INK, weight=600, anchor="start")
+        yield _text(self._title, (_MARGIN, line), _BIG, _INK, weight=_BOLD, anchor="start")
         left, line = _MARGIN, line + 2 * _SMALL
         for name, colour in self._keys:
             place = f'x="{left:.1f}" y="{line - 9:.1f}" width="10" height="10" rx="2"'
             yield f'<rect {place} fill="{colour}"/>'
             yield _text(name, (left + 16, line), _SMALL, _INK, anchor="start")
-            left += 22 + _width(name, _SMALL) + 12
+            left += 22 + widest_text(name, _SMALL) + 12
 
 
 def _boxes(words: TreeWords, max_depth: int) -> dict[int, _Box]:
@@ -238,7 +237,7 @@ def value_text(words: TreeWords, node: int) -> str:
             parts.append(f"{name} {values.share_text(node, best)}")
         else:
             shown = values.numbers[node, :_MOST_BARS]
-            parts += [_signed(words.number(value)) for value in shown]
+            parts += [_signed(words.value(value)) for value in shown]
             parts += ["\N{HORIZONTAL ELLIPSIS}"] * (len(values.headers) > _MOST_BARS)
     parts += ["\N{HORIZONTAL ELLIPSIS}"] * (len(words.node_values) > _MOST_BARS)
     return ", ".join(parts)
@@ -264,7 +263,7 @@ def _hint(words: TreeWords, node: int) -> str:
     for values in words.node_values:
         title = f"{values.title}, " if values.title else ""
         for name, value in zip(values.headers, values.numbers[node], strict=True):
-            text = f"{value:.1%}" if values.is_share else words.number(value)
+            text = f"{value:.1%}" if values.is_share else words.value(value)
             lines.append(f"{title}{name}: {text}")
     return "\n".join(lines)
 
@@ -353,22 +352,10 @@ def _text(
 ) -> str:
     x, y = place
     style = f'font-size="{size:g}" fill="{colour}" font-weight="{weight}" text-anchor="{anchor}"'
+    if words:  # fonts other than those that boxes are made for are fitted to this length
+        length = text_width(words, size, bold=weight >= _BOLD)
+        style += f' textLength="{length:.1f}" lengthAdjust="spacingAndGlyphs"'
     return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(words)}</text>'
-
-
-def _width(words: str, size: float, *, bold: bool = False) -> float:
-    return size * (1.06 if bold else 1.0) * sum(map(_em, words))
-
-
-def _em(char: str) -> float:
-    if char in _NARROW:
-        return _NARROW_EM
-    if char in _WIDE:
-        return _WIDE_EM
-    if display_width(char) > 1:
-        return _ASIAN_EM
-    is_usual = char.isascii() and (char.islower() or char.isdigit())
-    return _USUAL_EM if is_usual else _CAPITAL_EM
 
 
 def _palette(count: int) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ __all__ = [
     "number_text",
     "printable",
     "shortened",
+    "time_text",
 ]
 
 Floats = NDArray[np.float64]
@@ -34,6 +35,8 @@ _MAX_LEVELS = Integer(name="max_levels", default=8, low=1, text="Category levels
 _SHARE_LINKS = ("share_of_two", "shares")
 _DAY = 86400
 _DIGITS_OF_DOUBLE = 15
+_LEAST_IN_GROUPS = 10_000
+_ROUNDING = 2.0**-24  # of float32, in which tables often are
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,21 @@ class TreeWords:
         """Return a number with the precision of the style."""
         return number_text(float(value), self._style.precision)
 
+    def value(self, value: float) -> str:
+        """Return a value of a node; 0 for what is rounding next to the values of the model."""
+        return self.number(_rounded(float(value), self._value_scale))
+
+    @cached_property
+    def _value_scale(self) -> float:
+        """Largest leaf value of the model."""
+        return float(np.abs(self._model.forest.value).max(initial=0.0))
+
+    def _threshold_scale(self, feature: int) -> float:
+        """Largest threshold of a feature in the model."""
+        forest = self._model.forest
+        own = np.abs(forest.threshold[forest.is_split & (forest.feature == feature)])
+        return float(own[np.isfinite(own)].max(initial=0.0))
+
     def _missing_alone(self, node: int) -> bool | None:
         """Whether the side of missing values alone is the left one; None if no side is."""
         forest = self._forest
@@ -220,8 +238,8 @@ class TreeWords:
     def _threshold(self, feature: int, value: float) -> str:
         unit = self._model.schema.unit_of(feature)
         if unit and math.isfinite(value):
-            return _time_text(value, unit)
-        return self.number(value)
+            return time_text(value, unit)
+        return self.number(_rounded(value, self._threshold_scale(feature)))
 
     @cached_property
     def _names(self) -> list[str]:
@@ -300,20 +318,29 @@ def _width_of_char(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
+def _rounded(value: float, scale: float) -> float:
+    """Return 0 for a number that is rounding next to the scale: 9.3e-10 next to 1."""
+    return 0.0 if abs(value) < _ROUNDING * scale else value
+
+
 def number_text(value: float, digits: int) -> str:
     """Return a number with at least so many significant digits; digits before the point are kept.
 
+    They are in groups of three from 10,000 on; years, for example, are not.
+
     Examples
     --------
-    >>> [number_text(x, 4) for x in (0.25, 2.44999, 1234567.8, 1e-9, 3e20)]
-    ['0.25', '2.45', '1234568', '1e-09', '3e+20']
+    >>> [number_text(x, 4) for x in (0.25, 2.44999, 2024, 1234567.8, 1e-9, 3e20)]
+    ['0.25', '2.45', '2024', '1,234,568', '1e-09', '3e+20']
     """
     if value == 0 or not math.isfinite(value):
         return f"{value + 0.0:g}"
     magnitude = math.floor(math.log10(abs(value)))
     if not -digits <= magnitude < _DIGITS_OF_DOUBLE:
         return f"{value:.{digits}g}"
-    text = f"{value:.{max(digits - 1 - magnitude, 0)}f}"
+    decimals = max(digits - 1 - magnitude, 0)
+    group = "," if abs(round(value, decimals)) >= _LEAST_IN_GROUPS else ""
+    text = f"{value:{group}.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -330,7 +357,8 @@ def shortened(text: str, most: int | None) -> str:
     return text[: most - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _time_text(seconds: float, unit: str) -> str:
+def time_text(seconds: float, unit: str) -> str:
+    """Return a time of a unit of `Schema` as a date, a clock time, or days and clock time."""
     if unit == "datetime":
         whole = np.datetime64(math.floor(seconds), "s")
         return str(whole).replace("T", " ").removesuffix(" 00:00:00")

@@ -99,8 +99,10 @@ class FitJob(Generic[SourceT]):
     record : dict
         Parameters that can change the model, as its file keeps them.
     train : Rows
-    validation : Rows or None
-        Validation set; None with early stopping takes held-out rows of the training rows.
+    validation : tuple of Rows
+        Evaluation sets; the last one stops the fit early.
+    splits : bool
+        Whether early stopping takes held-out rows of the training rows, as the last set.
     groups : array or None
         Group of each row of the source.
     stratify : bool
@@ -119,7 +121,8 @@ class FitJob(Generic[SourceT]):
     settings: FitSettings
     record: dict[str, Any]
     train: Rows[SourceT]
-    validation: Rows[SourceT] | None = None
+    validation: tuple[Rows[SourceT], ...] = ()
+    splits: bool = False
     groups: object = None
     stratify: bool = False
     searches: bool = False
@@ -182,8 +185,9 @@ def run_fit(job: EngineJob) -> FitResult:
     if job.searches:
         return _search_and_fit(job, checkpoint, started)
     settings, train, validation = job.settings, job.train, job.validation
-    if validation is None and settings.stopping.n_iter_no_change is not None:
-        train, validation = split_rows(train, settings.splits, job.groups, stratify=job.stratify)
+    if job.splits:
+        train, held_out = split_rows(train, settings.splits, job.groups, stratify=job.stratify)
+        validation = (*validation, held_out)
     binned = bin_rows(train, settings.bins, settings.n_threads)
     sets = [build_sets(train, validation, binned, settings.n_threads)]
     watch = Watch(job.n_rounds, settings.stopping, job.callbacks, started)
@@ -196,14 +200,15 @@ def _search_and_fit(job: EngineJob, checkpoint: Checkpoint | None, started: floa
     splits = search_splits(job.train, job.settings.splits, job.groups, stratify=job.stratify)
     binned = bin_rows(job.train, job.settings.bins, job.settings.n_threads)
     found = _search_rounds(job, binned, splits, started)
-    sets = [build_sets(job.train, None, binned, job.settings.n_threads)]
+    sets = [build_sets(job.train, job.validation, binned, job.settings.n_threads)]
     stopping = replace(job.settings.stopping, n_iter_no_change=None)
     watch = Watch(1 + (found.best_index or 0), stopping, job.callbacks, started)
-    fitted, _ = _train(job, sets, watch, checkpoint)
+    fitted, final = _train(job, sets, watch, checkpoint)
     search = _search_checkpoint(job)
     if search is not None:
         search.remove()
-    return fit_result(fitted, found, job.train, job.old)
+    result = fit_result(fitted, found, job.train, job.old)
+    return replace(result, history={**final.history, **found.history})
 
 
 def _search_rounds(

@@ -1,30 +1,202 @@
-"""Held-out rows of a fit: the training rows that find the number of rounds, or stop a fit early."""
+"""Rows that find the number of rounds or stop a fit early: evaluation sets, held-out rows."""
 
 from __future__ import annotations
 
-from typing import Any
+import reprlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.dataset import Dataset
 from arboost.params.auto import search_folds
 from arboost.params.records import StoppingParams, ValidationParams
-from arboost.training.inputs import Index, Rows, SourceT
+from arboost.training.inputs import (
+    VALIDATION,
+    Index,
+    Rows,
+    SourceT,
+    named_arguments,
+    table_rows,
+)
 from arboost.training.splits import Split, check_divisible, folds, split
 
-__all__ = ["check_validation", "groups_of", "search_splits", "split_rows"]
+__all__ = [
+    "GivenSet",
+    "check_validation",
+    "given_sets",
+    "groups_of",
+    "search_splits",
+    "split_rows",
+]
+
+TRAINING = "train"  # name of the training table in results
 
 
-def check_validation(params: StoppingParams, *, has_validation: bool, groups: object) -> None:
-    """Raise ValueError where arguments of fit contradict the parameters of validation."""
-    splits = not has_validation and params.n_iter_no_change is not None
+@dataclass(frozen=True)
+class GivenSet:
+    """An evaluation set as `fit` was given it.
+
+    Attributes
+    ----------
+    name : str
+        Name in results.
+    X, y, weight : object
+    X_name, all_names : str
+        Names of the arguments in messages: of X, and of X, y and weight.
+    is_training : bool
+        Whether X is the training table itself, which cannot stop a fit.
+    """
+
+    name: str
+    X: object
+    y: object
+    weight: object
+    X_name: str
+    all_names: str
+    is_training: bool = False
+
+    def rows(self, read: Callable[[object], SourceT]) -> Rows[SourceT]:
+        """Return the rows, checked, of the table that `read` makes of X."""
+        if isinstance(self.X, Dataset):
+            raise TypeError(
+                f"{self.X_name} is a Dataset, which holds bins of its own instead of values. Pass "
+                "the table it was made from."
+            )
+        with named_arguments(self.X_name):
+            table = read(self.X)
+        if table.n_rows == 0:
+            raise ValueError(
+                f"{self.X_name} has no rows. Pass rows to validate on, or leave out {self.X_name}."
+            )
+        return replace(table_rows(table, self.y, self.weight, self.all_names), name=self.name)
+
+
+def given_sets(
+    X: object,
+    validation: tuple[object, object, object],
+    eval_set: object = None,
+    eval_names: object = None,
+) -> tuple[GivenSet, ...]:
+    """Return the evaluation sets in the arguments of fit, the training rows first.
+
+    Parameters
+    ----------
+    X : table
+        The training table.
+    validation : tuple
+        X_val, y_val and sample_weight_val.
+    eval_set : list of pairs (X, y) or triples (X, y, weight), one of these, or None
+    eval_names : list of str, or None
+        Names of the sets of `eval_set`; None: "train" for the training table, "validation" for one
+        other set, "validation_0", "validation_1" and so on for several.
+    """
+    if eval_set is None:
+        if eval_names is not None:
+            raise ValueError(f"eval_names={eval_names!r} came without eval_set. Pass both.")
+        return _validation_set(*validation)
+    if any(one is not None for one in validation):
+        raise ValueError(
+            "eval_set came together with X_val, y_val or sample_weight_val, its short form. Pass "
+            "eval_set alone: it holds pairs (X, y) or triples (X, y, weight)."
+        )
+    sets = _pairs(eval_set)
+    are_training = [one[0] is X for one in sets]
+    names = _default_names(are_training) if eval_names is None else _names(eval_names, len(sets))
+    given = [
+        GivenSet(names[i], one[0], one[1], one[2], f"X of eval_set[{i}]", f"eval_set[{i}]", is_own)
+        for i, (one, is_own) in enumerate(zip(sets, are_training, strict=True))
+    ]
+    return tuple(sorted(given, key=lambda one: not one.is_training))
+
+
+def _validation_set(
+    X_val: object, y_val: object, sample_weight_val: object
+) -> tuple[GivenSet, ...]:
+    """Return the set of the short form; raise ValueError where X_val or y_val is missing."""
+    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    names = [name for name, value in given.items() if value is not None]
+    if names and (X_val is None or y_val is None):
+        missing = "X_val" if X_val is None else "y_val"
+        raise ValueError(
+            f"{' and '.join(names)} came without {missing}: validation needs both X_val and y_val. "
+            f"Pass {missing} too, or none of them."
+        )
+    if not names:
+        return ()
+    names_of_all = "X_val, y_val, sample_weight_val"
+    return (GivenSet(VALIDATION, X_val, y_val, sample_weight_val, "X_val", names_of_all),)
+
+
+def _pairs(eval_set: object) -> list[tuple[object, object, object]]:
+    """Return X, y and weight of each set."""
+    several = eval_set
+    if isinstance(eval_set, tuple) and eval_set and not isinstance(eval_set[0], tuple | list):
+        several = [eval_set]  # one pair, not in a list
+    is_list = isinstance(several, list | tuple) and several
+    if not is_list or not all(isinstance(one, tuple | list) for one in cast(Any, several)):
+        raise TypeError(
+            f"eval_set={reprlib.repr(eval_set)} ({type(eval_set).__name__}) is not allowed: it "
+            "must be a list of pairs (X, y) or triples (X, y, weight). Use for example "
+            "eval_set=[(X_train, y_train), (X_val, y_val)]."
+        )
+    sizes = [len(one) for one in cast(Any, several)]
+    for i, size in enumerate(sizes):
+        if size not in (2, 3):
+            raise ValueError(
+                f"eval_set[{i}] has {size} entries, but a set is (X, y) or (X, y, weight). Pass "
+                "each set as a tuple."
+            )
+    return [(*one, None)[:3] for one in cast(Any, several)]
+
+
+def _default_names(are_training: Sequence[bool]) -> list[str]:
+    number = iter(range(len(are_training)))
+    is_one = are_training.count(False) == 1
+    return [
+        TRAINING if is_own else VALIDATION if is_one else f"{VALIDATION}_{next(number)}"
+        for is_own in are_training
+    ]
+
+
+def _names(eval_names: object, n_sets: int) -> list[str]:
+    is_list = isinstance(eval_names, list | tuple)
+    names = list(eval_names) if isinstance(eval_names, list | tuple) else []
+    if not is_list or not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            f"eval_names={eval_names!r} ({type(eval_names).__name__}) is not allowed: it must be a "
+            "list of strings. Pass a name for each set of eval_set."
+        )
+    if len(set(names)) < len(names) or len(names) != n_sets:
+        raise ValueError(
+            f"eval_names={names!r} is not allowed: eval_set has {n_sets} sets. Pass as many names, "
+            "all different."
+        )
+    return names
+
+
+def check_validation(
+    params: StoppingParams, given: Sequence[GivenSet], *, splits: bool, groups: object
+) -> None:
+    """Raise ValueError where arguments of fit contradict the parameters of validation.
+
+    `splits` says whether held-out rows are taken of the training rows.
+    """
     if groups is not None and not splits:
-        reason = "X_val is given" if has_validation else "n_iter_no_change=None asks for none"
+        others = [one.X_name for one in given if not one.is_training]
+        reason = f"{others[-1]} is given" if others else "n_iter_no_change=None asks for none"
         raise ValueError(
             f"groups are for the automatic split of validation rows, but {reason}. Leave out "
             "groups."
         )
-    if params.eval_metric is not None and not has_validation and not splits:
+    if splits and any(one.name == VALIDATION for one in given):
+        raise ValueError(
+            f"eval_names holds {VALIDATION!r}, the name of the held-out rows of early stopping. "
+            "Use another name for the training rows."
+        )
+    if params.eval_metric is not None and not given and not splits:
         raise ValueError(
             f"eval_metric={params.eval_metric!r} has no rows to be measured on. Pass X_val and "
             "y_val, or set n_iter_no_change for an automatic split."

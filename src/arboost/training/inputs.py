@@ -1,7 +1,7 @@
 """Arguments of ``fit`` -> `Rows`, checked: rows of nonzero weight with their target and weights.
 
-X, y, sample_weight ─────────────▶ Rows ─┬─(split)─▶ TrainingSet
-X_val, y_val, sample_weight_val ─▶ Rows ─┴─────────▶ EvaluationSet
+X, y, sample_weight ────────────▶ Rows ─┬─(split)─▶ TrainingSet
+eval_set; X_val, y_val ─────────▶ Rows ─┴─────────▶ EvaluationSet
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from arboost.errors import warn_caller
 from arboost.losses import Loss, Target
 
 __all__ = [
+    "VALIDATION",
     "EngineRows",
     "Floats",
     "Index",
@@ -30,18 +31,17 @@ __all__ = [
     "Source",
     "SourceT",
     "dataset_rows",
-    "has_validation",
     "loss_rows",
     "named_arguments",
     "table_rows",
     "target_encode_rows",
     "training_rows",
-    "validation_rows",
     "warn_one_class",
     "weighted_rows",
 ]
 
 _TWO_CLASSES = 2
+VALIDATION = "validation"  # name of the validation set in results
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.uint32]
@@ -80,6 +80,8 @@ class Rows(Generic[SourceT_co]):
         Weights above 0.
     start : float64 array of shape (n_rows, n_outputs), or None
         Raw scores of the model whose training is continued.
+    name : str
+        Name of an evaluation set in results.
     """
 
     source: SourceT_co
@@ -87,6 +89,7 @@ class Rows(Generic[SourceT_co]):
     y: NDArray[Any]
     weight: Floats | None = None
     start: Floats | None = None
+    name: str = VALIDATION
 
     @property
     def schema(self) -> Schema:
@@ -211,53 +214,24 @@ def target_encode_rows(rows: EngineRows, task: Task, known: Schema | None) -> En
     return replace(rows, source=table)
 
 
-def validation_rows(
-    X_val: object, y_val: object, sample_weight_val: object, schema: Schema
-) -> EngineRows | None:
-    """Return the validation rows, checked; None where no validation data were given."""
-    if not has_validation(X_val, y_val, sample_weight_val):
-        return None
-    if isinstance(X_val, Dataset):
-        raise TypeError(
-            "X_val is a Dataset, which holds bins of its own instead of values. Pass the table it "
-            "was made from."
-        )
-    with named_arguments("X_val"):
-        table = ingest(X_val, schema)
-    if table.n_rows == 0:
-        raise ValueError("X_val has no rows. Pass rows to validate on, or leave out X_val.")
-    return table_rows(table, y_val, sample_weight_val, suffix="_val")
-
-
-def has_validation(X_val: object, y_val: object, sample_weight_val: object) -> bool:
-    """Whether there are validation data; raise ValueError where X_val or y_val is missing."""
-    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
-    names = [name for name, value in given.items() if value is not None]
-    if names and (X_val is None or y_val is None):
-        missing = "X_val" if X_val is None else "y_val"
-        raise ValueError(
-            f"{' and '.join(names)} came without {missing}: validation needs both X_val and y_val. "
-            f"Pass {missing} too, or none of them."
-        )
-    return bool(names)
-
-
 def loss_rows(
     rows: Rows[SourceT],
-    held_out: Rows[SourceT] | None,
+    held_out: Sequence[Rows[SourceT]],
     task: Task,
     loss: Loss,
     factors: Floats | None,
-) -> tuple[Rows[SourceT], Rows[SourceT] | None]:
+) -> tuple[Rows[SourceT], tuple[Rows[SourceT], ...]]:
     """Return training and validation rows with the target of the loss and the class weights."""
     loss.check_target(task.y)
-    train = weighted_rows(rows, task.y, factors)
-    if held_out is None:
-        return train, None
-    y = task.encode(held_out.y, "y_val")
-    # Some losses need a value above 0, which few validation rows may not have.
-    loss.check_target(np.append(y, task.y.max()))
-    return train, weighted_rows(held_out, y, factors)
+
+    def validated(part: Rows[SourceT]) -> Rows[SourceT]:
+        y_name = "y_val" if part.name == VALIDATION else f"y of the set {part.name!r}"
+        y = task.encode(part.y, y_name)
+        # Some losses need a value above 0, which few validation rows may not have.
+        loss.check_target(np.append(y, task.y.max()))
+        return weighted_rows(part, y, factors)
+
+    return weighted_rows(rows, task.y, factors), tuple(map(validated, held_out))
 
 
 def weighted_rows(rows: Rows[SourceT], y: Floats, factors: Floats | None) -> Rows[SourceT]:
@@ -337,14 +311,13 @@ def named_arguments(names: str) -> Iterator[None]:
 
 
 def table_rows(
-    table: SourceT, y: object, sample_weight: object, suffix: str = "", *, several: bool = False
+    table: SourceT, y: object, sample_weight: object, names: str = "", *, several: bool = False
 ) -> Rows[SourceT]:
     """Return the rows of nonzero weight of a table, with y and weights checked.
 
-    With a suffix, messages begin with the names of the arguments of `fit`, which end in it.
+    Messages begin with the names of the arguments of `fit`, where there are any.
     """
-    names = f"X{suffix}, y{suffix}, sample_weight{suffix}"
-    with named_arguments(names) if suffix else nullcontext():
+    with named_arguments(names) if names else nullcontext():
         labels = target(y, table.n_rows, several=several)
         weight = _summable(weights(sample_weight, table.n_rows))
     kept = None

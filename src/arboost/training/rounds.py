@@ -15,9 +15,7 @@ from arboost.model.model import Model
 from arboost.training.monitor import Results
 from arboost.training.resume import Resumable
 
-__all__ = ["VALIDATION", "Fitted", "Measured", "Rounds", "Scores", "validation_results"]
-
-VALIDATION = "validation"  # name of the validation set in results
+__all__ = ["Fitted", "Measured", "Rounds", "Scores", "validation_results"]
 
 Scores = NDArray[np.float64]
 
@@ -80,7 +78,12 @@ class Fitted:
 
 
 class Measured(Protocol):
-    """Rows with a target, such as an `EvaluationSet`."""
+    """Rows with a name and a target, such as an `EvaluationSet`."""
+
+    @property
+    def name(self) -> str:
+        """Name of the set in results."""
+        ...
 
     @property
     def target(self) -> Target:
@@ -119,9 +122,9 @@ class Rounds(Resumable, Protocol):
 def validation_results(
     evaluations: Sequence[Measured], scores: Sequence[Scores], metrics: Sequence[Metric]
 ) -> Results:
-    """Return the metrics of the validation set, where there is one."""
+    """Return the metrics of every evaluation set, by its name."""
     results: dict[str, dict[str, float]] = {}
     for rows, of_rows in zip(evaluations, scores, strict=True):
         y, weight = rows.target.y, rows.target.weight
-        results[VALIDATION] = {metric.name: metric(y, of_rows, weight) for metric in metrics}
+        results[rows.name] = {metric.name: metric(y, of_rows, weight) for metric in metrics}
     return results

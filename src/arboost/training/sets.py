@@ -15,8 +15,8 @@ from arboost.data.target_encoding import TargetEncodedTable
 from arboost.losses import Target
 from arboost.params.records import BinParams
 from arboost.training.checkpoint import digest
-from arboost.training.inputs import EngineRows, Index
-from arboost.training.rounds import VALIDATION, Scores
+from arboost.training.inputs import VALIDATION, EngineRows, Index
+from arboost.training.rounds import Scores
 
 __all__ = [
     "EvaluationSet",
@@ -60,6 +60,7 @@ class EvaluationSet:
     target: Target
     rows: Index | None = None
     start: Scores | None = None
+    name: str = VALIDATION
 
 
 def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[str, str]:
@@ -74,26 +75,31 @@ def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[
     for part in evaluations:
         target = part.target
         arrays = (*part.codes.arrays, part.rows, target.y, target.weight, part.start)
-        found[f"{VALIDATION} data"] = digest(*arrays)
+        found[f"{part.name} data"] = digest(*arrays)
     return found
 
 
 def build_sets(
-    train: EngineRows, validation: EngineRows | None, binned: Binned, n_threads: int
+    train: EngineRows, validation: Sequence[EngineRows], binned: Binned, n_threads: int
 ) -> tuple[TrainingSet, tuple[EvaluationSet, ...]]:
     """Return the sets of codes and targets; validation rows get codes by the training edges.
 
     Parameters
     ----------
-    train, validation : Rows
+    train : Rows
+    validation : sequence of Rows
     binned : Binned
         The training rows of a table, or all rows of a Dataset.
     n_threads : int
     """
     rows = train.index if isinstance(train.source, Dataset) else None
     training = TrainingSet(binned, train.target, rows, train.start)
-    if validation is None:
-        return training, ()
+    return training, tuple(_evaluation_set(train, one, binned, n_threads) for one in validation)
+
+
+def _evaluation_set(
+    train: EngineRows, validation: EngineRows, binned: Binned, n_threads: int
+) -> EvaluationSet:
     source, rows = validation.source, validation.index
     encoded = _encoded(source) if source is train.source else None
     if encoded is not None:
@@ -105,7 +111,7 @@ def build_sets(
     else:
         codes = binned.encode(source, n_threads, rows)
         rows = None
-    return training, (EvaluationSet(codes, validation.target, rows, validation.start),)
+    return EvaluationSet(codes, validation.target, rows, validation.start, validation.name)
 
 
 def fold_sets(

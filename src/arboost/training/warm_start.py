@@ -20,14 +20,21 @@ def previous_model(init_model: object) -> Model:
     if isinstance(init_model, Model):
         return init_model
     if isinstance(init_model, str | os.PathLike):
-        return load(init_model)
+        loaded = load(init_model)
+        if isinstance(loaded, Model):
+            return loaded
+        raise TypeError(
+            f"init_model={os.fsdecode(init_model)!r} is not allowed: the file holds an ensemble of "
+            "several members, and only a booster can be continued. Pass the file of one."
+        )
     if hasattr(init_model, "fit") and not isinstance(init_model, type):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(init_model)
         model = getattr(init_model, "model_", None)
         if isinstance(model, Model):
-            return model
+            whole = getattr(init_model, "_engine_model", None)
+            return model if whole is None else whole("init_model")
     raise TypeError(
         f"init_model={init_model!r} ({type(init_model).__name__}) is not allowed: it must be a "
         "fitted estimator of arboost, an arboost.Predictor, or the path of a model file. Pass for "
@@ -36,9 +43,11 @@ def previous_model(init_model: object) -> Model:
 
 
 def check_continues(
-    model: Model, kind: str, params: dict[str, Any], link: str, n_outputs: int
+    model: Model | None, kind: str, params: dict[str, Any], link: str, n_outputs: int
 ) -> None:
-    """Raise ValueError unless trees of this fit can be added to the model's."""
+    """Raise ValueError unless trees of this fit can be added to the model's, if there is one."""
+    if model is None:
+        return
     if params["base_score"] is not None:
         raise ValueError(
             f"base_score={params['base_score']!r} is not allowed with init_model, whose scores the "
@@ -64,15 +73,17 @@ def check_continues(
 
 
 def continued_rows(
-    train: EngineRows, validation: EngineRows | None, model: Model, n_threads: int
-) -> tuple[EngineRows, EngineRows | None]:
-    """Return the rows with the raw scores of the model whose training is continued."""
+    train: EngineRows, validation: tuple[EngineRows, ...], model: Model | None, n_threads: int
+) -> tuple[EngineRows, tuple[EngineRows, ...]]:
+    """Return the rows with the raw scores of the model whose training is continued, if any."""
+    if model is None:
+        return train, validation
 
     def scored(rows: EngineRows) -> EngineRows:
         assert isinstance(rows.source, Table)  # a Dataset was refused before
         return rows.started(table_scores(model, rows.source, n_threads=n_threads))
 
-    return scored(train), None if validation is None else scored(validation)
+    return scored(train), tuple(map(scored, validation))
 
 
 def n_to_add(n_estimators: int, n_kept: int, what: str) -> int:

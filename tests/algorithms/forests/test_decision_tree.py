@@ -158,7 +158,7 @@ def test_criteria_that_do_not_fit():
         poisson.fit(X[:3], [0.0, 0.0, 0.0])
     for criterion in ("poisson", "absolute_error"):
         tree = DecisionTreeRegressor(criterion=criterion, monotonic_cst=[1, 0, 0, 0])
-        with pytest.raises(ValueError, match="monotonic_cst is not allowed with criterion"):
+        with pytest.raises(ValueError, match="Monotone constraints are not allowed with criterion"):
             tree.fit(X, COUNTS)
 
 

@@ -16,13 +16,15 @@ from arboost.algorithms.adaboost.sources import LearnerSource, TreeSource
 from arboost.algorithms.estimator import EngineEstimator
 from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors
+from arboost.errors import warns_first
 from arboost.explain.importances import tree_importances
 from arboost.losses import Loss
 from arboost.model.predict import decision
+from arboost.names.arguments import known_arguments
 from arboost.params.adaboost import ENGINE_ONLY
 from arboost.predictor import Predictor
 from arboost.training.fit import FitJob, FitResult, FitSettings
-from arboost.training.held_out import check_validation
+from arboost.training.held_out import check_validation, given_sets
 from arboost.training.inputs import Floats, loss_rows, warn_one_class
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
@@ -44,6 +46,8 @@ class AdaBoost(EngineEstimator):
     estimator_errors_: Floats
     oob_score_: float
 
+    @known_arguments
+    @warns_first
     def fit(
         self,
         X: object,
@@ -53,6 +57,8 @@ class AdaBoost(EngineEstimator):
         X_val: object = None,
         y_val: object = None,
         sample_weight_val: object = None,
+        eval_set: object = None,
+        eval_names: object = None,
         groups: object = None,
         init_model: object = None,
         callbacks: Iterable[Callable[[Round], object]] = (),
@@ -70,6 +76,13 @@ class AdaBoost(EngineEstimator):
             Distribution of the rows for the first learner. Rows of weight 0 are left out.
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
             Validation set, scored after every round and used by early stopping.
+        eval_set : list of pairs (X, y) or triples (X, y, weight), optional
+            Several validation sets instead of X_val, each scored after every round; the last one
+            is used by early stopping. The training table X itself may be among them, for its
+            learning curve; it stops no fit.
+        eval_names : list of str, optional
+            Names of the sets in ``evals_result_``. None: "train" for the training table,
+            "validation" for one other set, "validation_0", "validation_1", ... for several.
         groups : array of shape (n_rows,), optional
             Group of each row, for ``validation_split="group"``.
         init_model : estimator of the same class, optional
@@ -87,17 +100,19 @@ class AdaBoost(EngineEstimator):
         self
         """
         given = self._checked_params()
+        sets = given_sets(X, (X_val, y_val, sample_weight_val), eval_set, eval_names)
         previous = self._previous(init_model)
         n_rounds = self._n_to_add(given["n_estimators"], previous)
         if previous is self and (n_rounds == 0 or self._is_done):
             return self
         learners = self._learner_source(given, previous, checkpoint)
         rows, task = learners.read(self._KIND, X, y, sample_weight)
-        held_out = learners.read_validation(X_val, y_val, sample_weight_val, rows.schema)
-        has_validation = held_out is not None
-        params = self._resolve(given, len(rows.y), has_validation=has_validation)
+        held_out = tuple(learners.read_validation(one, rows.schema) for one in sets)
+        has_validation = any(not one.is_training for one in sets)
+        params = self._resolve(given, len(rows.y), has_validation=bool(sets))
         settings = FitSettings.of(params)
-        check_validation(settings.stopping, has_validation=has_validation, groups=groups)
+        splits = settings.stopping.n_iter_no_change is not None and not has_validation
+        check_validation(settings.stopping, sets, splits=splits, groups=groups)
         recorded = self._recorded_params(params)
         warn_one_class(X, [task])
         result = FitResult.of_one_class()
@@ -116,6 +131,7 @@ class AdaBoost(EngineEstimator):
                     record=recorded,
                     train=train,
                     validation=validation,
+                    splits=splits,
                     groups=groups,
                     stratify=task.kind == "classifier",
                     callbacks=checked_callbacks(callbacks),
@@ -156,13 +172,20 @@ class AdaBoost(EngineEstimator):
     def _previous(self, init_model: object) -> AdaBoost | None:
         """Return the fitted estimator whose training is continued, or None."""
         if init_model is None:
-            return self if self.warm_start and hasattr(self, "model_") else None
+            if not self.warm_start or not hasattr(self, "model_"):
+                return None
+            init_model = self
         if type(init_model) is not type(self):
             raise TypeError(
                 f"init_model={init_model!r} is not allowed: the errors and weights of its learners "
                 f"are needed, which only a fitted {type(self).__name__} has. Pass one."
             )
         check_is_fitted(init_model)
+        if not hasattr(init_model, "estimator_errors_"):
+            raise ValueError(
+                "the model was loaded from a file, which does not keep the errors of the learners. "
+                "Keep the estimator itself, for example with joblib.dump, or train anew."
+            )
         return init_model
 
     def _n_to_add(self, n_estimators: int, previous: AdaBoost | None) -> int:

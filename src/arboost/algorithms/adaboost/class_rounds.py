@@ -17,6 +17,7 @@ from arboost.algorithms.adaboost.rounds import (
     AdaBoostRounds,
     Learners,
     ScoredRows,
+    ScoredSet,
 )
 from arboost.algorithms.adaboost.schemes import ClassScheme
 from arboost.backend import core
@@ -38,7 +39,7 @@ class ClassRounds(AdaBoostRounds):
         recipe: AdaBoostRecipe,
         learners: Learners,
         data: ScoredRows,
-        evaluations: Sequence[ScoredRows] = (),
+        evaluations: Sequence[ScoredSet] = (),
         *,
         first_round: int = 0,
         n_threads: int,

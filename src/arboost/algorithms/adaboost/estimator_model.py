@@ -23,6 +23,7 @@ from arboost.data import messages
 from arboost.data.schema import Schema
 from arboost.losses.base import Floats
 from arboost.model.links import LINKS
+from arboost.model.model import checked_rounds
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import predictions, probabilities
 
@@ -205,11 +206,7 @@ class EstimatorModel:
 
     def truncated(self, rounds: int) -> Self:
         """Return the model of the first rounds."""
-        if not 0 <= rounds <= self.n_rounds:
-            raise ValueError(
-                f"rounds={rounds} is not allowed: the model has {self.n_rounds} rounds. "
-                f"Use a number from 0 to {self.n_rounds}."
-            )
+        rounds = checked_rounds(rounds, self.n_rounds)
         return replace(
             self,
             members=self.members[:rounds],

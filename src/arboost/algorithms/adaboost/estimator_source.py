@@ -37,8 +37,8 @@ from arboost.training.fit import (
     fit_result,
     watched_training,
 )
-from arboost.training.held_out import split_rows
-from arboost.training.inputs import Rows, has_validation, named_arguments, table_rows
+from arboost.training.held_out import GivenSet, split_rows
+from arboost.training.inputs import Rows, table_rows
 from arboost.training.rounds import Rounds
 
 __all__ = ["EstimatorRows", "EstimatorSource"]
@@ -74,17 +74,9 @@ class EstimatorSource(LearnerSource[MemberTable]):
         rows = table_rows(table, y, weight)
         return rows, Task.of(kind, rows.y, None if old is None else old.classes)
 
-    def read_validation(
-        self, X_val: object, y_val: object, weight: object, schema: Schema
-    ) -> EstimatorRows | None:
-        """Return the validation rows, checked; None where none are given."""
-        if not has_validation(X_val, y_val, weight):
-            return None
-        with named_arguments("X_val"):
-            table = member_table(X_val, schema)
-        if table.n_rows == 0:
-            raise ValueError("X_val has no rows. Pass rows to validate on, or leave out X_val.")
-        return table_rows(table, y_val, weight, "_val")
+    def read_validation(self, given: GivenSet, schema: Schema) -> EstimatorRows:
+        """Return the rows of an evaluation set, checked."""
+        return given.rows(lambda X: member_table(X, schema))
 
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
         """Return the callable that starts a training; raise ValueError for unsuitable ones."""
@@ -94,14 +86,11 @@ class EstimatorSource(LearnerSource[MemberTable]):
 
     def run(self, job: FitJob[MemberTable]) -> FitResult:
         """Train; there are no bins, no search for the number of rounds and no checkpoint."""
-        settings, train, validation = job.settings, self._scored(job.train), job.validation
-        if validation is not None:
-            validation = self._scored(validation)
-        elif settings.stopping.n_iter_no_change is not None:
-            train, validation = split_rows(
-                train, settings.splits, job.groups, stratify=job.stratify
-            )
-        evaluations = () if validation is None else (validation,)
+        settings, train = job.settings, self._scored(job.train)
+        evaluations = tuple(map(self._scored, job.validation))
+        if job.splits:
+            train, held_out = split_rows(train, settings.splits, job.groups, stratify=job.stratify)
+            evaluations = (*evaluations, held_out)
         metrics: tuple[Metric, ...] = ()
         if evaluations:
             metrics = find_metrics(settings.stopping.eval_metric, job.loss, settings.n_threads)

@@ -17,6 +17,7 @@ from arboost.algorithms.adaboost.rounds import (
     AdaBoostRounds,
     Learners,
     ScoredRows,
+    ScoredSet,
 )
 from arboost.algorithms.adaboost.schemes import R2Scheme
 from arboost.backend import core
@@ -47,7 +48,7 @@ class R2Rounds(AdaBoostRounds):
         recipe: AdaBoostRecipe,
         learners: Learners,
         data: ScoredRows,
-        evaluations: Sequence[ScoredRows] = (),
+        evaluations: Sequence[ScoredSet] = (),
         *,
         start_weights: Floats | None = None,
         n_threads: int,

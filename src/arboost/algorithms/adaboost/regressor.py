@@ -85,8 +85,9 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         on it.
     random_state : int, RandomState or None, default=0
         Seed of every random choice; None: a new seed for each fit.
-    verbose : int, default=1
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -155,7 +156,7 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         max_time: float | None = None,
         n_jobs: int | None = None,
         random_state: int | RandomState | None = 0,
-        verbose: int = 1,
+        verbose: bool | int = 1,
     ) -> None:
         store(self, locals())
 

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from arboost.algorithms.adaboost.schemes import Scheme
 from arboost.backend import core
 from arboost.losses import Loss
-from arboost.losses.base import Floats
+from arboost.losses.base import Floats, Target
 from arboost.losses.metrics import Metric
 from arboost.training.monitor import Results
 from arboost.training.rounds import Fitted, Measured, Scores
 
-__all__ = ["AdaBoostRecipe", "AdaBoostRounds", "Learners", "ScoredRows"]
+__all__ = ["AdaBoostRecipe", "AdaBoostRounds", "Learners", "ScoredRows", "ScoredSet"]
 
 _PERFECT = "perfect learner"
 _NO_BETTER = "no better than chance"
@@ -62,13 +62,22 @@ class AdaBoostRecipe:
         return 1 + self.max_restarts if self.resample else 1
 
 
-class ScoredRows(Measured, Protocol):
+class ScoredRows(Protocol):
     """Rows with their target, and the scores of the model whose training is continued."""
+
+    @property
+    def target(self) -> Target:
+        """Target and weights."""
+        ...
 
     @property
     def start(self) -> Scores | None:
         """Scores of the model whose training is continued; None for a new model."""
         ...
+
+
+class ScoredSet(ScoredRows, Measured, Protocol):
+    """Rows of an evaluation set."""
 
 
 class Learners(Protocol):
@@ -143,8 +152,7 @@ class AdaBoostRounds(ABC):
     learners : Learners
     data : ScoredRows
         Training rows.
-    evaluations : sequence of ScoredRows
-        The validation set, where there is one.
+    evaluations : sequence of ScoredSet
     first_round : int
         Number of rounds of the model whose training is continued.
     n_threads, seed : int
@@ -158,7 +166,7 @@ class AdaBoostRounds(ABC):
         recipe: AdaBoostRecipe,
         learners: Learners,
         data: ScoredRows,
-        evaluations: Sequence[ScoredRows] = (),
+        evaluations: Sequence[ScoredSet] = (),
         *,
         first_round: int = 0,
         n_threads: int,

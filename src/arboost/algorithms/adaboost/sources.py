@@ -14,14 +14,20 @@ from typing import Any, Generic
 
 from arboost.algorithms.adaboost.class_rounds import ClassRounds
 from arboost.algorithms.adaboost.r2_rounds import R2Rounds
-from arboost.algorithms.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, Learners, ScoredRows
+from arboost.algorithms.adaboost.rounds import (
+    AdaBoostRecipe,
+    AdaBoostRounds,
+    Learners,
+    ScoredRows,
+    ScoredSet,
+)
 from arboost.algorithms.adaboost.schemes import R2Scheme, Scheme
 from arboost.algorithms.adaboost.tree_learners import TreeLearners
 from arboost.algorithms.estimator import column_options
 from arboost.backend import core
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
-from arboost.data.table import Table
+from arboost.data.table import Table, ingest
 from arboost.data.target import Task
 from arboost.grow.grower import TreeParams
 from arboost.losses.base import Floats, mean
@@ -29,13 +35,13 @@ from arboost.model.predict import table_scores, tree_values
 from arboost.params.shared import LEVELS
 from arboost.predictor import Predictor
 from arboost.training.fit import FitJob, FitResult, run_fit
+from arboost.training.held_out import GivenSet
 from arboost.training.inputs import (
     EngineRows,
     Rows,
     SourceT,
     target_encode_rows,
     training_rows,
-    validation_rows,
 )
 from arboost.training.rounds import Rounds
 from arboost.training.sets import EvaluationSet, TrainingSet
@@ -52,10 +58,8 @@ class LearnerSource(ABC, Generic[SourceT]):
         """Return the training rows, checked, and their task of the kind."""
 
     @abstractmethod
-    def read_validation(
-        self, X_val: object, y_val: object, weight: object, schema: Schema
-    ) -> Rows[SourceT] | None:
-        """Return the validation rows, checked; None where none are given."""
+    def read_validation(self, given: GivenSet, schema: Schema) -> Rows[SourceT]:
+        """Return the rows of an evaluation set, checked."""
 
     @abstractmethod
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
@@ -92,11 +96,9 @@ class TreeSource(LearnerSource[Table | Dataset]):
         task = Task.of(kind, rows.y, None if self._old is None else self._old.classes)
         return target_encode_rows(rows, task, self._known), task
 
-    def read_validation(
-        self, X_val: object, y_val: object, weight: object, schema: Schema
-    ) -> EngineRows | None:
-        """Return the validation rows, checked; None where none are given."""
-        return validation_rows(X_val, y_val, weight, schema)
+    def read_validation(self, given: GivenSet, schema: Schema) -> EngineRows:
+        """Return the rows of an evaluation set, checked."""
+        return given.rows(partial(ingest, schema=schema))
 
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
         """Return the callable that starts a training on binned sets."""
@@ -106,9 +108,8 @@ class TreeSource(LearnerSource[Table | Dataset]):
 
     def run(self, job: FitJob[Table | Dataset]) -> FitResult:
         """Train; the rows of a continued fit start with the scores of the old model."""
-        train, validation = self._scored(job.train, job.settings.n_threads), job.validation
-        if validation is not None:
-            validation = self._scored(validation, job.settings.n_threads)
+        scored = partial(self._scored, n_threads=job.settings.n_threads)
+        train, validation = scored(job.train), tuple(map(scored, job.validation))
         return run_fit(replace(job, train=train, validation=validation, old=self._old))
 
     def model(
@@ -130,7 +131,7 @@ def make_rounds(
     recipe: AdaBoostRecipe,
     learners: Learners,
     data: ScoredRows,
-    evaluations: Sequence[ScoredRows],
+    evaluations: Sequence[ScoredSet],
     *,
     first_round: int,
     start_weights: Floats | None,

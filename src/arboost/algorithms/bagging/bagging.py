@@ -61,8 +61,9 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     random_state : int, RandomState or None, default=0
         Seed of the bags, and of the members' random_state parameters; None: a new seed for each
         fit.
-    verbose : int, default=1
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -112,7 +113,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: int | RandomState | None = 0,
-        verbose: int = 1,
+        verbose: bool | int = 1,
     ) -> None:
         store(self, locals())
 
@@ -175,8 +176,9 @@ class BaggingRegressor(RegressorMixin, Bagging):
     random_state : int, RandomState or None, default=0
         Seed of the bags, and of the members' random_state parameters; None: a new seed for each
         fit.
-    verbose : int, default=1
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -222,7 +224,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: int | RandomState | None = 0,
-        verbose: int = 1,
+        verbose: bool | int = 1,
     ) -> None:
         store(self, locals())
 

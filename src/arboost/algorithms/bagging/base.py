@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +18,7 @@ from arboost.algorithms.bagging.fits import BagTrainer, check_columns, check_tak
 from arboost.algorithms.bagging.outputs import BaggingOutputs, read_target
 from arboost.algorithms.estimator import keep_names
 from arboost.algorithms.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from arboost.algorithms.members.ensembles import EnsembleMethods, engine_model, ensemble_member
 from arboost.algorithms.members.shared_fits import (
     arguments_for_rows,
     in_order,
@@ -31,8 +31,11 @@ from arboost.backend import threads
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.target import weights
+from arboost.errors import warns_first
 from arboost.grow.bootstrap import Origin, others
 from arboost.losses.base import Floats
+from arboost.model.ensemble import Ensemble
+from arboost.names.arguments import check_params, new_estimator
 from arboost.params.bagging import BAGGING
 from arboost.params.check import check
 from arboost.training.out_of_bag import OutOfBagSums, warn_never_out_of_bag
@@ -55,7 +58,7 @@ class _BaggedMember(NamedTuple):
     origin: Origin
 
 
-class Bagging(BaseEstimator):
+class Bagging(EnsembleMethods):
     """Members that are trained on bags of rows and features, and whose predictions are averaged."""
 
     _KIND: ClassVar[str]  # "regressor" or "classifier"
@@ -71,6 +74,10 @@ class Bagging(BaseEstimator):
     _outputs: BaggingOutputs
     _schema: Schema
 
+    if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
+        __new__ = new_estimator
+
+    @warns_first
     def fit(
         self, X: object, y: object = None, sample_weight: object = None, **fit_params: Any
     ) -> Self:
@@ -164,6 +171,12 @@ class Bagging(BaseEstimator):
             _OUT_OF_BAG[self._KIND]: outputs.shaped(means),
         }
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; raise ValueError for an unknown name, with the name here."""
+        check_params(self, params)
+        super().set_params(**params)
+        return self
+
     @property
     def estimators_samples_(self) -> list[NDArray[np.intp]]:
         """Rows of each member, ascending, with repetitions; drawn again at every call."""
@@ -239,6 +252,27 @@ class Bagging(BaseEstimator):
             self.classes_, self.n_classes_ = outputs.classes, len(outputs.classes)
         for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
+
+    def _ensemble(self, asked: str) -> Ensemble:
+        pairs = zip(self.estimators_, self.estimators_features_, strict=True)
+        members = tuple(
+            ensemble_member(
+                f"member {i}",
+                engine_model(f"member {i}", member, asked),
+                self._outputs.classes,
+                features,
+                by_label=True,
+            )
+            for i, (member, features) in enumerate(pairs)
+        )
+        return Ensemble(
+            kind=self._KIND,
+            schema=self._schema,
+            classes=self._outputs.classes,
+            members=members,
+            n_columns=self._outputs.n_columns,
+            divisor=float(len(members)),
+        )
 
     def _mean_outputs(self, X: object, caller: str, params: dict[str, Any]) -> Floats:
         """Return the mean of the members' outputs, shape (n_rows, n_columns)."""

@@ -96,9 +96,9 @@ class BagTrainer:
         drawn = self.bags.rows.drawn(number)
         if is_engine(member):
             # The ensemble shows the progress bar, and its n_jobs is the default of the members.
-            member.set_params(verbose=0)
+            member.verbose = 0
             if member.n_jobs is None:
-                member.set_params(n_jobs=self.n_jobs)
+                member.n_jobs = self.n_jobs
         if self.dataset is not None:
             return fit_on_rows(member, self.dataset, drawn.rows, drawn.counts, **self.fit_params)
         rows: NDArray[Any] = drawn.rows

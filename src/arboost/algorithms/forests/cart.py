@@ -72,7 +72,7 @@ def tree_params(
         Whether each feature of a node is cut at one random value.
     """
     n_rows = len(target.tasks[0].y)
-    monotone = monotone_directions(params.monotonic_cst, schema, "monotonic_cst")
+    monotone = monotone_directions(params.monotonic_cst, schema, "monotone_constraints")
     if monotone:
         _check_monotone(params.criterion, target)
     if target.criterion == "absolute_error" and any(schema.categorical):
@@ -108,15 +108,14 @@ def tree_params(
 def _check_monotone(criterion: str, target: ForestTarget) -> None:
     if target.criterion != "quadratic":
         raise ValueError(
-            f"monotonic_cst is not allowed with criterion={criterion!r}. Use "
-            f'criterion="{"gini" if target.kind == "classifier" else "squared_error"}", or '
-            "monotonic_cst=None."
+            f"Monotone constraints are not allowed with criterion={criterion!r}. Use "
+            f'criterion="{"gini" if target.kind == "classifier" else "squared_error"}", or no '
+            "constraints."
         )
     if target.n_outputs > 1:
         raise ValueError(
-            "monotonic_cst is not allowed with more than two classes or several targets "
-            "(multiclass and multi-output): it is for predictions of one number. Use "
-            "monotonic_cst=None."
+            "Monotone constraints are not allowed with more than two classes or several targets "
+            "(multiclass and multi-output): they are for predictions of one number. Leave them out."
         )
 
 

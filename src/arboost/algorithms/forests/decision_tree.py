@@ -51,6 +51,8 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
         Minimal cost-complexity pruning: decrease of impurity per additional leaf below which
         branches are pruned, the weakest first.
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
         rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
         or a dict by name or index.
@@ -72,8 +74,9 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.
-    verbose : int, default=1
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -117,13 +120,14 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
         class_weight: Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None = None,
         ccp_alpha: float = 0.0,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
         max_bins: int = 255,
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         missing: float = float("nan"),
         n_jobs: int | None = None,
-        verbose: int = 1,
+        verbose: bool | int = 1,
     ) -> None:
         store(self, locals())
 
@@ -162,6 +166,8 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         Minimal cost-complexity pruning: decrease of impurity per additional leaf below which
         branches are pruned, the weakest first.
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
         rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
         or a dict by name or index.
@@ -183,8 +189,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.
-    verbose : int, default=1
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -224,12 +231,13 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
         max_bins: int = 255,
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         missing: float = float("nan"),
         n_jobs: int | None = None,
-        verbose: int = 1,
+        verbose: bool | int = 1,
     ) -> None:
         store(self, locals())

@@ -162,7 +162,7 @@ def fit_forest(
     weight = use.weight if use.draws is None else use.draws.weight
     weighted = Rows(rows.source, rows.index, rows.y, weight)
     binned = bin_rows(weighted, spec.bins, spec.n_threads)
-    data, _ = build_sets(weighted, None, binned, spec.n_threads)
+    data, _ = build_sets(weighted, (), binned, spec.n_threads)
     with Bar(spec.n_trees, "fitting", visible=spec.shows_bar) as bar:
         bar.show(0)  # trees done before the first look at them are no trees of an earlier fit
         forest = grow_trees(recipe, data, out_of_bag, n_threads=spec.n_threads, bar=bar)
@@ -242,7 +242,3 @@ def keep_trees(estimator: EngineEstimator, model: Predictor, max_features: Any) 
     estimator._keep_model(model, model.schema)
     estimator.n_outputs_ = max(1, len(model.targets))
     estimator.max_features_ = feature_count(max_features, model.schema.n_features)
-    if model.classes is not None:
-        several = isinstance(model.classes, tuple)
-        counts = [len(labels) for labels in (model.classes if several else [model.classes])]
-        estimator.n_classes_ = counts if several else counts[0]

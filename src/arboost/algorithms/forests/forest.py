@@ -35,6 +35,7 @@ from arboost.model.quantiles import (
     leaf_distributions,
     table_quantiles,
 )
+from arboost.names.arguments import known_arguments
 from arboost.predictor import Predictor
 from arboost.training.fit import scores_of_all
 from arboost.training.inputs import EngineRows, training_rows, warn_one_class
@@ -53,9 +54,13 @@ class ForestEstimator(EngineEstimator):
     _TREE: ClassVar[type[EngineEstimator]]  # the estimator of one tree
     _SPLITTER: ClassVar[str] = "best"  # of those trees
 
+    _MONOTONE = "monotonic_cst"
+
     warm_start: bool
+    max_features: Any
     _origins: list[Origin]
 
+    @known_arguments
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Train on a table and a target.
 
@@ -63,7 +68,7 @@ class ForestEstimator(EngineEstimator):
         ----------
         X : table of shape (n_rows, n_features), or arboost.Dataset
             NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
-            scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and
+            scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and
             times, or categories. NaN and None are missing values. A Dataset brings its own y and
             weights.
         y : array of shape (n_rows,) or (n_rows, n_targets)
@@ -91,7 +96,7 @@ class ForestEstimator(EngineEstimator):
         out_of_bag = OutOfBagSums(len(rows.y), target.n_outputs) if params["oob_score"] else None
         n_threads = threads(params["n_jobs"])
         if old is not None:
-            n_kept, origins = old.n_trees, self._origins
+            n_kept, origins = old.n_trees, self._kept_origins()
             n_to_add(n_trees, n_kept, "trees")
             _check_same_outputs(old, target.n_outputs, params["criterion"])
             if out_of_bag is not None:
@@ -129,6 +134,16 @@ class ForestEstimator(EngineEstimator):
         return self
 
     @property
+    def estimator_(self) -> EngineEstimator:
+        """Unfitted estimator of one tree, with the parameters of the forest."""
+        names = self._TREE._get_param_names()
+        given = {name: value for name, value in self.get_params().items() if name in names}
+        if given.get("class_weight") == "balanced_subsample":
+            given["class_weight"] = "balanced"
+        tree: EngineEstimator = self._TREE(**given, splitter=self._SPLITTER)
+        return tree
+
+    @property
     def estimators_(self) -> list[Any]:
         """The trees, each as a fitted estimator of one tree."""
         return [self._one_tree(tree) for tree in range(self._fitted_model().n_trees)]
@@ -152,7 +167,7 @@ class ForestEstimator(EngineEstimator):
     def estimators_samples_(self) -> list[NDArray[np.intp]]:
         """The rows that each tree has drawn, ascending; drawn again when they are asked for."""
         self._fitted_model()
-        return [origin.rows() for origin in self._origins]
+        return [origin.rows() for origin in self._kept_origins()]
 
     def _out_of_bag(
         self, model: Predictor, scoring: Any, sums: OutOfBagSums, rows: EngineRows
@@ -175,13 +190,7 @@ class ForestEstimator(EngineEstimator):
     def _one_tree(self, tree: int) -> EngineEstimator:
         """Return a tree as an estimator."""
         model = self._fitted_model()
-        table = self._TREE._TABLE
-        given = {name: value for name, value in self.get_params().items() if name in table}
-        if given.get("class_weight") == "balanced_subsample":
-            given["class_weight"] = "balanced"
-        given["splitter"] = self._SPLITTER
-        given["random_state"] = model.params["random_state"]
-        one = self._TREE(**given)
+        one: EngineEstimator = self.estimator_.set_params(random_state=model.params["random_state"])
         known = {name: value for name, value in vars(self).items() if name.endswith("_")}
         for name in ("model_", "oob_score_", _OUT_OF_BAG[self._KIND]):
             known.pop(name, None)
@@ -190,6 +199,18 @@ class ForestEstimator(EngineEstimator):
             **model.fields() | {"forest": model.forest.only(tree), "distributions": None}
         )
         return one
+
+    def _keep_loaded(self, model: Predictor) -> None:
+        keep_trees(self, model, self.max_features)
+
+    def _kept_origins(self) -> list[Origin]:
+        """Return the origins of the rows of each tree; raise ValueError for a loaded forest."""
+        if not hasattr(self, "_origins"):
+            raise ValueError(
+                "the forest was loaded from a file, which does not keep the rows of each tree. Use "
+                "warm_start=False, or keep the estimator itself, for example with joblib.dump."
+            )
+        return self._origins
 
     def _checked_params(self) -> dict[str, Any]:
         params = super()._checked_params()

@@ -53,8 +53,9 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         on it.
     random_state : int, RandomState or None, default=0
         Seed of every random choice; None: a new seed for each fit.
-    verbose : int, default=1
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
     warm_start : bool, default=False
         Whether a further call of fit keeps the trees and adds new ones up to n_estimators.
     class_weight : dict, list of dict, "balanced", "balanced_subsample" or None, default=None
@@ -68,6 +69,8 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         With bootstrap=True: number of draws for each tree, or that number as a share of the rows;
         None draws as often as there are rows.
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
         rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
         or a dict by name or index.
@@ -135,12 +138,13 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         oob_score: bool | Callable[..., float] = False,
         n_jobs: int | None = None,
         random_state: int | RandomState | None = 0,
-        verbose: int = 1,
+        verbose: bool | int = 1,
         warm_start: bool = False,
         class_weight: Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None = None,
         ccp_alpha: float = 0.0,
         max_samples: int | float | None = None,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
         max_bins: int = 255,
         bundling: bool = True,
@@ -188,8 +192,9 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         on it.
     random_state : int, RandomState or None, default=0
         Seed of every random choice; None: a new seed for each fit.
-    verbose : int, default=1
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
     warm_start : bool, default=False
         Whether a further call of fit keeps the trees and adds new ones up to n_estimators.
     ccp_alpha : float, default=0.0
@@ -199,6 +204,8 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         With bootstrap=True: number of draws for each tree, or that number as a share of the rows;
         None draws as often as there are rows.
     monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
         Features in which predictions, or the probability of the second of two classes, may only
         rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
         or a dict by name or index.
@@ -266,11 +273,12 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         oob_score: bool | Callable[..., float] = False,
         n_jobs: int | None = None,
         random_state: int | RandomState | None = 0,
-        verbose: int = 1,
+        verbose: bool | int = 1,
         warm_start: bool = False,
         ccp_alpha: float = 0.0,
         max_samples: int | float | None = None,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
         max_bins: int = 255,
         bundling: bool = True,

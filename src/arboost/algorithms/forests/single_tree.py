@@ -19,17 +19,20 @@ from arboost.algorithms.forests.fit_forest import (
     read_target,
     row_use,
 )
+from arboost.algorithms.forests.sklearn_tree import sklearn_tree
 from arboost.algorithms.forests.targets import ForestTarget
 from arboost.grow.pruning import pruning_path
 from arboost.model.forest import Forest
 from arboost.model.leaves import depths
+from arboost.names.arguments import known_arguments
 from arboost.pictures.tree_pictures import TreePicture, tree_svg, tree_text
+from arboost.predictor import Predictor
 from arboost.training.inputs import EngineRows, Floats, training_rows, warn_one_class
 
-__all__ = ["DecisionTree"]
+__all__ = ["DecisionTree", "GrownTree"]
 
 
-class _Grown(NamedTuple):
+class GrownTree(NamedTuple):
     """A tree, with the rows, target and weights that it was grown from."""
 
     forest: Forest
@@ -41,6 +44,12 @@ class _Grown(NamedTuple):
 class DecisionTree(EngineEstimator):
     """One tree, which can be looked at."""
 
+    _MONOTONE = "monotonic_cst"
+
+    criterion: str
+    max_features: Any
+
+    @known_arguments
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Train on a table and a target.
 
@@ -48,7 +57,7 @@ class DecisionTree(EngineEstimator):
         ----------
         X : table of shape (n_rows, n_features), or arboost.Dataset
             NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
-            scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and
+            scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and
             times, or categories. NaN and None are missing values. A Dataset brings its own y and
             weights.
         y : array of shape (n_rows,) or (n_rows, n_targets)
@@ -63,17 +72,34 @@ class DecisionTree(EngineEstimator):
         grown = self._grow(params, X, y, sample_weight)
         recorded = self._recorded_params(params)
         model = forest_model(grown.forest, grown.rows, grown.target, recorded)
-        keep_trees(self, model, params["max_features"])
+        self._keep_tree(model, grown, params)
         return self
 
-    def _grow(self, params: dict[str, Any], X: object, y: object, sample_weight: object) -> _Grown:
+    @property
+    def tree_(self) -> Any:
+        """The tree as scikit-learn's own structure, a copy, for tools that read it.
+
+        Its impurities of regression are NaN: a model does not hold them.
+        """
+        return sklearn_tree(self._fitted_model(), self.criterion)
+
+    def _keep_tree(self, model: Predictor, grown: GrownTree, params: dict[str, Any]) -> None:
+        """Set the fitted attributes."""
+        keep_trees(self, model, params["max_features"])
+
+    def _grow(
+        self, params: dict[str, Any], X: object, y: object, sample_weight: object
+    ) -> GrownTree:
         rows = training_rows(X, y, sample_weight, None, column_options(params), several=True)
         target = read_target(self._KIND, rows.y, params["criterion"])
         warn_one_class(X, target.tasks)
         rows = encode_levels(rows, target, None)
         use = row_use(params, target, rows.weight)
         spec = ForestSpec.of(params, random_cuts=params["splitter"] == "random", n_trees=1)
-        return _Grown(fit_forest(spec, rows, target, use), rows, target, use.weight)
+        return GrownTree(fit_forest(spec, rows, target, use), rows, target, use.weight)
+
+    def _keep_loaded(self, model: Predictor) -> None:
+        keep_trees(self, model, self.max_features)
 
     def get_depth(self) -> int:
         """Return the number of splits between the root and the leaf that is farthest from it."""
@@ -83,12 +109,12 @@ class DecisionTree(EngineEstimator):
         """Return the number of leaves."""
         return int(np.count_nonzero(~self._fitted_model().forest.is_split))
 
-    def apply(self, X: object) -> NDArray[np.int32]:
+    def apply(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Return the number of the leaf that each row reaches, shape (n_rows,).
 
         Nodes are numbered from 0, the root, on.
         """
-        return super().apply(X)[:, 0]
+        return super().apply(X, n_jobs=self.n_jobs if n_jobs is None else n_jobs)[:, 0]
 
     def decision_path(self, X: object) -> Any:
         """Return the nodes that each row passes: a scipy.sparse.csr_matrix (n_rows, n_nodes)."""

@@ -3,32 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from arboost.algorithms.estimator import EngineEstimator, column_options
 from arboost.algorithms.gradient_boosting.recipe import check_together, make_loss, make_recipe
 from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.data.schema import Schema
+from arboost.data.table import ingest
 from arboost.data.target import Task, class_factors
 from arboost.data.unusual import warn_weight_scale
 from arboost.losses import Loss
+from arboost.model.model import Model
+from arboost.names.arguments import known_arguments
 from arboost.params import auto
+from arboost.predictor import Predictor
 from arboost.training.fit import FitJob, FitResult, FitSettings, run_fit
-from arboost.training.held_out import check_validation
+from arboost.training.held_out import check_validation, given_sets
 from arboost.training.inputs import (
+    EngineRows,
     Floats,
     loss_rows,
     target_encode_rows,
     training_rows,
-    validation_rows,
     warn_one_class,
 )
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
-from arboost.training.warm_start import check_continues, continued_rows, previous_model
+from arboost.training.warm_start import (
+    check_continues,
+    continued_rows,
+    n_to_add,
+    previous_model,
+)
 
 __all__ = ["GradientBoosting"]
 
@@ -36,6 +47,10 @@ __all__ = ["GradientBoosting"]
 class GradientBoosting(EngineEstimator):
     """Gradient boosting of regression trees, for both tasks."""
 
+    _NOT_RECORDED = (*EngineEstimator._NOT_RECORDED, "warm_start")
+    warm_start: bool
+
+    @known_arguments
     def fit(
         self,
         X: object,
@@ -45,6 +60,8 @@ class GradientBoosting(EngineEstimator):
         X_val: object = None,
         y_val: object = None,
         sample_weight_val: object = None,
+        eval_set: object = None,
+        eval_names: object = None,
         groups: object = None,
         init_model: object = None,
         callbacks: Iterable[Callable[[Round], object]] = (),
@@ -56,7 +73,7 @@ class GradientBoosting(EngineEstimator):
         ----------
         X : table of shape (n_rows, n_features), or arboost.Dataset
             NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
-            scipy.sparse, or list of lists. Columns are numbers, booleans, decimals, dates and
+            scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and
             times, or categories. NaN and None are missing values. A Dataset brings its own y and
             weights.
         y : array of shape (n_rows,)
@@ -66,10 +83,18 @@ class GradientBoosting(EngineEstimator):
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
             Validation set, scored after every round and used by early stopping. Columns are
             matched by name.
+        eval_set : list of pairs (X, y) or triples (X, y, weight), optional
+            Several validation sets instead of X_val, each scored after every round; the last one
+            is used by early stopping. The training table X itself may be among them, for its
+            learning curve; it stops no fit.
+        eval_names : list of str, optional
+            Names of the sets in ``evals_result_``. None: "train" for the training table,
+            "validation" for one other set, "validation_0", "validation_1", ... for several.
         groups : array of shape (n_rows,), optional
             Group of each row, for ``validation_split="group"``.
         init_model : estimator, Predictor or path of a model file, optional
             Model whose training is continued: n_estimators more rounds are added to its own.
+            (``warm_start`` continues this estimator itself, up to n_estimators in all.)
         callbacks : iterable of callables
             Each gets an `arboost.Round` after every round; True stops the fit, None and False
             continue it.
@@ -82,37 +107,37 @@ class GradientBoosting(EngineEstimator):
         self
         """
         given = self._checked_params()
-        old = None if init_model is None else previous_model(init_model)
-        known = None if old is None else old.schema
-        rows = training_rows(X, y, sample_weight, known, column_options(given))
-        task = Task.of(self._KIND, rows.y, None if old is None else old.classes)
-        rows = target_encode_rows(rows, task, known)
-        held_out = validation_rows(X_val, y_val, sample_weight_val, rows.schema)
-        has_validation = held_out is not None
+        sets = given_sets(X, (X_val, y_val, sample_weight_val), eval_set, eval_names)
+        old, n_kept = self._previous(init_model, given["n_estimators"])
+        if n_kept == given["n_estimators"]:
+            return self
+        rows, task = self._read(X, y, sample_weight, given, old)
+        held_out = tuple(one.rows(partial(ingest, schema=rows.schema)) for one in sets)
+        has_validation = any(not one.is_training for one in sets)
         params = self._resolve(given, len(rows.y), has_validation=has_validation)
         settings = FitSettings.of(params)
-        check_validation(settings.stopping, has_validation=has_validation, groups=groups)
+        patience = settings.stopping.n_iter_no_change
+        splits = patience is not None and not has_validation
+        check_validation(settings.stopping, sets, splits=splits, groups=groups)
         recorded = self._recorded_params(params | {"n_estimators": given["n_estimators"]})
         if task.is_constant:
             return self._keep_one_class(X, rows.schema, task, recorded)
         loss, start = self._plan(params, task, rows.schema)
-        if old is not None:
-            check_continues(old, task.kind, params, loss.link, loss.n_outputs)
+        check_continues(old, task.kind, params, loss.link, loss.n_outputs)
         factors = self._class_factors(params, task, rows.weight)
         train, validation = loss_rows(rows, held_out, task, loss, factors)
-        if old is not None:
-            train, validation = continued_rows(train, validation, old, settings.n_threads)
-        patience = settings.stopping.n_iter_no_change
+        train, validation = continued_rows(train, validation, old, settings.n_threads)
         searches = auto.finds_rounds(given["n_estimators"], patience, has_validation=has_validation)
         result = run_fit(
             FitJob(
                 loss=loss,
                 start=start,
-                n_rounds=params["n_estimators"],
+                n_rounds=params["n_estimators"] - n_kept,
                 settings=settings,
                 record=recorded,
                 train=train,
                 validation=validation,
+                splits=splits,
                 groups=groups,
                 stratify=task.kind == "classifier",
                 searches=searches,
@@ -121,11 +146,40 @@ class GradientBoosting(EngineEstimator):
                 checkpoint=checkpoint,
             )
         )
-        if train.weight is not None:
-            grew = bool(result.fitted.forest.is_split.any())
-            warn_weight_scale(train.weight, params["min_child_weight"], grew=grew)
+        grew = bool(result.fitted.forest.is_split.any())
+        warn_weight_scale(train.weight, params["min_child_weight"], grew=grew)
         self._keep(result, rows.schema, task, recorded)
         return self
+
+    @property
+    def estimators_(self) -> NDArray[Any]:
+        """The trees, each a regressor of its part of the raw scores: (n_rounds, trees_per_round).
+
+        The parts of all trees and the base score sum to the raw scores.
+        """
+        model = self._engine_model("estimators_")
+        trees = np.empty(model.n_trees, dtype=object)
+        trees[:] = [_one_tree(model, tree) for tree in range(model.n_trees)]
+        return trees.reshape(model.n_rounds, -1) if model.n_trees else trees.reshape(0, 1)
+
+    def _previous(self, init_model: object, n_estimators: int | str) -> tuple[Model | None, int]:
+        """Return the model whose training is continued, and its rounds among n_estimators."""
+        if init_model is not None:
+            return previous_model(init_model), 0
+        if not self.warm_start or not hasattr(self, "model_"):
+            return None, 0
+        if isinstance(n_estimators, str):  # "auto"
+            return self.model_, 0
+        return self.model_, n_estimators - n_to_add(n_estimators, self.model_.n_rounds, "rounds")
+
+    def _read(
+        self, X: object, y: object, weight: object, params: dict[str, Any], old: Model | None
+    ) -> tuple[EngineRows, Task]:
+        """Return the training rows with target encodings, and their task."""
+        known = None if old is None else old.schema
+        rows = training_rows(X, y, weight, known, column_options(params))
+        task = Task.of(self._KIND, rows.y, None if old is None else old.classes)
+        return target_encode_rows(rows, task, known), task
 
     def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each round."""
@@ -178,3 +232,18 @@ class GradientBoosting(EngineEstimator):
         """Set the fitted attributes; nothing before this has changed the estimator."""
         self._keep_model(result.predictor(schema, task, recorded), schema)
         self._keep_history(result)
+
+
+def _one_tree(model: Predictor, tree: int) -> Predictor:
+    """Return a tree as a regressor: of one value, or of the values of all outputs."""
+    forest = model.forest.only(tree)
+    width = forest.value.shape[1]
+    changes = {
+        "forest": replace(forest, output=np.zeros(1, np.int32)),
+        "base_score": np.zeros(width),
+        "link": "identity",
+        "classes": None,
+        "kind": "regressor",
+        "trees_per_round": 1,
+    }
+    return Predictor(**model.fields() | changes)

@@ -127,12 +127,17 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
         Direction of features, by name or index: predictions may only rise (1) or only fall (-1); a
         sequence has an entry for each feature, 0 for no constraint.
+    monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
     interaction_constraints : list of groups, "pairwise", "no_interactions", or None, default=None
         Groups of features, by name or index, that may share a path from root to leaf; a feature in
         no group shares its paths with no other.
     num_parallel_tree : int, default=1
         Number of trees per round, each grown on its own sample of rows and columns, and averaged:
         above 1, a random forest in every round.
+    warm_start : bool, default=False
+        Whether a fit of a fitted estimator adds rounds to its own, up to n_estimators in all; with
+        n_estimators="auto", as many more as held-out rows ask for.
     rate_drop : float, default=0.0
         DART: share of the earlier trees that a round drops from its gradients; 0: boosting without
         dropout.
@@ -167,21 +172,25 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         on it.
     random_state : int, RandomState or None, default=0
         Seed of every random choice; None: a new seed for each fit.
-    verbose : int, default=1
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
     model_ : arboost.Predictor
         The fitted model, which can be saved and runs without scikit-learn.
+    estimators_ : array of shape (n_rounds, trees_per_round)
+        The trees, each an arboost.Predictor of its part of the raw scores.
     n_iter_ : int
         Number of rounds of the model; with early stopping up to the best one.
     best_iteration_ : int or None
-        Best round on the validation set, from 0; None without one.
+        Best round on the last validation set, from 0; None without one.
     best_score_ : float or None
         First metric in that round.
     evals_result_ : dict
-        Learning curves: ``evals_result_["validation"]["squared_error"]`` has one value per round.
+        Learning curves by set and metric, a value for each round:
+        ``evals_result_["validation"]["squared_error"]``.
     stop_reason_ : str
         Why training ended: "n_estimators", "n_iter_no_change", "max_time" or "callback NAME".
     n_features_in_ : int
@@ -244,8 +253,10 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         categorical_features: str | Sequence[Any] = "from_dtype",
         missing: float = float("nan"),
         monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
+        monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
         interaction_constraints: str | Sequence[Iterable[Any]] | None = None,
         num_parallel_tree: int = 1,
+        warm_start: bool = False,
         rate_drop: float = 0.0,
         skip_drop: float = 0.0,
         one_drop: bool = False,
@@ -260,6 +271,6 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         max_time: float | None = None,
         n_jobs: int | None = None,
         random_state: int | RandomState | None = 0,
-        verbose: int = 1,
+        verbose: bool | int = 1,
     ) -> None:
         store(self, locals())

@@ -207,11 +207,11 @@ def _lent_settings(member: Any, n_threads: int | None) -> Iterator[None]:
     given = {"verbose": member.verbose, "n_jobs": member.n_jobs}
     takes_all = given["n_jobs"] in (None, -1)
     changed = {"verbose": 0} | ({"n_jobs": n_threads} if takes_all and n_threads else {})
-    member.set_params(**changed)
+    vars(member).update(changed)
     try:
         yield
     finally:
-        member.set_params(**given)
+        vars(member).update(given)
 
 
 def check_weights(name: str, estimator: Any) -> str:

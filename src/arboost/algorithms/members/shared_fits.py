@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -43,8 +44,8 @@ _BY_ROW = ("sample_weight", "groups")  # arguments of arboost's fits with one en
 
 
 def is_engine(estimator: object) -> bool:
-    """Whether an estimator is one of arboost, which runs threads of its own."""
-    return isinstance(estimator, EngineEstimator)
+    """Whether an estimator is one of arboost that trains on rows of a Dataset."""
+    return isinstance(estimator, EngineEstimator) and estimator._TAKES_ROWS
 
 
 def shared_dataset(
@@ -69,13 +70,11 @@ def shared_dataset(
         Weights above 0.
     n_jobs : int or None
     """
-    if (
-        not isinstance(estimator, EngineEstimator)
-        or getattr(estimator, "estimator", None) is not None
-    ):
+    if not is_engine(estimator) or getattr(estimator, "estimator", None) is not None:
         return None
     if y.ndim != 1:
         return None
+    assert isinstance(estimator, EngineEstimator)
     params = estimator._checked_params()
     data = Dataset(
         X,
@@ -85,7 +84,7 @@ def shared_dataset(
         tree_method=params["tree_method"],
         bundling=params["bundling"],
         max_conflict_rate=params.get("max_conflict_rate", 0.0),
-        categorical_features=estimator.get_params()["categorical_features"],
+        categorical_features=vars(estimator)["categorical_features"],
         missing=params["missing"],
         n_jobs=n_jobs,
     )
@@ -131,7 +130,7 @@ def in_order(
         return
     # Threads even where a joblib context asks for processes: the tasks share a table.
     parallel = Parallel(n_jobs=n_threads, require="sharedmem", return_as="generator")
-    configured = _Configured(get_config(), task)
+    configured = _Configured(get_config(), copy_context(), task)
     # Some estimators change the warning filters of the process temporarily. Two threads that do so
     # at the same time may leave changed filters behind; this block restores them.
     with warnings.catch_warnings():
@@ -140,14 +139,16 @@ def in_order(
 
 @dataclass(frozen=True)
 class _Configured:
-    """A task that runs with the scikit-learn configuration of the thread that created it."""
+    """A task with the context and scikit-learn configuration of the thread that created it."""
 
     config: Mapping[str, Any]
+    context: Context
     task: Callable[..., Any]
 
     def __call__(self, *arguments: Any) -> Any:
         with config_context(**self.config):
-            return self.task(*arguments)
+            # Only one thread at a time may run in a context.
+            return self.context.copy().run(self.task, *arguments)
 
 
 def one_blas_thread() -> Any:

@@ -6,6 +6,8 @@ which no estimator takes, are converted. The columns are described by a `Schema`
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +17,12 @@ from sklearn.utils import _safe_indexing
 
 from arboost.data import messages
 from arboost.data.dataset import Dataset
-from arboost.data.raw_columns import unique_names
+from arboost.data.raw_columns import is_column, unique_names
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import checked_matrix, is_sparse
-from arboost.data.table import as_array, is_reordered
+from arboost.data.table import as_array, is_records, is_reordered, row_of_series
 
-__all__ = ["MemberTable", "member_table", "narwhals_frame", "take_columns", "take_rows"]
+__all__ = ["MemberTable", "framed", "member_table", "narwhals_frame", "take_columns", "take_rows"]
 
 _TABLE_DIMENSIONS = 2
 
@@ -59,9 +61,9 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
             "X is a Dataset, which holds bins instead of values, but estimators need the values. "
             "Pass the table it was made from, or train with estimator=None."
         )
-    if is_sparse(X):
-        X = checked_matrix(X)
-    elif not hasattr(X, "shape"):
+    names = None if schema is None else schema.names
+    X = checked_matrix(X) if is_sparse(X) else framed(X, names)  # a format of scipy is a dict
+    if not hasattr(X, "shape"):
         X = as_array(X)
     if len(X.shape) < _TABLE_DIMENSIONS:
         if hasattr(X, "to_frame"):
@@ -78,6 +80,22 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
     if schema is None:
         return MemberTable(X, Schema(names, int(n_features)))
     return MemberTable(_matched(X, names, schema, caller), schema)
+
+
+def framed(X: Any, names: tuple[str, ...] | None = None) -> Any:
+    """Return a dict, a list of dicts or a pandas row as a pandas frame, all others unchanged."""
+    pandas = sys.modules.get("pandas")
+    if names is not None and pandas is not None and isinstance(X, pandas.Series):
+        X = row_of_series(X, names)
+    if not (isinstance(X, Mapping) or is_records(X)):
+        return X
+    if pandas is None:
+        raise TypeError(
+            f"X is a {type(X).__name__} of named values, and members of an ensemble need a data "
+            "frame. Pass one, for example of pandas: pandas.DataFrame(X)."
+        )
+    is_row = isinstance(X, Mapping) and not all(map(is_column, X.values()))
+    return pandas.DataFrame([X] if is_row else X)
 
 
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from arboost.algorithms.members.answers import (
     member_name,
     n_rows_of,
 )
+from arboost.algorithms.members.ensembles import final_model
 from arboost.algorithms.members.jobs import (
     MemberJob,
     MemberTrainingSet,
@@ -44,6 +46,8 @@ from arboost.algorithms.stacking.named_members import (
     training_table,
 )
 from arboost.data.target import encode_labels, numbers_of, target, weights
+from arboost.errors import warns_first
+from arboost.model.ensemble import Ensemble
 from arboost.training.splits import Split
 
 __all__ = ["Stacking", "final_has"]
@@ -73,6 +77,7 @@ class Stacking(NamedMembers):
     _classes: Classes
     _n_columns: list[int]
 
+    @warns_first
     def fit(
         self,
         X: object,
@@ -208,6 +213,39 @@ class Stacking(NamedMembers):
         final = getattr(self, "final_estimator_", self.final_estimator)
         mapping = MethodMapping().add(caller="predict", callee="predict")
         return super().get_metadata_routing().add(final_estimator_=final, method_mapping=mapping)
+
+    def _ensemble(self, asked: str) -> Ensemble:
+        if isinstance(self._classes, list):
+            raise TypeError(
+                f"{asked} was asked of a stack of several targets, which has no file and no SHAP "
+                "values. Fit one stack for each target, or use pickle or joblib for files."
+            )
+        cv = vars(self)["cv"]
+        by_label = isinstance(cv, str) and cv == "prefit"
+        members, first = [], 0
+        for i, member in enumerate(self._ensemble_members(asked, by_label=by_label)):
+            method, is_probability = self.stack_method_[i], member.output == "probabilities"
+            if (method == "predict_proba") != is_probability:
+                raise TypeError(
+                    f"{asked} was asked of a stack whose member {member.name!r} gives {method!r}. "
+                    'Use stack_method="auto", or pickle or joblib for files.'
+                )
+            # The first of two class probabilities is left out, as in `member_columns`.
+            n_left_out = int(is_probability and len(member.places) > self._n_columns[i])
+            chosen = member.places >= n_left_out
+            places = first + member.places[chosen] - n_left_out
+            members.append(replace(member, taken=member.taken[chosen], places=places))
+            first += self._n_columns[i]
+        assert self._schema is not None
+        return Ensemble(
+            kind=self._KIND,
+            schema=self._schema,
+            classes=self._classes,
+            members=tuple(members),
+            n_columns=first,
+            final=final_model(self.final_estimator_, asked),
+            passthrough=bool(self.passthrough),
+        )
 
     def _final(self) -> Any:
         """Return a clone of the final estimator, or a new default one."""

@@ -8,23 +8,27 @@ A member is addressed by its name, and its parameters by ``name__parameter``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, TransformerMixin, is_classifier, is_regressor
+from sklearn.base import TransformerMixin, is_classifier, is_regressor
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from arboost.algorithms.estimator import keep_names
 from arboost.algorithms.members.answers import member_name
+from arboost.algorithms.members.ensembles import EnsembleMethods, engine_model, ensemble_member
 from arboost.algorithms.members.jobs import check_weights
 from arboost.algorithms.members.tables import member_table
 from arboost.data.dataset import Dataset
 from arboost.data.messages import listing
 from arboost.data.schema import Schema
 from arboost.losses.base import Floats
+from arboost.model.ensemble import EnsembleMember
+from arboost.names.arguments import check_params, new_estimator
 from arboost.params.check import check
 from arboost.params.kinds import Param
 
@@ -41,7 +45,7 @@ __all__ = [
 NamedMember = tuple[str, Any]  # a name, and an estimator or "drop"
 
 
-class NamedMembers(TransformerMixin, BaseEstimator):
+class NamedMembers(TransformerMixin, EnsembleMethods):
     """Ensemble of named members; `transform` returns their predictions as columns."""
 
     _TABLE: ClassVar[Mapping[str, Param]]
@@ -54,6 +58,9 @@ class NamedMembers(TransformerMixin, BaseEstimator):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _schema: Schema | None
+
+    if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
+        __new__ = new_estimator
 
     @property
     def named_estimators(self) -> Bunch:
@@ -84,6 +91,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         replaced = {name: params.pop(name) for name, _ in pairs if name in params}
         if replaced:  # a new list: other ensembles may hold the old one
             self.estimators = [(name, replaced.get(name, member)) for name, member in pairs]
+        check_params(self, (name for name in params if name.partition("__")[0] not in dict(pairs)))
         super().set_params(**params)
         return self
 
@@ -143,6 +151,22 @@ class NamedMembers(TransformerMixin, BaseEstimator):
         if self._schema is None or isinstance(X, Dataset):
             return training_table(X)[0]
         return member_table(X, self._schema, caller=type(self).__name__).X
+
+    def _ensemble_members(
+        self, asked: str, *, by_label: bool = False, votes: bool = False
+    ) -> list[EnsembleMember]:
+        """Return the fitted members as `ensemble_member` does; raise TypeError for others."""
+        assert self._schema is not None  # members of arboost read tables
+        classes = getattr(self, "classes_", None)
+        features = range(self._schema.n_features)
+        found = []
+        for name, member in zip(self._fitted_names(), self.estimators_, strict=True):
+            model = engine_model(name, member, asked)
+            has_labels = by_label or isinstance(member, FrozenEstimator)
+            found.append(
+                ensemble_member(name, model, classes, features, by_label=has_labels, votes=votes)
+            )
+        return found
 
     def _fit_arguments(
         self, members: Sequence[NamedMember], weight: Floats | None, fit_params: Mapping[str, Any]

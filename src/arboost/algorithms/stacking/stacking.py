@@ -51,8 +51,9 @@ class StackingClassifier(ClassifierMixin, Stacking):
         does not depend on it.
     passthrough : bool, default=False
         Whether the final estimator also gets the columns of X, after those of the members.
-    verbose : int, default=0
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=0
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -97,7 +98,7 @@ class StackingClassifier(ClassifierMixin, Stacking):
         stack_method: str = "auto",
         n_jobs: int | None = None,
         passthrough: bool = False,
-        verbose: int = 0,
+        verbose: bool | int = 0,
     ) -> None:
         store(self, locals())
 
@@ -155,8 +156,9 @@ class StackingRegressor(RegressorMixin, Stacking):
         does not depend on it.
     passthrough : bool, default=False
         Whether the final estimator also gets the columns of X, after those of the members.
-    verbose : int, default=0
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=0
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -194,6 +196,6 @@ class StackingRegressor(RegressorMixin, Stacking):
         cv: Any = None,
         n_jobs: int | None = None,
         passthrough: bool = False,
-        verbose: int = 0,
+        verbose: bool | int = 0,
     ) -> None:
         store(self, locals())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +30,9 @@ from arboost.algorithms.stacking.named_members import (
 )
 from arboost.data.target import encode_labels, numbers_of, target
 from arboost.data.target import weights as row_weights
+from arboost.errors import warns_first
 from arboost.losses.base import Floats
+from arboost.model.ensemble import Ensemble
 from arboost.params.kinds import Param
 from arboost.params.stacking import VOTING_CLASSIFIER, VOTING_REGRESSOR
 
@@ -45,6 +48,7 @@ class Voting(NamedMembers):
     weights: Any
     classes_: NDArray[Any]
 
+    @warns_first
     def fit(self, X: object, y: object, sample_weight: object = None, **fit_params: Any) -> Self:
         """Fit the members.
 
@@ -110,6 +114,24 @@ class Voting(NamedMembers):
             )
         return params
 
+    def _ensemble(self, asked: str) -> Ensemble:
+        is_hard = getattr(self, "voting", "soft") == "hard"
+        members = self._ensemble_members(asked, votes=is_hard)
+        member_weights = self._fitted_weights()
+        classes = getattr(self, "classes_", None)
+        assert self._schema is not None
+        return Ensemble(
+            kind=self._KIND,
+            schema=self._schema,
+            classes=classes,
+            members=tuple(
+                replace(one, weight=float(weight))
+                for one, weight in zip(members, member_weights, strict=True)
+            ),
+            n_columns=1 if classes is None else len(classes),
+            divisor=float(member_weights.sum()),
+        )
+
     def _fitted_weights(self) -> Floats:
         """Return the weights of the fitted members; `estimators` may have changed since."""
         return _active_weights(self.weights, list(self.named_estimators_.values()))
@@ -166,8 +188,9 @@ class VotingClassifier(ClassifierMixin, Voting):
     flatten_transform : bool, default=True
         With soft voting: whether transform returns the probabilities of all members in shape
         (n_rows, n_members * n_classes), or else (n_members, n_rows, n_classes).
-    verbose : bool, default=False
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=False
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -207,7 +230,7 @@ class VotingClassifier(ClassifierMixin, Voting):
         weights: Sequence[float] | None = None,
         n_jobs: int | None = None,
         flatten_transform: bool = True,
-        verbose: bool = False,
+        verbose: bool | int = False,
     ) -> None:
         store(self, locals())
 
@@ -301,8 +324,9 @@ class VotingRegressor(RegressorMixin, Voting):
         Number of members that are fitted in parallel; -1 for as many as there are CPUs, None for
         one after the other, each with its own threads (or as set by a joblib context). The result
         does not depend on it.
-    verbose : bool, default=False
-        Above 0, fits of more than about a second draw a progress bar in terminals and notebooks.
+    verbose : bool or int, default=False
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
 
     Attributes
     ----------
@@ -335,7 +359,7 @@ class VotingRegressor(RegressorMixin, Voting):
         *,
         weights: Sequence[float] | None = None,
         n_jobs: int | None = None,
-        verbose: bool = False,
+        verbose: bool | int = False,
     ) -> None:
         store(self, locals())
 

@@ -1,0 +1,1 @@
+"""Estimators under the names, signatures and defaults of other libraries."""

@@ -1,0 +1,1 @@
+"""Translation of scikit-learn's gradient boosters onto the engine's booster."""

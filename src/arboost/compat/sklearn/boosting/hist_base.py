@@ -1,0 +1,313 @@
+"""SklearnHistBoosting: fit and predictions of scikit-learn's HistGradientBoosting estimators.
+
+One fit is one fit of the engine's booster with ``boosting="newton"``, best-first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import combinations
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe
+from arboost.compat.sklearn.boosting.engine import EngineBooster, TranslatedBooster, Translation
+from arboost.compat.sklearn.boosting.hist_scores import IterationScores, should_stop
+from arboost.compat.sklearn.boosting.hist_trees import tree_predictors
+from arboost.compat.sklearn.boosting.params import engine_params
+from arboost.compat.sklearn.boosting.rows import FitRows
+from arboost.data.schema import Schema
+from arboost.names.arguments import known_arguments
+from arboost.params.check import check
+
+__all__ = ["SklearnHistBoosting"]
+
+Floats = NDArray[np.float64]
+
+_MIN_HESSIAN = 1e-3  # of a child, as scikit-learn has it
+_LARGE_TABLE = 10_000  # rows above which early_stopping="auto" stops early
+# Splits of categories: all levels sorted by gradient, rare ones apart, as scikit-learn has them.
+_LEVELS = {
+    "max_cat_to_onehot": 1,
+    "max_cat_threshold": 256,
+    "min_cat_weight": 10.0,
+    "cat_smooth": 10.0,
+    "cat_l2": 0.0,
+}
+
+
+class SklearnHistBoosting(TranslatedBooster):
+    """Fit and predictions of both classes."""
+
+    random_state: Any
+    warm_start: bool
+    n_iter_no_change: int
+    tol: float
+    interaction_cst: Any
+    _random_seed: int
+
+    @known_arguments
+    def fit(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object = None,
+        *,
+        X_val: object = None,
+        y_val: object = None,
+        sample_weight_val: object = None,
+    ) -> Self:
+        """Train on a table and a target.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        y : array of shape (n_rows,)
+        sample_weight : array of shape (n_rows,), optional
+        X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
+            Validation set of early stopping.
+
+        Returns
+        -------
+        self
+        """
+        names = [name for name in self._PARAMS if name != "random_state"]
+        params = check({name: getattr(self, name) for name in names}, self._PARAMS)
+        is_warm = self.warm_start and hasattr(self, "model_")
+        n_kept = self.model_.n_rounds if is_warm else 0
+        if params["max_iter"] < n_kept:
+            raise ValueError(
+                f"max_iter={params['max_iter']} must be larger than or equal to n_iter_={n_kept} "
+                "when warm_start==True. Use a larger number, or warm_start=False."
+            )
+        held_out = _validation(params, X_val, y_val, sample_weight_val)
+        rows = FitRows.read(X, y, sample_weight)
+        rows = replace(rows, sample_weight=self._weights(params, rows))
+        generator = check_random_state(self.random_state)
+        seed = self._random_seed if is_warm else _seed_of(generator)
+        stops = params["early_stopping"]
+        stops = len(rows.y) > _LARGE_TABLE if stops == "auto" else stops
+        rows = self._validated(params, rows, held_out, seed, stops=stops)
+        watch = self._watch(params, rows, seed, stops=stops, is_warm=is_warm)
+        if params["max_iter"] > n_kept:
+            translation = self._translation(params, rows, watch, seed, n_kept)
+            booster = EngineBooster(translation)
+            old = self.model_ if is_warm else None
+            booster.fit(rows.X, rows.y, rows.sample_weight, init_model=old, **rows.validation)
+            self._keep_model(booster.model_, booster.model_.schema)
+            self._keep_scores(watch)
+        self._random_seed, self.do_early_stopping_ = seed, stops
+        return self
+
+    def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
+        """Yield the result of `predict` after each iteration."""
+        found: Iterator[NDArray[Any]] = self._fitted_model().staged_predict(X)
+        return found
+
+    def _weights(self, params: dict[str, Any], rows: FitRows) -> Floats | None:
+        """Return the weights of the rows."""
+        return rows.sample_weight
+
+    def _validated(
+        self,
+        params: dict[str, Any],
+        rows: FitRows,
+        held_out: dict[str, Any],
+        seed: int,
+        *,
+        stops: bool,
+    ) -> FitRows:
+        """Return the rows with the validation set that early stopping needs."""
+        if held_out:
+            return replace(rows, **held_out)
+        if not stops or params["validation_fraction"] is None:
+            return rows
+        is_classifier = self._KIND == "classifier"
+        return rows.split(params["validation_fraction"], seed, stratify=is_classifier)
+
+    def _watch(
+        self, params: dict[str, Any], rows: FitRows, seed: int, *, stops: bool, is_warm: bool
+    ) -> IterationScores | None:
+        if not stops:
+            return None
+        kept: dict[str, list[float]] = {}
+        if is_warm:
+            kept = {"train": list(self.train_score_), "validation": list(self.validation_score_)}
+        return IterationScores(
+            estimator=self, params=params, rows=rows, seed=seed, is_continued=is_warm, **kept
+        )
+
+    def _translation(
+        self,
+        params: dict[str, Any],
+        rows: FitRows,
+        watch: IterationScores | None,
+        seed: int,
+        n_kept: int,
+    ) -> Translation:
+        """Return the fit in the engine's terms."""
+        same = {"loss", "learning_rate", "max_depth", "min_samples_leaf", "max_bins"}
+        given = {name: value for name, value in params.items() if name in same}
+        if params.get("quantile") is not None:
+            given["alpha"] = params["quantile"]
+        elif params["loss"] == "quantile":
+            raise ValueError(
+                'loss="quantile" needs a quantile, but quantile is None. Use for example '
+                "quantile=0.5."
+            )
+        categories = params["categorical_features"]
+        engine = engine_params(
+            self._ENGINE,
+            **given,
+            n_estimators=params["max_iter"] - n_kept,
+            boosting="newton",
+            max_leaves=params["max_leaf_nodes"],
+            grow_policy="leafwise",
+            min_child_weight=_MIN_HESSIAN,
+            reg_lambda=params["l2_regularization"],
+            subsample=1.0,
+            sampling_method="uniform",
+            colsample_bynode=params["max_features"],
+            categorical_features="from_dtype" if categories is None else categories,
+            monotone_constraints=_directions(params["monotonic_cst"]),
+            random_state=seed,
+            verbose=params["verbose"],
+            **_LEVELS,
+        )
+
+        def adjust(recipe: BoostingRecipe, schema: Schema) -> BoostingRecipe:
+            _check_categories(params, schema)
+            groups = self._check_interaction_cst(schema.n_features)
+            interactions = tuple(tuple(sorted(group)) for group in groups or ())
+            tree, rate = replace(recipe.tree, interactions=interactions), recipe.learning_rate
+            if recipe.loss.link == "softmax":
+                # The engine's hessians of classes are twice those of scikit-learn: with everything
+                # else doubled, splits and steps are the same.
+                tree = replace(
+                    tree, reg_lambda=2 * tree.reg_lambda, min_child_weight=2 * tree.min_child_weight
+                )
+                rate *= 2.0
+            return replace(recipe, tree=tree, learning_rate=rate)
+
+        interactions = self.interaction_cst
+        return Translation(
+            kind=self._KIND,
+            table=self._ENGINE,
+            params=engine,
+            adjust=adjust,
+            watch=watch,
+            record={} if interactions is None else {"interaction_cst": repr(interactions)},
+        )
+
+    def _check_interaction_cst(self, n_features: int) -> list[set[int]] | None:
+        """Return the groups of features that may share a path; all unlisted ones are one more."""
+        given: Any = self.interaction_cst
+        if given is None:
+            return None
+        if isinstance(given, str) and given in ("pairwise", "no_interactions"):
+            size = 2 if given == "pairwise" else 1
+            given = combinations(range(n_features), min(size, n_features))
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            given = [None]
+        groups = list(given)
+        if not all(isinstance(group, Iterable) and not isinstance(group, str) for group in groups):
+            raise ValueError(
+                "Interaction constraints must be a sequence of tuples or lists, got: "
+                f"{self.interaction_cst!r}. Use for example interaction_cst=[[0, 1], [2]]."
+            )
+        found = [set(group) for group in groups]
+        for group in found:
+            if not all(isinstance(one, Integral) and 0 <= int(one) < n_features for one in group):
+                raise ValueError(
+                    "Interaction constraints must consist of integer indices in [0, n_features - "
+                    f"1] = [0, {n_features - 1}], specifying the position of features, got "
+                    f"{group!r}. Use such indices."
+                )
+        rest = set(range(n_features)).difference(*found)
+        return [*found, rest] if rest else found
+
+    def _should_stop(self, scores: list[float]) -> bool:
+        """Whether early stopping ends a fit after these scores."""
+        return should_stop(scores, self.n_iter_no_change, self.tol)
+
+    def _keep_scores(self, scores: IterationScores | None) -> None:
+        """Set the attributes of the iterations."""
+        model = self.model_
+        self.n_iter_ = model.n_rounds
+        self.n_trees_per_iteration_ = model.trees_per_round
+        self.train_score_ = np.array(scores.train if scores else [])
+        self.validation_score_ = np.array(scores.validation if scores else [])
+        schema = model.schema
+        mask = [schema.levels_of(i) is not None for i in range(schema.n_features)]
+        self.is_categorical_ = np.array(mask) if any(mask) else None
+
+    @property
+    def _predictors(self) -> list[list[Any]]:
+        """Trees as scikit-learn's own predictors."""
+        return tree_predictors(self._fitted_model())
+
+    @property
+    def _baseline_prediction(self) -> Floats:
+        """Raw scores before the first iteration, shape (1, n_outputs)."""
+        base: Floats = self._fitted_model().base_score
+        return base.reshape(1, -1)
+
+    def _raw_predict(self, X: object) -> Floats:
+        """Return the raw scores, shape (n_rows, n_outputs)."""
+        raw: Floats = self._fitted_model().predict_raw(X)
+        return raw
+
+
+def _directions(given: list[Any] | None) -> Any:
+    """Return checked monotone constraints as users give them: a dict, a list or None."""
+    return dict(given) if given and isinstance(given[0], list) else given
+
+
+def _seed_of(generator: np.random.RandomState) -> int:
+    return int(generator.randint(np.iinfo(np.uint32).max, dtype="u8"))
+
+
+def _validation(
+    params: dict[str, Any], X_val: Any, y_val: Any, sample_weight_val: Any
+) -> dict[str, Any]:
+    """Return the validation set of the user, checked; empty where there is none."""
+    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    if all(value is None for value in given.values()):
+        return {}
+    if X_val is None or y_val is None:
+        there, missing = ("y_val", "X_val") if X_val is None else ("X_val", "y_val")
+        raise ValueError(
+            f"{there} is provided, but {missing} was not provided. Pass both, or none."
+        )
+    if params["early_stopping"] is False:
+        raise ValueError(
+            "X_val and y_val are passed to fit while at the same time early_stopping is False. Use "
+            'early_stopping=True or "auto", or leave them out.'
+        )
+    return given
+
+
+def _check_categories(params: dict[str, Any], schema: Schema) -> None:
+    """Raise ValueError for categories of more levels than bins, or where none are allowed."""
+    for feature in range(schema.n_features):
+        levels = schema.levels_of(feature)
+        if levels is None:
+            continue
+        name = f"at index {feature}" if schema.names is None else repr(schema.names[feature])
+        if params["categorical_features"] is None:
+            raise ValueError(
+                f"The feature {name} is a category, but categorical_features=None allows none. Use "
+                'categorical_features="from_dtype", or pass the column as numbers.'
+            )
+        if len(levels) > params["max_bins"]:
+            raise ValueError(
+                f"Categorical feature {name} is expected to have a cardinality <= "
+                f"{params['max_bins']} but actually has a cardinality of {len(levels)}. Use a "
+                "larger max_bins, or the boosters of arboost itself, which encode any number of "
+                "levels."
+            )

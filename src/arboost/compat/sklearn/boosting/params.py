@@ -1,0 +1,192 @@
+"""The parameters of scikit-learn's gradient boosters, as its own documentation defines them.
+
+The tables check what users give; `engine_params` fills in the engine's parameters that
+scikit-learn does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from arboost.compat.sklearn.monotonic import MONOTONIC_CST
+from arboost.params.check import check
+from arboost.params.compound_kinds import (
+    CategoricalFeatures,
+    ClassWeight,
+)
+from arboost.params.count_kinds import CountOrShare, FeatureCount
+from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
+from arboost.params.shared import RUN
+
+__all__ = [
+    "GRADIENT_CLASSIFIER",
+    "GRADIENT_REGRESSOR",
+    "HIST_CLASSIFIER",
+    "HIST_REGRESSOR",
+    "engine_params",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Init(Param):
+    """An estimator of the first predictions, "zero", or None."""
+
+    method: str
+    allowed: ClassVar[str]
+    type_name: ClassVar[str] = 'estimator, "zero" or None'
+    annotation: ClassVar[str] = "Any"
+
+    def check(self, value: object) -> Any:
+        """Return the estimator unchanged."""
+        methods = [callable(getattr(value, name, None)) for name in ("fit", self.method)]
+        is_zero = isinstance(value, str) and value == "zero"
+        if value is None or is_zero or (not isinstance(value, type) and all(methods)):
+            return value
+        raise ValueError(
+            f"init={value!r} is not allowed: init must be an estimator with the methods fit and "
+            f'{self.method}, "zero", or None. Use init=None for the best constant.'
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlyStopping(Flag):
+    """True, False or "auto"."""
+
+    allowed: ClassVar[str] = 'True, False or "auto"'
+
+    def check(self, value: object) -> Any:
+        """Return the truth value, or "auto"."""
+        return value if isinstance(value, str) and value == "auto" else super().check(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoring(Param):
+    """Name of a scorer of scikit-learn, "loss", a scorer, or None for the estimator's score."""
+
+    allowed: ClassVar[str] = 'the name of a scorer of scikit-learn, "loss", a callable, or None'
+
+    def check(self, value: object) -> Any:
+        """Return the name or scorer unchanged; the fit looks the name up."""
+        if value is not None and not isinstance(value, str) and not callable(value):
+            raise TypeError(self.message(value))
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionalCategories(CategoricalFeatures):
+    """Features by name, index or mask, "from_dtype", or None."""
+
+    def check(self, value: object) -> Any:
+        """Return None, "from_dtype" or a plain list."""
+        return None if value is None else super().check(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOutRows(CountOrShare):
+    """A number of rows, a share of them, or None."""
+
+    def check(self, value: object) -> Any:
+        """Return the number, the share or None."""
+        return None if value is None else super().check(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verbosity(Integer):
+    """A number of at least 0, or a truth value."""
+
+    def check(self, value: object) -> Any:
+        """Return the number."""
+        return int(value) if isinstance(value, bool) else super().check(value)
+
+
+def _integer(name: str, default: int | None, low: int, *, optional: bool = False) -> Integer:
+    return Integer(name=name, default=default, low=low, optional=optional, text="")
+
+
+def _real(name: str, default: float, low: float = 0.0, *, low_open: bool = False) -> Real:
+    return Real(name=name, default=default, low=low, low_open=low_open, text="")
+
+
+_RUN = by_name(
+    Flag(name="warm_start", default=False, text=""),
+    Verbosity(name="verbose", default=0, low=0, text=""),
+) | {"random_state": RUN["random_state"]}
+
+_GRADIENT = (
+    by_name(
+        _real("learning_rate", 0.1, low_open=True),
+        _integer("n_estimators", 100, 1),
+        Fraction(name="subsample", default=1.0, low_open=True, text=""),
+        CountOrShare(name="min_samples_split", default=2, low=2, text=""),
+        CountOrShare(name="min_samples_leaf", default=1, share_open=True, text=""),
+        Fraction(name="min_weight_fraction_leaf", default=0.0, high=0.5, text=""),
+        _integer("max_depth", 3, 1, optional=True),
+        _real("min_impurity_decrease", 0.0),
+        FeatureCount(name="max_features", default=None, text=""),
+        _integer("max_leaf_nodes", None, 2, optional=True),
+        Fraction(name="validation_fraction", default=0.1, low_open=True, high_open=True, text=""),
+        _integer("n_iter_no_change", None, 1, optional=True),
+        _real("tol", 1e-4),
+        _real("ccp_alpha", 0.0),
+    )
+    | _RUN
+)
+
+GRADIENT_CLASSIFIER: dict[str, Param] = _GRADIENT | by_name(
+    Choice(name="loss", default="log_loss", options=("log_loss", "exponential"), text=""),
+    Init(name="init", default=None, method="predict_proba", text=""),
+)
+GRADIENT_REGRESSOR: dict[str, Param] = _GRADIENT | by_name(
+    Choice(
+        name="loss",
+        default="squared_error",
+        options=("squared_error", "absolute_error", "huber", "quantile"),
+        text="",
+    ),
+    Init(name="init", default=None, method="predict", text=""),
+    Fraction(name="alpha", default=0.9, low_open=True, high_open=True, text=""),
+)
+
+_HIST = (
+    by_name(
+        _real("learning_rate", 0.1, low_open=True),
+        _integer("max_iter", 100, 1),
+        _integer("max_leaf_nodes", 31, 2, optional=True),
+        _integer("max_depth", None, 1, optional=True),
+        _integer("min_samples_leaf", 20, 1),
+        _real("l2_regularization", 0.0),
+        Fraction(name="max_features", default=1.0, low_open=True, text=""),
+        Integer(name="max_bins", default=255, low=2, high=255, text=""),
+        OptionalCategories(name="categorical_features", default="from_dtype", text=""),
+        MONOTONIC_CST,
+        EarlyStopping(name="early_stopping", default="auto", text=""),
+        Scoring(name="scoring", default="loss", text=""),
+        HeldOutRows(name="validation_fraction", default=0.1, share_open=True, text=""),
+        _integer("n_iter_no_change", 10, 1),
+        _real("tol", 1e-7),
+    )
+    | _RUN
+)
+
+HIST_CLASSIFIER: dict[str, Param] = _HIST | by_name(
+    Choice(name="loss", default="log_loss", options=("log_loss",), text=""),
+    ClassWeight(name="class_weight", default=None, text=""),
+)
+HIST_REGRESSOR: dict[str, Param] = _HIST | by_name(
+    Choice(
+        name="loss",
+        default="squared_error",
+        options=("squared_error", "absolute_error", "gamma", "poisson", "quantile"),
+        text="",
+    ),
+    Fraction(name="quantile", default=None, low_open=True, high_open=True, optional=True, text=""),
+)
+
+
+def engine_params(table: Mapping[str, Param], **given: Any) -> dict[str, Any]:
+    """Return checked parameters of the engine's booster: those given, else its defaults."""
+    params = {name: given.get(name, param.default) for name, param in table.items()}
+    del params["monotonic_cst"]  # the engine's name is monotone_constraints
+    return check(params, table)

@@ -1,0 +1,103 @@
+"""Fitted ensembles of models without training code or scikit-learn: predictions, SHAP, files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import threads
+from arboost.explain.ensemble_shap import ensemble_expected_value, ensemble_shap_values
+from arboost.formats.ensemble_file import ensemble_bytes
+from arboost.formats.write import remove_orphans, write_file
+from arboost.model.ensemble import Ensemble
+from arboost.params.check import check
+
+__all__ = ["EnsemblePredictor"]
+
+
+class EnsemblePredictor:
+    """A fitted ensemble of arboost's own models: the result of `load` for its file.
+
+    Columns are matched by name as in ``fit``. `n_jobs` is the number of threads (None for all that
+    this process may use); predictions do not depend on it.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    """
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._ensemble = ensemble
+
+    @property
+    def kind(self) -> str:
+        """Either "classifier" or "regressor"."""
+        return self._ensemble.kind
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """Class labels, sorted; None for regression."""
+        return self._ensemble.classes
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features; x0, x1 and so on where the table had none."""
+        return self._ensemble.schema.shown_names
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """Predictors of the members by name."""
+        return {member.name: member.model for member in self._ensemble.members}
+
+    def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
+        """Return the predicted values or class labels of the rows of X."""
+        return self._ensemble.predictions(X, _threads(n_jobs))
+
+    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return the class probabilities of the rows of X, shape (n_rows, n_classes)."""
+        return self._ensemble.probabilities(X, _threads(n_jobs))
+
+    def shap_values(
+        self, X: object, *, background: object = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the contribution of each feature to the predictions of the rows of X.
+
+        They are exact, and exist where predictions are linear in the raw scores of the members:
+        means of regressors and forests, and stacks with a linear final model over them.
+
+        Returns
+        -------
+        float64 array of shape (n_rows, n_features)
+            With classes or several targets (n_rows, n_features, n_columns).
+        """
+        n_threads = _threads(n_jobs)
+        return ensemble_shap_values(self._ensemble, X, background, n_threads=n_threads)
+
+    def expected_value(
+        self, *, background: object = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the prediction from which the SHAP values count, shape (n_columns,)."""
+        n_threads = _threads(n_jobs)
+        return ensemble_expected_value(self._ensemble, background, n_threads=n_threads)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the ensemble to a file that `load` reads; a failure leaves an existing file."""
+        if os.fsdecode(path).lower().endswith(".json"):
+            raise ValueError(
+                f"save to {os.fsdecode(path)!r} is not allowed: ensembles have no JSON form. Use "
+                "a name that ends in .arb, or save the members by their to_json."
+            )
+        data = ensemble_bytes(self._ensemble)
+        remove_orphans(path)
+        write_file(path, data)
+
+    def __repr__(self) -> str:
+        count = len(self._ensemble.members)
+        return f"EnsemblePredictor({self.kind}, {count} {'member' if count == 1 else 'members'})"
+
+
+def _threads(n_jobs: object) -> int:
+    return threads(check({"n_jobs": n_jobs})["n_jobs"])

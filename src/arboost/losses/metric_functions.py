@@ -1,0 +1,310 @@
+"""Built-in metrics as functions of y and predictions, a few lines of NumPy each.
+
+Each is one pass, or one sort, over the rows. Weights are None where all rows count alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.losses.base import Floats
+from arboost.losses.confusion import (
+    balanced_accuracy,
+    f1,
+    kappa,
+    macro,
+    matthews,
+    of_confusion,
+    of_second_class,
+    precision,
+    recall,
+    weighted,
+)
+
+__all__ = [
+    "PROBABILITY_METRICS",
+    "RANK_METRICS",
+    "VALUE_METRICS",
+    "BuiltIn",
+    "tweedie_deviance",
+]
+
+# The log loss of a probability of 0 would be infinite; this is scikit-learn's bound.
+_SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
+
+
+class BuiltIn(NamedTuple):
+    """A built-in metric: its function of (y, predictions, weight), and its text in the docs."""
+
+    function: Callable[[Any, Floats, Floats | None], float]
+    text: str
+    greater_is_better: bool = False
+
+
+def _mean(values: NDArray[Any], weight: Floats | None) -> float:
+    return float(np.average(values, weights=weight))
+
+
+# ---- metrics of predicted values ----
+
+
+def _mse(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return _mean(np.square(predicted - y), weight)
+
+
+def _rmse(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return float(np.sqrt(_mse(y, predicted, weight)))
+
+
+def _mae(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return _mean(np.abs(predicted - y), weight)
+
+
+def _mape(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    scale = np.maximum(np.abs(y), np.finfo(np.float64).eps)
+    return _mean(np.abs(predicted - y) / scale, weight)
+
+
+def _smape(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    scale = np.maximum(np.abs(y) + np.abs(predicted), np.finfo(np.float64).tiny)
+    return _mean(2.0 * np.abs(predicted - y) / scale, weight)
+
+
+def _msle(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    for what, values in (("y", y), ("predictions", predicted)):
+        _require_above("msle", what, values, -1.0)
+    return _mean(np.square(core.log(1.0 + predicted) - core.log(1.0 + y)), weight)
+
+
+def _rmsle(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return float(np.sqrt(_msle(y, predicted, weight)))
+
+
+def _median_absolute_error(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    """Median; with weights the mean of the least and the greatest weighted median."""
+    errors = np.abs(predicted - y)
+    if weight is None:
+        return float(np.median(errors))
+    order = np.argsort(errors, kind="stable")
+    below = np.cumsum(weight[order])
+    sides = [np.searchsorted(below, below[-1] / 2.0, side=side) for side in ("left", "right")]
+    return float(errors[order[np.minimum(sides, len(order) - 1)]].mean())
+
+
+def _max_error(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return float(np.abs(predicted - y).max())
+
+
+def _r2(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return _share_explained(_variance(y, weight), _mse(y, predicted, weight))
+
+
+def _explained_variance(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return _share_explained(_variance(y, weight), _variance(predicted - y, weight))
+
+
+def _variance(values: Floats, weight: Floats | None) -> float:
+    return _mean(np.square(values - _mean(values, weight)), weight)
+
+
+def _share_explained(spread: float, error: float) -> float:
+    if spread == 0.0:  # y is constant: 1 for perfect predictions, else 0, as in scikit-learn
+        return float(error == 0.0)
+    return 1.0 - error / spread
+
+
+def _poisson_deviance(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    _require_above("poisson_deviance", "predictions", predicted, 0.0)
+    _require_above("poisson_deviance", "y", y, 0.0, low_too=True)
+    log_ratio = core.log(np.where(y > 0.0, y, predicted) / predicted)
+    return 2.0 * _mean(y * log_ratio - y + predicted, weight)
+
+
+def _gamma_deviance(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    _require_above("gamma_deviance", "predictions", predicted, 0.0)
+    _require_above("gamma_deviance", "y", y, 0.0)
+    return 2.0 * _mean(core.log(predicted / y) + y / predicted - 1.0, weight)
+
+
+def tweedie_deviance(
+    y: Floats, predicted: Floats, weight: Floats | None, power: float = 1.5
+) -> float:
+    """Deviance of powers above 1 and below 2; y >= 0."""
+    _require_above("tweedie_deviance", "predictions", predicted, 0.0)
+    _require_above("tweedie_deviance", "y", y, 0.0, low_too=True)
+    one, two = 1.0 - power, 2.0 - power
+    log_y, log_predicted = core.log(y), core.log(predicted)
+    terms = (
+        core.exp(two * log_y) / (one * two)
+        - y * core.exp(one * log_predicted) / one
+        + core.exp(two * log_predicted) / two
+    )
+    return 2.0 * _mean(terms, weight)
+
+
+def _require_above(
+    name: str, what: str, values: Floats, low: float, *, low_too: bool = False
+) -> None:
+    lowest = float(values.min())
+    if lowest < low or (lowest == low and not low_too):
+        allowed = f"of at least {low:g}" if low_too else f"above {low:g}"
+        raise ValueError(
+            f"eval_metric={name!r} needs {what} {allowed}, but the lowest is {lowest:g}. Use a "
+            'loss of positive predictions such as "poisson", or another metric.'
+        )
+
+
+# ---- metrics of class probabilities (n_rows, n_classes) ----
+
+
+def _log_loss(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
+    right = np.take_along_axis(p, y[:, None], axis=1)[:, 0]
+    return -_mean(core.log(right.clip(min=_SMALLEST_PROBABILITY)), weight)
+
+
+def _accuracy(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
+    return _mean(p.argmax(axis=1) == y, weight)
+
+
+def _error(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
+    return _mean(p.argmax(axis=1) != y, weight)
+
+
+def _brier(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
+    """Mean square of p - onehot(y): of one column for two classes, else summed over all columns."""
+    if p.shape[1] == 2:  # noqa: PLR2004
+        return _mean(np.square(p[:, 1] - y), weight)
+    errors = p.copy()
+    np.put_along_axis(errors, y[:, None], np.take_along_axis(p, y[:, None], axis=1) - 1.0, axis=1)
+    return _mean(np.square(errors).sum(axis=1), weight)
+
+
+# ---- metrics of the ranks of the scores ----
+
+
+def _steps(
+    positive: NDArray[np.bool_], score: Floats, weight: Floats | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Weight of the positive and of the other rows at or above each distinct score, descending.
+
+    Without weights these are counts: exact in any order of equal scores. With weights the sort is
+    stable, so that sums round the same way on every machine.
+    """
+    order = np.argsort(-score, kind=None if weight is None else "stable")
+    score, positive = score[order], positive[order]
+    last_of_equals = np.append(np.flatnonzero(score[1:] != score[:-1]), len(score) - 1)
+    if weight is None:
+        above = np.cumsum(positive, dtype=np.int64)[last_of_equals]
+        return above, last_of_equals + 1 - above
+    weight = weight[order]
+    above_positive = np.cumsum(np.where(positive, weight, 0.0))[last_of_equals]
+    above_other = np.cumsum(np.where(positive, 0.0, weight))[last_of_equals]
+    return above_positive, above_other
+
+
+def _auc(positive: NDArray[np.bool_], score: Floats, weight: Floats | None) -> float:
+    """Probability that a positive row has a higher score than a negative one; ties count half."""
+    above, others = _steps(positive, score, weight)
+    _require_both("auc", above[-1], others[-1])
+    before = np.concatenate(([0], above[:-1]))
+    pairs = ((above + before) * np.diff(others, prepend=0)).sum()
+    return float(pairs / (2.0 * above[-1] * others[-1]))
+
+
+def _average_precision(positive: NDArray[np.bool_], score: Floats, weight: Floats | None) -> float:
+    """Mean precision over the positive rows, each at the threshold that just includes it."""
+    above, others = _steps(positive, score, weight)
+    _require_both("average_precision", above[-1], others[-1])
+    precision = above / (above + others)
+    return float((np.diff(above, prepend=0) * precision).sum() / above[-1])
+
+
+def _require_both(name: str, positive: float, other: float) -> None:
+    if positive == 0 or other == 0:
+        raise ValueError(
+            f"eval_metric={name!r} is not defined where all rows are of one class, as in the "
+            "evaluation data. Pass data that holds several classes, or use log_loss."
+        )
+
+
+def _one_vs_rest(
+    of_ranks: Callable[[NDArray[np.bool_], Floats, Floats | None], float],
+    y: NDArray[np.intp],
+    p: Floats,
+    weight: Floats | None,
+) -> float:
+    """One-vs-rest mean over the classes, weighted by their weight in y."""
+    shares = np.bincount(y, weight, minlength=p.shape[1])
+    present = np.flatnonzero(shares)
+    values = [of_ranks(y == k, p[:, k], weight) for k in present]
+    return float(np.average(values, weights=shares[present]))
+
+
+VALUE_METRICS: Mapping[str, BuiltIn] = {
+    "rmse": BuiltIn(_rmse, "Root of the mean squared error."),
+    "mse": BuiltIn(_mse, "Mean squared error."),
+    "mae": BuiltIn(_mae, "Mean absolute error."),
+    "mape": BuiltIn(_mape, "Mean of abs(error) / abs(y), as a share."),
+    "smape": BuiltIn(_smape, "Mean of 2 abs(error) / (abs(y) + abs(predicted)), from 0 to 2."),
+    "rmsle": BuiltIn(_rmsle, "Root of `msle`."),
+    "msle": BuiltIn(_msle, "Mean squared difference of log(1 + y) and log(1 + predicted)."),
+    "median_absolute_error": BuiltIn(_median_absolute_error, "Median of abs(error)."),
+    "max_error": BuiltIn(_max_error, "Largest abs(error)."),
+    "r2": BuiltIn(_r2, "Coefficient of determination.", greater_is_better=True),
+    "explained_variance": BuiltIn(
+        _explained_variance, "R^2 of predictions without their bias.", greater_is_better=True
+    ),
+    "poisson_deviance": BuiltIn(_poisson_deviance, "Mean Poisson deviance."),
+    "gamma_deviance": BuiltIn(_gamma_deviance, "Mean gamma deviance."),
+    "tweedie_deviance": BuiltIn(
+        tweedie_deviance, 'Mean Tweedie deviance of the power of loss="tweedie".'
+    ),
+}
+RANK_METRICS: Mapping[str, Callable[[NDArray[np.bool_], Floats, Floats | None], float]] = {
+    "auc": _auc,
+    "average_precision": _average_precision,
+}
+_TWO = "of the second of two classes, else mean over the classes."
+_CONFUSION = {
+    "accuracy": (_accuracy, "Share of the right classes."),
+    "balanced_accuracy": (of_confusion(balanced_accuracy), "Mean recall over the classes."),
+    "f1": (of_confusion(of_second_class(f1)), f"Harmonic mean of precision and recall {_TWO}"),
+    "f1_macro": (of_confusion(macro(f1)), "Mean F1 over the classes."),
+    "f1_weighted": (of_confusion(weighted(f1)), "Mean F1, classes weighted by their rows."),
+    "precision": (of_confusion(of_second_class(precision)), f"Precision {_TWO}"),
+    "precision_macro": (of_confusion(macro(precision)), "Mean precision over the classes."),
+    "precision_weighted": (
+        of_confusion(weighted(precision)),
+        "Mean precision, classes weighted by their rows.",
+    ),
+    "recall": (of_confusion(of_second_class(recall)), f"Recall {_TWO}"),
+    "recall_macro": (of_confusion(macro(recall)), "Mean recall over the classes."),
+    "recall_weighted": (
+        of_confusion(weighted(recall)),
+        "Mean recall, classes weighted by their rows.",
+    ),
+    "matthews": (of_confusion(matthews), "Matthews correlation coefficient."),
+    "kappa": (of_confusion(kappa), "Cohen's kappa."),
+}
+PROBABILITY_METRICS: Mapping[str, BuiltIn] = {
+    "log_loss": BuiltIn(_log_loss, "Mean negative logarithm of the probability of y."),
+    "auc": BuiltIn(
+        partial(_one_vs_rest, _auc),
+        "Area under the ROC curve; one-vs-rest for three classes and more, weighted by their rows.",
+        greater_is_better=True,
+    ),
+    "average_precision": BuiltIn(
+        partial(_one_vs_rest, _average_precision),
+        "Mean precision over the thresholds of the recall; several classes as for `auc`.",
+        greater_is_better=True,
+    ),
+    **{name: BuiltIn(*one, greater_is_better=True) for name, one in _CONFUSION.items()},
+    "error": BuiltIn(_error, "Share of the wrong classes."),
+    "brier": BuiltIn(_brier, "Mean squared error of the probabilities."),
+}

@@ -1,0 +1,246 @@
+"""Description of a table before a fit: type and use of each column, for terminals and notebooks."""
+
+from __future__ import annotations
+
+import html
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.data.levels import MAX_SET_LEVELS, Levels
+from arboost.data.table import ColumnOptions, Table, learn_table
+from arboost.data.unusual import ColumnNotes
+from arboost.params.boosting import PARAMS
+from arboost.pictures.tree_words import display_width, number_text, printable, time_text
+
+__all__ = ["ColumnDescription", "TableDescription", "describe"]
+
+_HEADS = ("column", "type", "distinct", "missing", "use")
+_NUMERIC = (2, 3)  # columns of counts, aligned right
+_SHORTEST_NAME, _SHORTEST_USE = 12, 12
+_MOST_LINES = 200
+_MOST_LEVELS = 8
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class ColumnDescription:
+    """Type and use of one column.
+
+    Attributes
+    ----------
+    name : str
+        x0, x1 and so on for a table without names.
+    type : {"number", "category", "datetime", "duration", "time"}
+    n_distinct, n_missing : int
+        Number of distinct values, not counting missing ones, and of missing values.
+    use : str
+        Range of the numbers; "sets of levels" or "target encoding", and the first levels; or
+        "constant", "empty" (without values) or "ignored" (strings that never occur twice).
+    """
+
+    name: str
+    type: str
+    n_distinct: int
+    n_missing: int
+    use: str
+
+
+@dataclass(frozen=True, repr=False)
+class TableDescription:
+    """Description of a table, as text (``print``) and as HTML (notebooks).
+
+    Attributes
+    ----------
+    n_rows : int
+    columns : tuple of ColumnDescription
+    notes : tuple of str
+        Lines of the warning that a fit to this table would give.
+    """
+
+    n_rows: int
+    columns: tuple[ColumnDescription, ...]
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return self.text(shutil.get_terminal_size().columns)
+
+    def text(self, width: int) -> str:
+        """Return the description in lines of at most `width` columns of a terminal."""
+        rows = [_HEADS, *self._rows()]
+        widths = [max(display_width(row[i]) for row in rows) for i in range(len(_HEADS))]
+        # Counts are never cut; names give way before uses are lost.
+        rest = width - sum(widths[1:-1]) - 2 * len(_HEADS)
+        widths[0] = min(widths[0], max(_SHORTEST_NAME, 2 * rest // 5))
+        widths[-1] = min(widths[-1], max(_SHORTEST_USE, rest - widths[0]))
+        lines = [self._title, *(_line(row, widths) for row in rows)]
+        if len(self.columns) > _MOST_LINES:
+            lines.append(f"  and {len(self.columns) - _MOST_LINES:,} more columns")
+        if self.notes:
+            lines.append("")
+            for note in self.notes:
+                lines += textwrap.wrap(printable(note), width, break_on_hyphens=False)
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return an HTML fragment without script and style sheet, for light and dark pages."""
+        cell = "padding:0 1em 0 0;border:0;background:none;text-align:"
+        lines = []
+        for number, row in enumerate([_HEADS, *self._rows()]):
+            fade = "" if number else ";opacity:.7"
+            cells = (
+                f'<td style="{cell}{"right" if i in _NUMERIC else "left"}{fade}">'
+                f"{html.escape(text)}</td>"
+                for i, text in enumerate(row)
+            )
+            lines.append(f'<tr style="background:none">{"".join(cells)}</tr>')
+        more = len(self.columns) - _MOST_LINES
+        notes = ([f"and {more:,} more columns"] if more > 0 else []) + list(self.notes)
+        below = "".join(f"<div>{html.escape(printable(note))}</div>" for note in notes)
+        style = "border-collapse:collapse;border:0;margin:0 0 .6em;font:inherit;color:inherit"
+        return (
+            '<div style="font:13px/1.5 system-ui,sans-serif;color:inherit">'
+            f'<div style="font-weight:600;margin-bottom:.3em">{html.escape(self._title)}</div>'
+            f'<table style="{style}">{"".join(lines)}</table>{below}</div>'
+        )
+
+    @property
+    def _title(self) -> str:
+        rows = f"{self.n_rows:,} {'row' if self.n_rows == 1 else 'rows'}"
+        count = len(self.columns)
+        return f"{rows}, {count:,} {'column' if count == 1 else 'columns'}"
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for one in self.columns[:_MOST_LINES]:
+            missing = f"{one.n_missing / self.n_rows:.1%}" if one.n_missing else ""
+            if one.n_missing and missing == "0.0%":
+                missing = "<0.1%"
+            name = printable(one.name) or "''"
+            yield name, one.type, f"{one.n_distinct:,}", missing, printable(one.use)
+
+
+def describe(
+    X: object,
+    *,
+    categorical_features: str | Sequence[Any] = "from_dtype",
+    missing: float = float("nan"),
+) -> TableDescription:
+    """Return how a fit would use each column of a table: type, levels, missing values, use.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features)
+        Any table that ``fit`` takes.
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Additional categories, as in the estimators.
+    missing : float, default=float("nan")
+        Number that means missing, in addition to NaN.
+
+    Examples
+    --------
+    >>> import arboost
+    >>> arboost.describe({"age": [31, 45, None, 52], "city": ["Rome", "Oslo", "Rome", None]})
+    4 rows, 2 columns
+      column  type      distinct  missing  use
+      age     number           3    25.0%  31 to 52
+      city    category         2    25.0%  sets of levels: Oslo, Rome
+    """
+    options = ColumnOptions(
+        PARAMS["categorical_features"].check(categorical_features),
+        PARAMS["missing"].check(missing),
+    )
+    table, notes = learn_table(X, options)
+    columns = (_describe_column(table, notes, i) for i in range(table.schema.n_features))
+    return TableDescription(table.n_rows, tuple(columns), tuple(notes.lines()))
+
+
+def _describe_column(table: Table, notes: ColumnNotes, i: int) -> ColumnDescription:
+    schema, n_rows = table.schema, table.n_rows
+    name, levels = schema.shown_names[i], schema.levels_of(i)
+    if i in notes.texts.get("unique", {}):
+        count = notes.n_present[i]
+        use = "ignored: all distinct"
+        return ColumnDescription(name, "category", count, n_rows - count, use)
+    values, n_missing = _distinct(table, i)
+    unit = schema.unit_of(i)
+    if levels is None:
+        use = _range_text(values, n_rows - n_missing, unit)
+        return ColumnDescription(name, unit or "number", len(values), n_missing, use)
+    kind = next((kind for kind, columns in notes.texts.items() if i in columns), "")
+    use = _levels_text(levels, kind)
+    return ColumnDescription(name, "category", len(levels), n_missing, use)
+
+
+def _distinct(table: Table, i: int) -> tuple[NDArray[np.float64], int]:
+    """Return the distinct values of a column, ascending, and its number of missing values."""
+    stored = table.columns.stored(i)
+    if stored is None:
+        values = table.columns.read(i)
+        n_missing = int(np.count_nonzero(np.isnan(values)))
+    else:
+        rows, values, fill = stored
+        n_filled = table.n_rows - len(rows)
+        n_missing = int(np.count_nonzero(np.isnan(values)))
+        if n_filled:
+            n_missing += n_filled * bool(np.isnan(fill))
+            values = np.append(values, fill)
+    return np.unique(values[~np.isnan(values)]), n_missing
+
+
+def _range_text(values: NDArray[np.float64], n_present: int, unit: str) -> str:
+    """Return the use of a column of numbers or times with these distinct values."""
+    if len(values) == 0:
+        return "empty"
+    low, high = (
+        time_text(float(one), unit)
+        if unit and np.isfinite(one)
+        else number_text(float(one), _DIGITS)
+        for one in (values[0], values[-1])
+    )
+    if len(values) == 1:
+        return f"constant: {low}"
+    is_key = n_present == len(values) > MAX_SET_LEVELS and not unit
+    # Distinct integers may be keys, or counts, or years: a fit uses them, without a warning.
+    like = "key-like: " if is_key and (values == np.floor(values)).all() else ""
+    return f"{like}{low} to {high}"
+
+
+def _levels_text(levels: Levels, kind: str) -> str:
+    """Return the use of a category; `kind` is that of `text_kind`."""
+    if len(levels) == 0:
+        return "empty"
+    if len(levels) == 1:
+        return f"constant: {_level_text(levels, 0)}"
+    doubt = {"key": ", key-like", "text": ", free text", "numbers": ", numbers as strings"}
+    how = "sets of levels" if len(levels) <= MAX_SET_LEVELS else "target encoding"
+    shown = [_level_text(levels, code) for code in range(min(len(levels), _MOST_LEVELS))]
+    more = ", ..." if len(levels) > _MOST_LEVELS else ""
+    return f"{how}{doubt.get(kind, '')}: {', '.join(shown)}{more}"
+
+
+def _level_text(levels: Levels, code: int) -> str:
+    label = levels.label(code)
+    return label if isinstance(label, str) else number_text(label, _DIGITS)
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = []
+    for i, (text, width) in enumerate(zip(row, widths, strict=True)):
+        cut = _cut(text, width)
+        space = " " * (width - display_width(cut))
+        cells.append(space + cut if i in _NUMERIC else cut + space)
+    return ("  " + "  ".join(cells)).rstrip()
+
+
+def _cut(text: str, width: int) -> str:
+    """Return the text, cut to a width in columns of a terminal."""
+    if display_width(text) <= width:
+        return text
+    while display_width(text) >= width:
+        text = text[:-1]
+    return text.rstrip() + "\N{HORIZONTAL ELLIPSIS}"

@@ -1,0 +1,268 @@
+"""Unknown names of arguments: answered with the name here, or with the closest spelling."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+
+import arboost
+from arboost.names.answers import argument_answer
+from arboost.names.parameters import PARAMETERS, VALUES
+from arboost.names.row import LIBRARIES, by_name
+
+X, Y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
+ESTIMATORS = {
+    name: public
+    for name, public in ((name, getattr(arboost, name)) for name in arboost.__all__)
+    if isinstance(public, type) and issubclass(public, BaseEstimator)
+}
+Booster = arboost.GradientBoostingClassifier
+
+
+def names(function):
+    return set(inspect.signature(function).parameters) - {"self"}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_constructors_answer(name):
+    with pytest.raises(TypeError, match=r"verbosity is called verbose here: use ") as caught:
+        ESTIMATORS[name](verbosity=1)
+    assert f"use {name}(verbose=...)" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_set_params_answers(name):
+    needed = [[]] if "estimators" in names(ESTIMATORS[name]) else []
+    with pytest.raises(ValueError, match=r"Invalid parameter 'verbosity'.*called verbose here"):
+        ESTIMATORS[name](*needed).set_params(verbosity=1)
+
+
+@pytest.mark.parametrize(
+    ("params", "answer"),
+    [
+        ({"early_stopping_rounds": 5}, "early_stopping_rounds is called n_iter_no_change here"),
+        ({"lerning_rate": 1}, "no argument 'lerning_rate'. Did you mean learning_rate?"),
+        ({"early_stoping_round": 1}, "early_stopping_round is called n_iter_no_change here"),
+        ({"callbacks": ()}, "callbacks is an argument of fit here: use fit(X, y, callbacks=...)"),
+        ({"device": "cuda"}, "Training runs on the processor"),
+        ({"qqq": 1}, "There are n_estimators, learning_rate"),
+        ({"eta": 1, "seed": 1}, "eta is called learning_rate here"),
+        ({"eta": 1, "seed": 1}, "seed is called random_state here"),
+    ],
+)
+def test_answers_of_a_constructor(params, answer):
+    with pytest.raises(TypeError) as caught:
+        Booster(**params)
+    assert answer in str(caught.value)
+    assert "Boosting." not in str(caught.value)  # an inner class
+
+
+def test_a_name_fits_the_estimator():
+    with pytest.raises(TypeError, match="num_leaves is called max_leaf_nodes here"):
+        arboost.RandomForestClassifier(num_leaves=5)
+    with pytest.raises(TypeError, match="num_leaves is called max_leaves here"):
+        Booster(num_leaves=5)
+    with pytest.raises(TypeError, match="RandomForestClassifier has no argument learning_rate"):
+        arboost.RandomForestClassifier(learning_rate=0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ({"early_stopping_rounds": 5}, "use GradientBoostingClassifier(n_iter_no_change=...)"),
+        ({"eval_metric": "auc"}, "eval_metric is a parameter of GradientBoostingClassifier here"),
+        ({"xgb_model": 1}, "xgb_model is called init_model here: use fit(X, y, init_model=...)"),
+        ({"sampel_weight": 1}, "Did you mean sample_weight?"),
+    ],
+)
+def test_answers_of_fit(arguments, answer):
+    with pytest.raises(TypeError) as caught:
+        Booster(n_estimators=-1).fit(X, Y, **arguments)
+    assert answer in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        arboost.AdaBoostClassifier(),
+        arboost.RandomForestClassifier(),
+        arboost.DecisionTreeClassifier(),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_fit_of_others(estimator):
+    with pytest.raises(TypeError, match="Did you mean sample_weight"):
+        estimator.fit(X, Y, sample_weights=np.ones(20))
+
+
+def test_cv_answers():
+    with pytest.raises(TypeError, match=r"nfold is called folds here: use cv\(folds=...\)"):
+        arboost.cv(Booster(), X, Y, nfold=3)
+    with pytest.raises(ValueError, match='Did you mean "log_loss"'):
+        arboost.cv(Booster(), "no table", None, metrics="logg_loss")
+    assert arboost.cv(estimator=Booster(n_estimators=2), X=X, y=Y, folds=2).best_index >= 0
+
+
+def test_datasets_answer():
+    with pytest.raises(TypeError, match=r"is called categorical_features here: use Dataset\("):
+        arboost.Dataset(X, Y, categorical_feature=[0])
+    assert arboost.Dataset(X=X, y=Y).n_rows == 20
+
+
+def test_importances_answer_names_first():
+    model = Booster(n_estimators=2).fit(X, Y)
+    with pytest.raises(ValueError, match='Did you mean "log_loss"'):
+        model.importances("permutation", "no table", Y, metric="logg_loss")
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_signatures_are_plain(name):
+    """Help, scikit-learn and editors see the parameters, not the check of their names."""
+    public = ESTIMATORS[name]
+    assert names(public) == set(public._get_param_names())
+    assert names(public) == set(public._TABLE)
+    assert all(one.kind != one.VAR_KEYWORD for one in inspect.signature(public).parameters.values())
+
+
+def test_subclasses_have_their_own_parameters():
+    class Mine(Booster):
+        def __init__(self, *, extra=1, **rest):
+            self.extra = extra
+            super().__init__(**rest)
+
+    class Strict(Booster):
+        def __init__(self, *, extra=1):
+            super().__init__(n_estimators=extra)
+
+    assert Mine(extra=2, max_depth=3).max_depth == 3
+    assert Strict(extra=4).n_estimators == 4
+    with pytest.raises(TypeError, match="Did you mean extra"):
+        Strict(extras=4)
+    assert clone(Booster(max_depth=2)).max_depth == 2
+    assert pickle.loads(pickle.dumps(Booster(max_depth=2))).max_depth == 2
+
+
+# ---- mistyped values ----
+
+
+def test_values_are_answered():
+    with pytest.raises(ValueError, match='"lossguide" is called "leafwise" here'):
+        Booster(grow_policy="lossguide").fit(X, Y)
+    with pytest.raises(ValueError, match='did you mean "approx"'):
+        Booster(tree_method="approxx").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("loss", "answer"),
+    [
+        ("reg:squarederror", 'it is called "squared_error" here.'),
+        ("MAE", 'it is called "absolute_error" here.'),
+        ("Quantile:alpha=0.3", 'it is called "quantile" here. alpha is the quantile.'),
+        ("lambdarank", "Ranking is not available."),
+        ("binary:logistic", 'it is called "log_loss" here, and is a loss of a classifier.'),
+        ("log_loss", "it is a loss of a classifier."),
+        ("squared_eror", 'Did you mean "squared_error"?'),
+        ("qqq", "there is no such loss."),
+    ],
+)
+def test_losses_are_answered(loss, answer):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        arboost.GradientBoostingRegressor(loss=loss).fit(X, Y)
+    assert answer in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("metric", "answer"),
+    [
+        ("accurac", 'Did you mean "accuracy"?'),
+        ("ndcg@5", "Ranking is not available."),
+        ("qqq", "Use one of rmse, mse"),
+        (["auc", "logg_loss"], 'Did you mean "log_loss"?'),
+    ],
+)
+def test_mistyped_names_come_first(metric, answer):
+    """Before numbers out of range, and before missing validation rows."""
+    for estimator in (Booster, arboost.AdaBoostClassifier):
+        with pytest.raises(ValueError) as caught:  # noqa: PT011
+            estimator(n_estimators=-1, eval_metric=metric).fit("no table", None)
+        assert answer in str(caught.value)
+    with pytest.raises(ValueError, match="it is called"):
+        Booster(n_estimators=-1, loss="Logloss").fit("no table", None)
+
+
+# ---- the table ----
+
+
+def test_rows_name_arguments_of_arboost():
+    known = {"rounds", *names(arboost.cv)}
+    for public in ESTIMATORS.values():
+        known |= names(public) | names(public.fit)
+    for row in PARAMETERS:
+        assert set(row.ours.split()) <= known, row
+        assert row.ours or row.note, row
+        assert not row.note or row.note.endswith("."), row
+    for (parameter, _), value in VALUES.items():
+        tables = [public._TABLE for public in ESTIMATORS.values()]
+        options = [table[parameter].options for table in tables if parameter in table]
+        assert any(value in one for one in options), parameter
+
+
+def arguments_of_sklearn():
+    from sklearn import ensemble, tree
+
+    classes = [
+        *(getattr(ensemble, name) for name in ensemble.__all__ if name in ESTIMATORS),
+        ensemble.HistGradientBoostingClassifier,
+        ensemble.HistGradientBoostingRegressor,
+        tree.DecisionTreeClassifier,
+        tree.DecisionTreeRegressor,
+    ]
+    return set().union(*(names(one) | names(one.fit) for one in classes))
+
+
+def arguments_of_xgboost():
+    module = pytest.importorskip("xgboost")
+    found = set(module.XGBClassifier().get_params()) | names(module.XGBClassifier.fit)
+    return found | names(module.XGBClassifier.predict) | names(module.train)
+
+
+def arguments_of_lightgbm():
+    module = pytest.importorskip("lightgbm")
+    found = set(module.LGBMClassifier().get_params()) | names(module.LGBMClassifier.fit)
+    return found | names(module.LGBMClassifier.predict) | names(module.train)
+
+
+def arguments_of_catboost():
+    module = pytest.importorskip("catboost")
+    found = names(module.CatBoostClassifier.__init__) | names(module.CatBoostClassifier.fit)
+    return found | names(module.CatBoostClassifier.predict)
+
+
+ARGUMENTS = {
+    "sklearn": arguments_of_sklearn,
+    "xgboost": arguments_of_xgboost,
+    "lightgbm": arguments_of_lightgbm,
+    "catboost": arguments_of_catboost,
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_argument_of_a_library_has_an_answer(library):
+    ours = set().union(*(names(one) | names(one.fit) for one in ESTIMATORS.values()))
+    theirs = ARGUMENTS[library]() - {"kwargs", "fit_params", "y"}
+    listed = {name for row in PARAMETERS for name in row.names(library)}
+    assert theirs - ours - listed == set()
+
+
+@pytest.mark.parametrize("name", by_name(PARAMETERS))
+def test_every_name_is_answered(name):
+    own, other = names(Booster), names(Booster.fit)
+    if name in own:
+        return
+    text = argument_answer(name, "Booster", own, other)
+    assert text.startswith(
+        (f"{name} is called ", f"{name} is an argument of fit", "Booster has no")
+    )
+    assert "Did you mean" not in text
