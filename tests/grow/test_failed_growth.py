@@ -51,10 +51,14 @@ OUT_OF_MEMORY = """
         grower.grow(gradients, 0, seed=1, tree=number, rate=1.0, sample=sample,
                     leaves_from_all_rows=True, n_threads=1)
 
+    NO_LIMIT = (-1, -1)
+
     def limit(room):  # of the memory that the process may still take
         pages = int(open("/proc/self/statm").read().split()[0])
-        size = -1 if room is None else pages * resource.getpagesize() + room
-        resource.setrlimit(resource.RLIMIT_AS, (size, -1))
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + room, -1))
+
+    def no_limit():  # allocates nothing, because nothing may be left
+        resource.setrlimit(resource.RLIMIT_AS, NO_LIMIT)
 
     whole = _core.Grower(codes, 1, params)
     for number in range(2):
@@ -68,10 +72,10 @@ OUT_OF_MEMORY = """
             grow(grower, 0)
         except MemoryError:
             n_failed += 1
-            limit(None)
+            no_limit()
             assert grower.n_trees == 0
             grow(grower, 0)
-        limit(None)
+        no_limit()
         grow(grower, 1)
         trees = grower.trees()
         assert all(trees[name].tobytes() == expected[name].tobytes() for name in trees), room
