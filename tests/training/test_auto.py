@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from arboost import Checkpoint, Dataset, GradientBoostingClassifier, GradientBoostingRegressor, cv
-from arboost.params.auto import resolve
+from arboost.params.auto import TableSize, limit_reason, resolve, round_search
 from arboost.params.boosting import PARAMS
 
-CHOSEN = {  # values of "auto" with n_estimators="auto", below 10,000 rows
-    "learning_rate": 0.025,
+CHOSEN = {  # values of "auto" with n_estimators="auto", of a small table
+    "learning_rate": 0.05,
     "max_depth": None,
     "max_leaves": 31,
     "grow_policy": "leafwise",
@@ -18,8 +19,10 @@ CHOSEN = {  # values of "auto" with n_estimators="auto", below 10,000 rows
     "reg_lambda": 3.0,
     "sampling_method": "gradient_based",
     "subsample": 0.5,
+    "colsample_bytree": 1.0,
     "colsample_bynode": 0.7,
 }
+AUTOMATIC = {"n_estimators": "auto", "learning_rate": "auto", "n_iter_no_change": None}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +37,9 @@ def test_all_rows_are_trained_on_for_the_best_number_of_rounds(problem):
     found = GradientBoostingRegressor().fit(X, y)
     curve = found.evals_result_["validation"]["squared_error"]
     assert found.stop_reason_ == "n_iter_no_change"
-    assert found.n_iter_ == np.argmin(curve) + 1 == len(curve) - 50
+    assert len(curve) == np.argmin(curve) + 1 + 25
+    assert found.n_iter_ == 2 * (np.argmin(curve) + 1)  # at half the learning rate
+    assert found.best_iteration_ == found.n_iter_ - 1
     assert found.best_score_ == min(curve)
     same = GradientBoostingRegressor(n_estimators=found.n_iter_, **CHOSEN).fit(X, y)
     np.testing.assert_array_equal(found.predict(X), same.predict(X))
@@ -42,8 +47,8 @@ def test_all_rows_are_trained_on_for_the_best_number_of_rounds(problem):
 
 def test_rounds_are_those_of_cross_validation(problem):
     X, y = problem
-    found = GradientBoostingRegressor().fit(X, y)
-    result = cv(GradientBoostingRegressor(), X, y, folds=5)
+    found = GradientBoostingRegressor(preset="best").fit(X, y)
+    result = cv(GradientBoostingRegressor(preset="best"), X, y, folds=5)
     np.testing.assert_allclose(
         found.evals_result_["validation"]["squared_error"], result.mean["squared_error"]
     )
@@ -61,6 +66,7 @@ def test_textbook_values_where_n_estimators_is_given(problem):
         "reg_lambda": 1.0,
         "sampling_method": "uniform",
         "subsample": 1.0,
+        "colsample_bytree": 1.0,
         "colsample_bynode": 1.0,
     }
     explicit = GradientBoostingRegressor(n_estimators=7, **textbook).fit(X, y)
@@ -71,8 +77,9 @@ def test_textbook_values_where_n_estimators_is_given(problem):
 
 def test_texts_name_the_automatic_values():
     auto = {name: param.default for name, param in PARAMS.items() if param.default == "auto"}
-    assert len(auto) == 8
+    assert len(auto) == 9
     others = {
+        "preset": "good",
         "n_iter_no_change": None,
         "max_leaves": None,
         "reg_lambda": None,
@@ -80,7 +87,7 @@ def test_texts_name_the_automatic_values():
     }
     for rounds in ("auto", 10):
         given = auto | others | {"n_estimators": rounds}
-        found = resolve(given, 10_000, has_validation=False)
+        found = resolve(given, TableSize(10_000, 9), has_validation=False)
         for name in auto.keys() - {"n_estimators"}:
             value = found[name]
             shown = f"{value:g}" if isinstance(value, float) else str(value)
@@ -173,13 +180,101 @@ def test_the_model_records_the_chosen_values(problem):
     assert {name: params[name] for name in CHOSEN} == CHOSEN
 
 
-def test_rates_grow_with_the_rows():
-    given = {"n_estimators": "auto", "learning_rate": "auto", "n_iter_no_change": None}
+def test_rates_of_the_best_preset_grow_with_the_rows():
+    given = AUTOMATIC | {"preset": "best"}
     rates = [
-        resolve(given, n_rows, has_validation=False)["learning_rate"]
+        resolve(given, TableSize(n_rows, 9), has_validation=False)["learning_rate"]
         for n_rows in (100, 10_000, 80_000, 640_000, 10**8)
     ]
     assert rates == [0.025, 0.025, 0.05, 0.1, 0.1]
+
+
+def search_of(size, **params):
+    given = AUTOMATIC | {"preset": "good", "validation_split": "random"} | params
+    return round_search(given, size, has_groups=False)
+
+
+def test_work_follows_from_counts():
+    """Iris, digits, text of 14 classes, a large table: rounds in all, of trees of equal cost."""
+    sizes = [
+        TableSize(112, 4, 3),
+        TableSize(1_347, 64, 10),
+        TableSize(260, 2_605, 14),
+        TableSize(10**6, 30),
+    ]
+    searches = [search_of(size) for size in sizes]
+    assert [one.n_folds for one in searches] == [5, 1, 1, None]
+    assert [one.fit_factor for one in searches] == [2, 2, 1, 1]
+    assert {one.n_rounds for one in searches} == {300}
+    fast = search_of(sizes[0], preset="fast")
+    assert (fast.n_folds, fast.fit_factor, fast.n_rounds, fast.n_iter_no_change) == (1, 1, 150, 10)
+    best = search_of(sizes[1], preset="best")
+    assert (best.n_folds, best.fit_factor, best.n_rounds, best.n_iter_no_change) == (5, 1, 4000, 50)
+
+
+def test_given_values_keep_their_meaning():
+    size = TableSize(500, 9)
+    given = search_of(size, learning_rate=0.3, n_iter_no_change=7)
+    assert (given.learning_rate, given.fit_factor, given.n_iter_no_change) == (0.3, 1, 7)
+    assert search_of(size, max_time=5.0).fit_factor == 1  # search and fit have half of the time
+
+
+def test_wide_tables_give_each_tree_a_share_of_the_features():
+    given = AUTOMATIC | {"preset": "good", "colsample_bytree": "auto"}
+    shares = [
+        resolve(given, TableSize(1000, n), has_validation=False)["colsample_bytree"]
+        for n in (1, 36, 144, 3_600, 10**6)
+    ]
+    assert shares == [1.0, 1.0, 0.5, 0.1, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("size", "has_vectors"),
+    [
+        (TableSize(5_000, 30, 4, 0.9), True),
+        (TableSize(5_000, 30, 4, 0.1), False),  # a rare class
+        (TableSize(100, 4, 3, 1.0), False),  # a small table
+        (TableSize(5_000, 30, 1, 1.0), False),  # two classes
+    ],
+)
+def test_vector_leaves(size, has_vectors):
+    given = AUTOMATIC | {"preset": "good", "multi_strategy": "auto", "boosting": "newton"}
+    given |= {"reg_lambda": None, "max_leaves": None}
+    found = resolve(given, size, has_validation=False)
+    assert (found["multi_strategy"] == "multi_output_tree") == has_vectors
+    assert found["reg_lambda"] == (1.0 if has_vectors else 3.0)
+    plain = resolve(given | {"n_estimators": 10}, size, has_validation=False)
+    assert plain["multi_strategy"] == "one_output_per_tree"
+
+
+def test_many_classes_take_few_rounds_and_say_the_limit():
+    X, y = load_digits(return_X_y=True)
+    seen = []
+    model = GradientBoostingClassifier(preset="fast", max_leaves=4)
+    model.fit(X[:400], y[:400], callbacks=[lambda done: seen.append(done.total)])
+    assert set(seen) == {150}
+    assert len(seen) <= 300
+    assert model.stop_reason_ == 'most rounds of preset="fast": set preset="good" for more'
+    assert model.model_.params["multi_strategy"] == "multi_output_tree"
+
+
+def test_the_limit_names_the_next_step():
+    assert limit_reason("good") == 'most rounds of preset="good": set preset="best" for more'
+    assert limit_reason("best").endswith("set n_estimators and n_iter_no_change for more")
+
+
+def test_a_warm_start_keeps_the_kind_of_trees():
+    X, y = load_digits(return_X_y=True)
+    first = GradientBoostingClassifier(n_estimators=2).fit(X[:300], y[:300])
+    more = GradientBoostingClassifier(preset="fast", max_leaves=3, learning_rate=0.5)
+    more.fit(X[:300], y[:300], init_model=first)
+    assert more.model_.params["multi_strategy"] == "one_output_per_tree"
+    assert more.n_iter_ == more.best_iteration_ + 1 > 2
+
+
+def test_unknown_presets_are_refused(problem):
+    with pytest.raises(ValueError, match="preset='quick'"):
+        GradientBoostingRegressor(preset="quick").fit(*problem)
 
 
 @pytest.mark.parametrize("name", ["n_estimators", "learning_rate", "subsample", "max_depth"])

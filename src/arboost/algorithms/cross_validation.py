@@ -221,7 +221,6 @@ class _Plan:
 
 
 def _plan(estimator: GradientBoosting | AdaBoost, given: dict[str, Any], rows: EngineRows) -> _Plan:
-    params = estimator._resolve(given, len(rows.y), has_validation=True)
     task = Task.of(estimator._KIND, rows.y)
     if task.is_constant:
         raise ValueError(
@@ -229,6 +228,7 @@ def _plan(estimator: GradientBoosting | AdaBoost, given: dict[str, Any], rows: E
             "classes."
         )
     rows = target_encode_rows(rows, task, None)
+    params = estimator._resolve(given, rows, task, has_validation=True)
     loss, start = estimator._plan(params, task, rows.schema)
     return _Plan(estimator, params, rows, task, loss, start)
 

@@ -1,32 +1,40 @@
-"""Values of the parameters that are "auto", for a fit to a given number of rows.
+"""Values of the parameters that are "auto", and the search for the number of rounds.
 
 No number of rounds fits all tables: the best one is 60 for some and 2,000 for others of the same
 size. With ``n_estimators="auto"`` a search trains until the score on held-out rows stops improving;
-a second fit to all rows then has the best number of rounds. Its learning rate is small, and every
-tree sees a sample of the rows and columns: the best setting in benchmarks on many tables. With a
-given number of rounds the other parameters have their textbook values.
+a second fit to all rows then has the best number of rounds. Every tree sees a sample of the rows
+and columns: the best setting in benchmarks on many tables. With a given number of rounds the other
+parameters have their textbook values.
+
+``preset`` says how much an automatic fit may spend. Its work is estimated from counts, never from a
+clock: the same data and parameters give the same model on every machine.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-__all__ = ["AUTO", "finds_rounds", "resolve", "search_folds"]
+__all__ = [
+    "AUTO",
+    "PRESETS",
+    "SEARCH_FOLDS",
+    "RoundSearch",
+    "TableSize",
+    "limit_reason",
+    "resolve",
+    "round_search",
+]
 
 AUTO = "auto"
 
-_PATIENCE = 50  # rounds without a better score that end the search
 _MIN_SEARCH_ROWS = 50  # below, held-out rows are too few for a search
 _ROUNDS_WITHOUT_SEARCH = 100
 _MIN_SPLIT_ROWS = 5_000  # below, one split is too noisy: the search cross-validates
-_FOLDS = 5
-
-# Learning rates of a search: a lower rate is better and slower, so small tables, which are fast,
-# get the lower one; in between the rate grows with the cube root of the number of rows.
+SEARCH_FOLDS = 5  # of the cross-validation; a search trains some or all of them
 _MIN_RATE, _MIN_RATE_ROWS = 0.025, 10_000
 _MAX_RATE = 0.1
-_MAX_RATE_ROUNDS = 100.0  # largest product of learning rate and rounds in a search
 _GIVEN_RATE = 0.1
 
 _SEARCHED = {
@@ -38,36 +46,187 @@ _SEARCHED = {
     "min_child_weight": 0.1,
 }
 _SEARCHED_LEAVES = 31  # of trees without another limit
-_SEARCHED_LAMBDA = 3.0
+_SEARCHED_LAMBDA, _VECTOR_LAMBDA = 3.0, 1.0  # the latter for leaves with a value for each class
+# A tree for all classes is as accurate as one for each and faster, but not for small tables, and
+# not for rare classes, as it spends its leaves on the frequent ones.
+_MIN_VECTOR_SECONDS = 8e-4  # of a round of one tree per class
+_MIN_BALANCE = 0.25
+_VECTOR, _SCALAR = "multi_output_tree", "one_output_per_tree"
+_MIN_TREE_SHARE, _ROOT_SHARE = 0.1, 6.0  # share of the features of a tree: 6 / sqrt(n_features)
 _EQUAL_GRADIENT_LOSSES = ("absolute_error", "quantile")  # whose gradients differ in sign only
 _GIVEN = {
     "max_depth": 6,
     "grow_policy": "depthwise",
     "sampling_method": "uniform",
     "subsample": 1.0,
+    "colsample_bytree": 1.0,
     "colsample_bynode": 1.0,
     "min_child_weight": 1.0,
 }
 
 
-def resolve(params: dict[str, Any], n_rows: int, *, has_validation: bool) -> dict[str, Any]:
-    """Return the parameters of a fit to ``n_rows`` rows, with values in place of "auto".
+class TableSize(NamedTuple):
+    """Counts that the work of a fit depends on.
+
+    `class_balance` is the number of rows of the rarest class over the mean of all classes.
+    """
+
+    n_rows: int
+    n_features: int
+    n_outputs: int = 1
+    class_balance: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Preset:
+    """Limits of an automatic fit.
+
+    Attributes
+    ----------
+    search_rate : float or None
+        Learning rate of the search; None: that of the fit, which depends on the number of rows.
+    max_rate_rounds : float
+        Largest product of learning rate and rounds.
+    rate_patience : float
+        Product of learning rate and rounds without a better score that end the search.
+    patience : tuple of int
+        Least and largest number of such rounds.
+    fold_seconds : float
+        Estimated seconds that all folds of a search may take together; one fold always runs.
+    fine_seconds : float
+        Estimated seconds of a fit at half of the search's learning rate, above which it keeps the
+        rate of the search.
+    """
+
+    search_rate: float | None
+    max_rate_rounds: float
+    rate_patience: float
+    patience: tuple[int, int]
+    fold_seconds: float
+    fine_seconds: float
+
+
+PRESETS = {
+    "fast": _Preset(
+        search_rate=0.1,
+        max_rate_rounds=15.0,
+        rate_patience=1.0,
+        patience=(5, 50),
+        fold_seconds=0.0,
+        fine_seconds=0.0,
+    ),
+    "good": _Preset(
+        search_rate=0.1,
+        max_rate_rounds=30.0,
+        rate_patience=2.5,
+        patience=(10, 50),
+        fold_seconds=0.3,
+        fine_seconds=1.0,
+    ),
+    "best": _Preset(
+        search_rate=None,
+        max_rate_rounds=100.0,
+        rate_patience=2.5,
+        patience=(50, 50),
+        fold_seconds=math.inf,
+        fine_seconds=math.inf,
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundSearch:
+    """Search for the number of rounds on held-out rows.
+
+    Attributes
+    ----------
+    learning_rate : float
+    n_rounds : int
+        Largest number of rounds.
+    n_iter_no_change : int
+        Rounds without a better score that end the search.
+    n_folds : int or None
+        Number of folds that are trained, of those of a cross-validation; None: one split.
+    fit_factor : int
+        Rounds of the fit for each round of the search: the ratio of their learning rates.
+    """
+
+    learning_rate: float
+    n_rounds: int
+    n_iter_no_change: int
+    n_folds: int | None
+    fit_factor: int
+
+
+def resolve(params: dict[str, Any], size: TableSize, *, has_validation: bool) -> dict[str, Any]:
+    """Return the parameters of a fit to a table of this size, with values in place of "auto".
 
     Examples
     --------
     >>> given = {"n_estimators": "auto", "learning_rate": "auto", "n_iter_no_change": None}
-    >>> resolve(given, 10_000, has_validation=False)
-    {'n_estimators': 4000, 'learning_rate': 0.025, 'n_iter_no_change': 50}
-    >>> resolve(given | {"n_estimators": 200}, 10_000, has_validation=False)
-    {'n_estimators': 200, 'learning_rate': 0.1, 'n_iter_no_change': None}
+    >>> given |= {"preset": "good"}
+    >>> resolve(given, TableSize(10_000, 8), has_validation=False)
+    {'n_estimators': 600, 'learning_rate': 0.05, 'n_iter_no_change': 50, 'preset': 'good'}
+    >>> resolve(given | {"n_estimators": 200}, TableSize(10_000, 8), has_validation=False)
+    {'n_estimators': 200, 'learning_rate': 0.1, 'n_iter_no_change': None, 'preset': 'good'}
     """
     rounds, rate = params["n_estimators"], params["learning_rate"]
     patience = params["n_iter_no_change"]
-    if rounds == AUTO and n_rows < _MIN_SEARCH_ROWS and not has_validation and patience is None:
-        rounds = _ROUNDS_WITHOUT_SEARCH
+    if rounds == AUTO and size.n_rows < _MIN_SEARCH_ROWS and not has_validation:
+        rounds = _ROUNDS_WITHOUT_SEARCH if patience is None else rounds
     if rate == AUTO:
-        rate = _searched_rate(n_rows) if rounds == AUTO else _GIVEN_RATE
-    values = _SEARCHED if rounds == AUTO else _GIVEN
+        rate = _fit_rate(params, size) if rounds == AUTO else _GIVEN_RATE
+    chosen = _tree_values(params, size, searched=rounds == AUTO)
+    if rounds == AUTO:
+        preset = PRESETS[params["preset"]]
+        rounds = _most_rounds(preset, rate)
+        patience = _patience(preset, rate) if patience is None else patience
+    steps = {"n_estimators": rounds, "learning_rate": rate, "n_iter_no_change": patience}
+    return params | chosen | steps
+
+
+def round_search(given: dict[str, Any], size: TableSize, *, has_groups: bool) -> RoundSearch:
+    """Return the search on held-out rows that comes before the fit to all rows.
+
+    Parameters
+    ----------
+    given : dict
+        Checked parameters, before `resolve`; n_estimators is "auto".
+    size : TableSize
+    has_groups : bool
+        Whether ``fit`` has groups of rows.
+    """
+    params = resolve(given, size, has_validation=False)
+    preset, rate = PRESETS[given["preset"]], params["learning_rate"]
+    if given["learning_rate"] == AUTO and preset.search_rate is not None:
+        rate = preset.search_rate
+    rounds = _most_rounds(preset, rate)
+    is_plain = given["validation_split"] == "random" and not has_groups
+    n_folds = None
+    if is_plain and size.n_rows < _MIN_SPLIT_ROWS:
+        fold_seconds = rounds * _round_seconds(params, size)
+        n_folds = int(max(1, min(SEARCH_FOLDS, size.n_rows, preset.fold_seconds / fold_seconds)))
+    return RoundSearch(
+        learning_rate=rate,
+        n_rounds=rounds,
+        n_iter_no_change=given["n_iter_no_change"] or _patience(preset, rate),
+        n_folds=n_folds,
+        fit_factor=round(rate / params["learning_rate"]),
+    )
+
+
+def limit_reason(preset: str) -> str:
+    """Return the reason of an end at the largest number of rounds of a preset."""
+    others = list(PRESETS)[list(PRESETS).index(preset) + 1 :]
+    advice = f'preset="{others[0]}"' if others else "n_estimators and n_iter_no_change"
+    return f'most rounds of preset="{preset}": set {advice} for more'
+
+
+def _tree_values(params: dict[str, Any], size: TableSize, *, searched: bool) -> dict[str, Any]:
+    """Return the values of "auto" of the parameters of trees and samples."""
+    values = _SEARCHED if searched else _GIVEN
+    if searched:
+        values = values | {"colsample_bytree": _tree_share(size.n_features)}
     chosen = {name: value for name, value in values.items() if params.get(name) == AUTO}
     if "sampling_method" in chosen and not _can_rank_rows(
         params.get("boosting"), params.get("loss")
@@ -75,38 +234,26 @@ def resolve(params: dict[str, Any], n_rows: int, *, has_validation: bool) -> dic
         chosen["sampling_method"] = "uniform"
     if params.get("sampling_method") == "goss" and "subsample" in chosen:
         chosen["subsample"] = 1.0  # GOSS has top_rate and other_rate
-    if rounds == AUTO:
+    if searched:
         if "max_depth" in chosen and params["max_leaves"] is None:
             chosen["max_leaves"] = _SEARCHED_LEAVES
         if params.get("reg_lambda", 0.0) is None and params["boosting"] == "newton":
-            chosen["reg_lambda"] = _SEARCHED_LAMBDA
-        rounds = math.ceil(_MAX_RATE_ROUNDS / rate)
-        patience = _PATIENCE if patience is None else patience
-    steps = {"n_estimators": rounds, "learning_rate": rate, "n_iter_no_change": patience}
-    return params | chosen | steps
+            has_vectors = size.n_outputs > 1 and _has_vector_leaves(params, size)
+            chosen["reg_lambda"] = _VECTOR_LAMBDA if has_vectors else _SEARCHED_LAMBDA
+    if params.get("multi_strategy") == AUTO:
+        has_vectors = searched and _has_vector_leaves(params, size)
+        chosen["multi_strategy"] = _VECTOR if has_vectors else _SCALAR
+    return chosen
 
 
-def finds_rounds(
-    n_estimators: int | str, n_iter_no_change: int | None, *, has_validation: bool
-) -> bool:
-    """Whether a search on held-out rows comes before the fit to all rows.
-
-    Parameters
-    ----------
-    n_estimators : int or "auto"
-        The value that was given.
-    n_iter_no_change : int or None
-        The value that `resolve` returned.
-    has_validation : bool
-        Whether ``fit`` has a validation set.
-    """
-    return n_estimators == AUTO and n_iter_no_change is not None and not has_validation
-
-
-def search_folds(validation_split: str, n_rows: int, *, has_groups: bool) -> int | None:
-    """Return the number of cross-validation folds of the search; None for one split."""
-    is_plain = validation_split == "random" and not has_groups
-    return min(_FOLDS, n_rows) if is_plain and n_rows < _MIN_SPLIT_ROWS else None
+def _has_vector_leaves(params: dict[str, Any], size: TableSize) -> bool:
+    """Whether an automatic fit has one tree for all classes in each round."""
+    given = params.get("multi_strategy", _SCALAR)
+    if given != AUTO:
+        return bool(given == _VECTOR)
+    seconds = size.n_outputs * _tree_seconds(size)
+    is_slow = size.n_outputs > 1 and seconds >= _MIN_VECTOR_SECONDS
+    return is_slow and size.class_balance >= _MIN_BALANCE
 
 
 def _can_rank_rows(boosting: str | None, loss: object) -> bool:
@@ -114,6 +261,61 @@ def _can_rank_rows(boosting: str | None, loss: object) -> bool:
     return boosting != "gradient" and loss not in _EQUAL_GRADIENT_LOSSES
 
 
-def _searched_rate(n_rows: int) -> float:
+def _tree_share(n_features: int) -> float:
+    """Return the share of the features that each tree may use: all of up to 36.
+
+    On wide tables a smaller share is better as well as faster: trees differ more.
+    """
+    share = _ROOT_SHARE / math.sqrt(max(n_features, 1))
+    return round(min(max(share, _MIN_TREE_SHARE), 1.0), 2)
+
+
+def _most_rounds(preset: _Preset, rate: float) -> int:
+    return math.ceil(round(preset.max_rate_rounds / rate, 6))
+
+
+def _patience(preset: _Preset, rate: float) -> int:
+    least, most = preset.patience
+    return min(max(math.ceil(round(preset.rate_patience / rate, 6)), least), most)
+
+
+def _fit_rate(params: dict[str, Any], size: TableSize) -> float:
+    """Return the learning rate of an automatic fit: a lower one is better and slower."""
+    preset = PRESETS[params["preset"]]
+    if preset.search_rate is None:
+        return _rate_of_rows(size.n_rows)
+    fine = preset.search_rate / 2
+    seconds = _most_rounds(preset, fine) * _round_seconds(params, size)
+    # A time limit halves between search and fit: as many rounds fit into each half.
+    is_timed = params.get("max_time") is not None
+    return preset.search_rate if is_timed or seconds > preset.fine_seconds else fine
+
+
+def _rate_of_rows(n_rows: int) -> float:
+    """Return the lowest rate for small tables, which are fast; it grows with the cube root."""
     rate: float = _MIN_RATE * (n_rows / _MIN_RATE_ROWS) ** (1 / 3)
     return round(min(max(rate, _MIN_RATE), _MAX_RATE), 4)
+
+
+def _tree_seconds(size: TableSize) -> float:
+    """Return the estimated seconds of one tree on two cores.
+
+    A tree costs a constant, its rows, their codes, and the bins of its leaves. The factors come
+    from the times of 12 tables of 112 to 10,000 rows and 4 to 16,763 features, and are right within
+    a factor of two or three.
+    """
+    features = size.n_features * _tree_share(size.n_features)
+    of_rows = size.n_rows * (4e-8 + 5e-10 * features)
+    of_leaves = _SEARCHED_LEAVES * features * 4e-8
+    return 2e-5 + of_rows + of_leaves
+
+
+def _round_seconds(params: dict[str, Any], size: TableSize) -> float:
+    """Return the estimated seconds of one round on two cores."""
+    alpha = params.get("alpha")
+    n_quantiles = len(alpha) if isinstance(alpha, list) else 1
+    n_outputs = size.n_outputs * n_quantiles
+    # A tree of vector leaves takes the time of half as many trees as it has outputs.
+    n_trees = (n_outputs + 1) / 2 if _has_vector_leaves(params, size) else n_outputs
+    n_parallel: int = params.get("num_parallel_tree", 1)
+    return n_parallel * n_trees * _tree_seconds(size)

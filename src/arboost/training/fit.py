@@ -22,6 +22,7 @@ from arboost.losses.custom import FromFunctions
 from arboost.losses.metrics import Metric, find_all
 from arboost.model.forest import Forest
 from arboost.model.model import Model, provenance_of
+from arboost.params.auto import RoundSearch, limit_reason
 from arboost.params.records import BinParams, StoppingParams, ValidationParams
 from arboost.predictor import Predictor
 from arboost.training.checkpoint import Checkpoint
@@ -39,6 +40,7 @@ __all__ = [
     "FitJob",
     "FitResult",
     "FitSettings",
+    "Search",
     "Watch",
     "find_metrics",
     "fit_result",
@@ -82,6 +84,14 @@ class FitSettings:
         )
 
 
+@dataclass(frozen=True)
+class Search:
+    """Search for the number of rounds: its limits, and the start of its training."""
+
+    plan: RoundSearch
+    start: Callable[..., Rounds]
+
+
 @dataclass(frozen=True, kw_only=True)
 class FitJob(Generic[SourceT]):
     """Everything that one fit needs.
@@ -107,8 +117,8 @@ class FitJob(Generic[SourceT]):
         Group of each row of the source.
     stratify : bool
         Whether held-out rows keep the shares of the classes.
-    searches : bool
-        Whether held-out rows find the number of rounds, and then all rows train the model.
+    search : Search or None
+        Search for the number of rounds on held-out rows, before all rows train the model.
     old : Model or None
         Model whose training is continued.
     callbacks : tuple of callables
@@ -125,7 +135,7 @@ class FitJob(Generic[SourceT]):
     splits: bool = False
     groups: object = None
     stratify: bool = False
-    searches: bool = False
+    search: Search | None = None
     old: Model | None = None
     callbacks: tuple[Callback, ...] = ()
     checkpoint: object = None
@@ -163,6 +173,12 @@ class FitResult:
         fitted = Fitted(Forest.empty(), np.zeros(1), link="softmax")
         return cls(fitted=fitted, stop_reason="one class")
 
+    def limited_by(self, preset: str) -> Self:
+        """Return the result with the preset as the reason of an end after the last round."""
+        if self.stop_reason != "n_estimators":
+            return self
+        return replace(self, stop_reason=limit_reason(preset))
+
     def predictor(self, schema: Schema, task: Task, recorded: dict[str, Any]) -> Predictor:
         """Return the model of the trees, whose file keeps the recorded parameters."""
         return Predictor(
@@ -182,8 +198,8 @@ def run_fit(job: EngineJob) -> FitResult:
     """Train; a search for the number of rounds, where there is one, comes first."""
     started = time.monotonic()
     checkpoint = Checkpoint.of(job.checkpoint)
-    if job.searches:
-        return _search_and_fit(job, checkpoint, started)
+    if job.search is not None:
+        return _search_and_fit(job, job.search, checkpoint, started)
     settings, train, validation = job.settings, job.train, job.validation
     if job.splits:
         train, held_out = split_rows(train, settings.splits, job.groups, stratify=job.stratify)
@@ -195,32 +211,55 @@ def run_fit(job: EngineJob) -> FitResult:
     return fit_result(fitted, monitor, train, job.old)
 
 
-def _search_and_fit(job: EngineJob, checkpoint: Checkpoint | None, started: float) -> FitResult:
+def _search_and_fit(
+    job: EngineJob, search: Search, checkpoint: Checkpoint | None, started: float
+) -> FitResult:
     """Find the number of rounds on held-out rows, then train on all rows."""
-    splits = search_splits(job.train, job.settings.splits, job.groups, stratify=job.stratify)
+    splits = search_splits(
+        job.train,
+        job.settings.splits,
+        job.groups,
+        n_folds=search.plan.n_folds,
+        stratify=job.stratify,
+    )
     binned = bin_rows(job.train, job.settings.bins, job.settings.n_threads)
-    found = _search_rounds(job, binned, splits, started)
+    found = _search_rounds(job, search, binned, splits, started)
     sets = [build_sets(job.train, job.validation, binned, job.settings.n_threads)]
     stopping = replace(job.settings.stopping, n_iter_no_change=None)
-    watch = Watch(1 + (found.best_index or 0), stopping, job.callbacks, started)
+    n_rounds = search.plan.fit_factor * (1 + (found.best_index or 0))
+    watch = Watch(n_rounds, stopping, job.callbacks, started)
     fitted, final = _train(job, sets, watch, checkpoint)
-    search = _search_checkpoint(job)
-    if search is not None:
-        search.remove()
+    kept = _search_checkpoint(job)
+    if kept is not None:
+        kept.remove()
     result = fit_result(fitted, found, job.train, job.old)
+    if result.best_index is not None:  # counted in rounds of the model, not of the search
+        first = 0 if job.old is None else job.old.n_rounds
+        result = replace(result, best_index=first + n_rounds - 1)
     return replace(result, history={**final.history, **found.history})
 
 
 def _search_rounds(
-    job: EngineJob, binned: Binned, splits: Sequence[Split], started: float
+    job: EngineJob,
+    search: Search,
+    binned: Binned,
+    splits: Sequence[Split],
+    started: float,
 ) -> Monitor:
     """Train on each split and watch its held-out rows, in half of the time."""
     sets = [fold_sets(job.train, binned, pair, job.settings.n_threads) for pair in splits]
     limit = job.settings.stopping.max_time
-    stopping = replace(job.settings.stopping, max_time=None if limit is None else limit / 2)
+    stopping = replace(
+        job.settings.stopping,
+        n_iter_no_change=search.plan.n_iter_no_change,
+        max_time=None if limit is None else limit / 2,
+    )
     checkpoint = _search_checkpoint(job) if len(sets) == 1 else None
-    watch = Watch(job.n_rounds, stopping, job.callbacks, started, label="looking for rounds")
-    _, monitor = _train(job, sets, watch, checkpoint, keeps=True)
+    watch = Watch(
+        search.plan.n_rounds, stopping, job.callbacks, started, label="looking for rounds"
+    )
+    of_search = replace(job, start=search.start)
+    _, monitor = _train(of_search, sets, watch, checkpoint, keeps=True)
     return monitor
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.dataset import Dataset
-from arboost.params.auto import search_folds
+from arboost.params.auto import SEARCH_FOLDS
 from arboost.params.records import StoppingParams, ValidationParams
 from arboost.training.inputs import (
     VALIDATION,
@@ -212,16 +212,24 @@ def split_rows(
 
 
 def search_splits(
-    rows: Rows[SourceT], params: ValidationParams, groups: object, *, stratify: bool
+    rows: Rows[SourceT],
+    params: ValidationParams,
+    groups: object,
+    *,
+    n_folds: int | None,
+    stratify: bool,
 ) -> tuple[Split, ...]:
-    """Return the splits of the training rows that the number of rounds is searched on."""
+    """Return the splits of the training rows that the number of rounds is searched on.
+
+    `n_folds` is the number of folds of a cross-validation that are trained; None: one split.
+    """
     y = rows.y
     check_divisible(len(y))
     # A class of one row cannot be on both sides: then the split ignores the classes.
     stratify = stratify and np.bincount(y.astype(np.intp)).min() > 1
-    n_folds = search_folds(params.validation_split, len(y), has_groups=groups is not None)
     if n_folds is not None:
-        return tuple(folds(y, n_folds, seed=params.random_state, stratify=stratify))
+        every = folds(y, min(SEARCH_FOLDS, len(y)), seed=params.random_state, stratify=stratify)
+        return tuple(every[:n_folds])
     return (_split(rows, params, groups, stratify=stratify),)
 
 

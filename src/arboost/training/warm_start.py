@@ -9,10 +9,11 @@ from arboost.data.table import Table
 from arboost.errors import warn_caller
 from arboost.model.model import Model
 from arboost.model.predict import table_scores
+from arboost.params.auto import AUTO
 from arboost.predictor import load
 from arboost.training.inputs import EngineRows
 
-__all__ = ["check_continues", "continued_rows", "n_to_add", "previous_model"]
+__all__ = ["check_continues", "continued_rows", "like_previous", "n_to_add", "previous_model"]
 
 
 def previous_model(init_model: object) -> Model:
@@ -70,6 +71,13 @@ def check_continues(
                 f"{name}={params[name]!r} is not allowed: init_model was fitted with "
                 f"{name}={was!r}, and all rounds of a model must be alike. Make the two equal."
             )
+
+
+def like_previous(params: dict[str, Any], model: Model | None) -> dict[str, Any]:
+    """Return the parameters with the kind of trees of a continued model in place of "auto"."""
+    if model is None or params.get("multi_strategy") != AUTO:
+        return params
+    return params | {"multi_strategy": model.params.get("multi_strategy", AUTO)}
 
 
 def continued_rows(

@@ -75,9 +75,10 @@ def test_several_never_cross(boosting):
 
 def test_several_are_as_good_as_one(spread):
     X, y = spread
-    together = quantile(QUANTILES, max_depth=3).fit(X[:3000], y[:3000]).predict(X[3000:])
+    settings = {"max_depth": 3, "preset": "best"}
+    together = quantile(QUANTILES, **settings).fit(X[:3000], y[:3000]).predict(X[3000:])
     for column, level in zip(together.T, QUANTILES, strict=True):
-        alone = quantile(level, max_depth=3).fit(X[:3000], y[:3000]).predict(X[3000:])
+        alone = quantile(level, **settings).fit(X[:3000], y[:3000]).predict(X[3000:])
         losses = [mean_pinball_loss(y[3000:], p, alpha=level) for p in (column, alone)]
         assert losses[0] <= losses[1] * 1.01
         assert np.mean(y[3000:] <= column) == pytest.approx(level, abs=0.04)

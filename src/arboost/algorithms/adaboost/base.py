@@ -25,7 +25,7 @@ from arboost.params.adaboost import ENGINE_ONLY
 from arboost.predictor import Predictor
 from arboost.training.fit import FitJob, FitResult, FitSettings
 from arboost.training.held_out import check_validation, given_sets
-from arboost.training.inputs import Floats, loss_rows, warn_one_class
+from arboost.training.inputs import Floats, Rows, loss_rows, warn_one_class
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
 
@@ -109,7 +109,7 @@ class AdaBoost(EngineEstimator):
         rows, task = learners.read(self._KIND, X, y, sample_weight)
         held_out = tuple(learners.read_validation(one, rows.schema) for one in sets)
         has_validation = any(not one.is_training for one in sets)
-        params = self._resolve(given, len(rows.y), has_validation=bool(sets))
+        params = self._resolve(given, rows, task, has_validation=bool(sets))
         settings = FitSettings.of(params)
         splits = settings.stopping.n_iter_no_change is not None and not has_validation
         check_validation(settings.stopping, sets, splits=splits, groups=groups)
@@ -249,7 +249,7 @@ class AdaBoost(EngineEstimator):
             )
 
     def _resolve(
-        self, params: dict[str, Any], n_rows: int, *, has_validation: bool
+        self, params: dict[str, Any], rows: Rows[Any], task: Task, *, has_validation: bool
     ) -> dict[str, Any]:
         """Return the parameters of a fit, with the default metric where rows are measured."""
         metric = params["eval_metric"]

@@ -21,8 +21,9 @@ from arboost.losses import Loss
 from arboost.model.model import Model
 from arboost.names.arguments import known_arguments
 from arboost.params import auto
+from arboost.params.auto import AUTO, TableSize
 from arboost.predictor import Predictor
-from arboost.training.fit import FitJob, FitResult, FitSettings, run_fit
+from arboost.training.fit import FitJob, FitResult, FitSettings, Search, run_fit
 from arboost.training.held_out import check_validation, given_sets
 from arboost.training.inputs import (
     EngineRows,
@@ -37,6 +38,7 @@ from arboost.training.rounds import Rounds
 from arboost.training.warm_start import (
     check_continues,
     continued_rows,
+    like_previous,
     n_to_add,
     previous_model,
 )
@@ -47,7 +49,8 @@ __all__ = ["GradientBoosting"]
 class GradientBoosting(EngineEstimator):
     """Gradient boosting of regression trees, for both tasks."""
 
-    _NOT_RECORDED = (*EngineEstimator._NOT_RECORDED, "warm_start")
+    _NOT_RECORDED = (*EngineEstimator._NOT_RECORDED, "preset", "warm_start")
+    preset: str
     warm_start: bool
 
     @known_arguments
@@ -111,10 +114,11 @@ class GradientBoosting(EngineEstimator):
         old, n_kept = self._previous(init_model, given["n_estimators"])
         if n_kept == given["n_estimators"]:
             return self
+        given = like_previous(given, old)
         rows, task = self._read(X, y, sample_weight, given, old)
         held_out = tuple(one.rows(partial(ingest, schema=rows.schema)) for one in sets)
         has_validation = any(not one.is_training for one in sets)
-        params = self._resolve(given, len(rows.y), has_validation=has_validation)
+        params = self._resolve(given, rows, task, has_validation=has_validation)
         settings = FitSettings.of(params)
         patience = settings.stopping.n_iter_no_change
         splits = patience is not None and not has_validation
@@ -127,7 +131,6 @@ class GradientBoosting(EngineEstimator):
         factors = self._class_factors(params, task, rows.weight)
         train, validation = loss_rows(rows, held_out, task, loss, factors)
         train, validation = continued_rows(train, validation, old, settings.n_threads)
-        searches = auto.finds_rounds(given["n_estimators"], patience, has_validation=has_validation)
         result = run_fit(
             FitJob(
                 loss=loss,
@@ -140,7 +143,7 @@ class GradientBoosting(EngineEstimator):
                 splits=splits,
                 groups=groups,
                 stratify=task.kind == "classifier",
-                searches=searches,
+                search=self._search(given, rows, task, splits=splits, groups=groups),
                 old=old,
                 callbacks=checked_callbacks(callbacks),
                 checkpoint=checkpoint,
@@ -192,10 +195,10 @@ class GradientBoosting(EngineEstimator):
         return params
 
     def _resolve(
-        self, params: dict[str, Any], n_rows: int, *, has_validation: bool
+        self, params: dict[str, Any], rows: EngineRows, task: Task, *, has_validation: bool
     ) -> dict[str, Any]:
-        """Return the parameters of a fit to so many rows, without "auto"."""
-        return auto.resolve(params, n_rows, has_validation=has_validation)
+        """Return the parameters of a fit to these rows, without "auto"."""
+        return auto.resolve(params, _size(rows, task), has_validation=has_validation)
 
     def _plan(
         self, params: dict[str, Any], task: Task, schema: Schema
@@ -203,6 +206,18 @@ class GradientBoosting(EngineEstimator):
         """Return the loss of a fit, and the callable that starts its training on sets of rows."""
         loss = make_loss(params, task)
         return loss, partial(BoostingRounds, make_recipe(params, loss, schema))
+
+    def _search(
+        self, given: dict[str, Any], rows: EngineRows, task: Task, *, splits: bool, groups: object
+    ) -> Search | None:
+        """Return the search for the number of rounds; None for a given number or X_val."""
+        if given["n_estimators"] != AUTO or not splits:
+            return None
+        size = _size(rows, task)
+        plan = auto.round_search(given, size, has_groups=groups is not None)
+        params = auto.resolve(given, size, has_validation=False)
+        params |= {"learning_rate": plan.learning_rate}
+        return Search(plan, self._plan(params, task, rows.schema)[1])
 
     def _class_factors(
         self, params: dict[str, Any], task: Task, weight: Floats | None
@@ -230,8 +245,16 @@ class GradientBoosting(EngineEstimator):
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
     ) -> None:
         """Set the fitted attributes; nothing before this has changed the estimator."""
+        if recorded["n_estimators"] == AUTO and recorded["n_iter_no_change"] is not None:
+            result = result.limited_by(self.preset)
         self._keep_model(result.predictor(schema, task, recorded), schema)
         self._keep_history(result)
+
+
+def _size(rows: EngineRows, task: Task) -> TableSize:
+    counts = np.ones(1) if task.classes is None else np.bincount(task.y.astype(np.intp))
+    balance = float(counts.min() / counts.mean())
+    return TableSize(len(rows.y), rows.schema.n_features, task.n_outputs, balance)
 
 
 def _one_tree(model: Predictor, tree: int) -> Predictor:

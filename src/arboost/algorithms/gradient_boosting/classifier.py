@@ -23,12 +23,18 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
     ----------
     n_estimators : int or str, default="auto"
         Number of boosting rounds; with early stopping the largest number. "auto" finds the best
-        number on held-out rows (5 folds below 5,000 rows), then trains on all rows; with X_val it
+        number on held-out rows (folds below 5,000 rows), then trains on all rows; with X_val it
         stops early on X_val. Below 50 rows without X_val and n_iter_no_change it is 100, and all
         other automatic values are those of a given number.
     learning_rate : float or str, default="auto"
         Factor on the values of every tree: smaller needs more rounds and overfits later. "auto":
-        0.1; with n_estimators="auto", 0.025 up to 10,000 rows, rising to 0.1 at 640,000.
+        0.1; with n_estimators="auto", 0.1 in the search for rounds and 0.1 or, where 600 rounds
+        take about a second, 0.05 in the fit; with preset="fast", 0.1 in both; with preset="best",
+        0.025 in both up to 10,000 rows, rising to 0.1 at 640,000.
+    preset : {"fast", "good", "best"}, default="good"
+        Effort of a fit with n_estimators="auto": the largest product of learning rate and rounds
+        (15, 30, 100), and below 5,000 rows the number of folds (one; one to five by the size of the
+        table; five).
     loss : str or arboost.CustomLoss, default="log_loss"
         Loss to minimise: log_loss; for two classes also exponential, AdaBoost's loss; or an
         arboost.CustomLoss.
@@ -69,8 +75,8 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
     gamma : float, default=0.0
         Gain that a split must exceed.
     reg_lambda : float or None, default=None
-        L2 penalty on the leaf values. None: 1; with n_estimators="auto", 3; with
-        boosting="gradient", which has no penalties, 0.
+        L2 penalty on the leaf values. None: 1; with n_estimators="auto", 3, or 1 for leaves of
+        several values; with boosting="gradient", which has no penalties, 0.
     reg_alpha : float, default=0.0
         L1 penalty on the leaf values.
     max_delta_step : float, default=0.0
@@ -104,8 +110,9 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
         gradients.
     other_rate : float, default=0.1
         With sampling_method="goss": share of the training rows that are drawn from all others.
-    colsample_bytree : float, default=1.0
-        Share of the features that each tree may use.
+    colsample_bytree : float or str, default="auto"
+        Share of the features that each tree may use. "auto": 1; with n_estimators="auto", 6 /
+        sqrt(n_features), at least 0.1 and at most 1.
     colsample_bylevel : float, default=1.0
         Share of the tree's features that each level may use.
     colsample_bynode : float or str, default="auto"
@@ -151,15 +158,19 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
     class_weight : dict, "balanced" or None, default=None
         Factors on the row weights by label, 1 for labels that are not named; "balanced" gives all
         classes the same total weight.
-    multi_strategy : {"one_output_per_tree", "multi_output_tree"}, default="one_output_per_tree"
+    multi_strategy : {"auto", "one_output_per_tree", "multi_output_tree"}, default="auto"
         With three or more classes: one tree per class in every round, or one tree whose leaves hold
-        a value for each class.
+        a value for each class. "auto": one_output_per_tree; with n_estimators="auto",
+        multi_output_tree unless the table is small (up to about 0.5 s for 600 rounds) or a class
+        has less than a quarter of the rows of the average class.
     eval_metric : str, callable, arboost.Metric, list of these, or None, default=None
         Metrics on the validation set after each round; early stopping uses the first. None: the
         loss.
     n_iter_no_change : int or None, default=None
         Early stopping: number of rounds without a better validation score after which training
-        stops and the best round is kept; None trains all rounds, or with n_estimators="auto" is 50.
+        stops and the best round is kept; None trains all rounds, or with n_estimators="auto" is 2.5
+        / learning_rate, from 10 to 50; with preset="fast", 1 / learning_rate, from 5 to 50; with
+        preset="best", 50.
     tol : float, default=0.0
         Early stopping: smallest improvement of the score that counts.
     validation_fraction : float, default=0.1
@@ -197,8 +208,11 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
     evals_result_ : dict
         Learning curves by set and metric, a value for each round:
         ``evals_result_["validation"]["log_loss"]``.
+        With n_estimators="auto" the curves of "validation" are those of the search for the number
+        of rounds. Its learning rate may be twice that of the model: each round then counts two.
     stop_reason_ : str
         Why training ended: "n_estimators", "n_iter_no_change", "max_time" or "callback NAME".
+        The limit of an automatic fit is 'most rounds of preset="good": set preset="best" for more'.
     n_features_in_ : int
         Number of columns in `fit`.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -225,6 +239,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
         *,
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
+        preset: str = "good",
         loss: str | CustomLoss = "log_loss",
         boosting: str = "newton",
         tree_method: str = "hist",
@@ -251,7 +266,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
         sampling_method: str = "auto",
         top_rate: float = 0.2,
         other_rate: float = 0.1,
-        colsample_bytree: float = 1.0,
+        colsample_bytree: float | str = "auto",
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | str = "auto",
         categorical_features: str | Sequence[Any] = "from_dtype",
@@ -269,7 +284,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
         base_score: float | None = None,
         scale_pos_weight: float = 1.0,
         class_weight: Mapping[Any, float] | str | None = None,
-        multi_strategy: str = "one_output_per_tree",
+        multi_strategy: str = "auto",
         eval_metric: str | Callable[..., float] | Metric | Sequence[Any] | None = None,
         n_iter_no_change: int | None = None,
         tol: float = 0.0,
