@@ -179,7 +179,7 @@ class TreeWords:
         return number_text(float(value), self._style.precision)
 
     def value(self, value: float) -> str:
-        """Return a value of a node; 0 for what is rounding next to the values of the model."""
+        """Return a value of a node; 0 where it is rounding error next to the largest leaf value."""
         return self.number(_rounded(float(value), self._value_scale))
 
     @cached_property

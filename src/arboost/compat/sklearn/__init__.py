@@ -66,7 +66,8 @@ __all__ = [
     "plot_tree",
 ]
 
-# plot_tree, export_text, shap and others ask for scikit-learn's classes of what has `tree_`.
+# plot_tree, export_text, shap and others check for scikit-learn's own classes before they read
+# `tree_`.
 _WITH_TREES = ("DecisionTree", "ExtraTree", "ExtraTrees", "RandomForest", "GradientBoosting")
 for _name in (name + kind for name in _WITH_TREES for kind in ("Classifier", "Regressor")):
     _module = sklearn.tree if hasattr(sklearn.tree, _name) else sklearn.ensemble
