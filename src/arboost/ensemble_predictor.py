@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import threads
+from arboost.data.schema import Schema
 from arboost.explain.ensemble_shap import ensemble_expected_value, ensemble_shap_values
 from arboost.formats.ensemble_file import ensemble_bytes
 from arboost.formats.write import remove_orphans, write_file
@@ -41,6 +42,11 @@ class EnsemblePredictor:
     def classes(self) -> NDArray[Any] | None:
         """Class labels, sorted; None for regression."""
         return self._ensemble.classes
+
+    @property
+    def schema(self) -> Schema:
+        """Names and types of the columns."""
+        return self._ensemble.schema
 
     @property
     def feature_names(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import matplotlib as mpl
 import numpy as np
@@ -116,3 +117,31 @@ def test_bad_input(rng):
         plot_partial_dependence(model)
     with pytest.raises(ValueError, match="output=1 is not allowed: there are 1 outputs"):
         plot_partial_dependence(model.partial_dependence(frame, "age"), output=1)
+
+
+def test_many_levels_are_the_extreme_ones_and_the_others(rng):
+    model, frame = fitted("boosted", rng)
+    found = model.partial_dependence(frame, "rooms", kind="both", grid=5)
+    levels = np.array([*(f"level {i}" for i in range(90)), None], object)
+    average = rng.permutation(91).astype(float)
+    rows = average + rng.normal(size=(3, 1))
+    many = replace(found, grid=(levels,), average=average, individual=rows)
+    axes = drawn(plot_partial_dependence(many))
+    names = [label.get_text() for label in axes.get_xticklabels()]
+    order = np.argsort(-average[:-1])
+    assert names[:10] == [levels[i] for i in order[:10]]
+    assert names[10] == "70 others"
+    assert names[11:] == [*(levels[i] for i in order[-10:]), "missing"]
+    heights = axes.lines[-1].get_ydata()
+    assert heights[10] == pytest.approx(average[order[10:-10]].mean())
+    assert heights[-1] == average[-1]
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+    assert not any(left.overlaps(right) for left, right in pairwise(boxes))
+
+
+def test_many_levels_and_a_number_are_colours(rng):
+    model, frame = fitted("boosted", rng)
+    found = model.partial_dependence(frame, ("age", "street"), grid=150)
+    axes = drawn(plot_partial_dependence(found))
+    assert len(axes.get_yticklabels()) == 21
+    assert axes.collections[0].get_array().shape == (21, len(found.grid[0]))

@@ -25,6 +25,7 @@ __all__ = [
     "shap_explanation",
     "shap_interactions",
     "shap_values",
+    "shown_columns",
     "table_expected",
     "table_shap_values",
 ]
@@ -148,10 +149,18 @@ def _squeezed(values: Floats) -> Floats:
     return values[..., 0] if values.shape[-1] == 1 else values
 
 
+def shown_columns(X: object, schema: Schema) -> list[NDArray[Any]]:
+    """Return the columns of a table as the user has them: float64, or objects for all others.
+
+    Objects are strings, levels and times; None is a missing value.
+    """
+    raw = read_raw(X, schema)
+    return [_shown_column(raw, i) for i in range(schema.n_features)]
+
+
 def _shown(X: object, schema: Schema) -> NDArray[Any]:
     """Return the values of a table for plots, as the user has them: numbers, strings, times."""
-    raw = read_raw(X, schema)
-    columns = [_shown_column(raw, i) for i in range(schema.n_features)]
+    columns = shown_columns(X, schema)
     if any(column.dtype == object for column in columns):
         columns = [column.astype(object) for column in columns]
     return np.stack(columns, axis=1)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.explain.partial_dependence import PartialDependence
-from arboost.pictures.axes import BLACK, BLUE, GREEN, GREY, RED, SKY, finish, new_axes
-from arboost.pictures.tree_words import printable, shortened
+from arboost.pictures.plots.axes import COLOURS, GREY, finish, label, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_partial_dependence"]
 
-_COLOURS = (BLUE, RED, GREEN, SKY, BLACK, GREY)
 _MOST_CURVES = 200  # of individual rows
-_MAX_NAME, _MAX_LEVEL = 40, 16  # characters
+_MAX_LEVEL = 16  # characters
 _FEW_LEVELS = 8
+_MOST_LEVELS = 20  # with a point of their own
 _GAP = 1 / 12  # between numbers and the missing value, as a share of the range
 
 
@@ -30,7 +29,9 @@ def plot_partial_dependence(
     """Draw partial dependence on one feature (lines) or two (colours).
 
     Individual rows are thin lines; of many rows some are drawn. Levels of a category are dots,
-    as there are no values between them; so are missing values, to the right of all numbers.
+    as there are no values between them; so are missing values, to the right of all numbers. Of more
+    than 20 levels, the ten of the largest and the ten of the smallest predictions are drawn, the
+    largest first, and the mean of all others between them.
 
     Parameters
     ----------
@@ -68,18 +69,21 @@ def plot_partial_dependence(
         )
     axes = new_axes(ax)
     chosen = list(range(n_outputs)) if output is None else [output]
+    for i, points in enumerate(found.grid):
+        if points.dtype == object and len(points) > _MOST_LEVELS + 1:
+            found = _condensed(found, i, chosen[0])
     scales = [_Scale.of(points) for points in found.grid]
     if len(scales) == 1:
         for number in chosen:
             _draw_lines(axes, found, number, scales[0], is_alone=len(chosen) == 1)
-        name = _text(found.outputs[chosen[0]]) if len(chosen) == 1 else "output"
+        name = label(found.outputs[chosen[0]]) if len(chosen) == 1 else "output"
         axes.set_ylabel(name)
     else:
         _draw_colours(axes, found, chosen[0], scales)
         scales[1].mark(axes.yaxis)
-        axes.set_ylabel(_text(found.names[1]))
+        axes.set_ylabel(label(found.names[1]))
     scales[0].mark(axes.xaxis)
-    axes.set_xlabel(_text(found.names[0]))
+    axes.set_xlabel(label(found.names[0]))
     return finish(axes, has_legend=len(scales) == 1 and len(chosen) > 1)
 
 
@@ -104,7 +108,7 @@ class _Scale:
     def of(cls, points: NDArray[Any]) -> _Scale:
         none = np.zeros(len(points), np.bool_)
         if points.dtype == object:
-            names = ("missing" if one is None else _text(str(one), _MAX_LEVEL) for one in points)
+            names = ("missing" if one is None else label(one, _MAX_LEVEL) for one in points)
             return cls(np.arange(len(points)), none, tuple(names))
         is_present = ~np.isnat(points) if points.dtype.kind in "mM" else ~np.isnan(points)
         if is_present.all():
@@ -139,10 +143,40 @@ class _Scale:
                 axis.axes.text(1.01, place, "missing", va="center", transform=across, **words)
 
 
+def _condensed(found: PartialDependence, axis: int, output: int) -> PartialDependence:
+    """Return the result with the levels of extreme predictions, and the mean of all others."""
+    points = found.grid[axis]
+    missing = np.flatnonzero([one is None for one in points])
+    levels = np.flatnonzero([one is not None for one in points])
+    values = found.individual if found.average is None else found.average[None]
+    assert values is not None
+    of_points = np.moveaxis(_of_output(values, found, output), axis + 1, 0)
+    means = of_points.reshape(len(points), -1).mean(axis=1)
+    order = levels[np.argsort(-means[levels], kind="stable")]
+    first, others, last = np.split(order, [_MOST_LEVELS // 2, len(order) - _MOST_LEVELS // 2])
+    groups = [*first[:, None], others, *last[:, None], *missing[:, None]]
+    labels = np.empty(len(groups), object)
+    labels[:] = [points[group[0]] for group in groups]
+    labels[len(first)] = f"{len(others)} others"
+
+    def grouped(values: NDArray[np.float64] | None, at: int) -> NDArray[np.float64] | None:
+        if values is None:
+            return None
+        parts = [values.take(group, at).mean(axis=at) for group in groups]
+        return np.stack(parts, axis=at)
+
+    return replace(
+        found,
+        grid=tuple(labels if i == axis else one for i, one in enumerate(found.grid)),
+        average=grouped(found.average, axis),
+        individual=grouped(found.individual, axis + 1),
+    )
+
+
 def _draw_lines(
     axes: Axes, found: PartialDependence, output: int, scale: _Scale, *, is_alone: bool
 ) -> None:
-    colour = _COLOURS[output % len(_COLOURS)]
+    colour = COLOURS[output % len(COLOURS)]
     if found.individual is not None:
         rows = _of_output(found.individual, found, output)
         picked = np.unique(np.linspace(0, len(rows) - 1, _MOST_CURVES).astype(np.intp))
@@ -152,7 +186,7 @@ def _draw_lines(
     if found.average is not None:
         values = _of_output(found.average, found, output)
         thick: dict[str, Any] = {"color": colour, "linewidth": 2.0, "markersize": 6}
-        thick["label"] = _text(found.outputs[output])
+        thick["label"] = label(found.outputs[output])
         if found.individual is not None:
             from matplotlib import patheffects
 
@@ -181,15 +215,10 @@ def _draw_colours(axes: Axes, found: PartialDependence, output: int, scales: lis
     drawn = axes.pcolormesh(
         scales[0].place, scales[1].place, values.T, shading="nearest", cmap="viridis"
     )
-    axes.figure.colorbar(drawn, ax=axes, label=_text(found.outputs[output]))
+    axes.figure.colorbar(drawn, ax=axes, label=label(found.outputs[output]))
 
 
 def _of_output(
     values: NDArray[np.float64], found: PartialDependence, output: int
 ) -> NDArray[np.float64]:
     return values if len(found.outputs) == 1 else values[..., output]
-
-
-def _text(name: str, most: int = _MAX_NAME) -> str:
-    r"""Return a name with escaped dollar signs, which would start a formula in matplotlib."""
-    return shortened(printable(name), most).replace("$", r"\$")

@@ -1,0 +1,1 @@
+"""Drawings of `arboost.plots`: a module for each kind."""
