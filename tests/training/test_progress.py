@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 import threading
 import types
@@ -13,60 +12,7 @@ import pytest
 import tqdm.std
 
 from arboost.training.progress import Bar
-
-SCORES = {"validation": {"log_loss": 0.312345, "auc": 0.9}}
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-    def shown(self):
-        """Return the visible lines of a terminal of unlimited width."""
-        rows, row, column = [[]], 0, 0
-        for part in re.findall(r"\n|\r|\x1b\[A|[^\n\r\x1b]+", self.getvalue()):
-            if part in ("\n", "\x1b[A"):
-                row += 1 if part == "\n" else -1
-                rows.extend([] for _ in range(len(rows), row + 1))
-            if part in ("\n", "\r"):
-                column = 0
-            elif part != "\x1b[A":
-                rows[row].extend(" " * (column - len(rows[row])))
-                rows[row][column : column + len(part)] = part
-                column += len(part)
-        return ["".join(cells).rstrip() for cells in rows]
-
-
-class Clock:
-    def __init__(self):
-        self.now = 50.0
-
-    def __call__(self):
-        return self.now
-
-
-def look_at(monkeypatch, stream, columns=80):
-    # Not a patch of sys.stderr itself, which pytest replaces between fixtures and tests.
-    seen = types.SimpleNamespace(stderr=stream, stdout=stream, modules=sys.modules)
-    monkeypatch.setattr("arboost.training.progress.sys", seen)
-    size = types.SimpleNamespace(columns=columns, lines=24)
-    monkeypatch.setattr("arboost.training.progress._find_size", lambda of: size)
-
-
-@pytest.fixture
-def terminal(monkeypatch):
-    screen = Terminal()
-    look_at(monkeypatch, screen)
-    monkeypatch.delitem(sys.modules, "IPython", raising=False)
-    return screen
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr("arboost.training.progress.time", clock)
-    monkeypatch.setattr("tqdm.std.time", clock)
-    return clock
+from support.terminals import SCORES, Terminal, look_at, work
 
 
 @pytest.fixture
@@ -118,13 +64,6 @@ def notebook(kernel, monkeypatch):
     return kernel
 
 
-def work(clock, steps, seconds, total=None, *, visible=True, first=0, results=None):
-    with Bar(total or steps, "fitting", visible=visible) as bar:
-        for step in range(first, steps):
-            clock.now += seconds
-            bar.show(step + 1, results)
-
-
 def fail(clock, error=KeyError):
     with Bar(10, "fitting") as bar:
         clock.now += 2.0
@@ -142,38 +81,6 @@ def test_terminal(terminal, clock):
         clock.now += 3.0
         bar.show(10)
     assert terminal.shown() == [f"fitting |{'#' * 55}| 10/10 [00:05]", ""]
-
-
-@pytest.mark.parametrize(
-    ("columns", "left", "name"),
-    [(60, "500", ""), (80, "fitting |", ""), (120, "fitting |", "validation: ")],
-)
-def test_scores_are_never_cut(terminal, clock, monkeypatch, columns, left, name):
-    look_at(monkeypatch, terminal, columns)
-    with Bar(1000, "fitting") as bar:
-        clock.now += 100.0
-        bar.show(1)
-        clock.now += 1.0
-        bar.show(500, {"train": {"log_loss": 0.1}} | SCORES if name else SCORES)
-        (line,) = terminal.shown()
-    assert len(line) < columns
-    assert line.startswith(left)
-    assert line.endswith(f"{name}log_loss 0.31234, auc 0.90000]")
-    assert "500/1000 [01:41<01:41, " in line
-
-
-def test_narrow_terminal(terminal, clock, monkeypatch):
-    """No bar and no label, and no line that wraps."""
-    look_at(monkeypatch, terminal, 40)
-    work(clock, 5, 1.0, results={"validation": {"a long name of a metric": 1.0}})
-    assert terminal.shown() == ["5/5 [00:05, a long name of a metric 1.0", ""]
-    assert max(map(len, terminal.getvalue().replace("\n", "").split("\r"))) == 39
-
-
-def test_label_is_dropped_before_the_values(terminal, clock, monkeypatch):
-    look_at(monkeypatch, terminal, 45)
-    work(clock, 4, 1.0, results=SCORES)
-    assert terminal.shown() == ["4/4 [00:04, log_loss 0.31234, auc 0.90000]", ""]
 
 
 @pytest.mark.parametrize("size", [(0, 0), OSError, None], ids=["zeros", "error", "none"])
@@ -345,6 +252,14 @@ def test_notebook(terminal, clock, notebook):
     figures = "3/3 [00:03, validation: log_loss 0.31234, auc 0.90000]"
     assert widget.shown() == f"fitting <3> {figures}"
     assert widget.children[1].bar_style == "success"
+    assert widget.layout.width == "100%"  # the bar has the room next to the text
+
+
+def test_long_scores_in_a_notebook(clock, notebook):
+    """A cell does not wrap the text: other sets are left out."""
+    sets = {f"evaluation set {i}": {"log_loss": 0.1, "auc": 0.9} for i in range(4)}
+    work(clock, 3, 1.0, results=sets)
+    assert notebook[0].shown() == "fitting <3> 3/3 [00:03, log_loss 0.10000, auc 0.90000]"
 
 
 def test_stopped_early_in_a_notebook(clock, notebook):

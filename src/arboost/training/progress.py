@@ -21,12 +21,16 @@ _DELAY = 1.0  # seconds of work before the bar appears
 _INTERVAL = 0.1  # seconds between two drawings
 _SIZE = os.terminal_size((80, 24))  # of a terminal that does not know its size
 _LEAST = 5  # columns of the bar proper; a terminal without room for them gets a shorter line
-# Lines from long to short, and whether their scores have the names of the evaluation sets.
+_WIDGET = os.terminal_size((100, 24))  # characters that a cell of a notebook has room for
+# Lines from long to short. The bar shrinks first, then scores of other sets, label, bar, times and
+# other metrics are left out; the last score of the first metric stays.
 _LAYOUTS = (
-    ("{{desc}} |{{bar}}| {}", True),
-    ("{{desc}} |{{bar}}| {}", False),
-    ("|{{bar}}| {}", False),
-    ("{}{{bar:0}}", False),  # old versions of tqdm cut no line without a bar to size
+    ("{{desc}} |{{bar}}| {count} [{times}{comma}{scores}]", "all"),
+    ("{{desc}} |{{bar}}| {count} [{times}{comma}{scores}]", "last"),
+    ("|{{bar}}| {count} [{times}{comma}{scores}]", "last"),
+    ("{count} [{times}{comma}{scores}]{{bar:0}}", "last"),  # old versions of tqdm need a bar
+    ("{count} [{scores}]{{bar:0}}", "last"),
+    ("{count} [{scores}]{{bar:0}}", "first"),
 )
 
 
@@ -129,38 +133,70 @@ class Bar:
             self._line = self._stream = None
 
     def _update(self, times: str) -> None:
-        """Set count, times and scores, in the longest layout that the terminal has room for."""
-        line = self._line
+        """Set count, times and scores, in the longest layout that there is room for."""
+        line, is_widget = self._line, hasattr(self._line, "container")
         line.n, line.ncols, line.nrows = self._done, None, None
-        size = _find_size(self._stream)
-        for layout, is_named in _LAYOUTS:
-            form = layout.format(f"{{n_fmt}}/{self.total} [{times}{{postfix}}]")
-            line.postfix = _scores(self._results, is_named=is_named)
-            if hasattr(line, "container"):  # a widget has room, and no columns
-                line.bar_format = form
-                return
+        size = _WIDGET if is_widget else _find_size(self._stream)
+        for layout, which in _LAYOUTS:
+            scores = _scores(self._results, which)
+            form = self._form(layout, times, scores)
             line.bar_format = form.replace("{bar}", " " * _LEAST)
-            if len(str(line)) < size.columns:  # some terminals wrap a line that is full
+            excess = len(str(line)) + 1 - size.columns  # some terminals wrap a line that is full
+            if excess <= 0:
                 break
-        line.bar_format, line.ncols, line.nrows = form, size.columns - 1, size.lines - 1
+        else:
+            form = self._form(layout, times, _cut_name(scores, excess))
+        line.bar_format = form
+        if not is_widget:  # a widget has a width of its own
+            line.ncols, line.nrows = size.columns - 1, size.lines - 1
+
+    def _form(self, layout: str, times: str, scores: str) -> str:
+        """Return a layout with count, times and scores, as tqdm reads it."""
+        return layout.format(
+            count=f"{{n_fmt}}/{self.total}",
+            times=times,
+            comma=", " if scores else "",
+            scores=scores.replace("{", "{{").replace("}", "}}"),
+        ).replace(" []", "")  # without scores and times
 
 
-def _scores(results: Mapping[str, Mapping[str, float]], *, is_named: bool) -> str:
-    """Return scores as text: of all evaluation sets by name, or of the last one.
+def _scores(results: Mapping[str, Mapping[str, float]], which: str) -> str:
+    """Return scores as text.
+
+    Parameters
+    ----------
+    results : mapping of str to mapping of str to float
+        Metrics by the name of their evaluation set.
+    which : {"all", "last", "first"}
+        All evaluation sets by name; the last one; or the first metric of the last one.
 
     Examples
     --------
-    >>> _scores({"validation": {"log_loss": 0.25, "auc": 0.91236}}, is_named=True)
+    >>> _scores({"validation": {"log_loss": 0.25, "auc": 0.91236}}, "all")
     'validation: log_loss 0.25000, auc 0.91236'
     """
     # With trailing zeros: a text that changes its width would change that of the bar.
     texts = {
-        name: ", ".join(f"{metric} {value:#.5g}".rstrip(".") for metric, value in values.items())
+        name: [f"{metric} {value:#.5g}".rstrip(".") for metric, value in values.items()]
         for name, values in results.items()
     }
-    if is_named:
-        return ", ".join(f"{name}: {text}" for name, text in texts.items())
-    return list(texts.values())[-1] if texts else ""
+    if which == "all":
+        return ", ".join(f"{name}: {', '.join(of)}" for name, of in texts.items())
+    last = list(texts.values())[-1] if texts else []
+    return ", ".join(last[:1] if which == "first" else last)
+
+
+def _cut_name(score: str, excess: int) -> str:
+    """Return a metric and its value, with so many characters fewer in the name of the metric.
+
+    Examples
+    --------
+    >>> _cut_name("balanced_accuracy 0.91236", 8)
+    'balanced… 0.91236'
+    """
+    name, _, value = score.rpartition(" ")
+    kept = len(name) - excess - 1
+    return f"{name[:kept].rstrip()}\N{HORIZONTAL ELLIPSIS} {value}" if kept > 0 else value
 
 
 def _find_stream() -> Any:
@@ -195,4 +231,9 @@ def _new_line(**options: Any) -> Any:
     # Neither a thread that watches the bars, nor a lock between processes, which would settle how
     # multiprocessing starts them. This lock is a part of the one that other bars of tqdm hold.
     own = {"monitor_interval": 0, "_lock": TqdmDefaultWriteLock.th_lock}
-    return type("tqdm", (tqdm,), own)(**options)
+    line = type("tqdm", (tqdm,), own)(**options)
+    if hasattr(line, "container"):  # the bar takes the room next to the text, or above it
+        line.container.children[1].layout.flex = "2"
+        layout = line.container.layout
+        layout.width, layout.display, layout.flex_flow = "100%", "inline-flex", "row wrap"
+    return line
