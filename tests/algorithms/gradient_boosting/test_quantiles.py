@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
-from sklearn.metrics import mean_pinball_loss
+from sklearn.metrics import d2_pinball_score, mean_pinball_loss, r2_score
+from sklearn.model_selection import cross_val_score
 
 import arboost
 from arboost import GradientBoostingRegressor
@@ -102,3 +103,17 @@ def test_several_are_saved(spread, tmp_path):
 def test_levels_lie_between_0_and_1(spread, alpha):
     with pytest.raises(ValueError, match="alpha"):
         quantile(alpha).fit(*spread)
+
+
+def test_score_of_several_quantiles(spread, rng):
+    """The mean over the quantiles of D^2 of the pinball loss; R^2 of a single quantile."""
+    X, y = spread
+    weight = rng.uniform(size=len(y))
+    model = quantile(QUANTILES, n_estimators=20).fit(X, y)
+    columns = zip(QUANTILES, model.predict(X).T, strict=True)
+    each = [d2_pinball_score(y, one, alpha=a, sample_weight=weight) for a, one in columns]
+    assert model.score(X, y, weight) == pytest.approx(np.mean(each))
+    assert 0.2 < model.score(X, y) < 1.0
+    assert (cross_val_score(model, X, y, cv=2) > 0.2).all()
+    one = quantile(0.9, n_estimators=20).fit(X, y)
+    assert one.score(X, y) == r2_score(y, one.predict(X))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.random import RandomState
 from sklearn.base import RegressorMixin
 
@@ -12,6 +13,7 @@ from arboost.algorithms.estimator import store
 from arboost.algorithms.gradient_boosting.base import GradientBoosting
 from arboost.losses import CustomLoss
 from arboost.losses.metrics import Metric
+from arboost.names.arguments import public_name
 from arboost.params.boosting import BOOSTED_REGRESSOR
 
 __all__ = ["GradientBoostingRegressor"]
@@ -287,3 +289,27 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         verbose: bool | int = 1,
     ) -> None:
         store(self, locals())
+
+    @public_name
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """Return R^2 of the predictions; of several quantiles the mean of their D^2.
+
+        D^2 of a quantile is ``sklearn.metrics.d2_pinball_score``: 1 is perfect, and 0 the score of
+        the quantile of y without any features. A single quantile has R^2, as in scikit-learn.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        y : array of shape (n_rows,)
+        sample_weight : array of shape (n_rows,), optional
+        """
+        alphas = self._fitted_model().params["alpha"]
+        if not isinstance(alphas, list):
+            return float(super().score(X, y, sample_weight))
+        from sklearn.metrics import d2_pinball_score  # slow to import
+
+        scores = [
+            d2_pinball_score(y, column, sample_weight=sample_weight, alpha=alpha)
+            for alpha, column in zip(alphas, self.predict(X).T, strict=True)
+        ]
+        return float(np.mean(scores))
