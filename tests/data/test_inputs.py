@@ -73,8 +73,8 @@ def test_inputs_that_say_what_to_type(estimator):
         estimator.fit(pathlib.Path("train.parquet"), Y)
     with pytest.raises(TypeError, match=r"LazyFrame.* X.collect\(\)"):
         estimator.fit(pl.LazyFrame(TABLE), Y)
-    with pytest.raises(TypeError, match=r"fit\(X.drop\(columns=\['x'\]\), X\['x'\]\)"):
-        estimator.fit(TABLE, "x")
+    with pytest.raises(ValueError, match="y='z' names no column of X, whose columns are 'x'"):
+        estimator.fit(TABLE, "z")
 
 
 def test_columns_of_dicts():

@@ -119,7 +119,7 @@ def cv(
         Its parameters are used, and it is not fitted. ``validation_fraction`` and
         ``validation_split`` have no effect, and ``max_time`` is for all folds together.
     X : table of shape (n_rows, n_features), or arboost.Dataset
-    y : array of shape (n_rows,)
+    y : array of shape (n_rows,), or the name of a column of X
     folds : int, scikit-learn splitter, or iterable of pairs, default=5
         A number of folds, drawn by ``random_state``: stratified for classifiers, of whole groups
         where there are groups. Or a splitter, or pairs (training rows, held-out rows).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import threads
 from arboost.data.bins import TREE_METHODS, Binned, bin_table
+from arboost.data.feature_names import split_target
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, ingest
 from arboost.data.target import target
@@ -37,7 +39,8 @@ class Dataset:
         NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
         scipy.sparse, lists or dicts. NaN and None are missing values.
     y : array of shape (n_rows,), optional
-        Target: numbers or labels. Required if a category has more than 100 levels.
+        Target: numbers or labels, or the name of a column of X, which is then no feature. Required
+        if a category has more than 100 levels.
     sample_weight : array of shape (n_rows,), or float, optional
         Weights of at least 0.
     max_bins : int, default=255
@@ -118,7 +121,10 @@ class Dataset:
             PARAMS["categorical_features"].check(categorical_features),
             PARAMS["missing"].check(missing),
         )
+        X, y, name = split_target(X, y)
         table = ingest(X, options=self.column_options)
+        if name is not None:
+            table = replace(table, schema=replace(table.schema, target=name))
         labels = None if y is None else target(y, table.n_rows)
         weight = checked_weights(sample_weight, table.n_rows)
         rows = None

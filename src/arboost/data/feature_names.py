@@ -1,5 +1,7 @@
 """Feature names or indices -> feature indices, for constraints, categories and explanations.
 
+A target by name -> the column, and the table without it.
+
 ``params/`` has checked the values before; only here are the features of the table known.
 """
 
@@ -11,10 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from arboost.data.messages import listing
+from arboost.data.messages import listing, no_column_message
 from arboost.data.schema import Schema
+from arboost.data.scipy_sparse import is_sparse
 
-__all__ = ["feature_indices", "feature_label", "interaction_groups", "monotone_directions"]
+__all__ = [
+    "feature_indices",
+    "feature_label",
+    "interaction_groups",
+    "monotone_directions",
+    "split_target",
+]
 
 
 def feature_indices(
@@ -151,3 +160,41 @@ def interaction_groups(given: str | list[Any] | None, schema: Schema) -> list[li
 def feature_label(feature: int, schema: Schema) -> str | int:
     """Return the name of a feature, or its index where the table had no names."""
     return feature if schema.names is None else schema.names[feature]
+
+
+def split_target(X: Any, y: object) -> tuple[Any, object, str | None]:
+    """Return X, y and None; where y names a column of X: the rest of X, the column and its name.
+
+    Tables without names are left to `arboost.data.target`, which says what y must be.
+    """
+    if not isinstance(y, str):
+        return X, y, None
+    names, name = _names_of(X), str(y)
+    if names is None or names.count(name) > 1:  # two columns of one name: the reader of X says so
+        return X, y, None
+    if name not in names:
+        raise ValueError(no_column_message(name, names))
+    if isinstance(X, Mapping):
+        return {key: column for key, column in X.items() if key != name}, X[name], name
+    if isinstance(X, list | tuple):
+        rest = [{key: value for key, value in row.items() if key != name} for row in X]
+        return rest, [row.get(name) for row in X], name
+    if hasattr(X, "iloc"):  # pandas
+        return X.drop(columns=[name]), X[name], name
+    others = [one for one in names if one != name]
+    return X.select(others), X[name], name  # Polars and PyArrow
+
+
+def _names_of(X: Any) -> list[Any] | None:
+    """Return the names of the columns of a frame, dict or list of dicts; None for other tables."""
+    if isinstance(X, Mapping) and not is_sparse(X):
+        return list(X)
+    if isinstance(X, list | tuple):
+        has_names = bool(X) and all(isinstance(row, Mapping) for row in X)
+        return list(dict.fromkeys(name for row in X for name in row)) if has_names else None
+    if type(X).__name__ == "LazyFrame" or not (hasattr(X, "iloc") or hasattr(X, "select")):
+        return None
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # of PyArrow, of all others
+    if names is None:
+        names = getattr(getattr(X, "schema", None), "names", None)  # of a record batch
+    return None if names is None else list(names)

@@ -15,6 +15,7 @@ __all__ = [
     "mixed_message",
     "name_types_message",
     "names_message",
+    "no_column_message",
     "object_message",
     "other_type_message",
     "path_message",
@@ -98,9 +99,21 @@ def lazy_message() -> str:
 def column_name_message(name: str) -> str:
     """Return the message on the name of a column in place of y."""
     return (
-        f"y is the string {name!r}, but it must be one value for each row. If it is a column of "
-        f"X, pass fit(X.drop(columns=[{name!r}]), X[{name!r}]); in Polars "
-        f"fit(X.drop({name!r}), X[{name!r}])."
+        f"y is the string {name!r}, but it must be one value for each row; a column's name is for "
+        "tables with named columns, such as data frames. Pass the values of the column."
+    )
+
+
+def no_column_message(name: str, names: Iterable[object]) -> str:
+    """Return the message on a y that names no column of X."""
+    from difflib import get_close_matches
+
+    shown = [repr(one) for one in names]
+    close = get_close_matches(repr(name), shown, n=1)
+    meant = f" Did you mean {close[0]}?" if close else ""
+    return (
+        f"y={name!r} names no column of X, whose columns are {listing(shown)}.{meant} Pass the "
+        "name of the column to predict, or one value for each row."
     )
 
 

@@ -27,6 +27,8 @@ class Schema:
         Number that means missing, in addition to NaN.
     units : tuple of str, one for each feature; empty where there are no times
         One of `UNITS`, or "" for plain numbers.
+    target : str, or None
+        Column of the training table that was y. It is no feature: tables to predict may have it.
     """
 
     names: tuple[str, ...] | None
@@ -34,6 +36,7 @@ class Schema:
     levels: tuple[Levels | None, ...] = ()
     missing: float = math.nan
     units: tuple[str, ...] = ()
+    target: str | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):

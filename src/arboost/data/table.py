@@ -170,7 +170,7 @@ def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
 
 def read_raw(X: object, schema: Schema, caller: str = "Model") -> RawTable:
     """Return the columns of a table in the order of a schema, with the values of the user."""
-    return _match(_read_columns(X, schema.names), schema, caller)
+    return _match(_read_columns(X, schema), schema, caller)
 
 
 def apply_raw(raw: RawTable, schema: Schema) -> Table:
@@ -178,9 +178,9 @@ def apply_raw(raw: RawTable, schema: Schema) -> Table:
     return Table(_apply(raw, schema), schema)
 
 
-def _read_columns(X: object, names: tuple[str, ...] | None) -> RawTable:
+def _read_columns(X: object, schema: Schema | None) -> RawTable:
     """Return the columns of any table, at least one."""
-    raw = _read(X, names)
+    raw = _read(X, schema)
     if raw.columns.n_columns == 0:
         raise ValueError(
             f"Found array with 0 feature(s) (shape=({raw.columns.n_rows}, 0)) while a minimum of 1 "
@@ -189,7 +189,7 @@ def _read_columns(X: object, names: tuple[str, ...] | None) -> RawTable:
     return raw
 
 
-def _read(X: object, names: tuple[str, ...] | None) -> RawTable:
+def _read(X: object, schema: Schema | None) -> RawTable:
     """Return the columns of any table; a series with the names of a schema is one row."""
     if isinstance(X, np.ndarray):
         return from_numpy(X)
@@ -199,7 +199,7 @@ def _read(X: object, names: tuple[str, ...] | None) -> RawTable:
     if pandas is not None and isinstance(X, pandas.DataFrame):
         return from_pandas(X, pandas)
     if pandas is not None and isinstance(X, pandas.Series):
-        X = row_of_series(X, names)
+        X = row_of_series(X, schema)
     if isinstance(X, Mapping) or is_records(X):
         return from_dicts(X)
     if hasattr(X, "__arrow_c_stream__"):
@@ -212,10 +212,11 @@ def is_records(X: object) -> TypeGuard[Sequence[Mapping[Any, Any]]]:
     return isinstance(X, list | tuple) and bool(X) and all(isinstance(row, Mapping) for row in X)
 
 
-def row_of_series(series: Any, names: tuple[str, ...] | None) -> dict[str, Any]:
+def row_of_series(series: Any, schema: Schema | None) -> dict[str, Any]:
     """Return the values of a pandas row by name; raise ValueError for any other series."""
     row = dict(zip(series.index, series.tolist(), strict=True))
-    if names is None or row.keys() != set(names):
+    names = None if schema is None else schema.names
+    if schema is None or names is None or row.keys() - {schema.target} != set(names):
         raise ValueError(messages.series_message(series))
     return row
 
@@ -301,14 +302,14 @@ def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
 def is_reordered(
     names: tuple[str, ...] | None, n_features: int, schema: Schema, caller: str
 ) -> bool:
-    """Whether columns have the names of a schema in another order.
+    """Whether columns have the names of a schema in another order, or next to the target.
 
     Raise SchemaError for columns that the schema does not have; warn where only one has names.
     """
     if names is not None and schema.names is not None:
         if names == schema.names:
             return False
-        if set(names) != set(schema.names):
+        if set(names) - {schema.target} != set(schema.names):
             raise SchemaError(messages.names_message(names, schema.names))
         return True
     if n_features != schema.n_features:

@@ -17,7 +17,15 @@ from arboost.data.scipy_sparse import is_sparse
 from arboost.data.unusual import warn_target_scale
 from arboost.errors import warn_caller
 
-__all__ = ["Task", "class_factors", "codes_of", "encode_labels", "numbers_of", "target", "weights"]
+__all__ = [
+    "Task",
+    "class_factors",
+    "codes_of",
+    "encode_labels",
+    "numbers_of",
+    "target",
+    "weights",
+]
 
 
 # Labels in a range of up to this width are counted instead of sorted.

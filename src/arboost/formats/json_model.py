@@ -66,6 +66,8 @@ def to_json(model: Model) -> str:
     document["classes"] = classes_of(header["classes"], arrays)
     document["missing"] = number(model.schema.missing)
     document["has_names"] = schema["names"] is not None
+    if model.schema.target is not None:
+        document["target"] = model.schema.target
     document["base_score"] = numbers(model.base_score)
     if model.combine == "median":
         document["tree_weights"] = numbers(model.tree_weights)
@@ -292,6 +294,7 @@ def _read(document: dict[str, Any], budget: Budget) -> Model:
         levels=tuple(levels) if any(one is not None for one in levels) else (),
         missing=read_number(document["missing"]),
         units=tuple(units) if any(units) else (),
+        target=as_string(document["target"]) if "target" in document else None,
     )
     schema.validate()
     arrays = {"base_score": read_numbers(document["base_score"])}

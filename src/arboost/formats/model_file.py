@@ -253,6 +253,8 @@ def describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str
         described["missing"] = schema.missing
     if schema.units:
         described["units"] = schema.units
+    if schema.target is not None:
+        described["target"] = schema.target
     if schema.levels:
         described["levels"] = [
             None if levels is None else levels.describe(f"levels {feature}", arrays)
@@ -276,6 +278,9 @@ def read_schema(
     missing, units = described.get("missing", math.nan), described.get("units", [])
     if type(missing) is not float or not isinstance(units, list):
         raise TypeError(f"missing={missing!r} and units={units!r}")
+    target = described.get("target")
+    if target is not None and type(target) is not str:
+        raise TypeError(f"a target named {target!r}")
     levels = [
         None if kind is None else Levels.read(kind, f"levels {feature}", arrays)
         for feature, kind in enumerate(described.get("levels", []))
@@ -286,6 +291,7 @@ def read_schema(
         levels=tuple(levels),
         missing=missing,
         units=tuple(units),
+        target=target,
     )
     schema.validate()
     return schema

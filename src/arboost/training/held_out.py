@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.dataset import Dataset
+from arboost.data.feature_names import split_target
 from arboost.params.auto import SEARCH_FOLDS
 from arboost.params.records import StoppingParams, ValidationParams
 from arboost.training.inputs import (
@@ -65,13 +66,15 @@ class GivenSet:
                 f"{self.X_name} is a Dataset, which holds bins of its own instead of values. Pass "
                 "the table it was made from."
             )
+        with named_arguments(self.all_names):
+            X, y, _ = split_target(self.X, self.y)
         with named_arguments(self.X_name):
-            table = read(self.X)
+            table = read(X)
         if table.n_rows == 0:
             raise ValueError(
                 f"{self.X_name} has no rows. Pass rows to validate on, or leave out {self.X_name}."
             )
-        return replace(table_rows(table, self.y, self.weight, self.all_names), name=self.name)
+        return replace(table_rows(table, y, self.weight, self.all_names), name=self.name)
 
 
 def given_sets(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.dataset import Dataset
+from arboost.data.feature_names import split_target
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import Task, target, weights
@@ -165,10 +166,13 @@ def training_rows(
     if not isinstance(X, Dataset | Rows):
         if schema is not None:
             _check_schema(options, schema)
+        X, y, name = split_target(X, y)
         # At prediction, levels become their stored encodings; training rows are encoded anew.
         table = ingest(
             X, None if schema is None else without_target_encoding(schema), options=options
         )
+        if name is not None:
+            table = replace(table, schema=replace(table.schema, target=name))
         if table.n_rows == 0:  # without a schema, ingest says so itself
             raise ValueError("X has no rows. Pass at least one row to train on.")
         return table_rows(table, y, sample_weight, several=several)

@@ -71,7 +71,8 @@ class AdaBoost(EngineEstimator):
         X : table of shape (n_rows, n_features), or arboost.Dataset
             A table as gradient boosting takes it; with an `estimator`, as the estimator takes it.
         y : array of shape (n_rows,)
-            Target: numbers for a regressor, labels for a classifier.
+            Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
+            which is then no feature.
         sample_weight : array of shape (n_rows,), optional
             Distribution of the rows for the first learner. Rows of weight 0 are left out.
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional

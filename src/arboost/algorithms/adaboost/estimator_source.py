@@ -25,7 +25,7 @@ from arboost.algorithms.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, L
 from arboost.algorithms.adaboost.schemes import make_scheme
 from arboost.algorithms.adaboost.sources import LearnerSource, make_rounds
 from arboost.algorithms.members.answers import member_name
-from arboost.algorithms.members.tables import MemberTable, member_table
+from arboost.algorithms.members.tables import MemberTable, member_table, training_table
 from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.losses.metrics import Metric
@@ -68,7 +68,7 @@ class EstimatorSource(LearnerSource[MemberTable]):
     def read(self, kind: str, X: object, y: object, weight: object) -> tuple[EstimatorRows, Task]:
         """Return the training rows, checked, and their task."""
         old = self._old
-        table = member_table(X, None if old is None else old.schema)
+        table, y = training_table(X, y, None if old is None else old.schema)
         if table.n_rows == 0:  # without a schema, member_table says so itself
             raise ValueError("X has no rows. Pass at least one row to train on.")
         rows = table_rows(table, y, weight)

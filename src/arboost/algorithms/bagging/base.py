@@ -26,7 +26,13 @@ from arboost.algorithms.members.shared_fits import (
     one_blas_thread,
     shared_dataset,
 )
-from arboost.algorithms.members.tables import MemberTable, member_table, take_columns, take_rows
+from arboost.algorithms.members.tables import (
+    MemberTable,
+    member_table,
+    take_columns,
+    take_rows,
+    training_table,
+)
 from arboost.backend import threads
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
@@ -88,6 +94,7 @@ class Bagging(EnsembleMethods):
         X : table of shape (n_rows, n_features)
             Any type that the members take; a frame reaches them as a frame.
         y : array of shape (n_rows,), or for regression (n_rows, n_targets)
+            Or the name of a column of X, which is then no feature.
         sample_weight : array of shape (n_rows,), optional
             With ``bootstrap=True``, rows are drawn in proportion to it; without, it is passed on to
             the members. Rows of weight 0 are left out.
@@ -105,7 +112,7 @@ class Bagging(EnsembleMethods):
         if n_old and n_to_add(params["n_estimators"], n_old, "members") == 0:
             return self
         _refuse_dataset(X)
-        table = member_table(X, None if old is None else old._schema)
+        table, y = training_table(X, y, None if old is None else old._schema)
         old_outputs = None if old is None else old._outputs
         target, outputs = read_target(self._KIND, y, table.n_rows, old_outputs)
         weight = weights(sample_weight, table.n_rows)

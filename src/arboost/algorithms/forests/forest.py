@@ -72,7 +72,8 @@ class ForestEstimator(EngineEstimator):
             times, or categories. NaN and None are missing values. A Dataset brings its own y and
             weights.
         y : array of shape (n_rows,) or (n_rows, n_targets)
-            Target: numbers for a regressor, labels for a classifier.
+            Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
+            which is then no feature.
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 are left out. With bootstrap=True, rows are drawn in proportion to
             their weights.

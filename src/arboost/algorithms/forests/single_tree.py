@@ -61,6 +61,7 @@ class DecisionTree(EngineEstimator):
             times, or categories. NaN and None are missing values. A Dataset brings its own y and
             weights.
         y : array of shape (n_rows,) or (n_rows, n_targets)
+            Or the name of a column of X, which is then no feature.
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 are left out.
 

@@ -80,7 +80,8 @@ class GradientBoosting(EngineEstimator):
             times, or categories. NaN and None are missing values. A Dataset brings its own y and
             weights.
         y : array of shape (n_rows,)
-            Target: numbers for a regressor, labels for a classifier.
+            Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
+            which is then no feature.
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 are left out.
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,21 @@ from sklearn.utils import _safe_indexing
 
 from arboost.data import messages
 from arboost.data.dataset import Dataset
+from arboost.data.feature_names import split_target
 from arboost.data.raw_columns import is_column, unique_names
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import checked_matrix, is_sparse
 from arboost.data.table import as_array, is_records, is_reordered, row_of_series
 
-__all__ = ["MemberTable", "framed", "member_table", "narwhals_frame", "take_columns", "take_rows"]
+__all__ = [
+    "MemberTable",
+    "framed",
+    "member_table",
+    "narwhals_frame",
+    "take_columns",
+    "take_rows",
+    "training_table",
+]
 
 _TABLE_DIMENSIONS = 2
 
@@ -61,8 +70,7 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
             "X is a Dataset, which holds bins instead of values, but estimators need the values. "
             "Pass the table it was made from, or train with estimator=None."
         )
-    names = None if schema is None else schema.names
-    X = checked_matrix(X) if is_sparse(X) else framed(X, names)  # a format of scipy is a dict
+    X = checked_matrix(X) if is_sparse(X) else framed(X, schema)  # a format of scipy is a dict
     if not hasattr(X, "shape"):
         X = as_array(X)
     if len(X.shape) < _TABLE_DIMENSIONS:
@@ -82,11 +90,26 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
     return MemberTable(_matched(X, names, schema, caller), schema)
 
 
-def framed(X: Any, names: tuple[str, ...] | None = None) -> Any:
+def training_table(
+    X: object, y: object, schema: Schema | None = None
+) -> tuple[MemberTable, object]:
+    """Return X in the form that members get, and y; y may name a column of X.
+
+    `schema` has the columns of the model whose training is continued.
+    """
+    X, y, name = split_target(X, y)
+    table = member_table(X, schema)
+    if name is not None:
+        table = replace(table, schema=replace(table.schema, target=name))
+    return table, y
+
+
+def framed(X: Any, schema: Schema | None = None) -> Any:
     """Return a dict, a list of dicts or a pandas row as a pandas frame, all others unchanged."""
     pandas = sys.modules.get("pandas")
-    if names is not None and pandas is not None and isinstance(X, pandas.Series):
-        X = row_of_series(X, names)
+    has_names = schema is not None and schema.names is not None
+    if has_names and pandas is not None and isinstance(X, pandas.Series):
+        X = row_of_series(X, schema)
     if not (isinstance(X, Mapping) or is_records(X)):
         return X
     if pandas is None:

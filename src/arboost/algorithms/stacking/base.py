@@ -43,7 +43,7 @@ from arboost.algorithms.stacking.named_members import (
     active,
     check_routed,
     is_routing,
-    training_table,
+    read_training,
 )
 from arboost.data.target import encode_labels, numbers_of, target, weights
 from arboost.errors import warns_first
@@ -94,7 +94,8 @@ class Stacking(NamedMembers):
         X : table of shape (n_rows, n_features)
             Any type that the members take; a frame reaches them as a frame.
         y : array of shape (n_rows,), for classification also (n_rows, n_targets) of 0 and 1
-            Classifiers among members and final estimator are fitted on class indices.
+            Classifiers among members and final estimator are fitted on class indices. It may also
+            be the name of a column of X, which is then no feature.
         sample_weight : array of shape (n_rows,), optional
             Row weights for all members and the final estimator, each of which must take weights.
         groups : array of shape (n_rows,), optional
@@ -108,7 +109,7 @@ class Stacking(NamedMembers):
         """
         check_routed(fit_params)
         params = self._checked_params()
-        table, schema = training_table(X)
+        table, schema, y = read_training(X, y)
         codes, classes = _read_target(self._KIND, y, n_rows_of(table))
         data = MemberTrainingSet(table, codes, classes)
         weight = weights(sample_weight, len(codes))

@@ -22,7 +22,7 @@ from arboost.algorithms.estimator import keep_names
 from arboost.algorithms.members.answers import member_name
 from arboost.algorithms.members.ensembles import EnsembleMethods, engine_model, ensemble_member
 from arboost.algorithms.members.jobs import check_weights
-from arboost.algorithms.members.tables import member_table
+from arboost.algorithms.members.tables import member_table, training_table
 from arboost.data.dataset import Dataset
 from arboost.data.messages import listing
 from arboost.data.schema import Schema
@@ -39,7 +39,7 @@ __all__ = [
     "check_routed",
     "is_drop",
     "is_routing",
-    "training_table",
+    "read_training",
 ]
 
 NamedMember = tuple[str, Any]  # a name, and an estimator or "drop"
@@ -149,7 +149,7 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
     def _table_like_fit(self, X: object) -> Any:
         """Return X with the columns of fit, in their order."""
         if self._schema is None or isinstance(X, Dataset):
-            return training_table(X)[0]
+            return read_training(X, None)[0]
         return member_table(X, self._schema, caller=type(self).__name__).X
 
     def _ensemble_members(
@@ -271,17 +271,17 @@ def check_routed(fit_params: Mapping[str, Any]) -> None:
         )
 
 
-def training_table(X: object) -> tuple[Any, Schema | None]:
-    """Return X in the form that members get, and its columns; None for a list of texts."""
+def read_training(X: object, y: object) -> tuple[Any, Schema | None, object]:
+    """Return X in the form that members get, its columns (None for a list of texts), and y."""
     if isinstance(X, Dataset):
         raise TypeError(
             "X is a Dataset, which holds bins instead of values, but members need the values. "
             "Pass the table it was made from: members of arboost share its bins anyway."
         )
     if _is_one_dimensional(X):
-        return X, None
-    table = member_table(X)
-    return table.X, table.schema
+        return X, None, y
+    table, y = training_table(X, y)
+    return table.X, table.schema, y
 
 
 def _check_member(name: str, member: Any, kind: str | None) -> None:

@@ -26,7 +26,7 @@ from arboost.algorithms.stacking.named_members import (
     active,
     check_routed,
     is_drop,
-    training_table,
+    read_training,
 )
 from arboost.data.target import encode_labels, numbers_of, target
 from arboost.data.target import weights as row_weights
@@ -57,7 +57,8 @@ class Voting(NamedMembers):
         X : table of shape (n_rows, n_features)
             Any type that the members take; a frame reaches them as a frame.
         y : array of shape (n_rows,)
-            Classifiers are fitted on class indices.
+            Classifiers are fitted on class indices. It may also be the name of a column of X,
+            which is then no feature.
         sample_weight : array of shape (n_rows,), optional
             Row weights for all members, each of which must take weights.
         **fit_params
@@ -73,9 +74,9 @@ class Voting(NamedMembers):
         if params.get("voting") == "soft":
             for name, member in members:
                 find_method(name, member, "predict_proba", 'voting="hard"')
+        table, schema, y = read_training(X, y)
         if self._KIND == "classifier":
             _check_one_target(y)
-        table, schema = training_table(X)
         values = target(y, n_rows_of(table))
         classes = None
         if self._KIND == "classifier":
