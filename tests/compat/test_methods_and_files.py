@@ -151,3 +151,22 @@ def test_one_line_for_two_tables_of_one_fit():
         model.fit(X, np.arange(n_rows))
     assert len(caught) == 1
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        compat.HistGradientBoostingRegressor,
+        compat.RandomForestRegressor,
+        compat.DecisionTreeRegressor,
+        arboost.GradientBoostingRegressor,
+        arboost.RandomForestRegressor,
+    ],
+)
+def test_errors_of_constraints_name_the_parameter_of_the_user(estimator):
+    for given, message in (([1, 0], "has 2 entries, but X has"), ({"a": 1}, "names features that")):
+        with pytest.raises(ValueError, match=f"^monotonic_cst {message}"):
+            estimator(monotonic_cst=given).fit(*DIABETES)
+    if estimator.__module__.startswith("arboost.algorithms"):
+        with pytest.raises(ValueError, match=r"^monotone_constraints has 2 entries"):
+            estimator(monotone_constraints=[1, 0]).fit(*DIABETES)

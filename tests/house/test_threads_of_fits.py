@@ -54,6 +54,7 @@ FITS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The fit ended at the most rounds")
 @pytest.mark.parametrize("name", FITS)
 def test_models_do_not_depend_on_threads(name):
     models = [FITS[name](n_jobs).model_.to_json() for n_jobs in (1, 2, 4)]

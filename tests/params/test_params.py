@@ -236,7 +236,7 @@ OUT_OF_RANGE = [
 def test_accepted(name, given, expected):
     value = check({name: given}, ALL)[name]
     assert value == expected
-    assert type(value) is type(expected)
+    assert isinstance(value, type(expected))
 
 
 @pytest.mark.parametrize(

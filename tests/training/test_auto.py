@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.exceptions import ConvergenceWarning
 
 from arboost import Checkpoint, Dataset, GradientBoostingClassifier, GradientBoostingRegressor, cv
 from arboost.params.auto import TableSize, limit_reason, resolve, round_search
@@ -121,6 +122,7 @@ def test_many_rows_are_split_once():
     assert half.best_score_ != model.best_score_
 
 
+@pytest.mark.filterwarnings("ignore:The fit ended at the most rounds")
 @pytest.mark.parametrize("n_rows", [400, 6000])
 def test_classes_of_one_row(n_rows):
     rng = np.random.default_rng(2)
@@ -256,6 +258,21 @@ def test_many_classes_take_few_rounds_and_say_the_limit():
     assert len(seen) <= 300
     assert model.stop_reason_ == 'most rounds of preset="fast": set preset="good" for more'
     assert model.model_.params["multi_strategy"] == "multi_output_tree"
+
+
+def test_a_score_that_still_improves_at_the_limit_is_a_warning():
+    X, y = load_breast_cancer(return_X_y=True)
+    limit = 'The fit ended at the most rounds of preset="good": set preset="best" for more'
+    with pytest.warns(ConvergenceWarning, match=limit) as said:
+        GradientBoostingClassifier(max_leaves=2).fit(X, y)
+    assert [one.filename for one in said] == [__file__]  # once, at the line of the caller
+
+
+def test_noise_free_rows_reach_the_limit_in_silence():
+    """Their score improves forever, by less and less."""
+    X = np.arange(200.0).reshape(-1, 1)
+    model = GradientBoostingRegressor(max_leaves=2).fit(X, X[:, 0] > 100)
+    assert model.stop_reason_ == 'most rounds of preset="good": set preset="best" for more'
 
 
 def test_the_limit_names_the_next_step():

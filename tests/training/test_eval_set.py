@@ -1,6 +1,8 @@
 """Several evaluation sets: names, curves, early stopping by the last one."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -82,6 +84,25 @@ def test_training_rows_of_an_automatic_fit():
     assert with_curve.best_score_ == without.best_score_
     assert with_curve.evals_result_["validation"] == without.evals_result_["validation"]
     assert len(with_curve.evals_result_["train"]["log_loss"]) == with_curve.n_iter_
+
+
+@pytest.mark.parametrize("kind", ["slice", "pandas", "polars", "list"])
+def test_training_rows_are_known_by_their_values(kind):
+    form = {
+        "slice": lambda one: one.copy(),
+        "pandas": lambda one: pd.DataFrame(one) if one.ndim > 1 else pd.Series(one),
+        "polars": lambda one: pl.DataFrame(one) if one.ndim > 1 else pl.Series(one),
+        "list": lambda one: one.tolist(),
+    }[kind]
+    table = X_TRAIN.copy()
+    if kind != "list":
+        table[3, 1] = np.nan
+    sets = [(form(table), form(Y_TRAIN)), (form(X[FIRST]), form(Y[FIRST]))]
+    fitted = model().fit(form(table), form(Y_TRAIN), eval_set=sets)
+    assert list(fitted.evals_result_) == ["train", "validation"]
+    others = [(form(table), form(1 - Y_TRAIN)), (form(X[FIRST]), form(Y[FIRST]))]
+    fitted = model().fit(form(table), form(Y_TRAIN), eval_set=others)
+    assert list(fitted.evals_result_) == ["validation_0", "validation_1"]
 
 
 def test_weights_of_a_set():

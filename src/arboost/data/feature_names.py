@@ -93,7 +93,7 @@ def monotone_directions(
     schema : Schema
         Features of the table.
     parameter : str
-        Name of the constraints in messages.
+        Name of the constraints in messages, where `given` has none.
 
     Examples
     --------
@@ -102,6 +102,7 @@ def monotone_directions(
     """
     if given is None:
         return []
+    parameter = getattr(given, "parameter", parameter)  # as the user wrote it
     directions = [0] * schema.n_features
     if given and isinstance(given[0], list):
         features = [feature for feature, _ in given]

@@ -16,6 +16,7 @@ from arboost.params.kinds import Choice, Param, is_number, to_float
 __all__ = [
     "CategoricalFeatures",
     "ClassWeight",
+    "Directions",
     "InteractionConstraints",
     "Learner",
     "LossChoice",
@@ -128,6 +129,14 @@ class Quantiles(Param):
         return levels[0] if len(levels) == 1 else levels
 
 
+class Directions(list[Any]):
+    """Checked monotone constraints, with the name of their parameter for later messages."""
+
+    def __init__(self, directions: list[Any], parameter: str) -> None:
+        super().__init__(directions)
+        self.parameter = parameter
+
+
 @dataclass(frozen=True, kw_only=True)
 class MonotoneConstraints(Param):
     """Directions by feature; `check` returns a list of directions or of [feature, direction]."""
@@ -139,10 +148,10 @@ class MonotoneConstraints(Param):
         "for each feature, or None"
     )
 
-    def check(self, value: object) -> list[Any] | None:
+    def check(self, value: object) -> Directions | None:
         """Return plain lists; ``fit`` looks the features up."""
-        if value is None:
-            return None
+        if value is None or isinstance(value, Directions):
+            return value
         keys: Iterable[object] = ()
         if isinstance(value, Mapping):
             keys, directions = list(value.keys()), list(value.values())
@@ -158,8 +167,13 @@ class MonotoneConstraints(Param):
             raise ValueError(self.message(value))
         plain = [int(one) for one in directions]
         if not isinstance(value, Mapping):
-            return plain
-        return [[_plain(key), one] for key, one in zip(keys, plain, strict=True)]
+            return Directions(plain, self.name)
+        pairs = zip(keys, plain, strict=True)
+        return Directions([[_plain(key), one] for key, one in pairs], self.name)
+
+    def record(self, value: list[Any] | None) -> list[Any] | None:
+        """Return a plain list."""
+        return None if value is None else list(value)
 
     def restore(self, recorded: Any) -> Any:
         """Return a dict of [feature, direction], or the directions."""

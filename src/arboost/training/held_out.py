@@ -78,7 +78,7 @@ class GivenSet:
 
 
 def given_sets(
-    X: object,
+    training: tuple[object, object],
     validation: tuple[object, object, object],
     eval_set: object = None,
     eval_names: object = None,
@@ -87,8 +87,9 @@ def given_sets(
 
     Parameters
     ----------
-    X : table
-        The training table.
+    training : tuple
+        X and y of the training rows. A set of the same X, or of equal values, is the training
+        table.
     validation : tuple
         X_val, y_val and sample_weight_val.
     eval_set : list of pairs (X, y) or triples (X, y, weight), one of these, or None
@@ -106,13 +107,36 @@ def given_sets(
             "eval_set alone: it holds pairs (X, y) or triples (X, y, weight)."
         )
     sets = _pairs(eval_set)
-    are_training = [one[0] is X for one in sets]
+    X, y = training
+    are_training = [one[0] is X or (_is_equal(one[0], X) and _is_equal(one[1], y)) for one in sets]
     names = _default_names(are_training) if eval_names is None else _names(eval_names, len(sets))
     given = [
         GivenSet(names[i], one[0], one[1], one[2], f"X of eval_set[{i}]", f"eval_set[{i}]", is_own)
         for i, (one, is_own) in enumerate(zip(sets, are_training, strict=True))
     ]
     return tuple(sorted(given, key=lambda one: not one.is_training))
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Whether two tables or targets are of one type and have the same values."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, str | list):
+        try:
+            return bool(one == other)
+        except ValueError:  # lists of arrays
+            return False
+    if isinstance(one, np.ndarray):
+        can_be_nan = one.dtype.kind in "fc"
+        # The first rows of other tables of this shape are different, most often.
+        return one.shape == other.shape and all(
+            np.array_equal(one[rows], other[rows], equal_nan=can_be_nan)
+            for rows in (slice(1), slice(None))
+        )
+    equals = getattr(one, "equals", None)  # of pandas, Polars and PyArrow
+    return equals is not None and bool(equals(other))
 
 
 def _validation_set(

@@ -25,6 +25,7 @@ from arboost import (
     DataWarning,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    RandomForestRegressor,
     SchemaError,
 )
 from arboost.algorithms.bagging import base as bagging_base
@@ -348,3 +349,11 @@ def test_arguments_of_boosters():
     model.fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
     for member in model:
         assert min(member.evals_result_["validation"]["squared_error"]) == member.best_score_
+
+
+def test_forests_that_keep_quantiles(rng):
+    """They look at values, not at shared bins."""
+    X = rng.normal(size=(60, 2))
+    forest = RandomForestRegressor(3, quantiles=True, random_state=0)
+    bag = BaggingRegressor(forest, n_estimators=2, random_state=0).fit(X, X[:, 0])
+    assert bag.estimators_[0].predict_quantiles(X, [0.1, 0.9]).shape == (60, 2)

@@ -262,3 +262,23 @@ def test_loading_needs_no_scikit_learn(tmp_path):
     command = [sys.executable, "-c", code, str(tmp_path / "mean.arb")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "(1,)\n"
+
+
+def test_classes_load_their_files(tmp_path):
+    X, y = np.arange(40.0).reshape(-1, 2), np.arange(20.0)
+    trees = [("tree", ab.DecisionTreeRegressor())]
+    for model in (
+        ab.BaggingRegressor(n_estimators=2),
+        ab.VotingRegressor(trees),
+        ab.StackingRegressor(trees),
+    ):
+        path = tmp_path / "model.arb"
+        model.fit(X, y).save(path)
+        loaded = type(model).load(path)
+        np.testing.assert_allclose(loaded.predict(X), model.predict(X))
+        np.testing.assert_allclose(type(model).load(path.read_bytes()).predict(X), model.predict(X))
+        with pytest.raises(ValueError, match=r"model.arb' holds no BaggingClassifier: it holds"):
+            ab.BaggingClassifier.load(path)
+    ab.DecisionTreeRegressor().fit(X, y).save(path)
+    with pytest.raises(ValueError, match="holds no VotingRegressor: it holds Predictor"):
+        ab.VotingRegressor.load(path)

@@ -79,8 +79,8 @@ class AdaBoost(EngineEstimator):
             Validation set, scored after every round and used by early stopping.
         eval_set : list of pairs (X, y) or triples (X, y, weight), optional
             Several validation sets instead of X_val, each scored after every round; the last one
-            is used by early stopping. The training table X itself may be among them, for its
-            learning curve; it stops no fit.
+            is used by early stopping. The training table may be among them, for its learning
+            curve: X itself, or equal values of X and y. It stops no fit.
         eval_names : list of str, optional
             Names of the sets in ``evals_result_``. None: "train" for the training table,
             "validation" for one other set, "validation_0", "validation_1", ... for several.
@@ -101,7 +101,7 @@ class AdaBoost(EngineEstimator):
         self
         """
         given = self._checked_params()
-        sets = given_sets(X, (X_val, y_val, sample_weight_val), eval_set, eval_names)
+        sets = given_sets((X, y), (X_val, y_val, sample_weight_val), eval_set, eval_names)
         previous = self._previous(init_model)
         n_rounds = self._n_to_add(given["n_estimators"], previous)
         if previous is self and (n_rounds == 0 or self._is_done):

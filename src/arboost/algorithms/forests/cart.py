@@ -72,7 +72,7 @@ def tree_params(
         Whether each feature of a node is cut at one random value.
     """
     n_rows = len(target.tasks[0].y)
-    monotone = monotone_directions(params.monotonic_cst, schema, "monotone_constraints")
+    monotone = monotone_directions(params.monotonic_cst, schema)
     if monotone:
         _check_monotone(params.criterion, target)
     if target.criterion == "absolute_error" and any(schema.categorical):

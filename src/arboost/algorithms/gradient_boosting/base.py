@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from arboost.algorithms.estimator import EngineEstimator, column_options
 from arboost.algorithms.gradient_boosting.recipe import check_together, make_loss, make_recipe
@@ -17,6 +18,7 @@ from arboost.data.schema import Schema
 from arboost.data.table import ingest
 from arboost.data.target import Task, class_factors
 from arboost.data.unusual import warn_weight_scale
+from arboost.errors import warn_caller
 from arboost.losses import Loss
 from arboost.model.model import Model
 from arboost.names.arguments import known_arguments
@@ -44,6 +46,8 @@ from arboost.training.warm_start import (
 )
 
 __all__ = ["GradientBoosting"]
+
+_NOTICEABLE = 1e-3  # share of the last rounds in the gain of all
 
 
 class GradientBoosting(EngineEstimator):
@@ -89,8 +93,8 @@ class GradientBoosting(EngineEstimator):
             matched by name.
         eval_set : list of pairs (X, y) or triples (X, y, weight), optional
             Several validation sets instead of X_val, each scored after every round; the last one
-            is used by early stopping. The training table X itself may be among them, for its
-            learning curve; it stops no fit.
+            is used by early stopping. The training table may be among them, for its learning
+            curve: X itself, or equal values of X and y. It stops no fit.
         eval_names : list of str, optional
             Names of the sets in ``evals_result_``. None: "train" for the training table,
             "validation" for one other set, "validation_0", "validation_1", ... for several.
@@ -111,7 +115,7 @@ class GradientBoosting(EngineEstimator):
         self
         """
         given = self._checked_params()
-        sets = given_sets(X, (X_val, y_val, sample_weight_val), eval_set, eval_names)
+        sets = given_sets((X, y), (X_val, y_val, sample_weight_val), eval_set, eval_names)
         old, n_kept = self._previous(init_model, given["n_estimators"])
         if n_kept == given["n_estimators"]:
             return self
@@ -247,7 +251,16 @@ class GradientBoosting(EngineEstimator):
     ) -> None:
         """Set the fitted attributes; nothing before this has changed the estimator."""
         if recorded["n_estimators"] == AUTO and recorded["n_iter_no_change"] is not None:
-            result = result.limited_by(self.preset)
+            limited = result.limited_by(self.preset)
+            # The user has not set this number of rounds; preset="fast" asks for few.
+            is_short = limited is not result and self.preset != "fast"
+            if is_short and _still_improved(result.history):
+                warn_caller(
+                    f"The fit ended at the {limited.stop_reason}. The score on held-out rows still "
+                    "improved.",
+                    ConvergenceWarning,
+                )
+            result = limited
         self._keep_model(result.predictor(schema, task, recorded), schema)
         self._keep_history(result)
 
@@ -256,6 +269,16 @@ def _size(rows: EngineRows, task: Task) -> TableSize:
     counts = np.ones(1) if task.classes is None else np.bincount(task.y.astype(np.intp))
     balance = float(counts.min() / counts.mean())
     return TableSize(len(rows.y), rows.schema.n_features, task.n_outputs, balance)
+
+
+def _still_improved(history: dict[str, dict[str, list[float]]]) -> bool:
+    """Whether the last tenth of the rounds had a noticeable share in the gain of all rounds.
+
+    Scores of noise-free rows improve forever, by less and less.
+    """
+    curve = next(iter(list(history.values())[-1].values()))
+    recent = curve[-1] - curve[-1 - len(curve) // 10]
+    return abs(recent) > _NOTICEABLE * abs(curve[-1] - curve[0])
 
 
 def _one_tree(model: Predictor, tree: int) -> Predictor:

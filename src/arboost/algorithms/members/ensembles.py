@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from arboost.ensemble_predictor import EnsemblePredictor
 from arboost.losses.base import Floats
 from arboost.model.ensemble import Ensemble, EnsembleMember, LinearModel
 from arboost.model.model import Model
+from arboost.predictor import ModelSource
+from arboost.predictor import load as load_model
 
 __all__ = ["EnsembleMethods", "engine_model", "ensemble_member", "final_model"]
 
@@ -26,6 +28,8 @@ _TWO_CLASSES = 2
 class EnsembleMethods(BaseEstimator):
     """Files and SHAP values of an ensemble whose members are estimators of arboost."""
 
+    _KIND: ClassVar[str]  # "regressor" or "classifier"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted ensemble to a file that `arboost.load` reads.
 
@@ -33,6 +37,27 @@ class EnsembleMethods(BaseEstimator):
         linear one of scikit-learn. A failure leaves the file that was there before.
         """
         self._predictor("save").save(path)
+
+    @classmethod
+    def load(cls, path: ModelSource) -> EnsemblePredictor:
+        """Return the fitted ensemble of a file that ``save`` wrote, as `arboost.load` does.
+
+        It predicts and explains like the estimator that was saved. The file keeps the models of
+        the members, but not the estimators, so the ensemble cannot be fitted again.
+
+        Parameters
+        ----------
+        path : str, path-like, bytes or file object
+            Path of a file; or its content, as bytes or as an open file to read from.
+        """
+        loaded = load_model(path)
+        if not isinstance(loaded, EnsemblePredictor) or loaded.kind != cls._KIND:
+            name = repr(os.fsdecode(path)) if isinstance(path, str | os.PathLike) else "The data"
+            raise ValueError(
+                f"{name} holds no {cls.__name__}: it holds {loaded!r}. Use the class that was "
+                "fitted, or arboost.load, which reads all models."
+            )
+        return loaded
 
     def shap_values(self, X: object, *, background: object = None) -> Floats:
         """Return the contribution of each feature to the predictions of the rows of X.

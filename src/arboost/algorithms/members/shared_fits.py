@@ -57,9 +57,9 @@ def shared_dataset(
 ) -> Dataset | None:
     """Return the binned table that clones of an estimator can share, or None.
 
-    Bins cannot be shared by estimators of other libraries, estimators with a base estimator, fits
-    of several targets, and tables with target encoding: the encoding of all rows would leak the
-    targets of other members' rows.
+    Bins cannot be shared by estimators of other libraries, estimators with a base estimator,
+    forests with ``quantiles=True``, which look at values, fits of several targets, and tables with
+    target encoding: the encoding of all rows would leak the targets of other members' rows.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def shared_dataset(
     """
     if not is_engine(estimator) or getattr(estimator, "estimator", None) is not None:
         return None
-    if y.ndim != 1:
+    if y.ndim != 1 or getattr(estimator, "quantiles", False):
         return None
     assert isinstance(estimator, EngineEstimator)
     params = estimator._checked_params()

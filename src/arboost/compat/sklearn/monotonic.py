@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from arboost.params.compound_kinds import MonotoneConstraints
+from arboost.params.compound_kinds import Directions, MonotoneConstraints
 from arboost.params.kinds import Param
 
 __all__ = ["MONOTONIC_CST", "with_floats"]
@@ -18,7 +17,7 @@ __all__ = ["MONOTONIC_CST", "with_floats"]
 class MonotonicCst(MonotoneConstraints):
     """Directions by feature, of which arrays may be of whole floats."""
 
-    def check(self, value: object) -> list[Any] | None:
+    def check(self, value: object) -> Directions | None:
         """Return plain lists; ``fit`` looks the features up."""
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             whole = value.astype(np.int8)

@@ -174,7 +174,7 @@ class SklearnHistBoosting(TranslatedBooster):
             sampling_method="uniform",
             colsample_bynode=params["max_features"],
             categorical_features="from_dtype" if categories is None else categories,
-            monotone_constraints=_directions(params["monotonic_cst"]),
+            monotone_constraints=params["monotonic_cst"],
             random_state=seed,
             verbose=params["verbose"],
             **_LEVELS,
@@ -261,11 +261,6 @@ class SklearnHistBoosting(TranslatedBooster):
         """Return the raw scores, shape (n_rows, n_outputs)."""
         raw: Floats = self._fitted_model().predict_raw(X)
         return raw
-
-
-def _directions(given: list[Any] | None) -> Any:
-    """Return checked monotone constraints as users give them: a dict, a list or None."""
-    return dict(given) if given and isinstance(given[0], list) else given
 
 
 def _seed_of(generator: np.random.RandomState) -> int:
