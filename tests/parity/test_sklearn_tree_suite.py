@@ -10,8 +10,13 @@ from support.swapped import COMPAT, differences, failed, run
 
 SUITE = "sklearn.tree.tests.test_tree"
 EXPORT = "sklearn.tree.tests.test_export"
+MONOTONE = "sklearn.tree.tests.test_monotonic_tree"
 CLASSES = tuple(
     name + kind for name in ("DecisionTree", "ExtraTree") for kind in ("Classifier", "Regressor")
+)
+
+FORESTS = tuple(
+    name + kind for name in ("RandomForest", "ExtraTrees") for kind in ("Classifier", "Regressor")
 )
 
 
@@ -23,6 +28,14 @@ def test_only_what_the_table_names_differs(tmp_path):
     assert fits > 2000
     assert failed(passed) == set(expected)
     assert all(expected.values())
+
+
+@pytest.mark.slow
+def test_only_the_table_differs_in_monotone_constraints(tmp_path):
+    passed, fits = run(tmp_path, MONOTONE, (*CLASSES, *FORESTS), package=COMPAT)
+    assert sum(passed.values()) >= 112
+    assert fits > 250
+    assert failed(passed) == set(differences("forests_differences.md", "## Monotone constraints"))
 
 
 @pytest.mark.slow
