@@ -115,6 +115,17 @@ def test_main_trees_have_the_structure_and_one_call_instead_of_tools():
     assert model.text().startswith("tree 0: 2 leaves")
 
 
+@pytest.mark.filterwarnings("ignore")  # of dtreeviz itself
+def test_dtreeviz():
+    dtreeviz = pytest.importorskip("dtreeviz")
+    names = {"feature_names": list("abcd"), "target_name": "iris", "class_names": list("xyz")}
+    fitted = DecisionTreeClassifier(max_depth=3).fit(X_IRIS, Y_IRIS)
+    shown = dtreeviz.model(fitted, X_IRIS, Y_IRIS, **names).shadow_tree
+    assert shown.nnodes() == fitted.tree_.node_count
+    assert sum(leaf.nsamples() for leaf in shown.leaves) == len(X_IRIS)
+    assert {node.feature_name() for node in shown.internal} <= {"c", "d"}
+
+
 @pytest.mark.parametrize(
     "model",
     [
