@@ -147,3 +147,30 @@ def test_models_without_trees_and_splits():
         assert "gain" not in str(summary)
         ET.fromstring(one._repr_html_())
     assert model.truncated(0).summary().title == "regressor · sum of 0 trees"
+
+
+def test_facts_of_a_fit_with_strings(rng):
+    """Rows, version, held-out score, the use of each string column, and values as in Python."""
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=300),
+            "city": rng.choice(["Bern", "Oslo", "Rome"], 300),
+            "street": rng.choice([f"street {i}" for i in range(120)], 300),
+            "key": [f"row {i}" for i in range(300)],
+        }
+    )
+    y = frame["size"] + (frame["city"] == "Oslo")
+    model = arboost.GradientBoostingRegressor(n_estimators=5, n_iter_no_change=2, max_depth=None)
+    with pytest.warns(arboost.DataWarning, match="key"):
+        model.fit(frame, y, X_val=frame, y_val=y)
+    summary = model.summary()
+    assert summary.facts["trained on"] == "300 rows"
+    assert summary.facts["version"] == f"arboost {arboost.__version__}"
+    assert summary.facts["held-out rows"].startswith("squared_error 0.")
+    assert summary.facts["features"].endswith("of them used, 3 categories")
+    assert summary.categories == {
+        "city": "sets of levels, 3 levels",
+        "street": f"target encoding, {frame['street'].nunique()} levels",
+        "key": "ignored: all strings distinct, or no values",
+    }
+    assert summary.params["max_depth"] == "None"

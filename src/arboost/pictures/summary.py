@@ -132,8 +132,9 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     forest, schema = model.forest, model.schema
     yield from _fit_facts(model.provenance)
     used = len(np.unique(forest.feature[forest.is_split]))
-    kinds = f", {_counted(sum(schema.categorical), 'category', 'categories')}"
-    yield "features", f"{schema.n_features}, {used} of them used{kinds * any(schema.categorical)}"
+    n_categories = sum(levels is not None for levels in schema.levels)
+    kinds = f", {_counted(n_categories, 'category', 'categories')}" if n_categories else ""
+    yield "features", f"{schema.n_features}, {used} of them used{kinds}"
     if model.classes is not None:
         yield from _class_facts(model)
     elif model.n_outputs > 1:
@@ -236,6 +237,8 @@ def _differs(value: Any, param: Param) -> bool:
 def _value_text(value: Any) -> str:
     if isinstance(value, Mapping) and set(value) == {"custom"}:
         return f"{value['custom']} (a function)"
+    if value is None or isinstance(value, bool):
+        return repr(value)  # as users write it
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
