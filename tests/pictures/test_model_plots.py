@@ -11,8 +11,10 @@ import pytest
 
 import arboost
 from arboost import plots
+from support.drawn_trees import HOSTILE
 from support.fitted_models import KINDS, fitted, table
 from support.paths import ROOT
+from support.plotted import drawn, legend, names, overlaps, wide
 
 mpl.use("Agg")
 
@@ -25,31 +27,6 @@ def _closed():
 
     yield
     pyplot.close("all")
-
-
-def drawn(axes):
-    """Return the axes after rendering, which raises for impossible values."""
-    axes.figure.canvas.draw()
-    return axes
-
-
-def names(axes):
-    return [text.get_text() for text in axes.get_yticklabels()]
-
-
-def legend(axes):
-    return [text.get_text() for text in axes.get_legend().get_texts()]
-
-
-def overlaps(texts):
-    """Return whether two of the texts cover a common place."""
-    boxes = [one.get_window_extent() for one in texts if one.get_text()]
-    return any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
-
-
-def wide(rng, n_features=200):
-    X = rng.normal(size=(80, n_features))
-    return X, X @ rng.normal(size=n_features)
 
 
 # Importances.
@@ -122,6 +99,28 @@ def test_learning_curves_mark_a_best_round_that_is_not_kept(rng):
     model = arboost.GradientBoostingRegressor(n_estimators=30)
     model.fit(frame, y, eval_set=[(frame, rng.permutation(y))])
     assert "(the model has 30)" in legend(plots.plot_learning_curves(model))[-1]
+
+
+def test_learning_curves_of_a_search_mark_its_best_round(rng):
+    """The fit after the search has more rounds, of a lower learning rate."""
+    frame, y = table(rng)
+    model = arboost.GradientBoostingRegressor().fit(frame, y)
+    axes = drawn(plots.plot_learning_curves(model))
+    curve, mark = axes.lines
+    best = int(np.argmin(curve.get_ydata()))
+    assert mark.get_xdata() == [best + 1] * 2
+    assert model.n_iter_ > best + 1
+    assert f"(the model has {model.n_iter_})" in legend(axes)[-1]
+
+
+def test_learning_curves_of_continued_training(rng):
+    frame, y = table(rng)
+    first = arboost.GradientBoostingRegressor(n_estimators=4).fit(frame, y)
+    model = arboost.GradientBoostingRegressor(n_estimators=3)
+    model.fit(frame, y, eval_set=[(frame, y)], eval_names=["_train"], init_model=first)
+    axes = drawn(plots.plot_learning_curves(model))
+    assert axes.lines[-1].get_xdata() == [3, 3]
+    assert legend(axes)[0] == " _train"
 
 
 def test_learning_curves_of_folds(rng):
@@ -251,76 +250,7 @@ def test_residuals_of_few_rows_and_of_classifiers(rng):
         plots.plot_residuals(model, frame, np.ones(len(frame)), coverage=1.5)
 
 
-# SHAP values.
-
-
-def test_shap_summary_has_a_dot_for_each_row(rng):
-    model, frame = fitted("boosted", rng)
-    axes = drawn(plots.plot_shap_summary(model, frame))
-    values = model.shap_values(frame)
-    order = np.argsort(-np.abs(values).mean(axis=0), kind="stable")
-    assert names(axes) == [model.feature_names[i] for i in order]
-    for place, feature in enumerate(order):  # grey dots and coloured ones
-        dots = np.vstack([axes.collections[2 * place + i].get_offsets() for i in (0, 1)])
-        np.testing.assert_allclose(np.sort(dots[:, 0]), np.sort(values[:, feature]))
-        assert np.abs(dots[:, 1] - place).max() < 0.5
-        grey = len(axes.collections[2 * place].get_offsets())
-        name = model.feature_names[feature]
-        assert grey == (len(frame) if name in ("city", "street") else frame[name].isna().sum())
-
-
-def test_shap_summary_of_many_features_and_of_one(rng):
-    X, y = wide(rng)
-    model = arboost.GradientBoostingRegressor(n_estimators=5).fit(X, y)
-    axes = drawn(plots.plot_shap_summary(model, X, n_features=3))
-    assert names(axes)[-1] == "197 others"
-    rest = np.argsort(-np.abs(model.shap_values(X)).mean(axis=0), kind="stable")[3:]
-    dots = axes.collections[6].get_offsets()
-    sums = model.shap_values(X)[:, rest].sum(axis=1)
-    np.testing.assert_allclose(np.sort(dots[:, 0]), np.sort(sums))
-    one = arboost.DecisionTreeRegressor().fit(X[:, :1], y)
-    assert names(drawn(plots.plot_shap_summary(one, X[:, :1]))) == ["x0"]
-
-
-def test_shap_summary_of_classes(rng):
-    model, frame = fitted("three", rng)
-    axes = drawn(plots.plot_shap_summary(model, frame))
-    assert sorted(legend(axes)) == ["low", "mid", "top"]
-    total = np.abs(model.shap_values(frame)).mean(axis=0).sum()
-    assert sum(bar.get_width() for bar in axes.patches) == pytest.approx(total)
-    axes = drawn(plots.plot_shap_summary(model, frame, output=1))
-    assert axes.get_xlabel().endswith("of mid")
-    with pytest.raises(ValueError, match="output=3 is not allowed: there are 3 outputs"):
-        plots.plot_shap_summary(model, frame, output=3)
-
-
-def test_shap_waterfall_shows_the_values_of_the_user(rng):
-    model, frame = fitted("boosted", rng)
-    row = frame.iloc[[0]].copy()
-    row["age"], row["sold"] = np.nan, pd.Timestamp("2021-02-03")
-    axes = drawn(plots.plot_shap_waterfall(model, row))
-    assert set(names(axes)) == {
-        "age = missing",
-        f"rooms = {row['rooms'].item()}",
-        f"city = {row['city'].item()}",
-        f"street = {row['street'].item()}",
-        "sold = 2021-02-03",
-    }
-    steps = [bar.get_width() for bar in axes.patches]
-    values = model.shap_values(row)[0]
-    np.testing.assert_allclose(steps, values[np.argsort(-np.abs(values), kind="stable")])
-    first = axes.patches[0]
-    assert first.get_x() + first.get_width() == pytest.approx(model.predict_raw(row).item())
-
-
-def test_shap_waterfall_of_dicts_and_of_the_likely_class(rng):
-    model, frame = fitted("three", rng)
-    row = frame.iloc[0].to_dict()
-    axes = drawn(plots.plot_shap_waterfall(model, row, n_features=2))
-    assert names(axes)[-1] == "3 others"
-    assert axes.get_xlabel() == f"raw score of {model.predict(frame[:1]).item()}"
-    with pytest.raises(ValueError, match=r"X has 260 rows, .* Pass X.iloc\[\[i\]\]"):
-        plots.plot_shap_waterfall(model, frame)
+# All plots.
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "median"])
@@ -367,6 +297,18 @@ def test_own_axes_are_used(rng):
     assert plots.plot_residuals(model, frame, model.predict(frame), given) is given
     assert plots.plot_shap_waterfall(model, frame[:1], given) is given
     assert len(pyplot.get_fignums()) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_hostile_names(rng):
+    words = [word for word in HOSTILE if "\ud800" not in word]  # which pandas refuses
+    frame = pd.DataFrame(rng.normal(size=(40, len(words))), columns=words)
+    labels = np.array(words)[np.arange(40) % len(words)]
+    model = arboost.RandomForestClassifier(3, random_state=0).fit(frame, labels)
+    drawn(plots.plot_importances(model))
+    drawn(plots.plot_calibration(model, frame, labels))
+    drawn(plots.plot_shap_summary(model, frame))
+    drawn(plots.plot_shap_waterfall(model, frame[:1]))
 
 
 def test_pictures_of_the_page(tmp_path, capsys):

@@ -137,7 +137,7 @@ _RUN = (
     ),
     Row(
         "",
-        "evals_result_ has the curves of every fit; arboost.plots draws.",
+        "evals_result_ has the curves of every fit; plots.plot_learning_curves draws them.",
         xgboost="evals_result",
         lightgbm="eval_train_metric is_provide_training_metric metric_freq keep_training_booster",
         catboost="plot plot_file log_cout log_cerr",

@@ -107,7 +107,8 @@ def label(name: object, most: int = _MAX_NAME) -> str:
     text = printable(str(name))
     if len(text) > most:  # names that begin alike differ at their ends
         text = f"{text[: most // 2 + 1].rstrip()}\N{HORIZONTAL ELLIPSIS}{text[-(most // 2 - 2) :]}"
-    return text.replace("$", r"\$")
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text  # legends leave out such names
 
 
 def check_count(name: str, value: object) -> int:

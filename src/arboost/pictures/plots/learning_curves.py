@@ -97,7 +97,9 @@ def _curves(model: Any) -> tuple[dict[str, dict[str, Floats]], str, int]:
         name: {metric: np.asarray(values) for metric, values in of.items()}
         for name, of in model.evals_result_.items()
     }
-    best, n_rounds = model.best_iteration_, model.n_iter_
+    # Curves of a search for rounds, or of continued training, count other rounds than the model.
+    watched = next(iter(list(curves.values())[-1].values()))
+    best, n_rounds = int(np.flatnonzero(watched == model.best_score_)[0]), model.n_iter_
     text = f"kept: {n_rounds:,} rounds"
     if n_rounds != best + 1:
         text = f"best: round {best + 1:,}\n(the model has {n_rounds:,})"
