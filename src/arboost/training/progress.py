@@ -22,16 +22,16 @@ _INTERVAL = 0.1  # seconds between two drawings
 _SIZE = os.terminal_size((80, 24))  # of a terminal that does not know its size
 _LEAST = 5  # columns of the bar proper; a terminal without room for them gets a shorter line
 _WIDGET = os.terminal_size((100, 24))  # characters that a cell of a notebook has room for
-# Lines from long to short. The bar shrinks first, then scores of other sets, label, bar, times and
-# other metrics are left out; the last score of the first metric stays.
-_LAYOUTS = (
-    ("{{desc}} |{{bar}}| {count} [{times}{comma}{scores}]", "all"),
-    ("{{desc}} |{{bar}}| {count} [{times}{comma}{scores}]", "last"),
-    ("|{{bar}}| {count} [{times}{comma}{scores}]", "last"),
-    ("{count} [{times}{comma}{scores}]{{bar:0}}", "last"),  # old versions of tqdm need a bar
-    ("{count} [{scores}]{{bar:0}}", "last"),
-    ("{count} [{scores}]{{bar:0}}", "first"),
+# Lines from long to short: the bar shrinks first; then scores of other sets, label, bar and times
+# are left out, and then the other metrics. The last score of the first metric stays.
+_LONG = "{{desc}} |{{bar}}| {count} [{times}{comma}{scores}]"
+_SHORTER = (
+    _LONG,
+    "|{{bar}}| {count} [{times}{comma}{scores}]",
+    "{count} [{times}{comma}{scores}]{{bar:0}}",  # old versions of tqdm cut no line without a bar
+    "{count} [{scores}]{{bar:0}}",
 )
+_LAYOUTS = ((_LONG, "all"), *((form, which) for which in ("last", "first") for form in _SHORTER))
 
 
 class Bar:
