@@ -120,6 +120,16 @@ def test_files_keep_the_name(tmp_path, kind):
     assert loaded.schema.target == "price"
 
 
+def test_explanations():
+    model = arboost.RandomForestRegressor(3, random_state=0).fit(FRAME, "price")
+    np.testing.assert_array_equal(
+        model.importances("permutation", FRAME, "price"),
+        model.importances("permutation", REST, PRICE),
+    )
+    assert model.score(FRAME, PRICE) == model.score(REST, PRICE)
+    assert model.shap_values(FRAME).shape == (60, 2)
+
+
 def test_warm_start():
     model = arboost.GradientBoostingRegressor(n_estimators=2, warm_start=True).fit(FRAME, "price")
     model.set_params(n_estimators=4).fit(FRAME, "price")

@@ -299,6 +299,18 @@ def test_own_axes_are_used(rng):
     assert len(pyplot.get_fignums()) == 1
 
 
+def test_target_by_name(rng):
+    frame, y = table(rng)
+    named = frame.assign(y=y, label=np.where(y > 5, "high", "low"))
+    model = arboost.RandomForestRegressor(3, random_state=0)
+    axes = plots.plot_residuals(model.fit(named[["age", "y"]], "y"), named[["age", "y"]], "y")
+    np.testing.assert_allclose(axes.collections[0].get_offsets().sum(axis=1), y)
+    model = arboost.RandomForestClassifier(3, random_state=0)
+    named = named[["age", "label"]]
+    axes = plots.plot_calibration(model.fit(named, "label"), named, "label")
+    assert axes.get_xlabel() == "predicted probability of low"
+
+
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_hostile_names(rng):
     words = [word for word in HOSTILE if "\ud800" not in word]  # which pandas refuses

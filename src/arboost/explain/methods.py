@@ -49,7 +49,7 @@ class ExplainMethods(Model):
         X : table of shape (n_rows, n_features)
             For "permutation" and "shap" only, best held-out rows: importances on training rows
             overrate features that were overfitted.
-        y : array of shape (n_rows,) or (n_rows, n_targets)
+        y : array of shape (n_rows,) or (n_rows, n_targets), or the name of a column of X
             True values or labels. Like all parameters below except `sample_weight` and `n_jobs`,
             for "permutation" only.
         metric : str, callable, arboost.Metric or None

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import checked_threads, core, startable
+from arboost.data.feature_names import split_target
 from arboost.data.table import Table, ingest
 from arboost.data.target import codes_of, numbers_of, target, weights
 from arboost.losses.metrics import Metric, of_predictions
@@ -148,6 +149,7 @@ def loss_increases(
     shuffles = shuffles or Shuffles()
     if not _is_custom(shuffles.metric):  # a misspelt name is answered before the table is read
         _named_metric(model, shuffles.metric)
+    X, y, _ = split_target(X, y)
     table = ingest(X, model.schema)
     if not table.n_rows:
         raise ValueError("X has no rows, so there is nothing to shuffle. Pass some.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.feature_names import split_target
 from arboost.data.target import codes_of, target, weights
 from arboost.pictures.plots.axes import (
     COLOURS,
@@ -63,7 +64,7 @@ def plot_calibration(
     model : fitted classifier or Predictor
     X : table of shape (n_rows, n_features)
         Held-out rows: of training rows the curve is too good.
-    y : array of shape (n_rows,)
+    y : array of shape (n_rows,), or the name of a column of X
         True labels.
     ax : matplotlib Axes, optional
         Axes to draw on; None makes a new figure.
@@ -85,6 +86,7 @@ def plot_calibration(
     """
     check_count("n_bins", n_bins)
     classes = _classes(model)
+    X, y, _ = split_target(X, y)
     proba = np.asarray(model.predict_proba(X), dtype=np.float64)
     codes = codes_of(target(y, len(proba)), classes, "y", "model").astype(np.intp)
     weight = weights(sample_weight, len(proba))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.feature_names import split_target
 from arboost.data.target import numbers_of, target
 from arboost.pictures.plots.axes import BLUE, GREY, RED, SKY, finish, new_axes
 from arboost.pictures.plots.models import kind_of
@@ -52,7 +53,7 @@ def plot_residuals(
     model : fitted regressor or Predictor
     X : table of shape (n_rows, n_features)
         Held-out rows: residuals of training rows are too small.
-    y : array of shape (n_rows,) or (n_rows, n_targets)
+    y : array of shape (n_rows,) or (n_rows, n_targets), or the name of a column of X
         True values.
     ax : matplotlib Axes, optional
         Axes to draw on; None makes a new figure.
@@ -82,6 +83,7 @@ def plot_residuals(
             "plot_residuals draws a regressor, but model is of type "
             f"{type(model).__name__}, a classifier. Use plot_calibration."
         )
+    X, y, _ = split_target(X, y)
     found = _predicted(model, X, coverage, target_index)
     values = np.asarray(y) if target_index is None else np.asarray(y)[:, target_index]
     truth = numbers_of(target(values, len(found.middle)))
