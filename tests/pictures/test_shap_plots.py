@@ -5,6 +5,8 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import arboost
@@ -90,3 +92,17 @@ def test_shap_waterfall_of_dicts_and_of_the_likely_class(rng):
     assert axes.get_xlabel() == f"raw score of {model.predict(frame[:1]).item()}"
     with pytest.raises(ValueError, match=r"X has 260 rows, .* Pass X.iloc\[\[i\]\]"):
         plots.plot_shap_waterfall(model, frame)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "dict", "series"])
+def test_shap_waterfall_shows_truth_values(kind):
+    frame = pd.DataFrame({"open": [True, False] * 10, "size": np.arange(20.0)})
+    model = arboost.DecisionTreeRegressor().fit(frame, frame["size"] * frame["open"])
+    row = {
+        "pandas": frame[:1],
+        "polars": pl.from_pandas(frame[:1]),
+        "pyarrow": pa.Table.from_pandas(frame[:1]),
+        "dict": frame.iloc[0].to_dict(),
+        "series": frame.iloc[0],
+    }[kind]
+    assert set(names(plots.plot_shap_waterfall(model, row))) == {"open = True", "size = 0"}

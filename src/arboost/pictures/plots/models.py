@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from arboost.model.model import Model
 from arboost.pictures.plots.axes import label
 from arboost.pictures.tree_words import number_text
 
-__all__ = ["chosen_outputs", "engine_model", "kind_of", "output_names", "value_text"]
+__all__ = [
+    "boolean_names",
+    "chosen_outputs",
+    "engine_model",
+    "kind_of",
+    "output_names",
+    "value_text",
+]
 
 _DIGITS = 5
 _MAX_VALUE = 24  # characters
@@ -62,7 +72,21 @@ def chosen_outputs(output: int | None, n_outputs: int) -> list[int]:
     return [output]
 
 
-def value_text(value: object) -> str:
+def boolean_names(X: Any) -> set[object]:
+    """Return the names of the columns of truth values, of a frame or of one row by name."""
+    if isinstance(X, Mapping) or hasattr(X, "to_frame"):  # a dict, or a series of pandas
+        return {name for name, value in X.items() if isinstance(value, bool | np.bool_)}
+    schema: Any = getattr(X, "schema", None)
+    if hasattr(schema, "items"):  # of Polars
+        types = dict(schema.items())
+    elif schema is not None:  # of PyArrow
+        types = dict(zip(schema.names, schema.types, strict=True))
+    else:  # of pandas, or none
+        types = dict(getattr(X, "dtypes", {}))
+    return {name for name, kind in types.items() if str(kind).lower().startswith("bool")}
+
+
+def value_text(value: object, *, is_boolean: bool = False) -> str:
     """Return a value of a table as text: the user's own, "missing" where there is none.
 
     Examples
@@ -74,7 +98,7 @@ def value_text(value: object) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "missing"
     if isinstance(value, float):
-        return number_text(value, _DIGITS)
+        return str(bool(value)) if is_boolean else number_text(value, _DIGITS)
     text = str(value)
     if isinstance(value, datetime.datetime):
         text = text.removesuffix(" 00:00:00")

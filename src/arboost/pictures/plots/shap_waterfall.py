@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from arboost.explain.shap import shown_columns
 from arboost.pictures.plots.axes import BLUE, GREY, RED, bar_axes, check_count, finish, label
-from arboost.pictures.plots.models import chosen_outputs, engine_model, output_names, value_text
+from arboost.pictures.plots.models import (
+    boolean_names,
+    chosen_outputs,
+    engine_model,
+    output_names,
+    value_text,
+)
 from arboost.pictures.tree_words import number_text
 
 if TYPE_CHECKING:
@@ -81,10 +87,12 @@ def plot_shap_waterfall(
     start, steps = float(expected[chosen]), values[:, chosen]
     order = np.argsort(-np.abs(steps), kind="stable")
     shown, rest = order[:most], order[most:]
-    columns = shown_columns(X, fitted.schema)
-    names = [
-        f"{label(fitted.feature_names[i], _MAX_NAME)} = {value_text(columns[i][0])}" for i in shown
-    ]
+    columns, truth_values = shown_columns(X, fitted.schema), boolean_names(X)
+    names = []
+    for i in shown:
+        name = fitted.feature_names[i]
+        value = value_text(columns[i][0], is_boolean=name in truth_values)
+        names.append(f"{label(name, _MAX_NAME)} = {value}")
     lengths = [*steps[shown].tolist()]
     if len(rest):
         names.append(f"{len(rest):,} others")
