@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, T
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.backend import core, threads
+from arboost.data.feature_names import split_target
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions
 from arboost.explain.importances import importances, tree_importances
@@ -34,8 +35,10 @@ __all__ = [
     "BoostedClassifierMethods",
     "ClassifierMethods",
     "EngineEstimator",
+    "classifier_score",
     "column_options",
     "keep_names",
+    "regressor_score",
     "store",
 ]
 
@@ -74,6 +77,21 @@ def delegated(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[
         return method(model, *args, **options)
 
     return call
+
+
+def _takes_name(score: Callable[..., float]) -> Callable[..., float]:
+    """Return a method ``score`` of scikit-learn whose y may also name a column of X."""
+
+    @functools.wraps(score)
+    def call(estimator: Any, X: object, y: object, sample_weight: object = None) -> float:
+        X, y, _ = split_target(X, y)
+        return score(estimator, X, y, sample_weight)
+
+    return call
+
+
+classifier_score = _takes_name(ClassifierMixin.score)
+regressor_score = _takes_name(RegressorMixin.score)
 
 
 class EngineEstimator(BaseEstimator):
@@ -268,6 +286,8 @@ class ClassifierMethods(ClassifierMixin):
     _fitted_model: Any
     _first_rounds: Any
 
+    score = classifier_score
+
     @public_name
     def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats | list[Floats]:
         """Return the class probabilities in the order of ``classes_``, shape (n_rows, n_classes).
@@ -289,6 +309,8 @@ class BoostedClassifierMethods(ClassifierMixin):
     n_jobs: int | None
     _fitted_model: Any
     _first_rounds: Any
+
+    score = classifier_score
 
     @public_name
     def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats:

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from arboost.algorithms.adaboost.base import AdaBoost
-from arboost.algorithms.estimator import store
+from arboost.algorithms.estimator import regressor_score, store
 from arboost.losses.metrics import Metric
 from arboost.params.adaboost import ADABOOST_REGRESSOR
 
@@ -127,6 +127,8 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
     _SAME = "loss"
     _METRIC = "squared_error"
     _OOB_SCORES = "oob_prediction_"
+
+    score = regressor_score
 
     def __init__(
         self,

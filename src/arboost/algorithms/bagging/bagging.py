@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.algorithms.bagging.base import Bagging
 from arboost.algorithms.bagging.outputs import class_decision
-from arboost.algorithms.estimator import store
+from arboost.algorithms.estimator import classifier_score, regressor_score, store
 from arboost.backend import core
 from arboost.losses.base import Floats
 from arboost.params.bagging import BAGGING
@@ -99,6 +99,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
 
     _TABLE = BAGGING
     _KIND = "classifier"
+
+    score = classifier_score
 
     def __init__(
         self,
@@ -210,6 +212,8 @@ class BaggingRegressor(RegressorMixin, Bagging):
 
     _TABLE = BAGGING
     _KIND = "regressor"
+
+    score = regressor_score
 
     def __init__(
         self,

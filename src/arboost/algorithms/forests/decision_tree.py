@@ -8,7 +8,7 @@ from typing import Any
 from numpy.random import RandomState
 from sklearn.base import RegressorMixin
 
-from arboost.algorithms.estimator import ClassifierMethods, store
+from arboost.algorithms.estimator import ClassifierMethods, regressor_score, store
 from arboost.algorithms.forests.single_tree import DecisionTree
 from arboost.params.forest import TREE_CLASSIFIER, TREE_REGRESSOR
 
@@ -215,6 +215,8 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     _KIND = "regressor"
     _TABLE = TREE_REGRESSOR
+
+    score = regressor_score
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.random import RandomState
 from sklearn.base import RegressorMixin
 
-from arboost.algorithms.estimator import ClassifierMethods, store
+from arboost.algorithms.estimator import ClassifierMethods, regressor_score, store
 from arboost.algorithms.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.algorithms.forests.forest import ForestEstimator, QuantileMethods
 from arboost.params.forest import EXTRA_TREES_CLASSIFIER, EXTRA_TREES_REGRESSOR
@@ -258,6 +258,8 @@ class ExtraTreesRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
     _TABLE = EXTRA_TREES_REGRESSOR
     _TREE = DecisionTreeRegressor
     _SPLITTER = "random"
+
+    score = regressor_score
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.random import RandomState
 from sklearn.base import RegressorMixin
 
-from arboost.algorithms.estimator import ClassifierMethods, store
+from arboost.algorithms.estimator import ClassifierMethods, regressor_score, store
 from arboost.algorithms.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.algorithms.forests.forest import ForestEstimator, QuantileMethods
 from arboost.params.forest import RANDOM_FOREST_CLASSIFIER, RANDOM_FOREST_REGRESSOR
@@ -256,6 +256,8 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
     _KIND = "regressor"
     _TABLE = RANDOM_FOREST_REGRESSOR
     _TREE = DecisionTreeRegressor
+
+    score = regressor_score
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 
 from arboost.algorithms.estimator import store
 from arboost.algorithms.gradient_boosting.base import GradientBoosting
+from arboost.data.feature_names import split_target
 from arboost.losses import CustomLoss
 from arboost.losses.metrics import Metric
 from arboost.names.arguments import public_name
@@ -300,9 +301,10 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
-        y : array of shape (n_rows,)
+        y : array of shape (n_rows,), or the name of a column of X
         sample_weight : array of shape (n_rows,), optional
         """
+        X, y, _ = split_target(X, y)
         alphas = self._fitted_model().params["alpha"]
         if not isinstance(alphas, list):
             return float(super().score(X, y, sample_weight))

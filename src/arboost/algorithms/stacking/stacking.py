@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from arboost.algorithms.estimator import store
+from arboost.algorithms.estimator import classifier_score, regressor_score, store
 from arboost.algorithms.members.answers import answers
 from arboost.algorithms.stacking.base import Stacking, final_has
 from arboost.params.kinds import Param
@@ -88,6 +88,8 @@ class StackingClassifier(ClassifierMixin, Stacking):
     _TABLE: ClassVar[Mapping[str, Param]] = STACKING_CLASSIFIER
     _KIND: ClassVar[str] = "classifier"
     _MEMBERS_OF_ANY_KIND: ClassVar[bool] = True
+
+    score = classifier_score
 
     def __init__(
         self,
@@ -187,6 +189,8 @@ class StackingRegressor(RegressorMixin, Stacking):
 
     _TABLE: ClassVar[Mapping[str, Param]] = STACKING_REGRESSOR
     _KIND: ClassVar[str] = "regressor"
+
+    score = regressor_score
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from arboost.algorithms.estimator import store
+from arboost.algorithms.estimator import classifier_score, regressor_score, store
 from arboost.algorithms.members.answers import (
     answers,
     class_votes,
@@ -223,6 +223,8 @@ class VotingClassifier(ClassifierMixin, Voting):
     voting: str
     flatten_transform: bool
 
+    score = classifier_score
+
     def __init__(
         self,
         estimators: list[tuple[str, Any]],
@@ -353,6 +355,8 @@ class VotingRegressor(RegressorMixin, Voting):
 
     _TABLE: ClassVar[Mapping[str, Param]] = VOTING_REGRESSOR
     _KIND: ClassVar[str] = "regressor"
+
+    score = regressor_score
 
     def __init__(
         self,
