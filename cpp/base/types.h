@@ -32,7 +32,8 @@ using RowId = std::uint32_t;  // index of a row, below most_rows (base/limits.h)
 
 // Prefetches a cache line. (Static: each file has a copy of its own.)
 static inline void prefetch([[maybe_unused]] const void* address) {
-#if !defined(_MSC_VER) || defined(__clang__)
+#if defined(__CUDACC_RTC__)  // threads of a device hide the wait
+#elif !defined(_MSC_VER) || defined(__clang__)
   __builtin_prefetch(address);
 #elif defined(_M_ARM64)
   __prefetch(address);

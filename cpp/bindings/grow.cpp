@@ -197,6 +197,7 @@ void bind_params(nb::module_& m) {
       .def_rw("interactions", &TreeParams::interactions)
       .def_rw("subtree_rows", &TreeParams::subtree_rows)
       .def_rw("shards", &TreeParams::shards)
+      .def_rw("device", &TreeParams::device)
       .def_rw("count_rows", &TreeParams::count_rows)
       .def_rw("candidates", &TreeParams::candidates)
       .def_rw("sketch_eps", &TreeParams::sketch_eps)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "cuda/device_rows.h"
 #include "grow/memory/memory_rows.h"
 #include "grow/shards/sharded_rows.h"
 
@@ -23,6 +24,8 @@ const Codes& checked(const Codes& codes, const TreeParams& params) {
 
 std::unique_ptr<NodeRows> rows_of(const Codes& codes, std::span<const RowId> table_rows,
                                   TreePolicy& policy, Workspace& workspace) {
+  if (policy.params().device >= 0)
+    return std::make_unique<cuda::DeviceRows>(codes, table_rows, policy, workspace);
   const std::vector<double>& shards = policy.params().shards;
   if (!shards.empty())
     return std::make_unique<ShardedRows>(codes, table_rows, shards, policy, workspace);

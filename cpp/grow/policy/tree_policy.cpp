@@ -148,16 +148,12 @@ GrowNode& TreePolicy::new_node(std::size_t begin, std::size_t end, int buffer, s
   return node;
 }
 
-void TreePolicy::make_children(GrowNode& node, std::size_t n_left, std::size_t all_left) {
-  const std::size_t middle = node.begin + n_left;
+void TreePolicy::open_children(GrowNode& node) {
   {
     std::lock_guard lock(mutex_);
-    node.left = &new_node(node.begin, middle, 1 - node.buffer, node.depth + 1);
-    node.right = &new_node(middle, node.end, 1 - node.buffer, node.depth + 1);
+    node.left = &new_node(node.begin, node.end, 1 - node.buffer, node.depth + 1);
+    node.right = &new_node(node.begin, node.end, 1 - node.buffer, node.depth + 1);
   }
-  if (scale_.counted) node.left_sums[width_] = static_cast<std::int64_t>(all_left);
-  node.left->all_rows = all_left;
-  node.right->all_rows = node.all_rows - all_left;
   node.left->sums = node.left_sums;
   node.right->sums.resize(channels_);
   for (std::size_t c = 0; c < channels_; ++c)
@@ -167,6 +163,16 @@ void TreePolicy::make_children(GrowNode& node, std::size_t n_left, std::size_t a
     if (!params_.interactions.empty()) columns_.open_groups(node, *child);
   }
   if (gain_.bounded) bound_children(node);
+}
+
+void TreePolicy::place_children(GrowNode& node, std::size_t n_left, std::size_t all_left) const {
+  node.left->end = node.right->begin = node.begin + n_left;
+  node.left->all_rows = all_left;
+  node.right->all_rows = node.all_rows - all_left;
+  if (!scale_.counted) return;
+  const auto count = static_cast<std::int64_t>(all_left);
+  node.left_sums[width_] = node.left->sums[width_] = count;
+  node.right->sums[width_] = node.sums[width_] - count;
 }
 
 // Below a split on a constrained feature, the midpoint of the two children's steps bounds all steps

@@ -39,6 +39,11 @@ class LeafSizes {
 
   // One pass over the tree's rows, unless a leaf may have one row.
   void start_tree(const RowPartition& rows, Team& team);
+  // The same where rows are counted in any case; they need not be in this process.
+  void start_tree() {
+    counting_ = params_.min_samples_leaf > 1 ? Counting::always : Counting::none;
+    low_ = high_ = least_h_ = 1;
+  }
 
   Counting counting() const { return counting_; }
   bool in_doubt() const { return counting_ == Counting::without_histograms; }

@@ -20,21 +20,13 @@ struct Stretch {
   std::uint32_t leaf;
 };
 
-// Calls use(stretch) for the rows of a leaf. They lie in the leaf's range or, if a speculative
-// expansion of the leaf was discarded, in the ranges of its last descendants.
+// Calls use(stretch) for the rows of a leaf.
 template <class Use>
 void each_stretch(const GrowNode* leaf, std::uint32_t id, Use use) {
-  std::vector<const GrowNode*> below{leaf};
-  while (!below.empty()) {
-    const GrowNode* node = below.back();
-    below.pop_back();
-    if (node->expanded) {  // except nodes whose subtree one thread has grown
-      below.insert(below.end(), {node->left, node->right});
-      continue;
-    }
-    for (std::size_t at = node->begin; at < node->end; at += stretch_rows)
-      use(Stretch{at, std::min(at + stretch_rows, node->end), node, id});
-  }
+  each_holder(leaf, [&](const GrowNode& node) {
+    for (std::size_t at = node.begin; at < node.end; at += stretch_rows)
+      use(Stretch{at, std::min(at + stretch_rows, node.end), &node, id});
+  });
 }
 
 // The positions of training rows that a sample left out, ascending.
@@ -116,18 +108,11 @@ class RowLeaves::NodeSums {
     for (std::size_t j = 0; j < sums_.size(); ++j) sums_[j] += own[j];
   }
 
-  // Adds the sums of other workers, and of inner nodes: children come after their parents, so in
-  // reverse order every node's sums are complete when reached.
+  // Adds the sums of other workers, and of inner nodes.
   std::vector<std::int64_t> with_inner(const std::vector<std::int32_t>& left_of,
                                        Collective& workers) {
     workers.sum(sums_);
-    const std::size_t per_node = 2 * width_;
-    for (std::size_t id = left_of.size(); id-- > 0;) {
-      if (left_of[id] == 0) continue;
-      const auto left = static_cast<std::size_t>(left_of[id]);
-      for (std::size_t j = 0; j < per_node; ++j)
-        sums_[id * per_node + j] = sums_[left * per_node + j] + sums_[(left + 1) * per_node + j];
-    }
+    add_inner_sums(left_of, 2 * width_, sums_);
     return std::move(sums_);
   }
 
@@ -192,28 +177,38 @@ std::vector<std::int64_t> RowLeaves::walked_sums(const TreeShape& shape, const T
   return sums.with_inner(shape.left(), workers_);
 }
 
-void RowLeaves::add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const {
-  const TreeRows rows = rows_.rows();
-  const std::size_t last = forest.n_trees() - 1;
+void add_inner_sums(const std::vector<std::int32_t>& left_of, std::size_t per_node,
+                    std::vector<std::int64_t>& sums) {
+  for (std::size_t id = left_of.size(); id-- > 0;) {
+    if (left_of[id] == 0) continue;
+    const auto left = static_cast<std::size_t>(left_of[id]);
+    for (std::size_t j = 0; j < per_node; ++j)
+      sums[id * per_node + j] = sums[left * per_node + j] + sums[(left + 1) * per_node + j];
+  }
+}
+
+void add_leaf_values(const GrownTrees& forest, const Codes& table, const TreeRows& rows,
+                     std::size_t n_training, const std::uint32_t* leaf_of_row, ScoreRows scores,
+                     Team& team) {
+  const std::size_t last = forest.n_trees() - 1, width = forest.width;
   // Rows outside the sample still need a walk to their leaves. In a small tree, all rows walk
   // together.
   constexpr std::size_t small_tree = 512;
   if (rows.positions != nullptr && forest.n_nodes(last) < small_tree)
-    return forest.add(last, table_, rows_.training_rows(), 1.0, scores, team);
+    return forest.add(last, table, {n_training, nullptr, rows.table_rows}, 1.0, scores, team);
   const double* values = forest.values(last);
-  const std::uint32_t* leaf = space_.leaf_of_row.data();
   const auto add_leaf = [&](std::size_t position, std::uint32_t which) {
-    const double* value = values + which * width_;
+    const double* value = values + which * width;
     double* score = scores.scores + position * scores.stride;
-    for (std::size_t k = 0; k < width_; ++k) score[k] += value[k];
+    for (std::size_t k = 0; k < width; ++k) score[k] += value[k];
   };
   const auto add = [&](std::size_t begin, std::size_t end, auto row) {
-    for (std::size_t i = begin; i < end; ++i) add_leaf(rows.position(i), leaf[row(i)]);
+    for (std::size_t i = begin; i < end; ++i) add_leaf(rows.position(i), leaf_of_row[row(i)]);
   };
   if (rows.positions != nullptr) {
-    const std::vector<std::uint32_t> others = positions_outside(rows, rows_.n_training());
+    const std::vector<std::uint32_t> others = positions_outside(rows, n_training);
     const TreeRows outside{others.size(), others.data(), rows.table_rows};
-    forest.walk(last, table_, outside, team,
+    forest.walk(last, table, outside, team,
                 [&](std::size_t begin, std::size_t end, const std::uint32_t* leaves) {
                   for (std::size_t i = begin; i < end; ++i) add_leaf(others[i], leaves[i - begin]);
                 });

@@ -13,6 +13,32 @@
 
 namespace arboost {
 
+// Calls use(node) for the nodes whose elements are the rows of a leaf: the leaf itself or, if a
+// speculative expansion of the leaf was discarded, its last descendants.
+template <class Use>
+void each_holder(const GrowNode* leaf, Use use) {
+  std::vector<const GrowNode*> below{leaf};
+  while (!below.empty()) {
+    const GrowNode* node = below.back();
+    below.pop_back();
+    if (node->expanded)  // except nodes whose subtree one thread has grown
+      below.insert(below.end(), {node->left, node->right});
+    else
+      use(*node);
+  }
+}
+
+// Sums of inner nodes [node][per_node] from those of leaves: children come after their parents, so
+// in reverse order every node's sums are complete when reached.
+void add_inner_sums(const std::vector<std::int32_t>& left_of, std::size_t per_node,
+                    std::vector<std::int64_t>& sums);
+
+// Adds the values of the forest's last tree, grown on `rows`, to the scores of all training rows.
+// `leaf_of_row`: leaves of these rows, by table row; others are walked to theirs.
+void add_leaf_values(const GrownTrees& forest, const Codes& table, const TreeRows& rows,
+                     std::size_t n_training, const std::uint32_t* leaf_of_row, ScoreRows scores,
+                     Team& team);
+
 class RowLeaves {
  public:
   // `table` is the table that splits of grown trees refer to.
@@ -30,7 +56,9 @@ class RowLeaves {
   LeafSums sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
                    Team& team);
   // Adds the values of the last tree to the scores of all training rows.
-  void add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const;
+  void add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const {
+    add_leaf_values(forest, table_, rows_.rows(), rows_.n_training(), leaves(), scores, team);
+  }
 
  private:
   class NodeSums;

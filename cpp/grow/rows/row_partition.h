@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "grow/kernels/grow_kernels.h"
 #include "grow/policy/tree_policy.h"  // TreeScale
+#include "grow/rows/tree_scaling.h"
 #include "grow/rows/workspace.h"
 #include "grow/sample/sample.h"
 #include "grow/trees/grow_node.h"
@@ -90,11 +91,9 @@ class RowPartition {
   const RowId* table_rows() const { return table_rows_.empty() ? nullptr : table_rows_.data(); }
   TreePairs gather(const Gradients& gradients, std::size_t output, Team& team);
   void add_workers(TreePairs& pairs);
-  void prepare_narrow(const TreePairs& pairs, int g_shift, int h_shift, std::uint32_t seed,
-                      Team& team);
-  void prepare_wide(const TreePairs& pairs, std::uint32_t seed, Team& team);
-  int shift_for(std::int64_t sum, int lowest) const;
-  void set_scale(const TreePairs& pairs, int g_shift, int h_shift);
+  void prepare_narrow(const TreeScaling& scaling, std::uint32_t seed, Team& team);
+  void prepare_wide(const TreeScaling& scaling, std::uint32_t seed, Team& team);
+  void set_scale(const TreeScaling& scaling);
 
   class Marks;
   void make_marks(std::size_t n_members);

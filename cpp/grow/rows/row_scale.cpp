@@ -7,27 +7,12 @@
 
 #include "base/random.h"  // short_hash
 #include "grow/rows/row_partition.h"
-#include "grow/rows/wide_rounding.h"
+#include "grow/rows/tree_scaling.h"
 
 namespace arboost {
 namespace {
 
 constexpr std::size_t chunk_rows = 4096;
-
-// From this many rows on, elements carry pairs of 15 bits. Smaller data stay in the cache, where
-// wide pairs cost nothing.
-constexpr std::size_t narrow_rows = 32768;
-
-std::int32_t rounded(double x) {
-  return static_cast<std::int32_t>(x + (x < 0 ? -0.5 : 0.5));
-}
-
-// Number of bits that numbers grow by when multiplied by a factor of at least 1.
-int bits_of(float factor) {
-  int exponent = 0;
-  const float mantissa = std::frexp(factor, &exponent);
-  return mantissa == 0.5f ? exponent - 1 : exponent;
-}
 
 }  // namespace
 
@@ -43,26 +28,13 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
     make_room(elements, std::min(n_training_, rows_.n + rows_.n / 64));
   pairs_ = pairs_of_rows(gradients, output, team);
   add_workers(pairs_);
-  const TreePairs& pairs = pairs_;
-  const auto n = static_cast<std::int64_t>(all_rows_);
-  const int g_shift = shift_for(pairs.sum_abs_g[0], 16), h_shift = shift_for(pairs.sum_h[0], 16);
-  const bool narrow = !always_wide_ && sums_.outputs == 1 && all_rows_ >= narrow_rows &&
-                      (pairs.sum_abs_g[0] >> g_shift) >= fine_mean_units * n &&
-                      (pairs.sum_h[0] >> h_shift) >= fine_mean_units * n;
-  if (narrow)
-    prepare_narrow(pairs, g_shift, h_shift, seed, team);
+  const TreeScaling scaling =
+      scaling_of(pairs_.sum_abs_g, pairs_.sum_h, all_rows_, sum_bits_, !always_wide_);
+  if (scaling.narrow)
+    prepare_narrow(scaling, seed, team);
   else
-    prepare_wide(pairs, seed, team);
-}
-
-// The smallest shift, at least `lowest`, after which a sum over the rows fits sum_bits_ even if
-// each number was rounded up.
-int RowPartition::shift_for(std::int64_t sum, int lowest) const {
-  int shift = lowest;
-  while (shift < 30 &&
-         (sum >> shift) + static_cast<std::int64_t>(all_rows_) >= (std::int64_t{1} << sum_bits_))
-    ++shift;
-  return shift;
+    prepare_wide(scaling, seed, team);
+  set_scale(scaling);
 }
 
 // Sums and numbers of rows, over all workers: the scale of the tree is chosen from them.
@@ -110,7 +82,7 @@ TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, T
   // As many low bits are lost as the largest weight needs.
   float largest = 1;
   if (weights_ != nullptr && rows_.n > 0) largest = *std::max_element(weights_, weights_ + rows_.n);
-  std::int64_t drop_of_all = bits_of(largest);
+  std::int64_t drop_of_all = bits_of_factor(largest);
   workers_.max({&drop_of_all, 1});
   const int drop = static_cast<int>(drop_of_all);
   const double factor = std::ldexp(1.0, -drop);
@@ -129,7 +101,7 @@ TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, T
       const FixedPair* row = from + rows_.position(i) * gradients.row_stride();
       for (std::size_t k = 0; k < outputs; ++k) {
         const FixedPair pair = row[k * gradients.output_stride()];
-        const FixedPair scaled{rounded(pair.g * scale), rounded(pair.h * scale)};
+        const FixedPair scaled{nearest(pair.g * scale), nearest(pair.h * scale)};
         gathered[i * outputs + k] = scaled;
         own_g[k] += std::abs(scaled.g);
         own_h[k] += scaled.h;
@@ -144,49 +116,41 @@ TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, T
   return pairs;
 }
 
-void RowPartition::prepare_narrow(const TreePairs& pairs, int g_shift, int h_shift,
-                                  std::uint32_t seed, Team& team) {
-  const NarrowArgs args{pairs.pairs, rows_, g_shift, h_shift, seed, first_position_};
+void RowPartition::prepare_narrow(const TreeScaling& scaling, std::uint32_t seed, Team& team) {
+  const NarrowArgs args{pairs_.pairs,      rows_, scaling.g.shift(), scaling.h.shift(), seed,
+                        first_position_};
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     grow_kernels().quantise_narrow(args, begin, end, space_.elements[0].data());
   });
   sums_.wide = nullptr;
-  set_scale(pairs, g_shift, h_shift);
 }
 
-void RowPartition::prepare_wide(const TreePairs& pairs, std::uint32_t seed, Team& team) {
+void RowPartition::prepare_wide(const TreeScaling& scaling, std::uint32_t seed, Team& team) {
   const auto outputs = static_cast<std::size_t>(sums_.outputs);
-  const auto rounding_of = [&](const std::vector<std::int64_t>& sums) {
-    const std::int64_t largest = *std::max_element(sums.begin(), sums.end());
-    return WideRounding(largest, all_rows_, shift_for(largest, 0));
-  };
-  const WideRounding g_rounding = rounding_of(pairs.sum_abs_g);
-  const WideRounding h_rounding = rounding_of(pairs.sum_h);
-  const bool stochastic = g_rounding.stochastic() || h_rounding.stochastic();
+  const bool stochastic = scaling.g.stochastic() || scaling.h.stochastic();
   make_room(space_.wide, codes_.n_rows * outputs);
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = begin; i < end; ++i) {
       const RowId row = rows_.row(i);
       space_.elements[0][i] = row;
       for (std::size_t k = 0; k < outputs; ++k) {
-        const FixedPair pair = pairs.at(i, k);
+        const FixedPair pair = pairs_.at(i, k);
         const std::uint32_t random = stochastic ? short_hash(first_position_ + rows_.position(i),
                                                              seed + static_cast<std::uint32_t>(k))
                                                 : 0;
         space_.wide[row * outputs + k] =
-            pack(g_rounding(pair.g, random & 0xffff), h_rounding(pair.h, random >> 16));
+            pack(scaling.g(pair.g, random & 0xffff), scaling.h(pair.h, random >> 16));
       }
     }
   });
   sums_.wide = space_.wide.data();
-  set_scale(pairs, g_rounding.shift(), h_rounding.shift());
 }
 
-void RowPartition::set_scale(const TreePairs& pairs, int g_shift, int h_shift) {
-  g_shift_ = g_shift;
-  h_shift_ = h_shift;
-  g_scale_ = std::ldexp(1.0, g_shift - pairs.g_exponent);
-  h_scale_ = std::ldexp(1.0, h_shift - pairs.h_exponent);
+void RowPartition::set_scale(const TreeScaling& scaling) {
+  g_shift_ = scaling.g.shift();
+  h_shift_ = scaling.h.shift();
+  g_scale_ = std::ldexp(1.0, g_shift_ - pairs_.g_exponent);
+  h_scale_ = std::ldexp(1.0, h_shift_ - pairs_.h_exponent);
 }
 
 TreeScale RowPartition::scale() const {

@@ -10,6 +10,11 @@ namespace arboost {
 // all others away.
 constexpr std::int64_t fine_mean_units = 16;
 
+// The nearest integer; of two the one that is farther from 0.
+inline std::int32_t nearest(double x) {
+  return static_cast<std::int32_t>(x + (x < 0 ? -0.5 : 0.5));
+}
+
 // Rounding by a shift: to the nearest integer or, where the mean is too low for that, as in tables
 // of 2^26 rows and more, stochastically. Then sums are unbiased (grow/kernels/quantise.h).
 class WideRounding {

@@ -55,6 +55,7 @@ struct TreeParams {
   // The rows are held in parts of these proportions, each by a worker (grow/shards); empty: in the
   // memory of one. The tree is the same for any parts.
   std::vector<double> shards;
+  int device = -1;  // CUDA device that holds the rows; -1: none. The tree is the same.
   Candidates candidates = Candidates::bins;
   double sketch_eps = 0.004;
   // Counts rows in every histogram, even if hessians tell leaf sizes (grow/rows/leaf_sizes.h):

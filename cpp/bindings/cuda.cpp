@@ -1,0 +1,39 @@
+// Bindings of CUDA devices.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/common.h"
+#include "cuda/device.h"
+
+namespace arboost::bindings {
+
+void bind_cuda(nb::module_& m) {
+  nb::register_exception_translator(
+      [](const std::exception_ptr& error, void*) {
+        try {
+          std::rethrow_exception(error);
+        } catch (const cuda::DeviceError& device_error) {
+          PyErr_SetString(nb::module_::import_("arboost.errors").attr("DeviceError").ptr(),
+                          device_error.what());
+        }
+      },
+      nullptr);
+  m.def(
+      "set_cuda_places",
+      [](std::vector<std::string> compilers, std::string cache) {
+        cuda::set_places({std::move(compilers), std::move(cache)});
+      },
+      nb::arg("compilers"), nb::arg("cache"),
+      "Sets the paths of the run-time compiler, tried in turn, and the folder of compiled kernels.");
+  m.def(
+      "cuda_devices",
+      [] {
+        std::vector<std::string> names;
+        for (int ordinal = 0; ordinal < cuda::Device::count(); ++ordinal)
+          names.push_back(cuda::Device::number(ordinal).name());
+        return names;
+      },
+      "Names of the CUDA devices; raises DeviceError where there is no driver.");
+}
+
+}  // namespace arboost::bindings

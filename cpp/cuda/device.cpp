@@ -1,0 +1,253 @@
+// Kernels are compiled once for each architecture, and kept in a folder between processes.
+#include "cuda/device.h"
+
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>  // hash
+#include <map>
+
+#include "cuda/kernel_sources.h"
+
+#if defined(_WIN32)
+#include <process.h>
+#else
+#include <unistd.h>
+#endif
+
+namespace arboost::cuda {
+namespace {
+
+// Attributes of devices and kernels, by their numbers in the driver.
+constexpr int multiprocessor_count = 16, major_version = 75, minor_version = 76,
+              most_shared_bytes = 97, shared_bytes_of_kernel = 8;
+
+// The same arithmetic as in the core: no contraction, no approximations.
+const std::string options[] = {"--std=c++20", "--device-as-default-execution-space",
+                               "--fmad=false", "--ftz=false", "--prec-div=true",
+                               "--prec-sqrt=true"};
+
+std::mutex places_mutex;
+Places known_places;
+
+Places places() {
+  std::lock_guard lock(places_mutex);
+  return known_places;
+}
+
+long process_id() {
+#if defined(_WIN32)
+  return _getpid();
+#else
+  return getpid();
+#endif
+}
+
+// A hash of all that decides on the compiled kernels (FNV-1a).
+std::uint64_t fingerprint(int architecture) {
+  std::uint64_t hash = 1469598103934665603u;
+  const auto add = [&hash](const std::string& text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  };
+  add(grow_source);
+  for (const Header& header : kernel_headers()) add(header.text);
+  for (const std::string& option : options) add(option);
+  add(std::to_string(architecture));
+  return hash;
+}
+
+std::vector<char> read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Atomic, and silent: a folder that cannot be written to costs time only.
+void write_file(const std::filesystem::path& path, const std::vector<char>& bytes) {
+  static std::atomic<int> number{0};
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  std::filesystem::path scratch = path;
+  scratch += "." + std::to_string(process_id()) + "." + std::to_string(number++);
+  {
+    std::ofstream file(scratch, std::ios::binary);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (!file) return std::filesystem::remove(scratch, ignored), void();
+  }
+  std::filesystem::rename(scratch, path, ignored);
+}
+
+std::vector<char> kernels_for(int architecture) {
+  const Places where = places();
+  char name[64];
+  std::snprintf(name, sizeof name, "kernels-sm%d-%016llx.cubin", architecture,
+                static_cast<unsigned long long>(fingerprint(architecture)));
+  const std::filesystem::path path = std::filesystem::path(where.cache) / name;
+  if (!where.cache.empty()) {
+    std::vector<char> kept = read_file(path);
+    if (!kept.empty()) return kept;
+  }
+  std::vector<char> compiled =
+      compile(grow_source, kernel_headers(), options, architecture, where.compilers);
+  if (!where.cache.empty()) write_file(path, compiled);
+  return compiled;
+}
+
+}  // namespace
+
+void set_places(Places where) {
+  std::lock_guard lock(places_mutex);
+  known_places = std::move(where);
+}
+
+int Device::count() {
+  int n = 0;
+  check(driver().DeviceGetCount(&n), "counting devices");
+  return n;
+}
+
+Device& Device::number(int ordinal) {
+  static std::mutex mutex;
+  static std::map<int, std::unique_ptr<Device>> devices;
+  std::lock_guard lock(mutex);
+  const auto found = devices.find(ordinal);
+  if (found != devices.end()) {
+    if (found->second->process_ != process_id())
+      throw DeviceError(
+          "CUDA was used before this process was forked, and does not survive that. Start worker "
+          "processes with \"spawn\" or \"forkserver\", or use device=\"cpu\" in them.");
+    return *found->second;
+  }
+  const int n = count();
+  if (ordinal < 0 || ordinal >= n)
+    throw DeviceError("there is no CUDA device " + std::to_string(ordinal) + ": " +
+                      std::to_string(n) + " visible. Look at nvidia-smi and CUDA_VISIBLE_DEVICES, "
+                      "or use device=\"cpu\".");
+  return *(devices[ordinal] = std::unique_ptr<Device>(new Device(ordinal)));
+}
+
+Device::Device(int ordinal) : process_(process_id()) {
+  const Driver& d = driver();
+  check(d.DeviceGet(&handle_, ordinal), "opening the device");
+  char name[256] = {};
+  check(d.DeviceGetName(name, sizeof name, handle_), "asking for the device's name");
+  name_ = name;
+  const auto attribute = [&](int which) {
+    int value = 0;
+    check(d.DeviceGetAttribute(&value, which, handle_), "asking for the device's properties");
+    return value;
+  };
+  architecture_ = 10 * attribute(major_version) + attribute(minor_version);
+  multiprocessors_ = attribute(multiprocessor_count);
+  shared_bytes_ = static_cast<std::size_t>(attribute(most_shared_bytes));
+  check(d.DevicePrimaryCtxRetain(&context_, handle_), "starting the device");
+}
+
+std::size_t Device::free_bytes() const {
+  Use use(*this);
+  std::size_t free = 0, all = 0;
+  check(driver().MemGetInfo(&free, &all), "asking for free memory");
+  return free;
+}
+
+void Device::load() {
+  const std::vector<char> binary = kernels_for(architecture_);
+  check(driver().ModuleLoadData(&module_, binary.data()), "loading the kernels");
+}
+
+Function Device::kernel(const char* name, std::size_t shared_bytes) {
+  std::lock_guard lock(mutex_);
+  Function& function = kernels_[name];
+  if (function == nullptr) {
+    if (module_ == nullptr) load();
+    check(driver().ModuleGetFunction(&function, module_, name), "finding a kernel");
+  }
+  constexpr std::size_t always_allowed = 48 << 10;
+  if (shared_bytes > always_allowed)
+    check(driver().FuncSetAttribute(function, shared_bytes_of_kernel,
+                                    static_cast<int>(shared_bytes)),
+          "reserving shared memory");
+  return function;
+}
+
+Device::Use::Use(const Device& device) {
+  check(driver().CtxPushCurrent(device.context_), "using the device");
+}
+
+Device::Use::~Use() {
+  Context ignored;
+  driver().CtxPopCurrent(&ignored);
+}
+
+Address take_memory(std::size_t bytes) {
+  Address address = 0;
+  const Result result = driver().MemAlloc(&address, bytes);
+  constexpr Result out_of_memory = 2;
+  if (result == out_of_memory) {
+    std::size_t free = 0, all = 0;
+    driver().MemGetInfo(&free, &all);
+    throw DeviceError("the CUDA device is out of memory: " + std::to_string(bytes >> 20) +
+                      " MiB were asked for, and " + std::to_string(free >> 20) + " of " +
+                      std::to_string(all >> 20) +
+                      " MiB are free. Use fewer rows or features, another device, or "
+                      "device=\"cpu\".");
+  }
+  check(result, "reserving memory");
+  return address;
+}
+
+void give_memory_back(Address address) {
+  driver().MemFree(address);
+}
+
+std::byte* PinnedBytes::room(std::size_t bytes) {
+  if (bytes > size_) {
+    if (data_ != nullptr) driver().MemFreeHost(data_);
+    data_ = nullptr;
+    size_ = 0;
+    check(driver().MemHostAlloc(&data_, bytes, 0), "reserving host memory");
+    size_ = bytes;
+  }
+  return static_cast<std::byte*>(data_);
+}
+
+PinnedBytes::~PinnedBytes() {
+  if (data_ != nullptr) driver().MemFreeHost(data_);
+}
+
+Queue::Queue() {
+  constexpr unsigned beside_others = 1;
+  check(driver().StreamCreate(&stream_, beside_others), "starting a queue");
+}
+
+Queue::~Queue() {
+  if (stream_ != nullptr) driver().StreamDestroy(stream_);
+}
+
+void Queue::launch_with(Function kernel, Grid blocks, unsigned threads, std::size_t shared_bytes,
+                        void** args) {
+  check(driver().LaunchKernel(kernel, static_cast<unsigned>(blocks.x),
+                              static_cast<unsigned>(blocks.y), static_cast<unsigned>(blocks.z),
+                              threads, 1, 1, static_cast<unsigned>(shared_bytes), stream_, args,
+                              nullptr),
+        "a launch");
+}
+
+void Queue::copy_in(const void* from, std::size_t bytes, Address to) {
+  if (bytes > 0) check(driver().MemcpyHtoDAsync(to, from, bytes, stream_), "a copy to the device");
+}
+
+void Queue::copy_out(Address from, std::size_t bytes, void* to) {
+  if (bytes > 0)
+    check(driver().MemcpyDtoHAsync(to, from, bytes, stream_), "a copy from the device");
+}
+
+void Queue::fill_zero(Address at, std::size_t bytes) {
+  if (bytes > 0) check(driver().MemsetD8Async(at, 0, bytes, stream_), "clearing memory");
+}
+
+void Queue::wait() {
+  check(driver().StreamSynchronize(stream_), "work");
+}
+
+}  // namespace arboost::cuda

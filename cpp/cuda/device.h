@@ -1,0 +1,164 @@
+// A CUDA device: memory, kernels and launches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "cuda/driver.h"
+
+namespace arboost::cuda {
+
+// Where the run-time compiler and compiled kernels lie; set once by the package.
+struct Places {
+  std::vector<std::string> compilers;
+  std::string cache;  // folder; empty: kernels are compiled in every process
+};
+void set_places(Places places);
+
+// One device of this process, shared by all its fits. Thread-safe.
+class Device {
+ public:
+  // Throws DeviceError where there is no such device.
+  static Device& number(int ordinal);
+  static int count();
+
+  const std::string& name() const { return name_; }
+  int multiprocessors() const { return multiprocessors_; }
+  std::size_t shared_bytes() const { return shared_bytes_; }  // of a block, at most
+  std::size_t free_bytes() const;
+  // The kernel of this name, with room for so many bytes of shared memory.
+  Function kernel(const char* name, std::size_t shared_bytes = 0);
+
+  // Makes the device current in this thread, for as long as it lives.
+  class Use {
+   public:
+    explicit Use(const Device& device);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+  };
+
+ private:
+  explicit Device(int ordinal);
+  void load();
+
+  std::string name_;
+  int handle_ = 0, architecture_ = 0, multiprocessors_ = 0;
+  std::size_t shared_bytes_ = 0;
+  long process_ = 0;
+  Context context_ = nullptr;
+  std::mutex mutex_;  // guards what follows
+  Module module_ = nullptr;
+  std::unordered_map<std::string, Function> kernels_;
+};
+
+// Device memory of plain numbers, freed with the object. The device must be current.
+template <class T>
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  explicit DeviceArray(std::size_t size) : size_(size) {
+    if (size > 0) address_ = take(size * sizeof(T));
+  }
+  ~DeviceArray() {
+    if (address_ != 0) give_back(address_);
+  }
+  DeviceArray(DeviceArray&& other) noexcept
+      : address_(std::exchange(other.address_, 0)), size_(std::exchange(other.size_, 0)) {}
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    std::swap(address_, other.address_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  std::size_t size() const { return size_; }
+  Address address() const { return address_; }
+  T* data() const { return reinterpret_cast<T*>(address_); }  // for kernels only
+
+ private:
+  static Address take(std::size_t bytes);
+  static void give_back(Address address);
+
+  Address address_ = 0;
+  std::size_t size_ = 0;
+};
+
+Address take_memory(std::size_t bytes);
+void give_memory_back(Address address);
+template <class T>
+Address DeviceArray<T>::take(std::size_t bytes) {
+  return take_memory(bytes);
+}
+template <class T>
+void DeviceArray<T>::give_back(Address address) {
+  give_memory_back(address);
+}
+
+template <class T>
+void make_room(DeviceArray<T>& array, std::size_t size) {
+  if (array.size() >= size) return;
+  array = {};  // first: the two need not fit together
+  array = DeviceArray<T>(size);
+}
+
+// Host memory that the device reads and writes while kernels run.
+class PinnedBytes {
+ public:
+  PinnedBytes() = default;
+  ~PinnedBytes();
+  PinnedBytes(const PinnedBytes&) = delete;
+  PinnedBytes& operator=(const PinnedBytes&) = delete;
+  // At least so many bytes; growing discards their content.
+  std::byte* room(std::size_t bytes);
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Work in order, beside that of other queues.
+class Queue {
+ public:
+  Queue();
+  ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  // Launches kernel<<<blocks, threads, shared_bytes>>>(args ...).
+  struct Grid {
+    std::size_t x = 1, y = 1, z = 1;
+  };
+  template <class... Args>
+  void launch(Function kernel, Grid blocks, unsigned threads, std::size_t shared_bytes,
+              const Args&... args) {
+    void* pointers[] = {const_cast<void*>(static_cast<const void*>(&args))...};
+    launch_with(kernel, blocks, threads, shared_bytes, pointers);
+  }
+
+  template <class T>
+  void upload(const T* from, std::size_t n, const DeviceArray<T>& to) {
+    copy_in(from, n * sizeof(T), to.address());
+  }
+  template <class T>
+  void download(const DeviceArray<T>& from, std::size_t n, T* to) {
+    copy_out(from.address(), n * sizeof(T), to);
+  }
+  void copy_in(const void* from, std::size_t bytes, Address to);
+  void copy_out(Address from, std::size_t bytes, void* to);
+  void fill_zero(Address at, std::size_t bytes);
+  void wait();  // until all of it is done
+
+ private:
+  void launch_with(Function kernel, Grid blocks, unsigned threads, std::size_t shared_bytes,
+                   void** args);
+  Stream stream_ = nullptr;
+};
+
+}  // namespace arboost::cuda

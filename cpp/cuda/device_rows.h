@@ -1,0 +1,94 @@
+// Rows in the memory of a CUDA device: batches of nodes, a launch for each stage of a batch.
+//
+// The host decides the policy from a few numbers of each node. Splits of tables whose features all
+// have stored columns of their own, without categories, are searched on the device; histograms of
+// others are copied to the host and searched there. The tree is the same as in memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/collective.h"
+#include "cuda/device.h"
+#include "cuda/device_table.h"
+#include "grow/policy/node_rows.h"
+#include "grow/rows/histograms.h"
+#include "grow/rows/leaf_sizes.h"
+#include "grow/rows/row_partition.h"
+#include "grow/rows/tree_scaling.h"
+#include "grow/split/split_search.h"
+
+namespace arboost::cuda {
+
+class DeviceRows final : public BatchRows {
+ public:
+  DeviceRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
+             Workspace& workspace);
+  ~DeviceRows() override;
+
+  TreeScale start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
+                       Team& team) override;
+  LeafSums leaf_sums(const TreeShape& shape, const GrownTrees& forest, const Gradients& gradients,
+                     std::size_t output, const TreeRequest& request, Team& team) override;
+  LeafSums sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
+                   Team& team) override;
+  void add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const override;
+  const TreeRows& tree_rows() const override { return tree_rows_; }
+  TreeRows training_rows() const override {
+    return {n_training_, nullptr, table_rows_.empty() ? nullptr : table_rows_.data()};
+  }
+  const std::uint32_t* leaves() const override;
+
+ protected:
+  void open_root(TreePolicy& policy, Team& team) override;
+  std::size_t batch_size() const override;
+  void expand(TreePolicy& policy, std::span<GrowNode* const> batch, Team& team) override;
+  void forget(GrowNode& node) override;
+
+ private:
+  struct State;
+  struct Batch;
+
+  // Pairs of the tree's rows on the device, and their sums.
+  struct Pairs {
+    const FixedPair* pairs;  // by number i
+    std::uint64_t row_stride, output_stride;
+    int g_exponent, h_exponent;
+    std::vector<std::int64_t> sum_abs_g, sum_h;
+  };
+  Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
+  void quantise(const TreeScaling& scaling, std::uint32_t seed);
+  bool searches_on_device() const;
+  std::int64_t* acquire();
+  void release(std::int64_t* histogram);
+  void launch_histograms(std::uint32_t n_segments, std::size_t most_rows);
+  void request(GrowNode& node, std::uint32_t work, std::uint32_t side, Batch& batch);
+  void launch_searches(const Batch& batch, const NodeWork* works);
+  void take_splits(const Batch& batch, std::span<const FoundSplit> found);
+  void search_on_host(std::span<GrowNode* const> nodes, Team& team);
+  LeafSums summed(const TreeShape& shape, const Pairs& pairs, bool assign);
+
+  const Codes& codes_;
+  TreePolicy& policy_;
+  const TreeParams& params_;
+  std::vector<RowId> table_rows_;
+  std::size_t n_training_;
+  TreeRows tree_rows_{};
+  Workspace& space_;
+  Alone alone_;
+  RowPartition host_rows_;  // without rows: searches on the host read histograms only
+  LeafSizes sizes_;
+  Histograms slots_;  // the layout of histograms, and one of them
+  SplitSearch search_;
+  ColumnSampler::Room columns_;
+  Pairs pairs_{};
+  const Sample* sample_ = nullptr;
+  TreeScaling scaling_{false, {0, 0, 0}, {0, 0, 0}};
+  bool is_walked_ = false;  // leaves come from walks, not from the partition
+  mutable bool has_leaves_ = false;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace arboost::cuda

@@ -1,0 +1,54 @@
+// One copy of each array.
+#include "cuda/device_table.h"
+
+#include "tree/rule.h"
+
+namespace arboost::cuda {
+namespace {
+
+template <class T>
+const T* upload(const T* from, std::size_t n, DeviceArray<T>& to, Queue& queue) {
+  to = DeviceArray<T>(n);
+  queue.upload(from, n, to);
+  return to.data();
+}
+
+}  // namespace
+
+DeviceTable::DeviceTable(const Codes& codes, Queue& queue) {
+  const SparseCodes& sparse = codes.sparse;
+  codes_ = {.by_row = upload(codes.by_row.data(), codes.by_row.size(), by_row_, queue),
+            .by_column = upload(codes.by_column.data(), codes.by_column.size(), by_column_, queue),
+            .n_rows = codes.n_rows,
+            .n_stores = static_cast<std::uint32_t>(codes.n_stores),
+            .row_stride = static_cast<std::uint32_t>(codes.row_stride),
+            .width = static_cast<std::uint32_t>(codes.width),
+            .sparse_start = nullptr,
+            .sparse_rows = nullptr,
+            .sparse_codes = nullptr,
+            .row_start = nullptr,
+            .row_slots = nullptr,
+            .slot_width = 0,
+            .first_sparse = 0};
+  if (sparse.size() > 0) {
+    codes_.sparse_start = upload(sparse.start.data(), sparse.start.size(), sparse_start_, queue);
+    codes_.sparse_rows = upload(sparse.rows.data(), sparse.rows.size(), sparse_rows_, queue);
+    codes_.sparse_codes = upload(sparse.codes.data(), sparse.codes.size(), sparse_codes_, queue);
+    codes_.row_start =
+        upload(sparse.row_start.data(), sparse.row_start.size(), row_start_, queue);
+    codes_.row_slots = upload(sparse.slots.data(), sparse.slots.size(), row_slots_, queue);
+    codes_.slot_width = static_cast<std::uint32_t>(sparse.slot_width);
+  }
+  queue.wait();  // copies read the host's memory
+}
+
+NodeTest test_of(const Codes& codes, std::size_t feature, const FeatureRule& split) {
+  const Place& place = codes.where[feature];
+  return {.rule = rule_of(codes, feature, split),
+          .store = place.store,
+          .usual = place.usual,
+          .sparse = place.storage == Storage::sparse ? 1u : 0u,
+          .left = 0};
+}
+
+}  // namespace arboost::cuda

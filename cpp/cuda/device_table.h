@@ -1,0 +1,28 @@
+// A binned table in the memory of a device.
+#pragma once
+
+#include "cuda/device.h"
+#include "cuda/records.h"
+#include "table/codes.h"
+#include "tree/rule.h"
+
+namespace arboost::cuda {
+
+class DeviceTable {
+ public:
+  // Copies the codes; the device must be current.
+  DeviceTable(const Codes& codes, Queue& queue);
+
+  const DeviceCodes& codes() const { return codes_; }
+
+ private:
+  DeviceArray<std::uint8_t> by_row_, by_column_, sparse_codes_, row_slots_;
+  DeviceArray<std::uint64_t> sparse_start_, row_start_;
+  DeviceArray<RowId> sparse_rows_;
+  DeviceCodes codes_{};
+};
+
+// The test of a feature's split, as kernels take it.
+NodeTest test_of(const Codes& codes, std::size_t feature, const FeatureRule& split);
+
+}  // namespace arboost::cuda

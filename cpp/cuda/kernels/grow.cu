@@ -1,0 +1,628 @@
+// Growth of a tree: rows to elements, partitions, histograms, split search, leaves.
+//
+// Sums are integers, so no result depends on the order of threads; scores of splits are the same
+// operations on doubles as in grow/search/split.h, without contraction.
+#include "base/random.h"
+#include "cuda/records.h"
+#include "grow/rows/wide_rounding.h"
+#include "grow/search/gain.h"
+#include "tree/split_rule.h"
+#include "tree/tree_rows.h"
+
+using namespace arboost;
+using namespace arboost::cuda;
+
+constexpr unsigned all_lanes = 0xffffffffu;
+
+inline std::uint32_t lane_of() { return threadIdx.x & 31; }
+inline std::uint32_t warp_of() { return threadIdx.x >> 5; }
+
+inline void add_to(std::int64_t* sum, std::int64_t value) {
+  atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(value));
+}
+
+// The sum over a warp, in all lanes.
+inline std::int64_t warp_sum(std::int64_t value) {
+  for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(all_lanes, value, step);
+  return value;
+}
+
+// The last index whose first(index) is at most `at`; first ascends and starts at 0.
+template <class First>
+inline std::uint32_t last_from(std::uint32_t n, std::uint32_t at, First first) {
+  std::uint32_t low = 0, high = n;
+  while (high - low > 1) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    if (first(middle) <= at)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+inline std::uint32_t code_at(const DeviceCodes& codes, const NodeTest& test, RowId row,
+                             bool from_rows) {
+  if (test.sparse) {
+    std::uint64_t low = codes.sparse_start[test.store], high = codes.sparse_start[test.store + 1];
+    const std::uint64_t end = high;
+    while (low < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      if (codes.sparse_rows[middle] < row)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    if (low == end || codes.sparse_rows[low] != row) return test.usual;
+    return codes.width == 1 ? codes.sparse_codes[low]
+                            : reinterpret_cast<const std::uint16_t*>(codes.sparse_codes)[low];
+  }
+  if (from_rows) {
+    const std::uint8_t* at = codes.by_row + static_cast<std::uint64_t>(row) * codes.row_stride;
+    return codes.width == 1 ? at[test.store]
+                            : reinterpret_cast<const std::uint16_t*>(at)[test.store];
+  }
+  const std::uint64_t at = test.store * codes.n_rows + row;
+  return codes.width == 1 ? codes.by_column[at]
+                          : reinterpret_cast<const std::uint16_t*>(codes.by_column)[at];
+}
+
+inline std::uint32_t position_at(const RowNumbers& rows, std::uint32_t i) {
+  return rows.positions == nullptr ? i : rows.positions[i];
+}
+inline RowId row_at(const RowNumbers& rows, std::uint32_t position) {
+  return rows.table_rows == nullptr ? position : rows.table_rows[position];
+}
+
+// The same as grow/kernels/quantise.h.
+extern "C" __global__ void quantise_narrow(PairRows args, Element* elements) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= args.n) return;
+  const std::uint32_t position = position_at(args.rows, i);
+  const FixedPair pair = args.pairs[i * args.row_stride];
+  const std::uint32_t u = short_hash(position, args.seed);
+  const auto u_g = static_cast<std::int32_t>((u & 0xffff) << (args.g_shift - 16));
+  const auto u_h = static_cast<std::int32_t>((u >> 16) << (args.h_shift - 16));
+  const std::int32_t g = (pair.g + u_g) >> args.g_shift;
+  const std::int32_t h = (pair.h + u_h) >> args.h_shift;
+  const auto narrow = static_cast<std::uint32_t>(g * 65536 + h);
+  elements[i] = static_cast<Element>(narrow) << 32 | row_at(args.rows, position);
+}
+
+extern "C" __global__ void quantise_wide(PairRows args, WideRounding g_rounding,
+                                         WideRounding h_rounding, Element* elements,
+                                         PackedSum* wide) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= args.n) return;
+  const std::uint32_t position = position_at(args.rows, i);
+  const RowId row = row_at(args.rows, position);
+  elements[i] = row;
+  const bool stochastic = g_rounding.stochastic() || h_rounding.stochastic();
+  for (std::uint32_t k = 0; k < args.outputs; ++k) {
+    const FixedPair pair = args.pairs[i * args.row_stride + k * args.output_stride];
+    const std::uint32_t random = stochastic ? short_hash(position, args.seed + k) : 0;
+    wide[static_cast<std::uint64_t>(row) * args.outputs + k] =
+        pack(g_rounding(pair.g, random & 0xffff), h_rounding(pair.h, random >> 16));
+  }
+}
+
+// Pairs of a sample, times the weights of its rows, and their sums [output][|g|, h].
+extern "C" __global__ void gather_pairs(PairRows args, const float* weights, double factor,
+                                        FixedPair* out, std::int64_t* sums) {
+  for (std::uint32_t k = 0; k < args.outputs; ++k) {
+    std::int64_t abs_g = 0, sum_h = 0;
+    for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < args.n;
+         i += gridDim.x * blockDim.x) {
+      const double scale = weights == nullptr ? 1.0 : double{weights[i]} * factor;
+      const FixedPair pair = args.pairs[position_at(args.rows, i) * args.row_stride +
+                                        k * args.output_stride];
+      const FixedPair scaled{nearest(pair.g * scale), nearest(pair.h * scale)};
+      out[static_cast<std::uint64_t>(i) * args.outputs + k] = scaled;
+      abs_g += scaled.g < 0 ? -scaled.g : scaled.g;
+      sum_h += scaled.h;
+    }
+    abs_g = warp_sum(abs_g);
+    sum_h = warp_sum(sum_h);
+    if (lane_of() != 0) continue;
+    add_to(sums + 2 * k, abs_g);
+    add_to(sums + 2 * k + 1, sum_h);
+  }
+}
+
+// Contribution of an element to channel c.
+inline PackedSum value_of(const RowValues& values, Element e, std::uint32_t channel) {
+  if (channel == values.outputs) return 1;
+  if (values.wide != nullptr)
+    return values.wide[static_cast<std::uint64_t>(row_of(e)) * values.outputs + channel];
+  const auto pair = static_cast<std::int32_t>(e >> 32);
+  return pack(pair >> 16, pair & 0xffff);
+}
+
+// Sums of all elements, [channels].
+extern "C" __global__ void sum_values(const Element* elements, std::uint32_t n, RowValues values,
+                                      std::int64_t* sums) {
+  for (std::uint32_t c = 0; c < values.channels; ++c) {
+    std::int64_t sum = 0;
+    for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+      sum += value_of(values, elements[i], c);
+    sum = warp_sum(sum);
+    if (lane_of() == 0) add_to(sums + c, sum);
+  }
+}
+
+constexpr int split_threads = 256;
+constexpr int rows_of_thread = tile_rows / split_threads;
+constexpr int split_warps = split_threads / 32;
+
+// Sends the rows of nodes to their sides: left ones from the front of the node's range, right ones
+// from its back, with one reservation a tile. Order does not matter.
+extern "C" __global__ void __launch_bounds__(split_threads)
+    partition(DeviceCodes codes, const NodeWork* nodes, std::uint32_t n_nodes, Element* one,
+              Element* two, NodeCount* counts) {
+  __shared__ std::uint32_t offsets[2][rows_of_thread * split_warps];
+  __shared__ std::uint32_t base[2];
+  const std::uint32_t node =
+      last_from(n_nodes, blockIdx.x, [=](std::uint32_t j) { return nodes[j].first_tile; });
+  const NodeWork& work = nodes[node];
+  const std::uint32_t n = work.end - work.begin;
+  const std::uint32_t first = (blockIdx.x - work.first_tile) * tile_rows;
+  const Element* from = (work.buffer == 0 ? one : two) + work.begin;
+  Element* to = (work.buffer == 0 ? two : one) + work.begin;
+  const NodeTest test = work.test;
+  Element rows[rows_of_thread];
+  std::uint32_t left_lanes[rows_of_thread], lanes[rows_of_thread];
+#pragma unroll
+  for (int j = 0; j < rows_of_thread; ++j) {
+    const std::uint32_t i = first + j * split_threads + threadIdx.x;
+    if (i < n) rows[j] = from[i];
+  }
+#pragma unroll
+  for (int j = 0; j < rows_of_thread; ++j) {
+    const std::uint32_t i = first + j * split_threads + threadIdx.x;
+    bool left = false;
+    if (i < n) left = goes_left(test.rule, code_at(codes, test, row_of(rows[j]), false));
+    lanes[j] = __ballot_sync(all_lanes, i < n);
+    left_lanes[j] = __ballot_sync(all_lanes, left);
+    if (lane_of() == 0) {
+      offsets[0][j * split_warps + warp_of()] = __popc(left_lanes[j]);
+      offsets[1][j * split_warps + warp_of()] = __popc(lanes[j] & ~left_lanes[j]);
+    }
+  }
+  __syncthreads();
+  if (warp_of() < 2) {  // exclusive sums of the 64 counts of a side, two a lane
+    std::uint32_t* own = offsets[warp_of()];
+    const std::uint32_t a = own[2 * lane_of()], b = own[2 * lane_of() + 1];
+    std::uint32_t sum = a + b;
+    for (int step = 1; step < 32; step <<= 1) {
+      const std::uint32_t other = __shfl_up_sync(all_lanes, sum, step);
+      if (static_cast<int>(lane_of()) >= step) sum += other;
+    }
+    own[2 * lane_of()] = sum - a - b;
+    own[2 * lane_of() + 1] = sum - b;
+    if (lane_of() == 31)
+      base[warp_of()] =
+          atomicAdd(warp_of() == 0 ? &counts[node].left : &counts[node].right, sum);
+  }
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < rows_of_thread; ++j) {
+    const std::uint32_t i = first + j * split_threads + threadIdx.x;
+    if (i >= n) continue;
+    const std::uint32_t below = (1u << lane_of()) - 1;
+    const bool left = left_lanes[j] >> lane_of() & 1;
+    const std::uint32_t side_lanes = left ? left_lanes[j] : lanes[j] & ~left_lanes[j];
+    const std::uint32_t place = base[left ? 0 : 1] +
+                                offsets[left ? 0 : 1][j * split_warps + warp_of()] +
+                                __popc(side_lanes & below);
+    to[left ? place : n - 1 - place] = rows[j];
+  }
+}
+
+// Segments of the histograms to build, and their number of rows in all. One block.
+extern "C" __global__ void plan(const NodeWork* nodes, std::uint32_t n_nodes,
+                                const NodeCount* counts, Segment* segments,
+                                std::uint32_t* total) {
+  __shared__ std::uint32_t sums[1024];
+  std::uint32_t before = 0;
+  for (std::uint32_t base = 0; base < n_nodes; base += blockDim.x) {
+    const std::uint32_t j = base + threadIdx.x;
+    std::uint32_t own = 0;
+    Segment parts[2] = {};
+    if (j < n_nodes) {
+      const NodeWork& work = nodes[j];
+      const std::uint32_t middle = work.begin + counts[j].left;
+      const bool left_is_smaller = counts[j].left <= counts[j].right;
+      for (int s = 0; s < 2; ++s) {  // the smaller one, then the larger one
+        const bool left = left_is_smaller == (s == 0);
+        parts[s].begin = left ? work.begin : middle;
+        parts[s].end = work.children[s] == nullptr ? parts[s].begin : left ? middle : work.end;
+        parts[s].buffer = 1 - work.buffer;
+        parts[s].histogram = work.children[s];
+        own += parts[s].end - parts[s].begin;
+      }
+    }
+    sums[threadIdx.x] = own;
+    __syncthreads();
+    for (std::uint32_t step = 1; step < blockDim.x; step <<= 1) {
+      const std::uint32_t other = threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
+      __syncthreads();
+      sums[threadIdx.x] += other;
+      __syncthreads();
+    }
+    if (j < n_nodes) {
+      parts[0].first_row = before + sums[threadIdx.x] - own;
+      parts[1].first_row = parts[0].first_row + (parts[0].end - parts[0].begin);
+      segments[2 * j] = parts[0];
+      segments[2 * j + 1] = parts[1];
+    }
+    before += sums[blockDim.x - 1];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *total = before;
+}
+
+extern "C" __global__ void clear(const NodeWork* nodes, std::uint32_t size) {
+  const NodeWork& work = nodes[blockIdx.y];
+  for (int s = 0; s < 2; ++s) {
+    if (work.children[s] == nullptr) continue;
+    for (std::uint32_t j = blockIdx.x * blockDim.x + threadIdx.x; j < size;
+         j += gridDim.x * blockDim.x)
+      work.children[s][j] = 0;
+  }
+}
+
+// Histograms of stored columns with one-byte codes. A warp takes a row, a lane a column; tables in
+// shared memory have one bank a lane. Blocks take equal shares of all rows of the launch, and empty
+// their table at the border of a segment. Grid: shares, groups of 32 columns, channels.
+constexpr int table_threads = 1024;
+constexpr int rows_ahead = 8;
+
+extern "C" __global__ void __launch_bounds__(table_threads)
+    histograms(DeviceCodes codes, const std::uint32_t* first_slot, std::uint32_t n_codes,
+               const Segment* segments, std::uint32_t n_segments, const std::uint32_t* total,
+               const Element* one, const Element* two, RowValues values) {
+  extern __shared__ std::int32_t table[];
+  std::int32_t* table_g = table;
+  std::int32_t* table_h = table + n_codes * 32;
+  const std::uint32_t lane = lane_of(), channel = blockIdx.z;
+  const std::uint32_t store = blockIdx.y * 32 + lane;
+  const bool has_store = store < codes.n_stores;
+  const std::uint32_t first_column = has_store ? store : 0;
+  const std::uint64_t n = *total;
+  std::uint32_t at = static_cast<std::uint32_t>(n * blockIdx.x / gridDim.x);
+  const auto end = static_cast<std::uint32_t>(n * (blockIdx.x + 1) / gridDim.x);
+  if (at == end) return;
+  for (std::uint32_t j = threadIdx.x; j < n_codes * 64; j += blockDim.x) table[j] = 0;
+  __syncthreads();
+  std::uint32_t s =
+      last_from(n_segments, at, [=](std::uint32_t j) { return segments[j].first_row; });
+  for (; at < end; ++s) {
+    const Segment segment = segments[s];
+    const std::uint32_t size = segment.end - segment.begin;
+    const std::uint32_t begin = at - segment.first_row;
+    if (begin >= size) continue;
+    const std::uint32_t stop = min(size, end - segment.first_row);
+    const Element* elements = (segment.buffer == 0 ? one : two) + segment.begin;
+    for (std::uint32_t row = begin + warp_of() * 32; row < stop; row += table_threads) {
+      const std::uint32_t n_here = min(32u, stop - row);
+      Element e = 0;
+      std::int32_t g = 0, h = 0;
+      if (lane < n_here) {
+        e = elements[row + lane];
+        const PackedSum value = value_of(values, e, channel);
+        g = sum_g(value);
+        h = sum_h(value);
+      }
+      for (std::uint32_t j = 0; j < n_here; j += rows_ahead) {
+        std::uint32_t code[rows_ahead];
+#pragma unroll
+        for (int a = 0; a < rows_ahead; ++a) {
+          const RowId id = __shfl_sync(all_lanes, row_of(e), j + a);
+          code[a] = 0;
+          if (j + a < n_here)
+            code[a] = codes.by_row[static_cast<std::uint64_t>(id) * codes.row_stride + first_column];
+        }
+#pragma unroll
+        for (int a = 0; a < rows_ahead; ++a) {
+          const std::int32_t row_g = __shfl_sync(all_lanes, g, j + a);
+          const std::int32_t row_h = __shfl_sync(all_lanes, h, j + a);
+          if (j + a < n_here && has_store) {
+            atomicAdd(&table_g[code[a] * 32 + lane], row_g);
+            atomicAdd(&table_h[code[a] * 32 + lane], row_h);
+          }
+        }
+      }
+    }
+    __syncthreads();
+    for (std::uint32_t j = threadIdx.x; j < n_codes * 32; j += blockDim.x) {
+      const std::uint32_t column = blockIdx.y * 32 + (j & 31), code = j >> 5;
+      const std::int32_t sum_of_g = table_g[j], sum_of_h = table_h[j];
+      if (sum_of_g == 0 && sum_of_h == 0) continue;
+      table_g[j] = table_h[j] = 0;
+      if (column < codes.n_stores)
+        add_to(segment.histogram +
+                   static_cast<std::uint64_t>(first_slot[column] + code) * values.channels + channel,
+               pack(sum_of_g, sum_of_h));
+    }
+    __syncthreads();
+    at = segment.first_row + stop;
+  }
+}
+
+// The same for two-byte codes, straight in device memory: a thread takes a row and a column.
+extern "C" __global__ void histograms_wide(DeviceCodes codes, const std::uint32_t* first_slot,
+                                           const Segment* segments, std::uint32_t n_segments,
+                                           const std::uint32_t* total, const Element* one,
+                                           const Element* two, RowValues values) {
+  const std::uint32_t n = *total;
+  for (std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < n;
+       at += gridDim.x * blockDim.x) {
+    const std::uint32_t s =
+        last_from(n_segments, at, [=](std::uint32_t j) { return segments[j].first_row; });
+    const Segment segment = segments[s];
+    const Element e =
+        ((segment.buffer == 0 ? one : two) + segment.begin)[at - segment.first_row];
+    const std::uint8_t* row =
+        codes.by_row + static_cast<std::uint64_t>(row_of(e)) * codes.row_stride;
+    for (std::uint32_t store = 0; store < codes.n_stores; ++store) {
+      const std::uint32_t code = reinterpret_cast<const std::uint16_t*>(row)[store];
+      std::int64_t* slot = segment.histogram +
+                           static_cast<std::uint64_t>(first_slot[store] + code) * values.channels;
+      for (std::uint32_t c = 0; c < values.channels; ++c) add_to(slot + c, value_of(values, e, c));
+    }
+  }
+}
+
+// Slots of sparse columns, which follow those of stored columns.
+extern "C" __global__ void histograms_sparse(DeviceCodes codes, const Segment* segments,
+                                             std::uint32_t n_segments, const std::uint32_t* total,
+                                             const Element* one, const Element* two,
+                                             RowValues values) {
+  const std::uint32_t n = *total;
+  for (std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < n;
+       at += gridDim.x * blockDim.x) {
+    const std::uint32_t s =
+        last_from(n_segments, at, [=](std::uint32_t j) { return segments[j].first_row; });
+    const Segment segment = segments[s];
+    const Element e =
+        ((segment.buffer == 0 ? one : two) + segment.begin)[at - segment.first_row];
+    std::int64_t* first =
+        segment.histogram + static_cast<std::uint64_t>(codes.first_sparse) * values.channels;
+    for (std::uint64_t k = codes.row_start[row_of(e)]; k < codes.row_start[row_of(e) + 1]; ++k) {
+      const std::uint64_t slot =
+          codes.slot_width == 2 ? reinterpret_cast<const std::uint16_t*>(codes.row_slots)[k]
+                                : reinterpret_cast<const std::uint32_t*>(codes.row_slots)[k];
+      for (std::uint32_t c = 0; c < values.channels; ++c)
+        add_to(first + slot * values.channels + c, value_of(values, e, c));
+    }
+  }
+}
+
+// The histogram of the larger child: its parent's minus that of the smaller one, in place.
+extern "C" __global__ void subtract(const NodeWork* nodes, std::uint32_t size) {
+  const NodeWork& work = nodes[blockIdx.y];
+  if (work.parent == nullptr || work.children[0] == nullptr) return;
+  for (std::uint32_t j = blockIdx.x * blockDim.x + threadIdx.x; j < size;
+       j += gridDim.x * blockDim.x)
+    work.parent[j] -= work.children[0][j];
+}
+
+constexpr int search_threads = 256;
+constexpr double forbidden = -1.7976931348623157e308;
+
+// Better: the higher score; of equals the lower place.
+struct Candidate {
+  double score;
+  std::uint32_t place;
+};
+
+inline Candidate better(const Candidate& a, const Candidate& b) {
+  return b.score > a.score || (b.score == a.score && b.place < a.place) ? b : a;
+}
+
+// Inclusive prefix sums over a block of search_threads; `room` is shared memory.
+inline std::int64_t prefix_sum(std::int64_t value, std::int64_t* room) {
+  for (int step = 1; step < 32; step <<= 1) {
+    const std::int64_t other = __shfl_up_sync(all_lanes, value, step);
+    if (static_cast<int>(lane_of()) >= step) value += other;
+  }
+  if (lane_of() == 31) room[warp_of()] = value;
+  __syncthreads();
+  for (std::uint32_t w = 0; w < warp_of(); ++w) value += room[w];
+  __syncthreads();
+  return value;
+}
+
+// The score of a split with `left` of the total on its left. `has_values`: not only missing ones.
+template <bool plain>
+inline double score_of(const GainParams& p, std::int64_t left, std::int64_t total,
+                       bool has_values) {
+  const std::int64_t right = total - left;
+  const std::int32_t left_h = sum_h(left), right_h = sum_h(right);
+  bool allowed = left_h >= p.min_h && right_h >= p.min_h;
+  double score;
+  if (p.bounded) {
+    const double left_g = sum_g(left), right_g = sum_g(right);
+    const double left_step = bounded_step(p, left_g, left_h);
+    const double right_step = bounded_step(p, right_g, right_h);
+    score = score_of_step(p, left_g, left_h, left_step) +
+            score_of_step(p, right_g, right_h, right_step);
+    const double direction = p.direction;
+    allowed = allowed && direction * (right_step - left_step) >= 0 && has_values;
+  } else {
+    score = split_score<plain, double>(p, sum_g(left), left_h, sum_g(right), right_h);
+  }
+  return allowed ? score : forbidden;
+}
+
+// The best split of one feature in one node: the same as grow/search/split.h. Grid: features,
+// nodes.
+template <bool plain>
+inline void search_feature(GainParams p, const NodeSearch* searches, const NodeWork* nodes,
+                           const NodeCount* counts, const std::uint32_t* features,
+                           const FeatureColumn* columns, std::uint32_t stride, FoundSplit* found) {
+  __shared__ std::int64_t room[search_threads / 32];
+  __shared__ Candidate warp_best[search_threads / 32];
+  __shared__ std::uint32_t next;
+  const NodeSearch search = searches[blockIdx.y];
+  if (blockIdx.x >= search.n_features) return;
+  const std::uint32_t feature = features[search.first_feature + blockIdx.x];
+  const FeatureColumn column = columns[feature];
+  const NodeWork& work = nodes[search.node];
+  const NodeCount rows = counts[search.node];
+  const bool is_smaller = (rows.left <= rows.right) == (search.side == 0);
+  const std::int64_t* histogram = is_smaller               ? work.children[0]
+                                  : work.parent != nullptr ? work.parent
+                                                           : work.children[1];
+  const auto channels = static_cast<std::uint32_t>(p.channels);
+  const std::int64_t* slots = histogram + static_cast<std::uint64_t>(column.first_slot) * channels;
+  p.lower = search.lower;
+  p.upper = search.upper;
+  p.direction = column.direction;
+  const std::uint32_t t = threadIdx.x, n = column.n_bins;
+  const bool counted = channels > 1;
+  const std::int64_t value = t < n ? slots[t * channels] : 0;
+  const std::int64_t count = counted && t < n ? slots[t * channels + 1] : 0;
+  const std::int64_t missing = column.has_missing ? slots[n * channels] : 0;
+  const std::int64_t missing_count = counted && column.has_missing ? slots[n * channels + 1] : 0;
+  const bool has_missing = missing != 0 || missing_count != 0;
+  const std::int64_t prefix = prefix_sum(value, room);
+  const std::int64_t rows_left = counted ? prefix_sum(count, room) : 0;
+  const std::int64_t all_rows = search.side == 0 ? rows.left : rows.right;
+  const auto enough = [&](std::int64_t left) {
+    return !counted || (left >= p.min_count && all_rows - left >= p.min_count);
+  };
+  if (t == 0) next = n;
+
+  Candidate best{search.floor, 0xffffffffu};
+  if (t < (has_missing ? n : n - 1) && enough(rows_left))  // missing values on the right
+    best = better(best, {score_of<plain>(p, prefix, search.total, true), t});
+  if (has_missing && t < n - 1 && enough(rows_left + missing_count))
+    best = better(best,
+                  {score_of<plain>(p, prefix + missing, search.total, prefix != 0), 256 + t});
+  for (int step = 16; step > 0; step >>= 1)
+    best = better(best, {__shfl_xor_sync(all_lanes, best.score, step),
+                         __shfl_xor_sync(all_lanes, best.place, step)});
+  if (lane_of() == 0) warp_best[warp_of()] = best;
+  __syncthreads();
+  best = warp_best[0];
+  for (int w = 1; w < search_threads / 32; ++w) best = better(best, warp_best[w]);
+  const bool is_found = best.score > search.floor;
+  const std::uint32_t bin = best.place & 255;
+  if (is_found && t > bin && t < n && (value != 0 || count != 0)) atomicMin(&next, t);
+  __syncthreads();
+  FoundSplit* out = found + static_cast<std::uint64_t>(blockIdx.y) * stride + blockIdx.x;
+  if (!is_found) {
+    if (t == 0) out->found = 0;
+    return;
+  }
+  if (t == bin) {
+    const bool missing_left = best.place >= 256;
+    *out = {best.score,
+            prefix + (missing_left ? missing : 0),
+            bin,
+            next,
+            feature,
+            1,
+            static_cast<std::uint8_t>(missing_left),
+            static_cast<std::uint8_t>(has_missing),
+            0};
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(search_threads)
+    search_plain(GainParams p, const NodeSearch* searches, const NodeWork* nodes,
+                 const NodeCount* counts, const std::uint32_t* features,
+                 const FeatureColumn* columns, std::uint32_t stride, FoundSplit* found) {
+  search_feature<true>(p, searches, nodes, counts, features, columns, stride, found);
+}
+
+extern "C" __global__ void __launch_bounds__(search_threads)
+    search_limited(GainParams p, const NodeSearch* searches, const NodeWork* nodes,
+                   const NodeCount* counts, const std::uint32_t* features,
+                   const FeatureColumn* columns, std::uint32_t stride, FoundSplit* found) {
+  search_feature<false>(p, searches, nodes, counts, features, columns, stride, found);
+}
+
+// The best feature of each node, of equals the first. A warp a node.
+extern "C" __global__ void choose(const NodeSearch* searches, std::uint32_t stride,
+                                  const FoundSplit* found, FoundSplit* best) {
+  const std::uint32_t n = searches[blockIdx.x].n_features;
+  const FoundSplit* own = found + static_cast<std::uint64_t>(blockIdx.x) * stride;
+  Candidate highest{searches[blockIdx.x].floor, 0xffffffffu};
+  for (std::uint32_t j = lane_of(); j < n; j += 32)
+    if (own[j].found) highest = better(highest, {own[j].score, j});
+  for (int step = 16; step > 0; step >>= 1)
+    highest = better(highest, {__shfl_xor_sync(all_lanes, highest.score, step),
+                               __shfl_xor_sync(all_lanes, highest.place, step)});
+  if (lane_of() != 0) return;
+  if (highest.place == 0xffffffffu)
+    best[blockIdx.x].found = 0;
+  else
+    best[blockIdx.x] = own[highest.place];
+}
+
+// Notes the leaf of each row, and adds up the pairs [leaf][output][g, h] of a tree's rows.
+extern "C" __global__ void leaf_sums(const LeafRows* leaves, std::uint32_t n_leaves,
+                                     const Element* one, const Element* two, PairRows pairs,
+                                     const std::uint32_t* number_of_row, std::uint32_t* leaf_of_row,
+                                     std::int64_t* sums) {
+  const std::uint32_t l =
+      last_from(n_leaves, blockIdx.x, [=](std::uint32_t j) { return leaves[j].first_tile; });
+  const LeafRows leaf = leaves[l];
+  const Element* elements = leaf.buffer == 0 ? one : two;
+  const std::uint32_t begin = leaf.begin + (blockIdx.x - leaf.first_tile) * tile_rows;
+  const std::uint32_t end = min(leaf.end, begin + tile_rows);
+  for (std::uint32_t k = 0; k < pairs.outputs; ++k) {
+    std::int64_t g = 0, h = 0;
+    for (std::uint32_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+      const RowId row = row_of(elements[i]);
+      if (k == 0) leaf_of_row[row] = leaf.leaf;
+      const std::uint32_t number = number_of_row == nullptr ? row : number_of_row[row];
+      const FixedPair pair = pairs.pairs[number * pairs.row_stride + k * pairs.output_stride];
+      g += pair.g;
+      h += pair.h;
+    }
+    g = warp_sum(g);
+    h = warp_sum(h);
+    if (lane_of() != 0) continue;
+    std::int64_t* sum = sums + (static_cast<std::uint64_t>(leaf.leaf) * pairs.outputs + k) * 2;
+    add_to(sum, g);
+    add_to(sum + 1, h);
+  }
+}
+
+// number_of_row[row(i)] = i
+extern "C" __global__ void number_rows(RowNumbers rows, std::uint32_t n,
+                                       std::uint32_t* number_of_row) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) number_of_row[row_at(rows, position_at(rows, i))] = i;
+}
+
+// Leaves of rows in a tree of such nodes.
+extern "C" __global__ void walk(DeviceCodes codes, const NodeTest* tree, RowNumbers rows,
+                                std::uint32_t n, std::uint32_t* leaf_of_row) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const RowId row = row_at(rows, position_at(rows, i));
+  std::uint32_t at = 0;
+  while (tree[at].left != 0)
+    at = tree[at].left +
+         (goes_left(tree[at].rule, code_at(codes, tree[at], row, true)) ? 0 : 1);
+  leaf_of_row[row] = at;
+}
+
+// Sums of pairs [leaf][output][g, h] by the leaves of rows.
+extern "C" __global__ void sums_by_leaf(PairRows pairs, const std::uint32_t* leaf_of_row,
+                                        std::int64_t* sums) {
+  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < pairs.n;
+       i += gridDim.x * blockDim.x) {
+    const std::uint32_t leaf = leaf_of_row[row_at(pairs.rows, position_at(pairs.rows, i))];
+    for (std::uint32_t k = 0; k < pairs.outputs; ++k) {
+      const FixedPair pair = pairs.pairs[i * pairs.row_stride + k * pairs.output_stride];
+      std::int64_t* sum = sums + (static_cast<std::uint64_t>(leaf) * pairs.outputs + k) * 2;
+      add_to(sum, pair.g);
+      add_to(sum + 1, pair.h);
+    }
+  }
+}

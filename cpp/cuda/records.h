@@ -1,0 +1,112 @@
+// Records that the host and the kernels exchange. Plain structs of fixed layout.
+#pragma once
+
+#include <cstdint>
+
+#include "tree/split_rule.h"
+#include "tree/tree_rows.h"
+
+namespace arboost::cuda {
+
+// Rows of one launch are divided into tiles; a tile never spans two nodes.
+constexpr std::uint32_t tile_rows = 2048;
+
+// Codes of a table in device memory, as in table/codes.h.
+struct DeviceCodes {
+  const std::uint8_t* by_row;
+  const std::uint8_t* by_column;
+  std::uint64_t n_rows;
+  std::uint32_t n_stores, row_stride, width;
+  // Sparse columns.
+  const std::uint64_t* sparse_start;
+  const RowId* sparse_rows;
+  const std::uint8_t* sparse_codes;
+  const std::uint64_t* row_start;
+  const std::uint8_t* row_slots;
+  std::uint32_t slot_width;  // bytes; 0: no sparse column
+  std::uint32_t first_sparse;
+};
+
+// Tree row i -> its position among the training rows, and its row in the table.
+struct RowNumbers {
+  const std::uint32_t* positions;  // null: i
+  const RowId* table_rows;         // by position; null: the position
+};
+
+// Pairs of a tree's rows, at i * row_stride + k * output_stride.
+struct PairRows {
+  const FixedPair* pairs;
+  std::uint64_t row_stride, output_stride;
+  RowNumbers rows;
+  std::uint32_t n, seed, outputs;
+  int g_shift, h_shift;
+};
+
+// Contributions of elements: an output each, and the count of rows if there is a channel more.
+struct RowValues {
+  const PackedSum* wide;  // null: narrow pairs in the elements
+  std::uint32_t outputs, channels;
+};
+
+// Test of a row at a node.
+struct NodeTest {
+  SplitRule rule;
+  std::uint32_t store;   // stored column, or number among the sparse ones
+  std::uint32_t usual;   // sparse: code of rows that are not stored
+  std::uint32_t sparse;  // 1: of a sparse column
+  std::uint32_t left;    // left child in a tree that is walked; 0: a leaf
+};
+
+// A node that is split: its elements, and the histograms of its children.
+struct NodeWork {
+  NodeTest test;
+  std::uint32_t begin, end;    // elements
+  std::uint32_t buffer;        // which array of elements
+  std::uint32_t first_tile;    // of the launch
+  std::int64_t* parent;        // histogram; null: there is none, or none is needed
+  std::int64_t* children[2];   // histograms to build: of the smaller child, and of the larger one
+                               // where there is no parent's; null: not needed
+};
+
+// State of a split on the device: elements that went to each side so far.
+struct NodeCount {
+  std::uint32_t left, right;
+};
+
+// Elements whose sums are added to a histogram.
+struct Segment {
+  std::uint32_t begin, end, buffer;
+  std::uint32_t first_row;  // of the launch
+  std::int64_t* histogram;
+};
+
+// Search of one node's best split.
+struct NodeSearch {
+  std::int64_t total;  // packed sum
+  double floor, lower, upper;
+  std::uint32_t first_feature, n_features;  // in the list of the launch
+  std::uint32_t node, side;                 // 0: the left child of that node of the batch; 1: right
+};
+
+// The best split of a feature in a node, or of a node.
+struct FoundSplit {
+  double score;
+  std::int64_t left;  // packed sum
+  std::uint32_t bin, next, feature;
+  std::uint8_t found, missing_left, missing_seen, unused;
+};
+
+// Columns of the features, for searches.
+struct FeatureColumn {
+  std::uint32_t first_slot, n_bins;
+  std::int32_t direction;  // of a monotone constraint
+  std::uint32_t has_missing;
+};
+
+// Elements of a leaf.
+struct LeafRows {
+  std::uint32_t begin, end, buffer, leaf;
+  std::uint32_t first_tile;
+};
+
+}  // namespace arboost::cuda
