@@ -8,6 +8,7 @@
 
 #include "bindings/loss_names.h"
 #include "bindings/tree_grower.h"
+#include "cuda/device_rows.h"
 
 namespace arboost::bindings {
 namespace {
@@ -71,6 +72,16 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
           },
           nb::kw_only(), nb::arg("loss"), nb::arg("parameters"), nb::arg("largest_weight"),
           nb::arg("rate"), nb::arg("seed"), nb::arg("first_round"), nb::arg("sampling"));
+  grower.def(
+      "fetch_scores",
+      [](TreeGrower& self, Scores scores) {
+        self.check_scores(scores, self.n_training(), 0);
+        nb::gil_scoped_release release;
+        if (auto* device = self.grower.on_device()) device->fetch_scores(scores.data());
+      },
+      nb::arg("scores").noconvert(),
+      "Copies the scores of `run_rounds` from the device, where they are newer there. The caller "
+      "may change them then.");
   grower.def("run_rounds", &run, nb::arg("params"), nb::arg("y"), nb::arg("weight").none(),
              nb::arg("scores").noconvert(), nb::arg("gradients"), nb::arg("n_rounds"),
              nb::arg("seconds"), nb::arg("n_threads"),

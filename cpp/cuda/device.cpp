@@ -25,8 +25,8 @@ constexpr int multiprocessor_count = 16, major_version = 75, minor_version = 76,
 
 // The same arithmetic as in the core: no contraction, no approximations.
 const std::string options[] = {"--std=c++20", "--device-as-default-execution-space",
-                               "--fmad=false", "--ftz=false", "--prec-div=true",
-                               "--prec-sqrt=true"};
+                               "-DARBOOST_ISA=device", "--fmad=false", "--ftz=false",
+                               "--prec-div=true", "--prec-sqrt=true"};
 
 std::mutex places_mutex;
 Places known_places;
@@ -50,7 +50,7 @@ std::uint64_t fingerprint(int architecture) {
   const auto add = [&hash](const std::string& text) {
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   };
-  add(grow_source);
+  add(kernel_source);
   for (const Header& header : kernel_headers()) add(header.text);
   for (const std::string& option : options) add(option);
   add(std::to_string(architecture));
@@ -88,7 +88,7 @@ std::vector<char> kernels_for(int architecture) {
     if (!kept.empty()) return kept;
   }
   std::vector<char> compiled =
-      compile(grow_source, kernel_headers(), options, architecture, where.compilers);
+      compile(kernel_source, kernel_headers(), options, architecture, where.compilers);
   if (!where.cache.empty()) write_file(path, compiled);
   return compiled;
 }

@@ -1,4 +1,4 @@
-// A batch of nodes is one upload, six launches and one download.
+// A batch of nodes is one upload, three or four launches and one download.
 #include "cuda/device_rows.h"
 
 #include <algorithm>
@@ -43,15 +43,12 @@ struct DeviceRows::State {
   std::vector<std::int64_t*> free;
   std::size_t in_use = 0;
 
-  DeviceArray<NodeWork> works;
-  DeviceArray<NodeSearch> searches;
-  DeviceArray<std::uint32_t> features;
-  DeviceArray<NodeCount> counts;
+  DeviceArray<std::byte> batch;
   DeviceArray<Segment> segments;
-  DeviceArray<std::uint32_t> total;
-  DeviceArray<FoundSplit> found, best;
+  DeviceArray<FoundSplit> found;
   DeviceArray<LeafRows> leaves;
-  PinnedBytes sent, received;
+  std::unique_ptr<DeviceRounds> rounds;
+  PinnedBytes sent, sent_batch, received;
   std::size_t sent_size = 0, n_sent = 0;
 
   // Sends an array of records to the device. Copies read the staged bytes until the next wait.
@@ -116,7 +113,6 @@ DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, Tr
                        codes.n_bins[f], params_.monotone.empty() ? 0 : params_.monotone[f],
                        codes.has_missing[f]});
   s.send(columns, s.columns);
-  s.total = DeviceArray<std::uint32_t>(1);
   s.queue.wait();
 }
 
@@ -132,13 +128,17 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
                                        const Sample* sample) {
   State& s = *state_;
   const std::size_t width = policy_.width();
-  make_room(s.all_pairs, gradients.pairs.size());
-  s.queue.upload(gradients.pairs.data(), gradients.pairs.size(), s.all_pairs);
+  const FixedPair* pairs = gradients.device_pairs;
+  if (pairs == nullptr) {
+    make_room(s.all_pairs, gradients.pairs.size());
+    s.queue.upload(gradients.pairs.data(), gradients.pairs.size(), s.all_pairs);
+    pairs = s.all_pairs.data();
+  }
   const auto first = static_cast<std::ptrdiff_t>(output), n = static_cast<std::ptrdiff_t>(width);
   const auto some = [=](const std::vector<std::int64_t>& sums) {
     return std::vector<std::int64_t>(sums.begin() + first, sums.begin() + first + n);
   };
-  Pairs all{s.all_pairs.data() + output * gradients.output_stride(),
+  Pairs all{pairs + output * gradients.output_stride(),
             gradients.row_stride(),
             gradients.output_stride(),
             gradients.g_exponent,
@@ -237,8 +237,11 @@ void DeviceRows::quantise(const TreeScaling& scaling, std::uint32_t seed) {
 }
 
 bool DeviceRows::searches_on_device() const {
-  return codes_.is_plain() && codes_.sparse.size() == 0 && codes_.width == 1 &&
-         codes_.is_category.empty() && policy_.width() == 1 && !params_.random_cuts;
+  const auto& categories = codes_.is_category;
+  const bool any_category =
+      std::any_of(categories.begin(), categories.end(), [](std::uint8_t is) { return is != 0; });
+  return !any_category && codes_.is_plain() && codes_.sparse.size() == 0 && codes_.width == 1 &&
+         policy_.width() == 1 && !params_.random_cuts;
 }
 
 std::int64_t* DeviceRows::acquire() {
@@ -270,13 +273,13 @@ void DeviceRows::forget(GrowNode& node) {
 
 std::size_t DeviceRows::batch_size() const {
   const std::size_t bytes = 2 * slots_.size() * sizeof(std::int64_t);
-  const std::size_t most = params_.best_first ? 64 : 1024;
+  const std::size_t most = params_.best_first ? 32 : 1024;
   return std::clamp<std::size_t>(params_.histogram_bytes / std::max<std::size_t>(1, bytes), 1,
                                  most);
 }
 
-// Adds the rows of segments to their histograms.
-void DeviceRows::launch_histograms(std::uint32_t n_segments, std::size_t most_rows) {
+// Adds the rows of the batch's segments to their histograms.
+void DeviceRows::launch_histograms(const BatchWork& batch, std::size_t most_rows) {
   State& s = *state_;
   const DeviceCodes codes = [&] {
     DeviceCodes own = s.table.codes();
@@ -298,19 +301,18 @@ void DeviceRows::launch_histograms(std::uint32_t n_segments, std::size_t most_ro
         std::clamp<std::size_t>(most_rows / rows_per_share, 1, 2 * processors);
     const std::size_t bytes = n_codes * 64 * sizeof(std::int32_t);
     s.queue.launch(s.device.kernel("histograms", bytes), {shares, groups, slots_.channels()},
-                   table_threads, bytes, codes, s.first_slot.data(), n_codes, s.segments.data(),
-                   n_segments, s.total.data(), s.elements[0].data(), s.elements[1].data(), values);
+                   table_threads, bytes, codes, s.first_slot.data(), n_codes, batch,
+                   s.elements[0].data(), s.elements[1].data(), values);
   } else if (codes_.n_stores > 0) {
     s.queue.launch(s.device.kernel("histograms_wide"),
                    {std::min(blocks_for(most_rows), 16 * processors)}, threads, 0, codes,
-                   s.first_slot.data(), s.segments.data(), n_segments, s.total.data(),
-                   s.elements[0].data(), s.elements[1].data(), values);
+                   s.first_slot.data(), batch, s.elements[0].data(), s.elements[1].data(),
+                   values);
   }
   if (codes_.sparse.size() > 0)
     s.queue.launch(s.device.kernel("histograms_sparse"),
                    {std::min(blocks_for(most_rows), 16 * processors)}, threads, 0, codes,
-                   s.segments.data(), n_segments, s.total.data(), s.elements[0].data(),
-                   s.elements[1].data(), values);
+                   batch, s.elements[0].data(), s.elements[1].data(), values);
 }
 
 void DeviceRows::search_on_host(std::span<GrowNode* const> nodes, Team& team) {
@@ -333,47 +335,115 @@ struct DeviceRows::Batch {
   std::vector<NodeWork> works;
   std::vector<NodeSearch> searches;
   std::vector<std::uint32_t> features;
+  std::vector<NodeCount> counts;
+  BatchCount state{0, 0};
   std::vector<GrowNode*> searched;
   std::vector<double> scores;  // of the searched nodes
+  std::span<const std::uint32_t> last_features;
   std::uint32_t n_tiles = 0;
   std::size_t most_features = 0;
+
+  BatchWork work{};  // on the device
+
+  // On the host, after the device has done it.
+  const NodeCount* found_counts = nullptr;
+  const FoundSplit* best = nullptr;
 };
 
 void DeviceRows::request(GrowNode& node, std::uint32_t work, std::uint32_t side, Batch& batch) {
   const double score = policy_.node_score(node);
   const auto features = policy_.columns().of_node(node, columns_);
-  batch.searches.push_back({node.sums[0], policy_.floor_of(node.sums.data(), score), node.lower,
-                            node.upper, static_cast<std::uint32_t>(batch.features.size()),
-                            static_cast<std::uint32_t>(features.size()), work, side});
-  batch.features.insert(batch.features.end(), features.begin(), features.end());
+  const bool is_same = features.data() == batch.last_features.data() &&
+                       features.size() == batch.last_features.size() &&
+                       std::equal(features.begin(), features.end(),
+                                  batch.features.end() - static_cast<std::ptrdiff_t>(
+                                                             batch.last_features.size()));
+  if (!is_same) batch.features.insert(batch.features.end(), features.begin(), features.end());
+  batch.last_features = features;
+  batch.searches.push_back(
+      {node.sums[0], policy_.floor_of(node.sums.data(), score), node.lower, node.upper,
+       static_cast<std::uint32_t>(batch.features.size() - features.size()),
+       static_cast<std::uint32_t>(features.size()), work, side});
   batch.most_features = std::max(batch.most_features, features.size());
   batch.searched.push_back(&node);
   batch.scores.push_back(score);
 }
 
-void DeviceRows::launch_searches(const Batch& batch, const NodeWork* works) {
+// Sends a batch in one copy, and points batch.work to it. What the host reads lies together:
+//
+//   nodes, searches, features, n_done, state | counts, best
+void DeviceRows::send(Batch& batch) {
+  State& s = *state_;
+  const std::size_t n = batch.works.size(), m = batch.searches.size();
+  std::size_t size = 0;
+  const auto place = [&size](std::size_t bytes) {
+    const std::size_t at = size;
+    size += (bytes + 15) / 16 * 16;
+    return at;
+  };
+  const std::size_t works = place(n * sizeof(NodeWork)), searches = place(m * sizeof(NodeSearch)),
+                    features = place(batch.features.size() * sizeof(std::uint32_t)),
+                    n_done = place(m * sizeof(std::uint32_t)), state = place(sizeof(BatchCount)),
+                    counts = place(n * sizeof(NodeCount)), sent = size,
+                    best = place(m * sizeof(FoundSplit));
+  make_room(s.batch, std::bit_ceil(size));
+  make_room(s.segments, 2 * n);
+  make_room(s.found, m * batch.most_features);
+  std::byte* staged = s.sent_batch.room(std::bit_ceil(size));
+  const auto put = [&](std::size_t at, const void* from, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(staged + at, from, bytes);
+  };
+  put(works, batch.works.data(), n * sizeof(NodeWork));
+  put(searches, batch.searches.data(), m * sizeof(NodeSearch));
+  put(features, batch.features.data(), batch.features.size() * sizeof(std::uint32_t));
+  std::memset(staged + n_done, 0, m * sizeof(std::uint32_t));
+  put(state, &batch.state, sizeof(BatchCount));
+  put(counts, batch.counts.data(), n * sizeof(NodeCount));
+  s.queue.copy_in(staged, sent, s.batch.address());
+  std::byte* const on_device = s.batch.data();
+  batch.work = {.nodes = reinterpret_cast<NodeWork*>(on_device + works),
+                .searches = reinterpret_cast<NodeSearch*>(on_device + searches),
+                .features = reinterpret_cast<std::uint32_t*>(on_device + features),
+                .state = reinterpret_cast<BatchCount*>(on_device + state),
+                .counts = reinterpret_cast<NodeCount*>(on_device + counts),
+                .n_done = reinterpret_cast<std::uint32_t*>(on_device + n_done),
+                .best = reinterpret_cast<FoundSplit*>(on_device + best),
+                .segments = s.segments.data(),
+                .found = s.found.data(),
+                .n_nodes = static_cast<std::uint32_t>(n),
+                .n_searches = static_cast<std::uint32_t>(m),
+                .n_tiles = batch.n_tiles,
+                .most_features = static_cast<std::uint32_t>(batch.most_features),
+                .histogram_size = static_cast<std::uint32_t>(slots_.size())};
+}
+
+// Waits for a batch, and points to its results.
+void DeviceRows::receive(Batch& batch) {
+  State& s = *state_;
+  const auto first = reinterpret_cast<Address>(batch.work.counts);
+  const std::size_t before = reinterpret_cast<Address>(batch.work.best) - first;
+  const std::size_t bytes = before + batch.searches.size() * sizeof(FoundSplit);
+  std::byte* staged = s.received.room(std::bit_ceil(bytes));
+  s.queue.copy_out(first, bytes, staged);
+  s.queue.wait();
+  batch.found_counts = reinterpret_cast<const NodeCount*>(staged);
+  batch.best = reinterpret_cast<const FoundSplit*>(staged + before);
+}
+
+void DeviceRows::launch_searches(const Batch& batch) {
   State& s = *state_;
   if (batch.searches.empty() || batch.most_features == 0) return;
-  const std::size_t n = batch.searches.size();
-  make_room(s.found, n * batch.most_features);
-  make_room(s.best, n);
-  s.send(batch.searches, s.searches);
-  s.send(batch.features, s.features);
-  const auto stride = static_cast<std::uint32_t>(batch.most_features);
-  const bool plain = is_plain(policy_.gain());
-  s.queue.launch(s.device.kernel(plain ? "search_plain" : "search_limited"), {stride, n}, threads,
-                 0, policy_.gain(), s.searches.data(), works, s.counts.data(), s.features.data(),
-                 s.columns.data(), stride, s.found.data());
-  s.queue.launch(s.device.kernel("choose"), {n}, 32, 0, s.searches.data(), stride, s.found.data(),
-                 s.best.data());
+  s.queue.launch(s.device.kernel(is_plain(policy_.gain()) ? "search_plain" : "search_limited"),
+                 {batch.most_features, batch.searches.size()}, threads, 0, policy_.gain(),
+                 batch.work, s.columns.data());
 }
 
 // Results of the searches of a batch.
-void DeviceRows::take_splits(const Batch& batch, std::span<const FoundSplit> found) {
+void DeviceRows::take_splits(const Batch& batch) {
   for (std::size_t j = 0; j < batch.searched.size(); ++j) {
     GrowNode& node = *batch.searched[j];
-    const FoundSplit& best = found[j];
-    if (!best.found || batch.searches[j].n_features == 0 || !policy_.may_split(node)) continue;
+    const FoundSplit& best = batch.best[j];
+    if (batch.searches[j].n_features == 0 || !best.found || !policy_.may_split(node)) continue;
     node.gain = std::max(best.score - batch.scores[j], 0.0);
     node.feature = static_cast<std::int32_t>(best.feature);
     node.split = {};
@@ -388,18 +458,25 @@ void DeviceRows::take_splits(const Batch& batch, std::span<const FoundSplit> fou
   }
 }
 
-void DeviceRows::open_root(TreePolicy& policy, Team& team) {
+// Histograms of all trees before, of other channels or of a tree that was interrupted, are free.
+void DeviceRows::free_histograms() {
   State& s = *state_;
-  Device::Use use(s.device);
-  search_.start_tree(team.size());
-  slots_.release_all();
-  s.free.clear();  // histograms of a tree that was interrupted, or of other channels
+  s.free.clear();
   s.in_use = 0;
   const std::size_t size = slots_.size();
   for (auto& block : s.histograms)
     for (std::size_t j = 0; j + size <= block.size(); j += size)
       s.free.push_back(block.data() + j);
-  const std::size_t n = tree_rows_.n, channels = policy.channels();
+}
+
+void DeviceRows::open_root(TreePolicy& policy, Team& team) {
+  State& s = *state_;
+  Device::Use use(s.device);
+  search_.start_tree(team.size());
+  slots_.release_all();
+  free_histograms();
+  const std::size_t channels = policy.channels();
+  const auto n = static_cast<std::uint32_t>(tree_rows_.n);
   GrowNode& root = policy.open_root(n, false);
   const RowValues values{scaling_.narrow ? nullptr : s.wide.data(),
                          static_cast<std::uint32_t>(policy_.width()),
@@ -407,38 +484,32 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
   make_room(s.sums, channels);
   s.queue.fill_zero(s.sums.address(), channels * sizeof(std::int64_t));
   s.queue.launch(s.device.kernel("sum_values"), {std::min<std::size_t>(1024, blocks_for(n))},
-                 threads, 0, s.elements[0].data(), static_cast<std::uint32_t>(n), values,
-                 s.sums.data());
+                 threads, 0, s.elements[0].data(), n, values, s.sums.data());
   root.sums = s.receive<std::int64_t>(s.sums.address(), channels);
   if (!policy.may_split(root)) return;
   root.histogram = acquire();
-  s.queue.fill_zero(reinterpret_cast<Address>(root.histogram), size * sizeof(std::int64_t));
+  s.queue.fill_zero(reinterpret_cast<Address>(root.histogram),
+                    slots_.size() * sizeof(std::int64_t));
   Batch batch;
   batch.works.push_back({});
   batch.works[0].children[0] = root.histogram;
-  const std::vector<NodeCount> counts{{static_cast<std::uint32_t>(n), ~0u}};
-  const std::vector<Segment> segments{{0, static_cast<std::uint32_t>(n), 0, 0, root.histogram}};
-  const std::vector<std::uint32_t> total{static_cast<std::uint32_t>(n)};
-  s.send(batch.works, s.works);
-  s.send(counts, s.counts);
-  s.send(segments, s.segments);
-  s.send(total, s.total);
-  launch_histograms(1, n);
+  batch.counts.push_back({n, ~0u});  // as the smaller child of a node
+  batch.state.n_rows = n;
+  if (searches_on_device()) request(root, 0, 0, batch);
+  send(batch);
+  s.send(std::vector<Segment>{{0, n, 0, 0, root.histogram}, {0, 0, 0, n, nullptr}}, s.segments);
+  batch.work.segments = s.segments.data();
+  launch_histograms(batch.work, n);
   GrowNode* const nodes[] = {&root};
   if (!searches_on_device()) return search_on_host(nodes, team);
-  request(root, 0, 0, batch);
-  launch_searches(batch, s.works.data());
-  take_splits(batch, s.receive<FoundSplit>(s.best.address(), batch.searches.size()));
+  launch_searches(batch);
+  receive(batch);
+  take_splits(batch);
 }
 
-void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Team& team) {
-  State& s = *state_;
-  Device::Use use(s.device);
-  team.poll_if_due(0);
-  const bool on_device = searches_on_device();
+// The work of a batch: tests and ranges of its nodes, histograms and searches of their children.
+DeviceRows::Batch DeviceRows::open_batch(TreePolicy& policy, std::span<GrowNode* const> nodes) {
   Batch batch;
-  std::size_t n_rows = 0;
-  bool any_histogram = false;
   for (std::size_t j = 0; j < nodes.size(); ++j) {
     GrowNode& node = *nodes[j];
     policy.open_children(node);
@@ -452,62 +523,65 @@ void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Te
     work.buffer = static_cast<std::uint32_t>(node.buffer);
     work.first_tile = batch.n_tiles;
     batch.n_tiles += static_cast<std::uint32_t>(blocks_for(node.n_rows(), tile_rows));
-    n_rows += node.n_rows();
     // Counts of rows are not known yet: an upper bound of them decides.
-    GrowNode* const children[] = {node.left, node.right};
     bool any = false;
     for (std::uint32_t side = 0; side < 2; ++side) {
-      const GrowNode& child = *children[side];
+      GrowNode& child = side == 0 ? *node.left : *node.right;
       const bool may = policy.may_split(child.depth, node.n_rows(), child.sums.data());
       any |= may;
-      if (may && on_device) request(*children[side], static_cast<std::uint32_t>(j), side, batch);
+      if (may && searches_on_device())
+        request(child, static_cast<std::uint32_t>(j), side, batch);
     }
     if (any) {
       work.parent = node.histogram;
       work.children[0] = acquire();
       if (work.parent == nullptr) work.children[1] = acquire();
-      any_histogram = true;
     } else {
       forget(node);
     }
     batch.works.push_back(work);
   }
-  const auto n_nodes = static_cast<std::uint32_t>(nodes.size());
-  make_room(s.counts, n_nodes);
-  make_room(s.segments, 2 * nodes.size());
-  s.send(batch.works, s.works);
-  s.queue.fill_zero(s.counts.address(), n_nodes * sizeof(NodeCount));
-  s.queue.launch(s.device.kernel("partition"), {batch.n_tiles}, threads, 0, s.table.codes(),
-                 s.works.data(), n_nodes, s.elements[0].data(), s.elements[1].data(),
-                 s.counts.data());
-  if (any_histogram) {
-    const auto size = static_cast<std::uint32_t>(slots_.size());
-    const Queue::Grid all_slots{std::min<std::size_t>(32, blocks_for(size)), n_nodes};
-    s.queue.launch(s.device.kernel("plan"), {1}, 1024, 0, s.works.data(), n_nodes, s.counts.data(),
-                   s.segments.data(), s.total.data());
-    s.queue.launch(s.device.kernel("clear"), all_slots, threads, 0, s.works.data(), size);
-    launch_histograms(2 * n_nodes, n_rows);
-    s.queue.launch(s.device.kernel("subtract"), all_slots, threads, 0, s.works.data(), size);
-    if (on_device) launch_searches(batch, s.works.data());
+  batch.counts.assign(nodes.size(), {0, 0});
+  return batch;
+}
+
+void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Team& team) {
+  State& s = *state_;
+  Device::Use use(s.device);
+  team.poll_if_due(0);
+  Batch batch = open_batch(policy, nodes);
+  std::size_t n_rows = 0;
+  bool any_histogram = false;
+  for (std::size_t j = 0; j < nodes.size(); ++j) {
+    n_rows += nodes[j]->n_rows();
+    any_histogram |= batch.works[j].children[0] != nullptr;
   }
-  const std::vector<NodeCount> counts = s.receive<NodeCount>(s.counts.address(), n_nodes);
-  std::vector<FoundSplit> found;
-  if (!batch.searches.empty())
-    found = s.receive<FoundSplit>(s.best.address(), batch.searches.size());
+  send(batch);
+  const std::size_t clear_blocks = any_histogram ? std::min<std::size_t>(264, 2 * nodes.size()) : 0;
+  s.queue.launch(s.device.kernel("partition"), {batch.n_tiles + clear_blocks}, threads, 0,
+                 s.table.codes(), batch.work, s.elements[0].data(), s.elements[1].data());
+  if (any_histogram) {
+    launch_histograms(batch.work, n_rows);
+    s.queue.launch(s.device.kernel("subtract"),
+                   {std::min<std::size_t>(32, blocks_for(slots_.size())), nodes.size()}, threads,
+                   0, batch.work);
+    launch_searches(batch);
+  }
+  receive(batch);
   for (std::size_t j = 0; j < nodes.size(); ++j) {
     GrowNode& node = *nodes[j];
     const NodeWork& work = batch.works[j];
-    policy.place_children(node, counts[j].left, counts[j].left);
-    const bool left_is_smaller = counts[j].left <= counts[j].right;
-    GrowNode& smaller = left_is_smaller ? *node.left : *node.right;
-    GrowNode& larger = left_is_smaller ? *node.right : *node.left;
+    const NodeCount& count = batch.found_counts[j];
+    policy.place_children(node, count.left, count.left);
     if (work.children[0] == nullptr) continue;
-    smaller.histogram = work.children[0];
-    larger.histogram = work.parent != nullptr ? work.parent : work.children[1];
+    const bool left_is_smaller = count.left <= count.right;
+    (left_is_smaller ? node.left : node.right)->histogram = work.children[0];
+    (left_is_smaller ? node.right : node.left)->histogram =
+        work.parent != nullptr ? work.parent : work.children[1];
     node.histogram = nullptr;
   }
-  if (on_device) {
-    take_splits(batch, found);
+  if (searches_on_device()) {
+    take_splits(batch);
   } else {
     std::vector<GrowNode*> searched;
     for (GrowNode* node : nodes)
@@ -531,6 +605,14 @@ LeafSums DeviceRows::leaf_sums(const TreeShape& shape, const GrownTrees& forest,
   tree_rows_ = training_rows();
   pairs_ = pairs_of(gradients, output, nullptr);
   is_walked_ = true;
+  walk(forest);
+  return summed(shape, pairs_, false);
+}
+
+// Notes the leaves of all training rows in the last tree of the forest.
+void DeviceRows::walk(const GrownTrees& forest) {
+  State& s = *state_;
+  has_leaves_ = false;
   const std::size_t tree = forest.n_trees() - 1, first = forest.first(tree);
   std::vector<NodeTest> nodes(forest.n_nodes(tree));
   for (std::size_t id = 0; id < nodes.size(); ++id) {
@@ -549,7 +631,6 @@ LeafSums DeviceRows::leaf_sums(const TreeShape& shape, const GrownTrees& forest,
   s.queue.launch(s.device.kernel("walk"), {blocks_for(n_training_)}, threads, 0, s.table.codes(),
                  s.tree.data(), rows, static_cast<std::uint32_t>(n_training_),
                  s.leaf_of_row.data());
-  return summed(shape, pairs_, false);
 }
 
 LeafSums DeviceRows::sums_of(const TreeShape& shape, const Gradients& gradients,
@@ -623,6 +704,29 @@ const std::uint32_t* DeviceRows::leaves() const {
 
 void DeviceRows::add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const {
   add_leaf_values(forest, codes_, tree_rows_, n_training_, leaves(), scores, team);
+}
+
+DeviceRounds& DeviceRows::rounds() {
+  if (!state_->rounds) state_->rounds = std::make_unique<DeviceRounds>(state_->device, state_->queue);
+  return *state_->rounds;
+}
+
+void DeviceRows::open_rounds(const LossRows& rows, std::optional<Device::Use>& use) {
+  use.emplace(state_->device);
+  rounds().open(rows);
+}
+
+void DeviceRows::fetch_scores(double* scores) {
+  Device::Use use(state_->device);
+  rounds().fetch(scores);
+}
+
+void DeviceRows::add_values(const GrownTrees& forest, std::size_t output) {
+  State& s = *state_;
+  if (sample_ != nullptr) walk(forest);  // rows outside the sample
+  const std::size_t last = forest.n_trees() - 1;
+  s.rounds->add_values(forest.values(last), forest.n_nodes(last), forest.width, output,
+                       s.leaf_of_row.data(), s.table_rows.data());
 }
 
 }  // namespace arboost::cuda

@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/collective.h"
 #include "cuda/device.h"
+#include "cuda/device_rounds.h"
 #include "cuda/device_table.h"
 #include "grow/policy/node_rows.h"
 #include "grow/rows/histograms.h"
@@ -40,10 +42,20 @@ class DeviceRows final : public BatchRows {
     return {n_training_, nullptr, table_rows_.empty() ? nullptr : table_rows_.data()};
   }
   const std::uint32_t* leaves() const override;
+  DeviceRows* on_device() override { return this; }
+
+  // Scores and gradients on the device, and rounds of boosting there.
+  DeviceRounds& rounds();
+  // Opens them for the rows of a loss, and makes the device current.
+  void open_rounds(const LossRows& rows, std::optional<Device::Use>& use);
+  // Copies newer scores back, after which the host may change them.
+  void fetch_scores(double* scores);
+  void add_values(const GrownTrees& forest, std::size_t output);
 
  protected:
   void open_root(TreePolicy& policy, Team& team) override;
   std::size_t batch_size() const override;
+  bool fills_batches() const override { return true; }
   void expand(TreePolicy& policy, std::span<GrowNode* const> batch, Team& team) override;
   void forget(GrowNode& node) override;
 
@@ -59,14 +71,19 @@ class DeviceRows final : public BatchRows {
     std::vector<std::int64_t> sum_abs_g, sum_h;
   };
   Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
+  void walk(const GrownTrees& forest);
   void quantise(const TreeScaling& scaling, std::uint32_t seed);
   bool searches_on_device() const;
   std::int64_t* acquire();
   void release(std::int64_t* histogram);
-  void launch_histograms(std::uint32_t n_segments, std::size_t most_rows);
+  void free_histograms();
+  void launch_histograms(const BatchWork& batch, std::size_t most_rows);
+  Batch open_batch(TreePolicy& policy, std::span<GrowNode* const> nodes);
+  void send(Batch& batch);
+  void receive(Batch& batch);
   void request(GrowNode& node, std::uint32_t work, std::uint32_t side, Batch& batch);
-  void launch_searches(const Batch& batch, const NodeWork* works);
-  void take_splits(const Batch& batch, std::span<const FoundSplit> found);
+  void launch_searches(const Batch& batch);
+  void take_splits(const Batch& batch);
   void search_on_host(std::span<GrowNode* const> nodes, Team& team);
   LeafSums summed(const TreeShape& shape, const Pairs& pairs, bool assign);
 

@@ -7,7 +7,7 @@
 
 namespace arboost::cuda {
 
-extern const char* const grow_source;
+extern const char* const kernel_source;
 // All headers that kernels include, by the names that they include them by.
 std::span<const Header> kernel_headers();
 

@@ -73,6 +73,12 @@ struct NodeCount {
   std::uint32_t left, right;
 };
 
+// State of a batch.
+struct BatchCount {
+  std::uint32_t n_blocks;  // that are done with the partition
+  std::uint32_t n_rows;    // of all segments
+};
+
 // Elements whose sums are added to a histogram.
 struct Segment {
   std::uint32_t begin, end, buffer;
@@ -84,7 +90,7 @@ struct Segment {
 struct NodeSearch {
   std::int64_t total;  // packed sum
   double floor, lower, upper;
-  std::uint32_t first_feature, n_features;  // in the list of the launch
+  std::uint32_t first_feature, n_features;  // in the list of the batch
   std::uint32_t node, side;                 // 0: the left child of that node of the batch; 1: right
 };
 
@@ -94,6 +100,21 @@ struct FoundSplit {
   std::int64_t left;  // packed sum
   std::uint32_t bin, next, feature;
   std::uint8_t found, missing_left, missing_seen, unused;
+};
+
+// A batch of nodes. State, counts and n_done begin as 0; the host reads counts and best.
+struct BatchWork {
+  const NodeWork* nodes;
+  const NodeSearch* searches;
+  const std::uint32_t* features;
+  BatchCount* state;
+  NodeCount* counts;
+  std::uint32_t* n_done;  // features of each search
+  FoundSplit* best;       // by search
+  Segment* segments;      // two a node
+  FoundSplit* found;  // [search][most_features]
+  std::uint32_t n_nodes, n_searches, n_tiles, most_features;
+  std::uint32_t histogram_size;
 };
 
 // Columns of the features, for searches.

@@ -47,6 +47,8 @@ class Grower {
   TreeRows training_rows() const { return rows_->training_rows(); }
   std::vector<double> sums(const Gradients& gradients, std::size_t output, Team& team);
 
+  cuda::DeviceRows* on_device() { return rows_->on_device(); }
+
   // scores[position * outputs + output ...] += the last tree's values, for all training rows.
   void add_last(const GrownTrees& forest, std::size_t output, std::size_t outputs, double* scores,
                 Team& team) const;

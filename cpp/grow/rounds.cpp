@@ -1,6 +1,10 @@
 // Every step is a function of another file; the loop alone is here.
 #include "grow/rounds.h"
 
+#include <optional>
+
+#include "cuda/device_rows.h"
+
 namespace arboost {
 namespace {
 
@@ -35,9 +39,17 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
   const auto start = Clock::now();
   GrownTrees& forest = state.forest;
   const std::size_t trees_per_round = rows.outputs / forest.width;
+  // Samples by gradient are drawn here, so scores and gradients are, too.
+  const bool on_device = params.sampling.method == RowSampling::Method::uniform;
+  cuda::DeviceRows* device = on_device ? grower.on_device() : nullptr;
+  std::optional<cuda::Device::Use> use;
+  if (device != nullptr) device->open_rounds(rows, use);
   std::size_t done = 0;
   do {
-    apply_loss(params.loss, rows, params.largest_weight, state.gradients, loss_team);
+    if (device != nullptr)
+      device->rounds().apply_loss(params.loss, params.largest_weight, state.gradients);
+    else
+      apply_loss(params.loss, rows, params.largest_weight, state.gradients, loss_team);
     grower.propose(state.gradients, team);
     const Sample* sample = draw(params, forest.n_trees() / trees_per_round, state, team);
     for (std::size_t output = 0; output < rows.outputs; output += forest.width) {
@@ -48,7 +60,10 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
                                 .sample = sample,
                                 .leaves_from_all_rows = params.sampling.leaves_from_all_rows};
       grower.grow(state.gradients, output, request, forest, team);
-      grower.add_last(forest, output, rows.outputs, state.scores, team);
+      if (device != nullptr)
+        device->add_values(forest, output);
+      else
+        grower.add_last(forest, output, rows.outputs, state.scores, team);
     }
     ++done;
   } while (done < n_rounds && Clock::now() - start < time);

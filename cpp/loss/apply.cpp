@@ -38,43 +38,6 @@ LossSums run(const LossArgs& args, Team& team) {
   return total;
 }
 
-struct Bounds {
-  double g, h;
-};
-
-// Upper bounds of |g| and h, where they follow from the loss without a pass over the rows.
-std::optional<Bounds> known_bounds(const LossSpec& spec, const LossRows& rows, double weight) {
-  switch (spec.loss) {
-    case Loss::absolute_error:
-      return Bounds{weight, weight};
-    case Loss::quantile: {
-      double steepest = 0;
-      for (const double alpha : spec.parameters) steepest = std::max({steepest, alpha, 1 - alpha});
-      return Bounds{weight * steepest, weight};
-    }
-    case Loss::huber:
-      return Bounds{weight * spec.parameters[0], weight};
-    case Loss::logistic:
-      return Bounds{weight, spec.least_squares ? weight : 0.25 * weight};
-    case Loss::softmax:
-      return Bounds{weight, spec.least_squares ? weight : 0.5 * weight};
-    case Loss::one_hot:
-      if (rows.scores != nullptr) return std::nullopt;
-      return Bounds{weight, weight};
-    default:
-      return std::nullopt;
-  }
-}
-
-void check_parameters(const LossSpec& spec, std::size_t outputs) {
-  std::size_t wanted = 0;
-  if (spec.loss == Loss::huber || spec.loss == Loss::tweedie) wanted = 1;
-  if (spec.loss == Loss::quantile) wanted = outputs;
-  if (spec.parameters.size() != wanted)
-    throw std::invalid_argument("the loss has " + std::to_string(wanted) + " parameters, not " +
-                                std::to_string(spec.parameters.size()));
-}
-
 LossArgs make_args(const LossSpec& spec, const LossRows& rows) {
   check_parameters(spec, rows.outputs);
   if (rows.scores == nullptr && spec.loss != Loss::squared_error && spec.loss != Loss::one_hot &&
@@ -93,6 +56,46 @@ LossArgs make_args(const LossSpec& spec, const LossRows& rows) {
 }
 
 }  // namespace
+
+std::optional<GradientBounds> known_bounds(const LossSpec& spec, const LossRows& rows,
+                                           double weight) {
+  switch (spec.loss) {
+    case Loss::absolute_error:
+      return GradientBounds{weight, weight};
+    case Loss::quantile: {
+      double steepest = 0;
+      for (const double alpha : spec.parameters) steepest = std::max({steepest, alpha, 1 - alpha});
+      return GradientBounds{weight * steepest, weight};
+    }
+    case Loss::huber:
+      return GradientBounds{weight * spec.parameters[0], weight};
+    case Loss::logistic:
+      return GradientBounds{weight, spec.least_squares ? weight : 0.25 * weight};
+    case Loss::softmax:
+      return GradientBounds{weight, spec.least_squares ? weight : 0.5 * weight};
+    case Loss::one_hot:
+      if (rows.scores != nullptr) return std::nullopt;
+      return GradientBounds{weight, weight};
+    default:
+      return std::nullopt;
+  }
+}
+
+void check_parameters(const LossSpec& spec, std::size_t outputs) {
+  std::size_t wanted = 0;
+  if (spec.loss == Loss::huber || spec.loss == Loss::tweedie) wanted = 1;
+  if (spec.loss == Loss::quantile) wanted = outputs;
+  if (spec.parameters.size() != wanted)
+    throw std::invalid_argument("the loss has " + std::to_string(wanted) + " parameters, not " +
+                                std::to_string(spec.parameters.size()));
+}
+
+void set_exponents(const GradientBounds& bounds, Gradients& out) {
+  require_finite(bounds.g, "gradient");
+  require_finite(bounds.h, "hessian");
+  out.g_exponent = exponent_for(bounds.g);
+  out.h_exponent = exponent_for(bounds.h);
+}
 
 void require_finite(double bound, const char* what) {
   if (!std::isfinite(bound))
@@ -126,15 +129,12 @@ Gradients::Gradients(std::size_t n_rows_, std::size_t outputs_, bool by_row_)
 void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weight, Gradients& out,
                 Team& team) {
   LossArgs args = make_args(spec, rows);
-  std::optional<Bounds> bounds = known_bounds(spec, rows, largest_weight);
+  std::optional<GradientBounds> bounds = known_bounds(spec, rows, largest_weight);
   if (!bounds) {
     const LossSums found = run(args, team);
     bounds = {std::bit_cast<double>(found.max_g_bits), std::bit_cast<double>(found.max_h_bits)};
   }
-  require_finite(bounds->g, "gradient");
-  require_finite(bounds->h, "hessian");
-  out.g_exponent = exponent_for(bounds->g);
-  out.h_exponent = exponent_for(bounds->h);
+  set_exponents(*bounds, out);
   args.g_scale = std::ldexp(1.0, out.g_exponent);
   args.h_scale = std::ldexp(1.0, out.h_exponent);
   args.pairs = out.pairs.data();
@@ -144,6 +144,7 @@ void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weigh
   out.sum_abs_g = std::move(sums.abs_g);
   out.sum_h = std::move(sums.h);
   out.is_filled = true;
+  out.device_pairs = nullptr;
 }
 
 double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team) {

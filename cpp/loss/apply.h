@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/buffer.h"
@@ -23,6 +24,8 @@ struct Gradients {
   int g_exponent = 0, h_exponent = 0;          // value = integer * 2^-exponent
   std::vector<std::int64_t> sum_abs_g, sum_h;  // per output, in integer units
   bool is_filled = false;                      // a loss has been applied
+  // The same pairs in the memory of a device, and only there; null: in this process.
+  const FixedPair* device_pairs = nullptr;
 
   std::size_t row_stride() const { return by_row ? outputs : 1; }
   std::size_t output_stride() const { return by_row ? 1 : n_rows; }
@@ -33,6 +36,17 @@ struct Gradients {
 // without a pass over the rows. Throws std::invalid_argument when a gradient is not finite.
 void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weight, Gradients& out,
                 Team& team);
+
+// Upper bounds of |g| and h, where they follow from the loss without a pass over the rows.
+struct GradientBounds {
+  double g, h;
+};
+std::optional<GradientBounds> known_bounds(const LossSpec& spec, const LossRows& rows,
+                                           double largest_weight);
+// Sets the exponents of the pairs; throws std::invalid_argument when a bound is not finite.
+void set_exponents(const GradientBounds& bounds, Gradients& out);
+// Throws std::invalid_argument unless the loss has all its parameters.
+void check_parameters(const LossSpec& spec, std::size_t outputs);
 
 // The weighted mean loss over rows and outputs; the same bits for any number of threads.
 double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team);

@@ -3,6 +3,7 @@
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
+#include "loss/losses.h"
 #include "loss/pointwise.h"
 
 namespace arboost::ARBOOST_ISA {
@@ -38,13 +39,6 @@ void reduce(const LossArgs& args, std::size_t begin, std::size_t end, std::size_
   sums.abs_g[output] += abs_g;
   sums.h[output] += sum_h;
 }
-
-// Friedman's least-squares trees: the weight replaces the hessian.
-template <class LossOfRow>
-struct LeastSquares {
-  LossOfRow loss;
-  GradientPair at(double y, double score, double w) const { return {loss.at(y, score, w).g, w}; }
-};
 
 template <class LossOfRow>
 void one_output(const LossArgs& args, std::size_t begin, std::size_t end, std::size_t output,

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "loss/functions.h"
-#include "loss/losses.h"
+#include "loss/loss_args.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {
@@ -119,6 +119,13 @@ struct OneHot {
     const double r = score - (y == k ? 1.0 : 0.0);
     return 0.5 * (r * r);
   }
+};
+
+// Friedman's least-squares trees: the weight replaces the hessian.
+template <class LossOfRow>
+struct LeastSquares {
+  LossOfRow loss;
+  GradientPair at(double y, double score, double w) const { return {loss.at(y, score, w).g, w}; }
 };
 
 // Calls use(loss) with the loss of one output. Softmax and given gradients are no such losses.

@@ -3,6 +3,7 @@
 // Sums are integers, so no result depends on the order of threads; scores of splits are the same
 // operations on doubles as in grow/search/split.h, without contraction.
 #include "base/random.h"
+#include "cuda/kernels/warps.cuh"
 #include "cuda/records.h"
 #include "grow/rows/wide_rounding.h"
 #include "grow/search/gain.h"
@@ -11,21 +12,6 @@
 
 using namespace arboost;
 using namespace arboost::cuda;
-
-constexpr unsigned all_lanes = 0xffffffffu;
-
-inline std::uint32_t lane_of() { return threadIdx.x & 31; }
-inline std::uint32_t warp_of() { return threadIdx.x >> 5; }
-
-inline void add_to(std::int64_t* sum, std::int64_t value) {
-  atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(value));
-}
-
-// The sum over a warp, in all lanes.
-inline std::int64_t warp_sum(std::int64_t value) {
-  for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(all_lanes, value, step);
-  return value;
-}
 
 // The last index whose first(index) is at most `at`; first ascends and starts at 0.
 template <class First>
@@ -154,21 +140,21 @@ constexpr int split_threads = 256;
 constexpr int rows_of_thread = tile_rows / split_threads;
 constexpr int split_warps = split_threads / 32;
 
-// Sends the rows of nodes to their sides: left ones from the front of the node's range, right ones
+// Sends the rows of a tile to their sides: left ones from the front of the node's range, right ones
 // from its back, with one reservation a tile. Order does not matter.
-extern "C" __global__ void __launch_bounds__(split_threads)
-    partition(DeviceCodes codes, const NodeWork* nodes, std::uint32_t n_nodes, Element* one,
-              Element* two, NodeCount* counts) {
+inline void partition_tile(const DeviceCodes& codes, const BatchWork& batch, Element* one,
+                           Element* two) {
   __shared__ std::uint32_t offsets[2][rows_of_thread * split_warps];
   __shared__ std::uint32_t base[2];
-  const std::uint32_t node =
-      last_from(n_nodes, blockIdx.x, [=](std::uint32_t j) { return nodes[j].first_tile; });
-  const NodeWork& work = nodes[node];
+  const std::uint32_t node = last_from(
+      batch.n_nodes, blockIdx.x, [&](std::uint32_t j) { return batch.nodes[j].first_tile; });
+  const NodeWork& work = batch.nodes[node];
+  NodeCount* counts = batch.counts;
   const std::uint32_t n = work.end - work.begin;
   const std::uint32_t first = (blockIdx.x - work.first_tile) * tile_rows;
   const Element* from = (work.buffer == 0 ? one : two) + work.begin;
   Element* to = (work.buffer == 0 ? two : one) + work.begin;
-  const NodeTest test = work.test;
+  const NodeTest& test = work.test;
   Element rows[rows_of_thread];
   std::uint32_t left_lanes[rows_of_thread], lanes[rows_of_thread];
 #pragma unroll
@@ -218,20 +204,31 @@ extern "C" __global__ void __launch_bounds__(split_threads)
   }
 }
 
-// Segments of the histograms to build, and their number of rows in all. One block.
-extern "C" __global__ void plan(const NodeWork* nodes, std::uint32_t n_nodes,
-                                const NodeCount* counts, Segment* segments,
-                                std::uint32_t* total) {
-  __shared__ std::uint32_t sums[1024];
+// Clears the histograms to build; blocks behind those of the tiles.
+inline void clear_histograms(const BatchWork& batch) {
+  const std::uint32_t n_blocks = gridDim.x - batch.n_tiles;
+  for (std::uint32_t j = blockIdx.x - batch.n_tiles; j < 2 * batch.n_nodes; j += n_blocks) {
+    std::int64_t* histogram = batch.nodes[j / 2].children[j % 2];
+    if (histogram == nullptr) continue;
+    for (std::uint32_t k = threadIdx.x; k < batch.histogram_size; k += blockDim.x)
+      histogram[k] = 0;
+  }
+}
+
+// Segments of the histograms to build, and their number of rows in all.
+inline void plan_segments(const BatchWork& batch) {
+  __shared__ std::uint32_t sums[split_threads];
   std::uint32_t before = 0;
-  for (std::uint32_t base = 0; base < n_nodes; base += blockDim.x) {
+  for (std::uint32_t base = 0; base < batch.n_nodes; base += blockDim.x) {
     const std::uint32_t j = base + threadIdx.x;
     std::uint32_t own = 0;
     Segment parts[2] = {};
-    if (j < n_nodes) {
-      const NodeWork& work = nodes[j];
-      const std::uint32_t middle = work.begin + counts[j].left;
-      const bool left_is_smaller = counts[j].left <= counts[j].right;
+    if (j < batch.n_nodes) {
+      const NodeWork& work = batch.nodes[j];
+      const volatile NodeCount* count = batch.counts + j;  // of other blocks
+      const std::uint32_t n_left = count->left, n_right = count->right;
+      const std::uint32_t middle = work.begin + n_left;
+      const bool left_is_smaller = n_left <= n_right;
       for (int s = 0; s < 2; ++s) {  // the smaller one, then the larger one
         const bool left = left_is_smaller == (s == 0);
         parts[s].begin = left ? work.begin : middle;
@@ -243,32 +240,43 @@ extern "C" __global__ void plan(const NodeWork* nodes, std::uint32_t n_nodes,
     }
     sums[threadIdx.x] = own;
     __syncthreads();
-    for (std::uint32_t step = 1; step < blockDim.x; step <<= 1) {
+    for (std::uint32_t step = 1; step < blockDim.x && base + step < batch.n_nodes; step <<= 1) {
       const std::uint32_t other = threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
       __syncthreads();
       sums[threadIdx.x] += other;
       __syncthreads();
     }
-    if (j < n_nodes) {
+    if (j < batch.n_nodes) {
       parts[0].first_row = before + sums[threadIdx.x] - own;
       parts[1].first_row = parts[0].first_row + (parts[0].end - parts[0].begin);
-      segments[2 * j] = parts[0];
-      segments[2 * j + 1] = parts[1];
+      batch.segments[2 * j] = parts[0];
+      batch.segments[2 * j + 1] = parts[1];
     }
-    before += sums[blockDim.x - 1];
+    before += sums[min(blockDim.x, batch.n_nodes - base) - 1];
     __syncthreads();
   }
-  if (threadIdx.x == 0) *total = before;
+  if (threadIdx.x == 0) batch.state->n_rows = before;
 }
 
-extern "C" __global__ void clear(const NodeWork* nodes, std::uint32_t size) {
-  const NodeWork& work = nodes[blockIdx.y];
-  for (int s = 0; s < 2; ++s) {
-    if (work.children[s] == nullptr) continue;
-    for (std::uint32_t j = blockIdx.x * blockDim.x + threadIdx.x; j < size;
-         j += gridDim.x * blockDim.x)
-      work.children[s][j] = 0;
-  }
+// True in all threads of the block that is the last of n to come here.
+inline bool is_last(std::uint32_t* counter, std::uint32_t n) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) last = atomicAdd(counter, 1u) == n - 1;
+  __syncthreads();
+  __threadfence();
+  return last;
+}
+
+// Divides the rows of all nodes of a batch; then plans their histograms.
+extern "C" __global__ void __launch_bounds__(split_threads)
+    partition(DeviceCodes codes, BatchWork batch, Element* one, Element* two) {
+  if (blockIdx.x < batch.n_tiles)
+    partition_tile(codes, batch, one, two);
+  else
+    clear_histograms(batch);
+  if (is_last(&batch.state->n_blocks, gridDim.x)) plan_segments(batch);
 }
 
 // Histograms of stored columns with one-byte codes. A warp takes a row, a lane a column; tables in
@@ -279,8 +287,9 @@ constexpr int rows_ahead = 8;
 
 extern "C" __global__ void __launch_bounds__(table_threads)
     histograms(DeviceCodes codes, const std::uint32_t* first_slot, std::uint32_t n_codes,
-               const Segment* segments, std::uint32_t n_segments, const std::uint32_t* total,
-               const Element* one, const Element* two, RowValues values) {
+               BatchWork batch, const Element* one, const Element* two, RowValues values) {
+  const Segment* segments = batch.segments;
+  const std::uint32_t n_segments = 2 * batch.n_nodes;
   extern __shared__ std::int32_t table[];
   std::int32_t* table_g = table;
   std::int32_t* table_h = table + n_codes * 32;
@@ -288,7 +297,7 @@ extern "C" __global__ void __launch_bounds__(table_threads)
   const std::uint32_t store = blockIdx.y * 32 + lane;
   const bool has_store = store < codes.n_stores;
   const std::uint32_t first_column = has_store ? store : 0;
-  const std::uint64_t n = *total;
+  const std::uint64_t n = batch.state->n_rows;
   std::uint32_t at = static_cast<std::uint32_t>(n * blockIdx.x / gridDim.x);
   const auto end = static_cast<std::uint32_t>(n * (blockIdx.x + 1) / gridDim.x);
   if (at == end) return;
@@ -351,10 +360,10 @@ extern "C" __global__ void __launch_bounds__(table_threads)
 
 // The same for two-byte codes, straight in device memory: a thread takes a row and a column.
 extern "C" __global__ void histograms_wide(DeviceCodes codes, const std::uint32_t* first_slot,
-                                           const Segment* segments, std::uint32_t n_segments,
-                                           const std::uint32_t* total, const Element* one,
-                                           const Element* two, RowValues values) {
-  const std::uint32_t n = *total;
+                                           BatchWork batch, const Element* one, const Element* two,
+                                           RowValues values) {
+  const Segment* segments = batch.segments;
+  const std::uint32_t n_segments = 2 * batch.n_nodes, n = batch.state->n_rows;
   for (std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < n;
        at += gridDim.x * blockDim.x) {
     const std::uint32_t s =
@@ -374,11 +383,11 @@ extern "C" __global__ void histograms_wide(DeviceCodes codes, const std::uint32_
 }
 
 // Slots of sparse columns, which follow those of stored columns.
-extern "C" __global__ void histograms_sparse(DeviceCodes codes, const Segment* segments,
-                                             std::uint32_t n_segments, const std::uint32_t* total,
+extern "C" __global__ void histograms_sparse(DeviceCodes codes, BatchWork batch,
                                              const Element* one, const Element* two,
                                              RowValues values) {
-  const std::uint32_t n = *total;
+  const Segment* segments = batch.segments;
+  const std::uint32_t n_segments = 2 * batch.n_nodes, n = batch.state->n_rows;
   for (std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < n;
        at += gridDim.x * blockDim.x) {
     const std::uint32_t s =
@@ -399,10 +408,10 @@ extern "C" __global__ void histograms_sparse(DeviceCodes codes, const Segment* s
 }
 
 // The histogram of the larger child: its parent's minus that of the smaller one, in place.
-extern "C" __global__ void subtract(const NodeWork* nodes, std::uint32_t size) {
-  const NodeWork& work = nodes[blockIdx.y];
+extern "C" __global__ void subtract(BatchWork batch) {
+  const NodeWork& work = batch.nodes[blockIdx.y];
   if (work.parent == nullptr || work.children[0] == nullptr) return;
-  for (std::uint32_t j = blockIdx.x * blockDim.x + threadIdx.x; j < size;
+  for (std::uint32_t j = blockIdx.x * blockDim.x + threadIdx.x; j < batch.histogram_size;
        j += gridDim.x * blockDim.x)
     work.parent[j] -= work.children[0][j];
 }
@@ -455,21 +464,37 @@ inline double score_of(const GainParams& p, std::int64_t left, std::int64_t tota
   return allowed ? score : forbidden;
 }
 
+// The best feature of a search, of equals the first; by the first warp.
+inline void choose_feature(const BatchWork& batch, std::uint32_t s) {
+  if (warp_of() != 0) return;
+  const NodeSearch& search = batch.searches[s];
+  const volatile FoundSplit* own =  // of other blocks
+      batch.found + static_cast<std::uint64_t>(s) * batch.most_features;
+  Candidate highest{search.floor, 0xffffffffu};
+  for (std::uint32_t j = lane_of(); j < search.n_features; j += 32)
+    if (own[j].found) highest = better(highest, {own[j].score, j});
+  for (int step = 16; step > 0; step >>= 1)
+    highest = better(highest, {__shfl_xor_sync(all_lanes, highest.score, step),
+                               __shfl_xor_sync(all_lanes, highest.place, step)});
+  if (lane_of() != 0) return;
+  if (highest.place == 0xffffffffu)
+    batch.best[s].found = 0;
+  else
+    batch.best[s] = batch.found[static_cast<std::uint64_t>(s) * batch.most_features + highest.place];
+}
+
 // The best split of one feature in one node: the same as grow/search/split.h. Grid: features,
-// nodes.
+// searches.
 template <bool plain>
-inline void search_feature(GainParams p, const NodeSearch* searches, const NodeWork* nodes,
-                           const NodeCount* counts, const std::uint32_t* features,
-                           const FeatureColumn* columns, std::uint32_t stride, FoundSplit* found) {
+inline void search_feature(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {
   __shared__ std::int64_t room[search_threads / 32];
   __shared__ Candidate warp_best[search_threads / 32];
   __shared__ std::uint32_t next;
-  const NodeSearch search = searches[blockIdx.y];
-  if (blockIdx.x >= search.n_features) return;
-  const std::uint32_t feature = features[search.first_feature + blockIdx.x];
+  const NodeSearch search = batch.searches[blockIdx.y];
+  const std::uint32_t feature = batch.features[search.first_feature + blockIdx.x];
   const FeatureColumn column = columns[feature];
-  const NodeWork& work = nodes[search.node];
-  const NodeCount rows = counts[search.node];
+  const NodeWork& work = batch.nodes[search.node];
+  const NodeCount rows = batch.counts[search.node];
   const bool is_smaller = (rows.left <= rows.right) == (search.side == 0);
   const std::int64_t* histogram = is_smaller               ? work.children[0]
                                   : work.parent != nullptr ? work.parent
@@ -511,12 +536,11 @@ inline void search_feature(GainParams p, const NodeSearch* searches, const NodeW
   const std::uint32_t bin = best.place & 255;
   if (is_found && t > bin && t < n && (value != 0 || count != 0)) atomicMin(&next, t);
   __syncthreads();
-  FoundSplit* out = found + static_cast<std::uint64_t>(blockIdx.y) * stride + blockIdx.x;
+  FoundSplit* out =
+      batch.found + static_cast<std::uint64_t>(blockIdx.y) * batch.most_features + blockIdx.x;
   if (!is_found) {
     if (t == 0) out->found = 0;
-    return;
-  }
-  if (t == bin) {
+  } else if (t == bin) {
     const bool missing_left = best.place >= 256;
     *out = {best.score,
             prefix + (missing_left ? missing : 0),
@@ -530,36 +554,24 @@ inline void search_feature(GainParams p, const NodeSearch* searches, const NodeW
   }
 }
 
-extern "C" __global__ void __launch_bounds__(search_threads)
-    search_plain(GainParams p, const NodeSearch* searches, const NodeWork* nodes,
-                 const NodeCount* counts, const std::uint32_t* features,
-                 const FeatureColumn* columns, std::uint32_t stride, FoundSplit* found) {
-  search_feature<true>(p, searches, nodes, counts, features, columns, stride, found);
+// Searches, and the best feature of each search by the last of its blocks.
+template <bool plain>
+inline void search_splits(const GainParams& p, const BatchWork& batch,
+                          const FeatureColumn* columns) {
+  const std::uint32_t n = batch.searches[blockIdx.y].n_features;
+  if (blockIdx.x >= n) return;
+  search_feature<plain>(p, batch, columns);
+  if (is_last(batch.n_done + blockIdx.y, n)) choose_feature(batch, blockIdx.y);
 }
 
 extern "C" __global__ void __launch_bounds__(search_threads)
-    search_limited(GainParams p, const NodeSearch* searches, const NodeWork* nodes,
-                   const NodeCount* counts, const std::uint32_t* features,
-                   const FeatureColumn* columns, std::uint32_t stride, FoundSplit* found) {
-  search_feature<false>(p, searches, nodes, counts, features, columns, stride, found);
+    search_plain(GainParams p, BatchWork batch, const FeatureColumn* columns) {
+  search_splits<true>(p, batch, columns);
 }
 
-// The best feature of each node, of equals the first. A warp a node.
-extern "C" __global__ void choose(const NodeSearch* searches, std::uint32_t stride,
-                                  const FoundSplit* found, FoundSplit* best) {
-  const std::uint32_t n = searches[blockIdx.x].n_features;
-  const FoundSplit* own = found + static_cast<std::uint64_t>(blockIdx.x) * stride;
-  Candidate highest{searches[blockIdx.x].floor, 0xffffffffu};
-  for (std::uint32_t j = lane_of(); j < n; j += 32)
-    if (own[j].found) highest = better(highest, {own[j].score, j});
-  for (int step = 16; step > 0; step >>= 1)
-    highest = better(highest, {__shfl_xor_sync(all_lanes, highest.score, step),
-                               __shfl_xor_sync(all_lanes, highest.place, step)});
-  if (lane_of() != 0) return;
-  if (highest.place == 0xffffffffu)
-    best[blockIdx.x].found = 0;
-  else
-    best[blockIdx.x] = own[highest.place];
+extern "C" __global__ void __launch_bounds__(search_threads)
+    search_limited(GainParams p, BatchWork batch, const FeatureColumn* columns) {
+  search_splits<false>(p, batch, columns);
 }
 
 // Notes the leaf of each row, and adds up the pairs [leaf][output][g, h] of a tree's rows.

@@ -9,7 +9,7 @@ void BatchRows::grow(TreePolicy& policy, Team& team) {
   std::vector<GrowNode*> batch;
   for (TreePolicy::Next next = policy.take(); !next.is_finished; next = policy.take()) {
     batch.clear();
-    for (; next.node != nullptr; next = policy.take()) {
+    for (; next.node != nullptr; next = policy.take(fills_batches())) {
       batch.push_back(next.node);
       if (batch.size() == batch_size()) break;
     }

@@ -20,6 +20,10 @@
 
 namespace arboost {
 
+namespace cuda {
+class DeviceRows;
+}
+
 class NodeRows {
  public:
   virtual ~NodeRows() = default;
@@ -50,6 +54,9 @@ class NodeRows {
   virtual const TreeRows& tree_rows() const = 0;
   virtual TreeRows training_rows() const = 0;
   virtual const std::uint32_t* leaves() const = 0;
+
+  // The same rows, where a device has them, and can have scores and gradients, too; else null.
+  virtual cuda::DeviceRows* on_device() { return nullptr; }
 };
 
 // Rows that are served best by batches of nodes: one pass, one message or one launch a batch.
@@ -62,6 +69,8 @@ class BatchRows : public NodeRows {
   virtual void open_root(TreePolicy& policy, Team& team) = 0;
   // Most nodes of a batch; at least 1.
   virtual std::size_t batch_size() const = 0;
+  // True where a node more in a batch costs little.
+  virtual bool fills_batches() const { return false; }
   // Makes the children of all nodes of a batch, and finds their best splits.
   virtual void expand(TreePolicy& policy, std::span<GrowNode* const> batch, Team& team) = 0;
   // The node will not be expanded.

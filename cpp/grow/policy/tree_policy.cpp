@@ -103,10 +103,10 @@ void TreePolicy::add_root() {
   queue_.add_to_frontier(tree_.front());
 }
 
-TreePolicy::Next TreePolicy::take() {
+TreePolicy::Next TreePolicy::take(bool any_ready) {
   std::lock_guard lock(mutex_);
   if (queue_.finished()) return {nullptr, true};
-  return {queue_.take(), false};
+  return {queue_.take(any_ready), false};
 }
 
 bool TreePolicy::is_finished() {

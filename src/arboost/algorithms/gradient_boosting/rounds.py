@@ -102,7 +102,7 @@ class BoostingRounds:
             if recipe.base_score is None
             else np.full(loss.n_outputs, recipe.base_score)
         )
-        self.scores = self._start(data)
+        self._scores = self._start(data)
         self.evaluation_scores = [self._start(part) for part in self.evaluations]
         self.n_rounds = 0
         self._weights = np.empty(0)  # factors of the rounds under dropout
@@ -135,7 +135,7 @@ class BoostingRounds:
             self._core_params,
             target.y,
             target.weight,
-            self.scores,
+            self._scores,
             self._gradients,
             1 if self.evaluations else limit,
             _STRETCH,
@@ -168,6 +168,12 @@ class BoostingRounds:
             self._grow_trees(self.n_rounds * self.recipe.parallel_trees + place)
         self._add_round(self._settle(dropped))
         self.n_rounds += 1
+
+    @property
+    def scores(self) -> Scores:
+        """Raw scores of the training rows, which may be changed."""
+        self.grower.fetch_scores(self._scores)
+        return self._scores
 
     @property
     def weights(self) -> NDArray[np.float64]:

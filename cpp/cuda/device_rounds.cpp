@@ -1,0 +1,109 @@
+// Two or three launches a round.
+#include "cuda/device_rounds.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+namespace arboost::cuda {
+namespace {
+
+constexpr unsigned threads = 256;
+constexpr std::size_t header = 2;  // numbers before the sums in LossTotals (kernels/loss.cu)
+
+void upload(const double* from, std::size_t n, DeviceArray<double>& to, Queue& queue) {
+  make_room(to, n);
+  queue.upload(from, n, to);
+}
+
+}  // namespace
+
+void DeviceRounds::open(const LossRows& rows) {
+  if (y_of_ != rows.y || n_rows_ != rows.n_rows) {
+    upload(rows.y, rows.n_rows, y_, queue_);
+    if (rows.weight != nullptr) upload(rows.weight, rows.n_rows, weight_, queue_);
+    y_of_ = rows.y;
+    is_current_ = false;
+  }
+  n_rows_ = rows.n_rows;
+  outputs_ = rows.outputs;
+  if (is_current_) return;
+  upload(rows.scores, n_rows_ * outputs_, scores_, queue_);
+  queue_.wait();  // copies read the host's memory
+  is_current_ = true;
+}
+
+void DeviceRounds::fetch(double* scores) {
+  if (is_newer_) {
+    queue_.download(scores_, n_rows_ * outputs_, scores);
+    queue_.wait();
+  }
+  is_newer_ = is_current_ = false;
+}
+
+// Bounds of the gradients, or their pairs and sums; in found_.
+void DeviceRounds::run(const LossSpec& spec, const Gradients& out, bool bounds_only) {
+  const std::size_t size = header + 2 * outputs_;
+  make_room(totals_, size);
+  queue_.fill_zero(totals_.address(), size * sizeof(std::int64_t));
+  const LossArgs args{.loss = spec.loss,
+                      .parameters = parameters_.data(),
+                      .least_squares = spec.least_squares,
+                      .rows = {y_.data(), weight_.data(), scores_.data(), n_rows_, outputs_},
+                      .g_scale = std::ldexp(1.0, out.g_exponent),
+                      .h_scale = std::ldexp(1.0, out.h_exponent),
+                      .pairs = bounds_only ? nullptr : pairs_.data(),
+                      .row_stride = out.row_stride(),
+                      .output_stride = out.output_stride()};
+  const std::size_t blocks =
+      std::clamp<std::size_t>((n_rows_ + threads - 1) / threads, 1,
+                              8 * static_cast<std::size_t>(device_.multiprocessors()));
+  queue_.launch(device_.kernel("gradients"), {blocks}, threads, 0, args, totals_.data());
+  std::byte* staged = room_.room(size * sizeof(std::int64_t));
+  queue_.copy_out(totals_.address(), size * sizeof(std::int64_t), staged);
+  queue_.wait();
+  found_.resize(size);
+  std::memcpy(found_.data(), staged, size * sizeof(std::int64_t));
+}
+
+void DeviceRounds::apply_loss(const LossSpec& spec, double largest_weight, Gradients& out) {
+  check_parameters(spec, outputs_);
+  if (parameters_.size() < spec.parameters.size()) {
+    upload(spec.parameters.data(), spec.parameters.size(), parameters_, queue_);
+    queue_.wait();
+  }
+  make_room(pairs_, n_rows_ * outputs_);
+  const LossRows rows{y_.data(), weight_.data(), scores_.data(), n_rows_, outputs_};
+  std::optional<GradientBounds> bounds = known_bounds(spec, rows, largest_weight);
+  if (!bounds) {
+    run(spec, out, true);
+    bounds = {std::bit_cast<double>(found_[0]), std::bit_cast<double>(found_[1])};
+  }
+  set_exponents(*bounds, out);
+  run(spec, out, false);
+  for (std::size_t k = 0; k < outputs_; ++k) {
+    out.sum_abs_g[k] = found_[header + 2 * k];
+    out.sum_h[k] = found_[header + 2 * k + 1];
+  }
+  out.device_pairs = pairs_.data();
+  out.is_filled = false;  // in the host's memory
+}
+
+void DeviceRounds::add_values(const double* values, std::size_t n_nodes, std::size_t width,
+                              std::size_t output, const std::uint32_t* leaf_of_row,
+                              const RowId* table_rows) {
+  const std::size_t bytes = n_nodes * width * sizeof(double);
+  make_room(values_, n_nodes * width);
+  std::byte* staged = room_.room(bytes);  // the next use of it comes after a wait
+  std::memcpy(staged, values, bytes);
+  queue_.copy_in(staged, bytes, values_.address());
+  queue_.launch(device_.kernel("add_values"), {(n_rows_ + threads - 1) / threads}, threads, 0,
+                leaf_of_row, table_rows, static_cast<std::uint32_t>(n_rows_), values_.data(),
+                static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(outputs_),
+                scores_.data() + output);
+  is_newer_ = true;
+}
+
+}  // namespace arboost::cuda

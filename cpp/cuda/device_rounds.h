@@ -1,0 +1,44 @@
+// Rounds of gradient boosting with targets, scores and gradients in the memory of a device.
+#pragma once
+
+#include <cstddef>
+
+#include "cuda/device.h"
+#include "loss/apply.h"
+
+namespace arboost::cuda {
+
+// Scores and gradients of the training rows of a fit. The device must be current in all calls.
+class DeviceRounds {
+ public:
+  DeviceRounds(Device& device, Queue& queue) : device_(device), queue_(queue) {}
+
+  // Takes targets and weights, once, and scores, where the host has newer ones.
+  void open(const LossRows& rows);
+  // Copies the scores back: the host may change them from here on.
+  void fetch(double* scores);
+  bool has_newer_scores() const { return is_newer_; }
+
+  // The same as arboost::apply_loss. The pairs stay on the device: `out` has their scale and sums.
+  void apply_loss(const LossSpec& spec, double largest_weight, Gradients& out);
+  // Adds the values [node][width] of a tree to the scores.
+  void add_values(const double* values, std::size_t n_nodes, std::size_t width, std::size_t output,
+                  const std::uint32_t* leaf_of_row, const RowId* table_rows);
+
+ private:
+  void run(const LossSpec& spec, const Gradients& out, bool bounds_only);
+
+  Device& device_;
+  Queue& queue_;
+  const double* y_of_ = nullptr;  // host arrays that the device has copies of
+  std::size_t n_rows_ = 0, outputs_ = 0;
+  DeviceArray<double> y_, weight_, scores_, parameters_, values_;
+  DeviceArray<FixedPair> pairs_;
+  DeviceArray<std::int64_t> totals_;
+  std::vector<std::int64_t> found_;
+  PinnedBytes room_;
+  bool is_newer_ = false;   // than the host's scores
+  bool is_current_ = false;  // the host's scores have not changed since
+};
+
+}  // namespace arboost::cuda

@@ -1,0 +1,3 @@
+// All kernels, as one program.
+#include "cuda/kernels/grow.cu"
+#include "cuda/kernels/loss.cu"
