@@ -24,7 +24,8 @@ void bind_cuda(nb::module_& m) {
         cuda::set_places({std::move(compilers), std::move(cache)});
       },
       nb::arg("compilers"), nb::arg("cache"),
-      "Sets the paths of the run-time compiler, tried in turn, and the folder of compiled kernels.");
+      "Sets the paths of the run-time compiler, tried in turn, and the folder of compiled "
+      "kernels.");
   m.def(
       "cuda_devices",
       [] {

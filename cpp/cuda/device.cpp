@@ -24,9 +24,10 @@ constexpr int multiprocessor_count = 16, major_version = 75, minor_version = 76,
               most_shared_bytes = 97, shared_bytes_of_kernel = 8;
 
 // The same arithmetic as in the core: no contraction, no approximations.
-const std::string options[] = {"--std=c++20", "--device-as-default-execution-space",
-                               "-DARBOOST_ISA=device", "--fmad=false", "--ftz=false",
-                               "--prec-div=true", "--prec-sqrt=true"};
+const std::string options[] = {"--std=c++20",          "--device-as-default-execution-space",
+                               "-DARBOOST_ISA=device", "--fmad=false",
+                               "--ftz=false",          "--prec-div=true",
+                               "--prec-sqrt=true"};
 
 std::mutex places_mutex;
 Places known_places;
@@ -121,7 +122,8 @@ Device& Device::number(int ordinal) {
   const int n = count();
   if (ordinal < 0 || ordinal >= n)
     throw DeviceError("there is no CUDA device " + std::to_string(ordinal) + ": " +
-                      std::to_string(n) + " visible. Look at nvidia-smi and CUDA_VISIBLE_DEVICES, "
+                      std::to_string(n) +
+                      " visible. Look at nvidia-smi and CUDA_VISIBLE_DEVICES, "
                       "or use device=\"cpu\".");
   return *(devices[ordinal] = std::unique_ptr<Device>(new Device(ordinal)));
 }
@@ -164,9 +166,9 @@ Function Device::kernel(const char* name, std::size_t shared_bytes) {
   }
   constexpr std::size_t always_allowed = 48 << 10;
   if (shared_bytes > always_allowed)
-    check(driver().FuncSetAttribute(function, shared_bytes_of_kernel,
-                                    static_cast<int>(shared_bytes)),
-          "reserving shared memory");
+    check(
+        driver().FuncSetAttribute(function, shared_bytes_of_kernel, static_cast<int>(shared_bytes)),
+        "reserving shared memory");
   return function;
 }
 

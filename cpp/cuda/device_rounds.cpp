@@ -91,19 +91,4 @@ void DeviceRounds::apply_loss(const LossSpec& spec, double largest_weight, Gradi
   out.is_filled = false;  // in the host's memory
 }
 
-void DeviceRounds::add_values(const double* values, std::size_t n_nodes, std::size_t width,
-                              std::size_t output, const std::uint32_t* leaf_of_row,
-                              const RowId* table_rows) {
-  const std::size_t bytes = n_nodes * width * sizeof(double);
-  make_room(values_, n_nodes * width);
-  std::byte* staged = room_.room(bytes);  // the next use of it comes after a wait
-  std::memcpy(staged, values, bytes);
-  queue_.copy_in(staged, bytes, values_.address());
-  queue_.launch(device_.kernel("add_values"), {(n_rows_ + threads - 1) / threads}, threads, 0,
-                leaf_of_row, table_rows, static_cast<std::uint32_t>(n_rows_), values_.data(),
-                static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(outputs_),
-                scores_.data() + output);
-  is_newer_ = true;
-}
-
 }  // namespace arboost::cuda

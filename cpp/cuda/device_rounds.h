@@ -17,13 +17,15 @@ class DeviceRounds {
   void open(const LossRows& rows);
   // Copies the scores back: the host may change them from here on.
   void fetch(double* scores);
-  bool has_newer_scores() const { return is_newer_; }
 
   // The same as arboost::apply_loss. The pairs stay on the device: `out` has their scale and sums.
   void apply_loss(const LossSpec& spec, double largest_weight, Gradients& out);
-  // Adds the values [node][width] of a tree to the scores.
-  void add_values(const double* values, std::size_t n_nodes, std::size_t width, std::size_t output,
-                  const std::uint32_t* leaf_of_row, const RowId* table_rows);
+  // Scores of one output on, to which values of trees are added.
+  double* scores(std::size_t output) {
+    is_newer_ = true;
+    return scores_.data() + output;
+  }
+  std::size_t outputs() const { return outputs_; }
 
  private:
   void run(const LossSpec& spec, const Gradients& out, bool bounds_only);
@@ -32,12 +34,12 @@ class DeviceRounds {
   Queue& queue_;
   const double* y_of_ = nullptr;  // host arrays that the device has copies of
   std::size_t n_rows_ = 0, outputs_ = 0;
-  DeviceArray<double> y_, weight_, scores_, parameters_, values_;
+  DeviceArray<double> y_, weight_, scores_, parameters_;
   DeviceArray<FixedPair> pairs_;
   DeviceArray<std::int64_t> totals_;
   std::vector<std::int64_t> found_;
   PinnedBytes room_;
-  bool is_newer_ = false;   // than the host's scores
+  bool is_newer_ = false;    // than the host's scores
   bool is_current_ = false;  // the host's scores have not changed since
 };
 

@@ -34,8 +34,10 @@ struct DeviceRows::State {
   DeviceArray<Element> elements[2];
   DeviceArray<PackedSum> wide;
   DeviceArray<std::uint32_t> number_of_row, leaf_of_row;
-  DeviceArray<std::int64_t> sums;
-  DeviceArray<NodeTest> tree;
+  DeviceArray<std::int64_t> sums, root_sums;
+  DeviceArray<double> values;
+  DeviceArray<NodeTest> tests;
+  DeviceArray<WalkNode> tree;
 
   DeviceArray<std::uint32_t> first_slot;
   DeviceArray<FeatureColumn> columns;
@@ -46,6 +48,7 @@ struct DeviceRows::State {
   DeviceArray<std::byte> batch;
   DeviceArray<Segment> segments;
   DeviceArray<FoundSplit> found;
+  DeviceArray<std::int64_t> parts;
   DeviceArray<LeafRows> leaves;
   std::unique_ptr<DeviceRounds> rounds;
   PinnedBytes sent, sent_batch, received;
@@ -104,14 +107,15 @@ DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, Tr
   s.leaf_of_row = DeviceArray<std::uint32_t>(codes.n_rows);
   const std::size_t n_stores = codes.n_stores;
   s.first_slot = DeviceArray<std::uint32_t>(n_stores + 1);
-  s.queue.upload(slots_.slots().first, n_stores, s.first_slot);
+  std::vector<std::uint32_t> first_slot(slots_.slots().first, slots_.slots().first + n_stores);
+  first_slot.push_back(static_cast<std::uint32_t>(slots_.slots().first_sparse));
+  s.queue.upload(first_slot.data(), n_stores + 1, s.first_slot);
   std::vector<FeatureColumn> columns;
   for (std::size_t f = 0; f < codes.n_features; ++f)
-    columns.push_back({codes.where[f].storage == Storage::own
-                           ? slots_.slots().first[codes.where[f].store]
-                           : 0,
-                       codes.n_bins[f], params_.monotone.empty() ? 0 : params_.monotone[f],
-                       codes.has_missing[f]});
+    columns.push_back(
+        {codes.where[f].storage == Storage::own ? slots_.slots().first[codes.where[f].store] : 0,
+         codes.n_bins[f], params_.monotone.empty() ? 0 : params_.monotone[f],
+         codes.has_missing[f]});
   s.send(columns, s.columns);
   s.queue.wait();
 }
@@ -147,10 +151,9 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
             some(gradients.sum_h)};
   if (sample == nullptr) return all;
   const float* weights = sample->weights_or_null();
-  const float largest =
-      weights == nullptr || sample->size == 0
-          ? 1.0f
-          : std::max(1.0f, *std::max_element(weights, weights + sample->size));
+  const float largest = weights == nullptr || sample->size == 0
+                            ? 1.0f
+                            : std::max(1.0f, *std::max_element(weights, weights + sample->size));
   const int drop = bits_of_factor(largest);
   const double factor = std::ldexp(1.0, -drop);
   make_room(s.sample_pairs, sample->size * width);
@@ -173,8 +176,8 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
                  threads, 0, rows, weights == nullptr ? nullptr : s.weights.data(), factor,
                  s.sample_pairs.data(), s.sums.data());
   const std::vector<std::int64_t> sums = s.receive<std::int64_t>(s.sums.address(), 2 * width);
-  Pairs own{s.sample_pairs.data(), width, 1, gradients.g_exponent - drop,
-            gradients.h_exponent - drop, {}, {}};
+  Pairs own{s.sample_pairs.data(),       width, 1, gradients.g_exponent - drop,
+            gradients.h_exponent - drop, {},    {}};
   for (std::size_t k = 0; k < width; ++k) {
     own.sum_abs_g.push_back(sums[2 * k]);
     own.sum_h.push_back(sums[2 * k + 1]);
@@ -226,9 +229,12 @@ void DeviceRows::quantise(const TreeScaling& scaling, std::uint32_t seed) {
                       static_cast<std::uint32_t>(policy_.width()),
                       scaling.g.shift(),
                       scaling.h.shift()};
+  make_room(s.root_sums, policy_.width() + 1);
+  s.queue.fill_zero(s.root_sums.address(), s.root_sums.size() * sizeof(std::int64_t));
   if (scaling.narrow) {
-    s.queue.launch(s.device.kernel("quantise_narrow"), {blocks_for(n)}, threads, 0, rows,
-                   s.elements[0].data());
+    const std::size_t blocks = 8 * static_cast<std::size_t>(s.device.multiprocessors());
+    s.queue.launch(s.device.kernel("quantise_narrow"), {std::min(blocks, blocks_for(n))}, threads,
+                   0, rows, s.elements[0].data(), s.root_sums.data());
   } else {
     make_room(s.wide, codes_.n_rows * policy_.width());
     s.queue.launch(s.device.kernel("quantise_wide"), {blocks_for(n)}, threads, 0, rows, scaling.g,
@@ -273,13 +279,30 @@ void DeviceRows::forget(GrowNode& node) {
 
 std::size_t DeviceRows::batch_size() const {
   const std::size_t bytes = 2 * slots_.size() * sizeof(std::int64_t);
-  const std::size_t most = params_.best_first ? 32 : 1024;
+  const std::size_t most = params_.best_first ? (getenv("CAP") ? atoi(getenv("CAP")) : 64) : 1024;
   return std::clamp<std::size_t>(params_.histogram_bytes / std::max<std::size_t>(1, bytes), 1,
                                  most);
 }
 
+// Plans the blocks that add `n_rows` rows, at most, to the histograms of a batch.
+void DeviceRows::plan_histograms(std::size_t n_rows, BatchWork& work) {
+  State& s = *state_;
+  constexpr std::size_t rows_per_share = 4096, most_part_bytes = std::size_t{512} << 20;
+  const auto processors = static_cast<std::size_t>(s.device.multiprocessors());
+  const std::size_t n_nodes = work.n_nodes;
+  const std::size_t shares = std::clamp<std::size_t>(std::max(n_rows / rows_per_share, n_nodes), 1,
+                                                     tables_of_processor * processors);
+  work.n_shares = static_cast<std::uint32_t>(shares);
+  const std::size_t n_parts = shares + 2 * n_nodes, size = slots_.size();
+  const bool in_tables = codes_.width == 1 && codes_.n_stores > 0 && codes_.sparse.size() == 0;
+  work.parts = nullptr;
+  if (!in_tables || n_parts * size * sizeof(std::int64_t) > most_part_bytes) return;
+  make_room(s.parts, std::bit_ceil(n_parts * size));
+  work.parts = s.parts.data();
+}
+
 // Adds the rows of the batch's segments to their histograms.
-void DeviceRows::launch_histograms(const BatchWork& batch, std::size_t most_rows) {
+void DeviceRows::launch_histograms(const BatchWork& work) {
   State& s = *state_;
   const DeviceCodes codes = [&] {
     DeviceCodes own = s.table.codes();
@@ -289,30 +312,30 @@ void DeviceRows::launch_histograms(const BatchWork& batch, std::size_t most_rows
   const RowValues values{scaling_.narrow ? nullptr : s.wide.data(),
                          static_cast<std::uint32_t>(policy_.width()),
                          static_cast<std::uint32_t>(slots_.channels())};
-  const auto processors = static_cast<std::size_t>(s.device.multiprocessors());
+  const std::size_t blocks = 16 * static_cast<std::size_t>(s.device.multiprocessors());
   if (codes_.width == 1 && codes_.n_stores > 0) {
     std::uint32_t n_codes = 1;
     for (std::size_t j = 0; j < codes_.n_stores; ++j)
       n_codes = std::max(n_codes, codes_.first_slot[j + 1] - codes_.first_slot[j]);
-    constexpr std::size_t rows_per_share = 2048;
-    constexpr unsigned table_threads = 1024;
-    const std::size_t groups = (codes_.n_stores + 31) / 32;
-    const std::size_t shares =
-        std::clamp<std::size_t>(most_rows / rows_per_share, 1, 2 * processors);
     const std::size_t bytes = n_codes * 64 * sizeof(std::int32_t);
-    s.queue.launch(s.device.kernel("histograms", bytes), {shares, groups, slots_.channels()},
-                   table_threads, bytes, codes, s.first_slot.data(), n_codes, batch,
-                   s.elements[0].data(), s.elements[1].data(), values);
+    s.queue.launch(s.device.kernel("histograms", bytes),
+                   {work.n_shares, (codes_.n_stores + 31) / 32, slots_.channels()}, table_threads,
+                   bytes, codes, s.first_slot.data(), n_codes, work, s.elements[0].data(),
+                   s.elements[1].data(), values);
   } else if (codes_.n_stores > 0) {
-    s.queue.launch(s.device.kernel("histograms_wide"),
-                   {std::min(blocks_for(most_rows), 16 * processors)}, threads, 0, codes,
-                   s.first_slot.data(), batch, s.elements[0].data(), s.elements[1].data(),
-                   values);
+    s.queue.launch(s.device.kernel("histograms_wide"), {blocks}, threads, 0, codes,
+                   s.first_slot.data(), work, s.elements[0].data(), s.elements[1].data(), values);
   }
   if (codes_.sparse.size() > 0)
-    s.queue.launch(s.device.kernel("histograms_sparse"),
-                   {std::min(blocks_for(most_rows), 16 * processors)}, threads, 0, codes,
-                   batch, s.elements[0].data(), s.elements[1].data(), values);
+    s.queue.launch(s.device.kernel("histograms_sparse"), {blocks}, threads, 0, codes, work,
+                   s.elements[0].data(), s.elements[1].data(), values);
+  const std::uint32_t parts_of_node = work.parts == nullptr ? 1 : work.n_shares / work.n_nodes;
+  const std::uint32_t n_adders = std::bit_floor(std::clamp(parts_of_node / 4, 1u, 8u));
+  s.queue.launch(
+      s.device.kernel("combine"),
+      {std::min<std::size_t>(32 * n_adders, blocks_for(slots_.size(), threads / n_adders)),
+       2 * work.n_nodes},
+      threads, 0, work, n_adders);
 }
 
 void DeviceRows::search_on_host(std::span<GrowNode* const> nodes, Team& team) {
@@ -353,17 +376,17 @@ struct DeviceRows::Batch {
 void DeviceRows::request(GrowNode& node, std::uint32_t work, std::uint32_t side, Batch& batch) {
   const double score = policy_.node_score(node);
   const auto features = policy_.columns().of_node(node, columns_);
-  const bool is_same = features.data() == batch.last_features.data() &&
-                       features.size() == batch.last_features.size() &&
-                       std::equal(features.begin(), features.end(),
-                                  batch.features.end() - static_cast<std::ptrdiff_t>(
-                                                             batch.last_features.size()));
+  const bool is_same =
+      features.data() == batch.last_features.data() &&
+      features.size() == batch.last_features.size() &&
+      std::equal(features.begin(), features.end(),
+                 batch.features.end() - static_cast<std::ptrdiff_t>(batch.last_features.size()));
   if (!is_same) batch.features.insert(batch.features.end(), features.begin(), features.end());
   batch.last_features = features;
-  batch.searches.push_back(
-      {node.sums[0], policy_.floor_of(node.sums.data(), score), node.lower, node.upper,
-       static_cast<std::uint32_t>(batch.features.size() - features.size()),
-       static_cast<std::uint32_t>(features.size()), work, side});
+  batch.searches.push_back({node.sums[0], policy_.floor_of(node.sums.data(), score), node.lower,
+                            node.upper,
+                            static_cast<std::uint32_t>(batch.features.size() - features.size()),
+                            static_cast<std::uint32_t>(features.size()), work, side});
   batch.most_features = std::max(batch.most_features, features.size());
   batch.searched.push_back(&node);
   batch.scores.push_back(score);
@@ -410,10 +433,12 @@ void DeviceRows::send(Batch& batch) {
                 .best = reinterpret_cast<FoundSplit*>(on_device + best),
                 .segments = s.segments.data(),
                 .found = s.found.data(),
+                .parts = nullptr,
                 .n_nodes = static_cast<std::uint32_t>(n),
                 .n_searches = static_cast<std::uint32_t>(m),
                 .n_tiles = batch.n_tiles,
                 .most_features = static_cast<std::uint32_t>(batch.most_features),
+                .n_shares = 1,
                 .histogram_size = static_cast<std::uint32_t>(slots_.size())};
 }
 
@@ -465,8 +490,7 @@ void DeviceRows::free_histograms() {
   s.in_use = 0;
   const std::size_t size = slots_.size();
   for (auto& block : s.histograms)
-    for (std::size_t j = 0; j + size <= block.size(); j += size)
-      s.free.push_back(block.data() + j);
+    for (std::size_t j = 0; j + size <= block.size(); j += size) s.free.push_back(block.data() + j);
 }
 
 void DeviceRows::open_root(TreePolicy& policy, Team& team) {
@@ -478,14 +502,15 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
   const std::size_t channels = policy.channels();
   const auto n = static_cast<std::uint32_t>(tree_rows_.n);
   GrowNode& root = policy.open_root(n, false);
-  const RowValues values{scaling_.narrow ? nullptr : s.wide.data(),
-                         static_cast<std::uint32_t>(policy_.width()),
-                         static_cast<std::uint32_t>(channels)};
-  make_room(s.sums, channels);
-  s.queue.fill_zero(s.sums.address(), channels * sizeof(std::int64_t));
-  s.queue.launch(s.device.kernel("sum_values"), {std::min<std::size_t>(1024, blocks_for(n))},
-                 threads, 0, s.elements[0].data(), n, values, s.sums.data());
-  root.sums = s.receive<std::int64_t>(s.sums.address(), channels);
+  // Narrow pairs were added up when they were made, but not counted.
+  if (!scaling_.narrow) {
+    const RowValues values{s.wide.data(), static_cast<std::uint32_t>(policy_.width()),
+                           static_cast<std::uint32_t>(policy_.width())};
+    s.queue.launch(s.device.kernel("sum_values"), {std::min<std::size_t>(1024, blocks_for(n))},
+                   threads, 0, s.elements[0].data(), n, values, s.root_sums.data());
+  }
+  root.sums = s.receive<std::int64_t>(s.root_sums.address(), channels);
+  if (channels > policy.width()) root.sums[policy.width()] = n;
   if (!policy.may_split(root)) return;
   root.histogram = acquire();
   s.queue.fill_zero(reinterpret_cast<Address>(root.histogram),
@@ -499,7 +524,8 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
   send(batch);
   s.send(std::vector<Segment>{{0, n, 0, 0, root.histogram}, {0, 0, 0, n, nullptr}}, s.segments);
   batch.work.segments = s.segments.data();
-  launch_histograms(batch.work, n);
+  plan_histograms(n, batch.work);
+  launch_histograms(batch.work);
   GrowNode* const nodes[] = {&root};
   if (!searches_on_device()) return search_on_host(nodes, team);
   launch_searches(batch);
@@ -529,8 +555,7 @@ DeviceRows::Batch DeviceRows::open_batch(TreePolicy& policy, std::span<GrowNode*
       GrowNode& child = side == 0 ? *node.left : *node.right;
       const bool may = policy.may_split(child.depth, node.n_rows(), child.sums.data());
       any |= may;
-      if (may && searches_on_device())
-        request(child, static_cast<std::uint32_t>(j), side, batch);
+      if (may && searches_on_device()) request(child, static_cast<std::uint32_t>(j), side, batch);
     }
     if (any) {
       work.parent = node.histogram;
@@ -557,14 +582,13 @@ void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Te
     any_histogram |= batch.works[j].children[0] != nullptr;
   }
   send(batch);
-  const std::size_t clear_blocks = any_histogram ? std::min<std::size_t>(264, 2 * nodes.size()) : 0;
+  plan_histograms(n_rows, batch.work);
+  const bool clears = any_histogram && batch.work.parts == nullptr;
+  const std::size_t clear_blocks = clears ? std::min<std::size_t>(264, 2 * nodes.size()) : 0;
   s.queue.launch(s.device.kernel("partition"), {batch.n_tiles + clear_blocks}, threads, 0,
                  s.table.codes(), batch.work, s.elements[0].data(), s.elements[1].data());
   if (any_histogram) {
-    launch_histograms(batch.work, n_rows);
-    s.queue.launch(s.device.kernel("subtract"),
-                   {std::min<std::size_t>(32, blocks_for(slots_.size())), nodes.size()}, threads,
-                   0, batch.work);
+    launch_histograms(batch.work);
     launch_searches(batch);
   }
   receive(batch);
@@ -598,49 +622,65 @@ void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Te
 LeafSums DeviceRows::leaf_sums(const TreeShape& shape, const GrownTrees& forest,
                                const Gradients& gradients, std::size_t output,
                                const TreeRequest& request, Team&) {
-  State& s = *state_;
-  Device::Use use(s.device);
+  Device::Use use(state_->device);
+  send_tree(forest);
   if (sample_ == nullptr || !request.leaves_from_all_rows) return summed(shape, pairs_, true);
   sample_ = nullptr;
   tree_rows_ = training_rows();
   pairs_ = pairs_of(gradients, output, nullptr);
   is_walked_ = true;
-  walk(forest);
+  walk();
   return summed(shape, pairs_, false);
 }
 
-// Notes the leaves of all training rows in the last tree of the forest.
-void DeviceRows::walk(const GrownTrees& forest) {
+// Sends the last tree of the forest, for walks.
+void DeviceRows::send_tree(const GrownTrees& forest) {
   State& s = *state_;
-  has_leaves_ = false;
+  has_leaves_ = has_walked_ = false;
   const std::size_t tree = forest.n_trees() - 1, first = forest.first(tree);
   std::vector<NodeTest> nodes(forest.n_nodes(tree));
   for (std::size_t id = 0; id < nodes.size(); ++id) {
     const std::size_t at = first + id;
     if (forest.left[at] == 0) continue;
-    nodes[id] = test_of(codes_, static_cast<std::size_t>(forest.feature[at]),
-                        {.bin = static_cast<std::uint32_t>(forest.bin[at]),
-                         .missing_left = forest.default_left[at] != 0,
-                         .levels = forest.set[at] < 0
-                                       ? nullptr
-                                       : &forest.sets[static_cast<std::size_t>(forest.set[at])]});
+    nodes[id] = test_of(
+        codes_, static_cast<std::size_t>(forest.feature[at]),
+        {.bin = static_cast<std::uint32_t>(forest.bin[at]),
+         .missing_left = forest.default_left[at] != 0,
+         .levels = forest.set[at] < 0 ? nullptr
+                                      : &forest.sets[static_cast<std::size_t>(forest.set[at])]});
     nodes[id].left = static_cast<std::uint32_t>(forest.left[at]);
   }
-  s.send(nodes, s.tree);
-  const RowNumbers rows{nullptr, s.table_rows.data()};
-  s.queue.launch(s.device.kernel("walk"), {blocks_for(n_training_)}, threads, 0, s.table.codes(),
-                 s.tree.data(), rows, static_cast<std::uint32_t>(n_training_),
-                 s.leaf_of_row.data());
+  std::vector<WalkNode> walked(nodes.size());
+  for (std::size_t id = 0; id < nodes.size(); ++id) {
+    const NodeTest& test = nodes[id];
+    const bool usual = codes_.width == 1 && !test.sparse && !test.rule.by_set;
+    walked[id] = {test.left, test.store | (usual ? 0 : is_unusual), test.rule.bin,
+                  test.rule.missing_left};
+  }
+  s.send(nodes, s.tests);
+  s.send(walked, s.tree);
 }
 
-LeafSums DeviceRows::sums_of(const TreeShape& shape, const Gradients& gradients,
-                             std::size_t output, Team&) {
+// Notes the leaves of all training rows in the last tree.
+void DeviceRows::walk() const {
+  if (has_walked_) return;
+  State& s = *state_;
+  const RowNumbers rows{nullptr, s.table_rows.data()};
+  s.queue.launch(s.device.kernel("walk"), {blocks_for(n_training_)}, threads, 0, s.table.codes(),
+                 s.tree.data(), s.tests.data(), rows, static_cast<std::uint32_t>(n_training_),
+                 s.leaf_of_row.data());
+  has_walked_ = true;
+}
+
+LeafSums DeviceRows::sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
+                             Team&) {
   Device::Use use(state_->device);
+  walk();
   return summed(shape, pairs_of(gradients, output, sample_), false);
 }
 
-// Sums over the rows of the tree; `assign`: leaves are noted, too, from the partition.
-LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool assign) {
+// Sums over the rows of the tree: from its partition, or by the leaves that a walk has noted.
+LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool from_partition) {
   State& s = *state_;
   const std::size_t width = policy_.width(), size = shape.size() * width * 2, n = tree_rows_.n;
   const RowNumbers numbers{sample_ == nullptr ? nullptr : s.positions.data(), s.table_rows.data()};
@@ -655,7 +695,7 @@ LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool ass
                       0};
   make_room(s.sums, size);
   s.queue.fill_zero(s.sums.address(), size * sizeof(std::int64_t));
-  if (assign) {
+  if (from_partition) {
     const bool renumbered = numbers.positions != nullptr || numbers.table_rows != nullptr;
     if (renumbered) {
       make_room(s.number_of_row, codes_.n_rows);
@@ -668,10 +708,9 @@ LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool ass
       if (shape.left()[id] != 0) continue;
       each_holder(shape.placed()[id].node, [&](const GrowNode& node) {
         if (node.n_rows() == 0) return;
-        leaves.push_back({static_cast<std::uint32_t>(node.begin),
-                          static_cast<std::uint32_t>(node.end),
-                          static_cast<std::uint32_t>(node.buffer), static_cast<std::uint32_t>(id),
-                          n_tiles});
+        leaves.push_back(
+            {static_cast<std::uint32_t>(node.begin), static_cast<std::uint32_t>(node.end),
+             static_cast<std::uint32_t>(node.buffer), static_cast<std::uint32_t>(id), n_tiles});
         n_tiles += static_cast<std::uint32_t>(blocks_for(node.n_rows(), tile_rows));
       });
     }
@@ -680,7 +719,7 @@ LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool ass
       s.queue.launch(s.device.kernel("leaf_sums"), {n_tiles}, threads, 0, s.leaves.data(),
                      static_cast<std::uint32_t>(leaves.size()), s.elements[0].data(),
                      s.elements[1].data(), rows, renumbered ? s.number_of_row.data() : nullptr,
-                     s.leaf_of_row.data(), s.sums.data());
+                     s.sums.data());
     }
   } else {
     s.queue.launch(s.device.kernel("sums_by_leaf"), {std::min<std::size_t>(1024, blocks_for(n))},
@@ -695,6 +734,7 @@ const std::uint32_t* DeviceRows::leaves() const {
   make_room(space_.leaf_of_row, codes_.n_rows);
   if (!has_leaves_) {
     Device::Use use(state_->device);
+    walk();
     state_->queue.download(state_->leaf_of_row, codes_.n_rows, space_.leaf_of_row.data());
     state_->queue.wait();
     has_leaves_ = true;
@@ -707,7 +747,8 @@ void DeviceRows::add_values(const GrownTrees& forest, ScoreRows scores, Team& te
 }
 
 DeviceRounds& DeviceRows::rounds() {
-  if (!state_->rounds) state_->rounds = std::make_unique<DeviceRounds>(state_->device, state_->queue);
+  if (!state_->rounds)
+    state_->rounds = std::make_unique<DeviceRounds>(state_->device, state_->queue);
   return *state_->rounds;
 }
 
@@ -723,10 +764,14 @@ void DeviceRows::fetch_scores(double* scores) {
 
 void DeviceRows::add_values(const GrownTrees& forest, std::size_t output) {
   State& s = *state_;
-  if (sample_ != nullptr) walk(forest);  // rows outside the sample
-  const std::size_t last = forest.n_trees() - 1;
-  s.rounds->add_values(forest.values(last), forest.n_nodes(last), forest.width, output,
-                       s.leaf_of_row.data(), s.table_rows.data());
+  const std::size_t last = forest.n_trees() - 1, n = forest.n_nodes(last) * forest.width;
+  s.send(std::vector<double>(forest.values(last), forest.values(last) + n), s.values);
+  const RowNumbers rows{nullptr, s.table_rows.data()};
+  s.queue.launch(s.device.kernel("add_values"), {blocks_for(n_training_)}, threads, 0,
+                 s.table.codes(), s.tree.data(), s.tests.data(), rows,
+                 static_cast<std::uint32_t>(n_training_), s.values.data(),
+                 static_cast<std::uint32_t>(forest.width),
+                 static_cast<std::uint32_t>(s.rounds->outputs()), s.rounds->scores(output));
 }
 
 }  // namespace arboost::cuda

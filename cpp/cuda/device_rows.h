@@ -71,13 +71,15 @@ class DeviceRows final : public BatchRows {
     std::vector<std::int64_t> sum_abs_g, sum_h;
   };
   Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
-  void walk(const GrownTrees& forest);
+  void send_tree(const GrownTrees& forest);
+  void walk() const;
   void quantise(const TreeScaling& scaling, std::uint32_t seed);
   bool searches_on_device() const;
   std::int64_t* acquire();
   void release(std::int64_t* histogram);
   void free_histograms();
-  void launch_histograms(const BatchWork& batch, std::size_t most_rows);
+  void plan_histograms(std::size_t n_rows, BatchWork& work);
+  void launch_histograms(const BatchWork& work);
   Batch open_batch(TreePolicy& policy, std::span<GrowNode* const> nodes);
   void send(Batch& batch);
   void receive(Batch& batch);
@@ -85,7 +87,7 @@ class DeviceRows final : public BatchRows {
   void launch_searches(const Batch& batch);
   void take_splits(const Batch& batch);
   void search_on_host(std::span<GrowNode* const> nodes, Team& team);
-  LeafSums summed(const TreeShape& shape, const Pairs& pairs, bool assign);
+  LeafSums summed(const TreeShape& shape, const Pairs& pairs, bool from_partition);
 
   const Codes& codes_;
   TreePolicy& policy_;
@@ -104,7 +106,8 @@ class DeviceRows final : public BatchRows {
   const Sample* sample_ = nullptr;
   TreeScaling scaling_{false, {0, 0, 0}, {0, 0, 0}};
   bool is_walked_ = false;  // leaves come from walks, not from the partition
-  mutable bool has_leaves_ = false;
+  // Leaves of the last tree: noted on the device, copied to the host.
+  mutable bool has_walked_ = false, has_leaves_ = false;
   std::unique_ptr<State> state_;
 };
 

@@ -34,8 +34,7 @@ DeviceTable::DeviceTable(const Codes& codes, Queue& queue) {
     codes_.sparse_start = upload(sparse.start.data(), sparse.start.size(), sparse_start_, queue);
     codes_.sparse_rows = upload(sparse.rows.data(), sparse.rows.size(), sparse_rows_, queue);
     codes_.sparse_codes = upload(sparse.codes.data(), sparse.codes.size(), sparse_codes_, queue);
-    codes_.row_start =
-        upload(sparse.row_start.data(), sparse.row_start.size(), row_start_, queue);
+    codes_.row_start = upload(sparse.row_start.data(), sparse.row_start.size(), row_start_, queue);
     codes_.row_slots = upload(sparse.slots.data(), sparse.slots.size(), row_slots_, queue);
     codes_.slot_width = static_cast<std::uint32_t>(sparse.slot_width);
   }

@@ -11,6 +11,11 @@ namespace arboost::cuda {
 // Rows of one launch are divided into tiles; a tile never spans two nodes.
 constexpr std::uint32_t tile_rows = 2048;
 
+// Threads of a block that builds histograms, and blocks of a multiprocessor: their tables of 64 KB
+// share its memory.
+constexpr int table_threads = 512;
+constexpr int tables_of_processor = 3;
+
 // Codes of a table in device memory, as in table/codes.h.
 struct DeviceCodes {
   const std::uint8_t* by_row;
@@ -60,12 +65,12 @@ struct NodeTest {
 // A node that is split: its elements, and the histograms of its children.
 struct NodeWork {
   NodeTest test;
-  std::uint32_t begin, end;    // elements
-  std::uint32_t buffer;        // which array of elements
-  std::uint32_t first_tile;    // of the launch
-  std::int64_t* parent;        // histogram; null: there is none, or none is needed
-  std::int64_t* children[2];   // histograms to build: of the smaller child, and of the larger one
-                               // where there is no parent's; null: not needed
+  std::uint32_t begin, end;   // elements
+  std::uint32_t buffer;       // which array of elements
+  std::uint32_t first_tile;   // of the launch
+  std::int64_t* parent;       // histogram; null: there is none, or none is needed
+  std::int64_t* children[2];  // histograms to build: of the smaller child, and of the larger one
+                              // where there is no parent's; null: not needed
 };
 
 // State of a split on the device: elements that went to each side so far.
@@ -112,8 +117,12 @@ struct BatchWork {
   std::uint32_t* n_done;  // features of each search
   FoundSplit* best;       // by search
   Segment* segments;      // two a node
-  FoundSplit* found;  // [search][most_features]
+  FoundSplit* found;      // [search][most_features]
+  // Sums of blocks that have a part of a segment, [block + segment][histogram_size]; null: they are
+  // added to the histograms one by one, which begin as 0.
+  std::int64_t* parts;
   std::uint32_t n_nodes, n_searches, n_tiles, most_features;
+  std::uint32_t n_shares;  // blocks that build histograms
   std::uint32_t histogram_size;
 };
 
@@ -123,6 +132,14 @@ struct FeatureColumn {
   std::int32_t direction;  // of a monotone constraint
   std::uint32_t has_missing;
 };
+
+// A node of a tree that rows walk, in one load.
+struct WalkNode {
+  std::uint32_t left;   // child; 0: a leaf
+  std::uint32_t store;  // with is_unusual: the test is that of NodeTest
+  std::uint32_t bin, missing_left;
+};
+constexpr std::uint32_t is_unusual = 1u << 31;
 
 // Elements of a leaf.
 struct LeafRows {

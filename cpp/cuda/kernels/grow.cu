@@ -61,18 +61,23 @@ inline RowId row_at(const RowNumbers& rows, std::uint32_t position) {
 }
 
 // The same as grow/kernels/quantise.h.
-extern "C" __global__ void quantise_narrow(PairRows args, Element* elements) {
-  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= args.n) return;
-  const std::uint32_t position = position_at(args.rows, i);
-  const FixedPair pair = args.pairs[i * args.row_stride];
-  const std::uint32_t u = short_hash(position, args.seed);
-  const auto u_g = static_cast<std::int32_t>((u & 0xffff) << (args.g_shift - 16));
-  const auto u_h = static_cast<std::int32_t>((u >> 16) << (args.h_shift - 16));
-  const std::int32_t g = (pair.g + u_g) >> args.g_shift;
-  const std::int32_t h = (pair.h + u_h) >> args.h_shift;
-  const auto narrow = static_cast<std::uint32_t>(g * 65536 + h);
-  elements[i] = static_cast<Element>(narrow) << 32 | row_at(args.rows, position);
+extern "C" __global__ void quantise_narrow(PairRows args, Element* elements, std::int64_t* sum) {
+  std::int64_t own = 0;
+  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < args.n;
+       i += gridDim.x * blockDim.x) {
+    const std::uint32_t position = position_at(args.rows, i);
+    const FixedPair pair = args.pairs[i * args.row_stride];
+    const std::uint32_t u = short_hash(position, args.seed);
+    const auto u_g = static_cast<std::int32_t>((u & 0xffff) << (args.g_shift - 16));
+    const auto u_h = static_cast<std::int32_t>((u >> 16) << (args.h_shift - 16));
+    const std::int32_t g = (pair.g + u_g) >> args.g_shift;
+    const std::int32_t h = (pair.h + u_h) >> args.h_shift;
+    const auto narrow = static_cast<std::uint32_t>(g * 65536 + h);
+    elements[i] = static_cast<Element>(narrow) << 32 | row_at(args.rows, position);
+    own += pack(g, h);
+  }
+  own = warp_sum(own);
+  if (lane_of() == 0) add_to(sum, own);
 }
 
 extern "C" __global__ void quantise_wide(PairRows args, WideRounding g_rounding,
@@ -100,8 +105,8 @@ extern "C" __global__ void gather_pairs(PairRows args, const float* weights, dou
     for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < args.n;
          i += gridDim.x * blockDim.x) {
       const double scale = weights == nullptr ? 1.0 : double{weights[i]} * factor;
-      const FixedPair pair = args.pairs[position_at(args.rows, i) * args.row_stride +
-                                        k * args.output_stride];
+      const FixedPair pair =
+          args.pairs[position_at(args.rows, i) * args.row_stride + k * args.output_stride];
       const FixedPair scaled{nearest(pair.g * scale), nearest(pair.h * scale)};
       out[static_cast<std::uint64_t>(i) * args.outputs + k] = scaled;
       abs_g += scaled.g < 0 ? -scaled.g : scaled.g;
@@ -129,7 +134,8 @@ extern "C" __global__ void sum_values(const Element* elements, std::uint32_t n, 
                                       std::int64_t* sums) {
   for (std::uint32_t c = 0; c < values.channels; ++c) {
     std::int64_t sum = 0;
-    for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += gridDim.x * blockDim.x)
       sum += value_of(values, elements[i], c);
     sum = warp_sum(sum);
     if (lane_of() == 0) add_to(sums + c, sum);
@@ -146,8 +152,8 @@ inline void partition_tile(const DeviceCodes& codes, const BatchWork& batch, Ele
                            Element* two) {
   __shared__ std::uint32_t offsets[2][rows_of_thread * split_warps];
   __shared__ std::uint32_t base[2];
-  const std::uint32_t node = last_from(
-      batch.n_nodes, blockIdx.x, [&](std::uint32_t j) { return batch.nodes[j].first_tile; });
+  const std::uint32_t node = last_from(batch.n_nodes, blockIdx.x,
+                                       [&](std::uint32_t j) { return batch.nodes[j].first_tile; });
   const NodeWork& work = batch.nodes[node];
   NodeCount* counts = batch.counts;
   const std::uint32_t n = work.end - work.begin;
@@ -186,8 +192,7 @@ inline void partition_tile(const DeviceCodes& codes, const BatchWork& batch, Ele
     own[2 * lane_of()] = sum - a - b;
     own[2 * lane_of() + 1] = sum - b;
     if (lane_of() == 31)
-      base[warp_of()] =
-          atomicAdd(warp_of() == 0 ? &counts[node].left : &counts[node].right, sum);
+      base[warp_of()] = atomicAdd(warp_of() == 0 ? &counts[node].left : &counts[node].right, sum);
   }
   __syncthreads();
 #pragma unroll
@@ -210,8 +215,7 @@ inline void clear_histograms(const BatchWork& batch) {
   for (std::uint32_t j = blockIdx.x - batch.n_tiles; j < 2 * batch.n_nodes; j += n_blocks) {
     std::int64_t* histogram = batch.nodes[j / 2].children[j % 2];
     if (histogram == nullptr) continue;
-    for (std::uint32_t k = threadIdx.x; k < batch.histogram_size; k += blockDim.x)
-      histogram[k] = 0;
+    for (std::uint32_t k = threadIdx.x; k < batch.histogram_size; k += blockDim.x) histogram[k] = 0;
   }
 }
 
@@ -279,79 +283,96 @@ extern "C" __global__ void __launch_bounds__(split_threads)
   if (is_last(&batch.state->n_blocks, gridDim.x)) plan_segments(batch);
 }
 
-// Histograms of stored columns with one-byte codes. A warp takes a row, a lane a column; tables in
-// shared memory have one bank a lane. Blocks take equal shares of all rows of the launch, and empty
-// their table at the border of a segment. Grid: shares, groups of 32 columns, channels.
-constexpr int table_threads = 1024;
-constexpr int rows_ahead = 8;
+// Histograms of 32 stored columns with one-byte codes, in shared memory. A warp takes four rows at
+// a time, eight lanes each, and a lane four columns of its row, as one word. In step s, lanes of
+// row r add byte (s + r) % 4 of their words: with the column 4 l + i in bank 8 i + l, all 32 lanes
+// are in different banks.
+//
+// Blocks take equal shares of all rows of the batch, and empty their tables at the border of a
+// segment. Grid: shares, groups of columns, channels.
+constexpr int rows_together = 4;
+constexpr int words_ahead = 4;
 
-extern "C" __global__ void __launch_bounds__(table_threads)
+inline std::uint32_t bank_of(std::uint32_t column) {
+  return (column & 3) * 8 + (column >> 2);
+}
+
+extern "C" __global__ void __launch_bounds__(table_threads, tables_of_processor)
     histograms(DeviceCodes codes, const std::uint32_t* first_slot, std::uint32_t n_codes,
                BatchWork batch, const Element* one, const Element* two, RowValues values) {
-  const Segment* segments = batch.segments;
-  const std::uint32_t n_segments = 2 * batch.n_nodes;
   extern __shared__ std::int32_t table[];
   std::int32_t* table_g = table;
   std::int32_t* table_h = table + n_codes * 32;
-  const std::uint32_t lane = lane_of(), channel = blockIdx.z;
-  const std::uint32_t store = blockIdx.y * 32 + lane;
-  const bool has_store = store < codes.n_stores;
-  const std::uint32_t first_column = has_store ? store : 0;
+  const std::uint32_t channel = blockIdx.z, first_column = blockIdx.y * 32;
+  const std::uint32_t n_columns = min(32u, codes.n_stores - first_column);
+  const std::uint32_t r = lane_of() / 8, l = lane_of() % 8;
+  const bool has_columns = 4 * l < n_columns;
+  const std::uint8_t* words = codes.by_row + first_column + (has_columns ? 4 * l : 0);
   const std::uint64_t n = batch.state->n_rows;
-  std::uint32_t at = static_cast<std::uint32_t>(n * blockIdx.x / gridDim.x);
+  auto at = static_cast<std::uint32_t>(n * blockIdx.x / gridDim.x);
   const auto end = static_cast<std::uint32_t>(n * (blockIdx.x + 1) / gridDim.x);
   if (at == end) return;
   for (std::uint32_t j = threadIdx.x; j < n_codes * 64; j += blockDim.x) table[j] = 0;
   __syncthreads();
-  std::uint32_t s =
-      last_from(n_segments, at, [=](std::uint32_t j) { return segments[j].first_row; });
+  std::uint32_t s = last_from(2 * batch.n_nodes, at,
+                              [&](std::uint32_t j) { return batch.segments[j].first_row; });
   for (; at < end; ++s) {
-    const Segment segment = segments[s];
+    const Segment segment = batch.segments[s];
     const std::uint32_t size = segment.end - segment.begin;
     const std::uint32_t begin = at - segment.first_row;
     if (begin >= size) continue;
     const std::uint32_t stop = min(size, end - segment.first_row);
     const Element* elements = (segment.buffer == 0 ? one : two) + segment.begin;
-    for (std::uint32_t row = begin + warp_of() * 32; row < stop; row += table_threads) {
-      const std::uint32_t n_here = min(32u, stop - row);
-      Element e = 0;
-      std::int32_t g = 0, h = 0;
-      if (lane < n_here) {
-        e = elements[row + lane];
-        const PackedSum value = value_of(values, e, channel);
-        g = sum_g(value);
-        h = sum_h(value);
+    constexpr std::uint32_t rows_of_warp = rows_together * words_ahead;
+    for (std::uint32_t first = begin + warp_of() * rows_of_warp; first < stop;
+         first += rows_of_warp * (table_threads / 32)) {
+      Element row[words_ahead];
+      std::uint32_t word[words_ahead];
+#pragma unroll
+      for (int a = 0; a < words_ahead; ++a) {
+        const std::uint32_t i = first + a * rows_together + r;
+        row[a] = i < stop ? elements[i] : 0;
       }
-      for (std::uint32_t j = 0; j < n_here; j += rows_ahead) {
-        std::uint32_t code[rows_ahead];
 #pragma unroll
-        for (int a = 0; a < rows_ahead; ++a) {
-          const RowId id = __shfl_sync(all_lanes, row_of(e), j + a);
-          code[a] = 0;
-          if (j + a < n_here)
-            code[a] = codes.by_row[static_cast<std::uint64_t>(id) * codes.row_stride + first_column];
-        }
+      for (int a = 0; a < words_ahead; ++a)
+        word[a] = *reinterpret_cast<const std::uint32_t*>(
+            words + static_cast<std::uint64_t>(row_of(row[a])) * codes.row_stride);
 #pragma unroll
-        for (int a = 0; a < rows_ahead; ++a) {
-          const std::int32_t row_g = __shfl_sync(all_lanes, g, j + a);
-          const std::int32_t row_h = __shfl_sync(all_lanes, h, j + a);
-          if (j + a < n_here && has_store) {
-            atomicAdd(&table_g[code[a] * 32 + lane], row_g);
-            atomicAdd(&table_h[code[a] * 32 + lane], row_h);
-          }
+      for (int a = 0; a < words_ahead; ++a) {
+        const std::uint32_t i = first + a * rows_together + r;
+        if (i >= stop || !has_columns) continue;
+        const PackedSum value = value_of(values, row[a], channel);
+        const std::int32_t g = sum_g(value), h = sum_h(value);
+#pragma unroll
+        for (int step = 0; step < 4; ++step) {
+          const std::uint32_t byte = (step + r) & 3;
+          const std::uint32_t slot = (word[a] >> (8 * byte) & 255) * 32 + byte * 8 + l;
+          if (4 * l + byte >= n_columns) continue;
+          atomicAdd(&table_g[slot], g);
+          atomicAdd(&table_h[slot], h);
         }
       }
     }
     __syncthreads();
-    for (std::uint32_t j = threadIdx.x; j < n_codes * 32; j += blockDim.x) {
-      const std::uint32_t column = blockIdx.y * 32 + (j & 31), code = j >> 5;
-      const std::int32_t sum_of_g = table_g[j], sum_of_h = table_h[j];
-      if (sum_of_g == 0 && sum_of_h == 0) continue;
-      table_g[j] = table_h[j] = 0;
-      if (column < codes.n_stores)
-        add_to(segment.histogram +
-                   static_cast<std::uint64_t>(first_slot[column] + code) * values.channels + channel,
-               pack(sum_of_g, sum_of_h));
+    const bool is_whole = begin == 0 && stop == size;
+    std::int64_t* sums = segment.histogram;
+    if (batch.parts != nullptr && !is_whole)
+      sums = batch.parts + static_cast<std::uint64_t>(blockIdx.x + s) * batch.histogram_size;
+    // Eight columns of four codes a warp: few bank conflicts, and whole sectors of device memory.
+    for (std::uint32_t j = warp_of(); j < (n_codes + 3) / 4 * 4; j += table_threads / 32) {
+      const std::uint32_t column = j % 4 * 8 + lane_of() / 4;
+      const std::uint32_t code = j / 4 * 4 + lane_of() % 4;
+      if (code >= n_codes || column >= n_columns) continue;
+      const std::uint32_t slot = code * 32 + bank_of(column);
+      const std::int64_t sum = pack(table_g[slot], table_h[slot]);
+      table_g[slot] = table_h[slot] = 0;
+      const std::uint32_t first = first_slot[first_column + column];
+      if (first + code >= first_slot[first_column + column + 1]) continue;
+      std::int64_t* to = sums + static_cast<std::uint64_t>(first + code) * values.channels + channel;
+      if (batch.parts != nullptr)
+        *to = sum;
+      else if (sum != 0)
+        add_to(to, sum);
     }
     __syncthreads();
     at = segment.first_row + stop;
@@ -369,8 +390,7 @@ extern "C" __global__ void histograms_wide(DeviceCodes codes, const std::uint32_
     const std::uint32_t s =
         last_from(n_segments, at, [=](std::uint32_t j) { return segments[j].first_row; });
     const Segment segment = segments[s];
-    const Element e =
-        ((segment.buffer == 0 ? one : two) + segment.begin)[at - segment.first_row];
+    const Element e = ((segment.buffer == 0 ? one : two) + segment.begin)[at - segment.first_row];
     const std::uint8_t* row =
         codes.by_row + static_cast<std::uint64_t>(row_of(e)) * codes.row_stride;
     for (std::uint32_t store = 0; store < codes.n_stores; ++store) {
@@ -383,9 +403,8 @@ extern "C" __global__ void histograms_wide(DeviceCodes codes, const std::uint32_
 }
 
 // Slots of sparse columns, which follow those of stored columns.
-extern "C" __global__ void histograms_sparse(DeviceCodes codes, BatchWork batch,
-                                             const Element* one, const Element* two,
-                                             RowValues values) {
+extern "C" __global__ void histograms_sparse(DeviceCodes codes, BatchWork batch, const Element* one,
+                                             const Element* two, RowValues values) {
   const Segment* segments = batch.segments;
   const std::uint32_t n_segments = 2 * batch.n_nodes, n = batch.state->n_rows;
   for (std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < n;
@@ -393,27 +412,64 @@ extern "C" __global__ void histograms_sparse(DeviceCodes codes, BatchWork batch,
     const std::uint32_t s =
         last_from(n_segments, at, [=](std::uint32_t j) { return segments[j].first_row; });
     const Segment segment = segments[s];
-    const Element e =
-        ((segment.buffer == 0 ? one : two) + segment.begin)[at - segment.first_row];
+    const Element e = ((segment.buffer == 0 ? one : two) + segment.begin)[at - segment.first_row];
     std::int64_t* first =
         segment.histogram + static_cast<std::uint64_t>(codes.first_sparse) * values.channels;
     for (std::uint64_t k = codes.row_start[row_of(e)]; k < codes.row_start[row_of(e) + 1]; ++k) {
-      const std::uint64_t slot =
-          codes.slot_width == 2 ? reinterpret_cast<const std::uint16_t*>(codes.row_slots)[k]
-                                : reinterpret_cast<const std::uint32_t*>(codes.row_slots)[k];
+      const std::uint64_t slot = codes.slot_width == 2
+                                     ? reinterpret_cast<const std::uint16_t*>(codes.row_slots)[k]
+                                     : reinterpret_cast<const std::uint32_t*>(codes.row_slots)[k];
       for (std::uint32_t c = 0; c < values.channels; ++c)
         add_to(first + slot * values.channels + c, value_of(values, e, c));
     }
   }
 }
 
-// The histogram of the larger child: its parent's minus that of the smaller one, in place.
-extern "C" __global__ void subtract(BatchWork batch) {
-  const NodeWork& work = batch.nodes[blockIdx.y];
-  if (work.parent == nullptr || work.children[0] == nullptr) return;
-  for (std::uint32_t j = blockIdx.x * blockDim.x + threadIdx.x; j < batch.histogram_size;
-       j += gridDim.x * blockDim.x)
-    work.parent[j] -= work.children[0][j];
+// The block among n_shares that has a row of the batch.
+inline std::uint32_t share_of(std::uint64_t row, std::uint64_t n_rows, std::uint32_t n_shares) {
+  auto b = static_cast<std::uint32_t>(row * n_shares / n_rows);
+  while (n_rows * b / n_shares > row) --b;
+  while (n_rows * (b + 1) / n_shares <= row) ++b;
+  return b;
+}
+
+// Adds up the parts of histograms. The histogram of the larger child is its parent's minus that of
+// the smaller one, in place. Grid: slots, segments.
+extern "C" __global__ void combine(BatchWork batch, std::uint32_t n_adders) {
+  const std::uint32_t s = blockIdx.y, n_rows = batch.state->n_rows;
+  const Segment segment = batch.segments[s];
+  if (segment.histogram == nullptr) return;
+  const std::uint32_t size = segment.end - segment.begin;
+  std::uint32_t first = 0, last = 0;
+  if (size > 0) {
+    first = share_of(segment.first_row, n_rows, batch.n_shares);
+    last = share_of(segment.first_row + size - 1, n_rows, batch.n_shares);
+  }
+  std::int64_t* parent = s % 2 == 0 ? batch.nodes[s / 2].parent : nullptr;
+  const bool has_parts = batch.parts != nullptr && (first != last || size == 0);
+  if (!has_parts && parent == nullptr) return;
+  // `n_adders` threads of a warp add up the parts of one slot.
+  const std::uint32_t n_slots = blockDim.x / n_adders, adder = threadIdx.x % n_adders;
+  for (std::uint32_t j = blockIdx.x * n_slots + threadIdx.x / n_adders;
+       j < (batch.histogram_size + n_slots - 1) / n_slots * n_slots; j += gridDim.x * n_slots) {
+    const bool is_slot = j < batch.histogram_size;
+    std::int64_t sum = 0;
+    if (has_parts && is_slot && size > 0) {
+      const std::int64_t* part =
+          batch.parts + static_cast<std::uint64_t>(first + s) * batch.histogram_size + j;
+#pragma unroll 4
+      for (std::uint32_t b = adder; b <= last - first; b += n_adders)
+        sum += part[static_cast<std::uint64_t>(b) * batch.histogram_size];
+    }
+    for (std::uint32_t step = n_adders / 2; step > 0; step >>= 1)
+      sum += __shfl_xor_sync(all_lanes, sum, step);
+    if (!is_slot || adder != 0) continue;
+    if (has_parts)
+      segment.histogram[j] = sum;
+    else
+      sum = segment.histogram[j];
+    if (parent != nullptr) parent[j] -= sum;
+  }
 }
 
 constexpr int search_threads = 256;
@@ -480,7 +536,8 @@ inline void choose_feature(const BatchWork& batch, std::uint32_t s) {
   if (highest.place == 0xffffffffu)
     batch.best[s].found = 0;
   else
-    batch.best[s] = batch.found[static_cast<std::uint64_t>(s) * batch.most_features + highest.place];
+    batch.best[s] =
+        batch.found[static_cast<std::uint64_t>(s) * batch.most_features + highest.place];
 }
 
 // The best split of one feature in one node: the same as grow/search/split.h. Grid: features,
@@ -523,8 +580,7 @@ inline void search_feature(GainParams p, const BatchWork& batch, const FeatureCo
   if (t < (has_missing ? n : n - 1) && enough(rows_left))  // missing values on the right
     best = better(best, {score_of<plain>(p, prefix, search.total, true), t});
   if (has_missing && t < n - 1 && enough(rows_left + missing_count))
-    best = better(best,
-                  {score_of<plain>(p, prefix + missing, search.total, prefix != 0), 256 + t});
+    best = better(best, {score_of<plain>(p, prefix + missing, search.total, prefix != 0), 256 + t});
   for (int step = 16; step > 0; step >>= 1)
     best = better(best, {__shfl_xor_sync(all_lanes, best.score, step),
                          __shfl_xor_sync(all_lanes, best.place, step)});
@@ -574,22 +630,21 @@ extern "C" __global__ void __launch_bounds__(search_threads)
   search_splits<false>(p, batch, columns);
 }
 
-// Notes the leaf of each row, and adds up the pairs [leaf][output][g, h] of a tree's rows.
+// Sums of the pairs [leaf][output][g, h] of a tree's rows, whose elements are those of its leaves.
 extern "C" __global__ void leaf_sums(const LeafRows* leaves, std::uint32_t n_leaves,
                                      const Element* one, const Element* two, PairRows pairs,
-                                     const std::uint32_t* number_of_row, std::uint32_t* leaf_of_row,
-                                     std::int64_t* sums) {
-  const std::uint32_t l =
+                                     const std::uint32_t* number_of_row, std::int64_t* sums) {
+  const std::uint32_t which =
       last_from(n_leaves, blockIdx.x, [=](std::uint32_t j) { return leaves[j].first_tile; });
-  const LeafRows leaf = leaves[l];
+  const LeafRows leaf = leaves[which];
   const Element* elements = leaf.buffer == 0 ? one : two;
   const std::uint32_t begin = leaf.begin + (blockIdx.x - leaf.first_tile) * tile_rows;
   const std::uint32_t end = min(leaf.end, begin + tile_rows);
   for (std::uint32_t k = 0; k < pairs.outputs; ++k) {
     std::int64_t g = 0, h = 0;
+#pragma unroll 4
     for (std::uint32_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
       const RowId row = row_of(elements[i]);
-      if (k == 0) leaf_of_row[row] = leaf.leaf;
       const std::uint32_t number = number_of_row == nullptr ? row : number_of_row[row];
       const FixedPair pair = pairs.pairs[number * pairs.row_stride + k * pairs.output_stride];
       g += pair.g;
@@ -611,17 +666,45 @@ extern "C" __global__ void number_rows(RowNumbers rows, std::uint32_t n,
   if (i < n) number_of_row[row_at(rows, position_at(rows, i))] = i;
 }
 
-// Leaves of rows in a tree of such nodes.
-extern "C" __global__ void walk(DeviceCodes codes, const NodeTest* tree, RowNumbers rows,
-                                std::uint32_t n, std::uint32_t* leaf_of_row) {
+// The leaf of a row in a tree.
+inline std::uint32_t leaf_at(const DeviceCodes& codes, const WalkNode* tree, const NodeTest* tests,
+                             RowId row) {
+  const std::uint8_t* own = codes.by_row + static_cast<std::uint64_t>(row) * codes.row_stride;
+  std::uint32_t at = 0;
+  for (;;) {
+    const uint4 loaded = *reinterpret_cast<const uint4*>(tree + at);
+    const WalkNode node{loaded.x, loaded.y, loaded.z, loaded.w};
+    if (node.left == 0) return at;
+    bool left;
+    if (node.store & is_unusual) {
+      left = goes_left(tests[at].rule, code_at(codes, tests[at], row, true));
+    } else {
+      const std::uint32_t code = own[node.store];
+      left = code <= node.bin || code == node.missing_left;
+    }
+    at = node.left + (left ? 0 : 1);
+  }
+}
+
+extern "C" __global__ void walk(DeviceCodes codes, const WalkNode* tree, const NodeTest* tests,
+                                RowNumbers rows, std::uint32_t n, std::uint32_t* leaf_of_row) {
   const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   const RowId row = row_at(rows, position_at(rows, i));
-  std::uint32_t at = 0;
-  while (tree[at].left != 0)
-    at = tree[at].left +
-         (goes_left(tree[at].rule, code_at(codes, tree[at], row, true)) ? 0 : 1);
-  leaf_of_row[row] = at;
+  leaf_of_row[row] = leaf_at(codes, tree, tests, row);
+}
+
+// scores[position][...] += values of the leaf of each row, [leaf][width]; `outputs` scores a row.
+extern "C" __global__ void add_values(DeviceCodes codes, const WalkNode* tree,
+                                      const NodeTest* tests, RowNumbers rows, std::uint32_t n,
+                                      const double* values, std::uint32_t width,
+                                      std::uint32_t outputs, double* scores) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const std::uint32_t position = position_at(rows, i);
+  const std::uint32_t leaf = leaf_at(codes, tree, tests, row_at(rows, position));
+  for (std::uint32_t k = 0; k < width; ++k)
+    scores[static_cast<std::uint64_t>(position) * outputs + k] += values[leaf * width + k];
 }
 
 // Sums of pairs [leaf][output][g, h] by the leaves of rows.

@@ -1,5 +1,5 @@
 // Scores -> gradients and hessians -> fixed-point pairs: the losses of loss/pointwise.h, a thread a
-// row. Leaf values -> scores.
+// row.
 #include "cuda/kernels/warps.cuh"
 #include "loss/pointwise.h"
 
@@ -44,7 +44,8 @@ inline device::GradientPair pair_at(const LossArgs& args, std::size_t i, std::si
 inline device::GradientPair softmax_pair(const LossArgs& args, std::size_t i, std::size_t output,
                                          double highest, double total) {
   const double w = args.rows.weight == nullptr ? 1.0 : args.rows.weight[i];
-  const double p = device::exp_of(args.rows.scores[i * args.rows.outputs + output] - highest) / total;
+  const double p =
+      device::exp_of(args.rows.scores[i * args.rows.outputs + output] - highest) / total;
   const double hit = args.rows.y[i] == static_cast<double>(output) ? 1.0 : 0.0;
   return {w * (p - hit), args.least_squares ? w : 2.0 * w * (p * (1.0 - p))};
 }
@@ -66,8 +67,7 @@ extern "C" __global__ void gradients(arboost::LossArgs args, arboost::cuda::Loss
     if (is_softmax && i < n) {
       const double* scores = args.rows.scores + i * outputs;
       highest = scores[0];
-      for (std::size_t k = 1; k < outputs; ++k)
-        highest = scores[k] > highest ? scores[k] : highest;
+      for (std::size_t k = 1; k < outputs; ++k) highest = scores[k] > highest ? scores[k] : highest;
       for (std::size_t k = 0; k < outputs; ++k) total += device::exp_of(scores[k] - highest);
     }
     for (std::size_t k = 0; k < outputs; ++k) {
@@ -107,16 +107,4 @@ extern "C" __global__ void gradients(arboost::LossArgs args, arboost::cuda::Loss
       add_to(&totals->sums[1], sum_h);
     }
   }
-}
-
-// scores[position][output ...] += values of the leaf of each training row.
-extern "C" __global__ void add_values(const std::uint32_t* leaf_of_row,
-                                      const std::uint32_t* table_rows, std::uint32_t n,
-                                      const double* values, std::uint32_t width,
-                                      std::uint32_t outputs, double* scores) {
-  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  const std::uint32_t leaf = leaf_of_row[table_rows == nullptr ? i : table_rows[i]];
-  for (std::uint32_t k = 0; k < width; ++k)
-    scores[static_cast<std::uint64_t>(i) * outputs + k] += values[leaf * width + k];
 }
