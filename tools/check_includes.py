@@ -14,6 +14,7 @@ from pathlib import Path
 
 FOLDERS = (
     "base",  # types, memory, threads, random bits
+    "cuda",  # devices, their memory, run-time compilation of kernels
     "table",  # columns of the user's table, and the binned table
     "tree",  # split rules, rows of a tree, views of a forest
     "tree/bits",  # leaves of 512 rows at once, by bit masks
@@ -30,6 +31,7 @@ FOLDERS = (
     "grow/split",  # search of a node's best split
     "grow/memory",  # rows in memory, grown by threads
     "grow/shards",  # rows in parts, each held by a worker
+    "grow/device",  # rows on a CUDA device
     "grow",
     "reweight",
     "predict/bits",  # prediction of small trees by bit masks

@@ -8,7 +8,7 @@
 
 #include "bindings/loss_names.h"
 #include "bindings/tree_grower.h"
-#include "cuda/device_rows.h"
+#include "grow/device/device_rows.h"
 
 namespace arboost::bindings {
 namespace {

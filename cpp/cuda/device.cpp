@@ -68,8 +68,10 @@ void write_file(const std::filesystem::path& path, const std::vector<char>& byte
   static std::atomic<int> number{0};
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);
+  char suffix[64];
+  std::snprintf(suffix, sizeof suffix, ".%ld.%d", process_id(), number++);
   std::filesystem::path scratch = path;
-  scratch += "." + std::to_string(process_id()) + "." + std::to_string(number++);
+  scratch += suffix;
   {
     std::ofstream file(scratch, std::ios::binary);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

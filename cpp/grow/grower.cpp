@@ -6,7 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "cuda/device_rows.h"
+#include "grow/device/device_rows.h"
 #include "grow/memory/memory_rows.h"
 #include "grow/shards/sharded_rows.h"
 

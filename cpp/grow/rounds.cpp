@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "cuda/device_rows.h"
+#include "grow/device/device_rows.h"
 
 namespace arboost {
 namespace {

@@ -1,3 +1,7 @@
 // All kernels, as one program.
-#include "cuda/kernels/grow.cu"
-#include "cuda/kernels/loss.cu"
+#include "grow/device/kernels/gradients.cu"
+#include "grow/device/kernels/histograms.cu"
+#include "grow/device/kernels/leaves.cu"
+#include "grow/device/kernels/partition.cu"
+#include "grow/device/kernels/rows.cu"
+#include "grow/device/kernels/search.cu"

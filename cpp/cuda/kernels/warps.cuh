@@ -5,8 +5,12 @@
 
 constexpr unsigned all_lanes = 0xffffffffu;
 
-inline std::uint32_t lane_of() { return threadIdx.x & 31; }
-inline std::uint32_t warp_of() { return threadIdx.x >> 5; }
+inline std::uint32_t lane_of() {
+  return threadIdx.x & 31;
+}
+inline std::uint32_t warp_of() {
+  return threadIdx.x >> 5;
+}
 
 inline void add_to(std::int64_t* sum, std::int64_t value) {
   atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(value));

@@ -62,8 +62,8 @@ class GrowQueue {
   bool finished() const { return splits_left_ == 0 || frontier_.empty(); }
 
   // The next node to expand, or null. The first of the frontier is certain to be split; others are
-  // expanded speculatively, at most as many as there are splits left. In a batch that is expanded at
-  // once, others cost little: any that are ready.
+  // expanded speculatively, at most as many as there are splits left. In a batch that is expanded
+  // at once, others cost little: any that are ready.
   GrowNode* take(bool any_ready) {
     GrowNode* node = frontier_.empty() || frontier_.front()->taken ? nullptr : frontier_.front();
     while (node == nullptr && (any_ready || ahead_ < splits_left_) && !ready_.empty()) {

@@ -64,8 +64,8 @@ class TreePolicy {
   Next take(bool any_ready = false);  // any_ready: as in GrowQueue
   bool is_finished();
   // Makes the children of a node whose split sent n_left of its rows in this process, and all_left
-  // of all its rows, to the left. Or in two steps: all that follows from the sums of the split, then
-  // their rows.
+  // of all its rows, to the left. Or in two steps: all that follows from the sums of the split,
+  // then their rows.
   void make_children(GrowNode& node, std::size_t n_left, std::size_t all_left) {
     open_children(node);
     place_children(node, n_left, all_left);

@@ -117,8 +117,8 @@ TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, T
 }
 
 void RowPartition::prepare_narrow(const TreeScaling& scaling, std::uint32_t seed, Team& team) {
-  const NarrowArgs args{pairs_.pairs,      rows_, scaling.g.shift(), scaling.h.shift(), seed,
-                        first_position_};
+  const NarrowArgs args{pairs_.pairs,      rows_, scaling.g.shift(),
+                        scaling.h.shift(), seed,  first_position_};
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     grow_kernels().quantise_narrow(args, begin, end, space_.elements[0].data());
   });

@@ -101,7 +101,7 @@ class EngineEstimator(BaseEstimator):
     _KIND: ClassVar[str]  # "regressor" or "classifier"
     _MONOTONE: ClassVar[str] = "monotone_constraints"  # name of this parameter in model files
     # Parameters that cannot change the model are not part of its file.
-    _NOT_RECORDED: ClassVar[tuple[str, ...]] = ("bundling", "n_jobs", "verbose")
+    _NOT_RECORDED: ClassVar[tuple[str, ...]] = ("bundling", "device", "n_jobs", "verbose")
     _TAKES_ROWS: ClassVar[bool] = True  # whether `fit` takes rows of a Dataset
     n_jobs: int | None
     model_: Predictor

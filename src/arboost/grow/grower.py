@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.cuda.devices import device_number
 from arboost.model.forest import Forest
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class TreeParams:
     tree_method: str = "hist"
     sketch_eps: float = 0.004
     sketch_scope: str = "global"
+    device: str = "cpu"
 
     @property
     def candidates(self) -> core.Candidates:
@@ -97,8 +99,9 @@ def make_grower(
     core_params = core.TreeParams()
     core_params.best_first = params.grow_policy == "leafwise"
     core_params.candidates = params.candidates
+    core_params.device = device_number(params.device)
     for field in fields(params):
-        if field.name not in {"grow_policy", "tree_method", "sketch_scope"}:
+        if field.name not in {"device", "grow_policy", "tree_method", "sketch_scope"}:
             setattr(core_params, field.name, getattr(params, field.name))
     return core.Grower(binned.codes, width, core_params, rows, workspace)
 

@@ -6,7 +6,6 @@ from arboost.names.row import Row
 
 __all__ = ["RUN_PARAMETERS"]
 
-_CPU = "Training runs on the processor: leave it out."
 _FILES = "Leave it out: a fit writes no file but its checkpoint, fit(checkpoint=path)."
 _ONE_SEED = "Leave it out: random_state is the seed of every random choice."
 _ALWAYS = "Leave it out: it is always so."
@@ -149,14 +148,16 @@ _RUN = (
         lightgbm="importance_type saved_feature_importance_type",
     ),
     Row(
-        "",
-        _CPU,
+        "device",
+        'device="cuda" grows the trees of a booster on a GPU; other estimators run on the '
+        "processor.",
         xgboost="device gpu_id predictor",
         lightgbm="device device_type gpu_device_id gpu_platform_id gpu_use_dp num_gpu "
-        "gpu_device_id_list num_machines machines",
+        "gpu_device_id_list",
         catboost="task_type devices device_config gpu_ram_part pinned_memory_size "
         "gpu_cat_features_storage data_partition",
     ),
+    Row("", "Training runs on one machine: leave it out.", lightgbm="num_machines machines"),
     Row(
         "",
         _FILES,

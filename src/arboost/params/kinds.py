@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 import secrets
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ import numpy as np
 
 __all__ = [
     "Choice",
+    "Device",
     "Flag",
     "Fraction",
     "Integer",
@@ -249,6 +251,23 @@ class Choice(Param):
         from arboost.names.answers import value_answer
 
         return value_answer(self.name, value, self.options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device(Param):
+    """A device by name: the processor, or a CUDA device and its number."""
+
+    type_name: ClassVar[str] = "str"
+    allowed: ClassVar[str] = '"cpu", "cuda", or "cuda:1" and so on for other devices than the first'
+
+    def check(self, value: object) -> str:
+        """Return the name."""
+        if not isinstance(value, str):
+            raise TypeError(self.message(value))
+        if value != "cpu" and not re.fullmatch(r"cuda(:\d{1,4})?", value):
+            answer = 'The name is "cuda".' if value.lower() in {"gpu", "gpu:0"} else ""
+            raise ValueError(self.message(value, answer))
+        return str(value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ __all__ = ["Keeper", "Resumable", "fingerprint"]
 Weights = NDArray[np.float64]
 
 # Parameters of when to stop and how to run do not change a round.
-_FREE = ("n_estimators", "max_time", "n_jobs", "verbose")
+_FREE = ("n_estimators", "max_time", "device", "n_jobs", "verbose")
 
 
 class Resumable(Protocol):

@@ -12,6 +12,7 @@ from typing import Any
 from arboost.algorithms.gradient_boosting.dart import Dropout
 from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe
 from arboost.data.feature_names import interaction_groups, monotone_directions
+from arboost.cuda.devices import check_device
 from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.errors import warn_caller
@@ -40,6 +41,7 @@ _TREE_PARAMS = (
     "colsample_bytree",
     "colsample_bylevel",
     "colsample_bynode",
+    "device",
 )
 _DROPOUT_PARAMS = ("rate_drop", "skip_drop", "one_drop", "sample_type", "normalize_type")
 _LAMBDA = {"newton": 1.0, "gradient": 0.0}
@@ -53,6 +55,7 @@ def check_together(params: dict[str, Any]) -> None:
     A value that merely has no effect, such as a sketch's error with another tree method, is no
     contradiction: users search grids over such combinations.
     """
+    check_device(params["device"], params["tree_method"])
     _check_boosting(params)
     _check_sampling(params)
     _check_dropout(params)

@@ -13,8 +13,8 @@
 
 #include "base/collective.h"
 #include "cuda/device.h"
-#include "cuda/device_rounds.h"
-#include "cuda/device_table.h"
+#include "grow/device/device_rounds.h"
+#include "grow/device/device_table.h"
 #include "grow/policy/node_rows.h"
 #include "grow/rows/histograms.h"
 #include "grow/rows/leaf_sizes.h"
@@ -23,6 +23,8 @@
 #include "grow/split/split_search.h"
 
 namespace arboost::cuda {
+
+struct DeviceState;
 
 class DeviceRows final : public BatchRows {
  public:
@@ -60,7 +62,6 @@ class DeviceRows final : public BatchRows {
   void forget(GrowNode& node) override;
 
  private:
-  struct State;
   struct Batch;
 
   // Pairs of the tree's rows on the device, and their sums.
@@ -108,7 +109,7 @@ class DeviceRows final : public BatchRows {
   bool is_walked_ = false;  // leaves come from walks, not from the partition
   // Leaves of the last tree: noted on the device, copied to the host.
   mutable bool has_walked_ = false, has_leaves_ = false;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<DeviceState> state_;
 };
 
 }  // namespace arboost::cuda

@@ -1,8 +1,10 @@
 // A binned table in the memory of a device.
 #pragma once
 
+#include <memory>
+
 #include "cuda/device.h"
-#include "cuda/records.h"
+#include "grow/device/device_records.h"
 #include "table/codes.h"
 #include "tree/rule.h"
 
@@ -21,6 +23,12 @@ class DeviceTable {
   DeviceArray<RowId> sparse_rows_;
   DeviceCodes codes_{};
 };
+
+// The table of codes on a device: the same one for all growers that have it at once.
+std::shared_ptr<const DeviceTable> table_on(const Device& device, const Codes& codes, Queue& queue);
+
+// Bytes of a table on a device.
+std::size_t bytes_of(const Codes& codes);
 
 // The test of a feature's split, as kernels take it.
 NodeTest test_of(const Codes& codes, std::size_t feature, const FeatureRule& split);

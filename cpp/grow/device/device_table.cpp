@@ -1,5 +1,9 @@
 // One copy of each array.
-#include "cuda/device_table.h"
+#include "grow/device/device_table.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "tree/rule.h"
 
@@ -39,6 +43,26 @@ DeviceTable::DeviceTable(const Codes& codes, Queue& queue) {
     codes_.slot_width = static_cast<std::uint32_t>(sparse.slot_width);
   }
   queue.wait();  // copies read the host's memory
+}
+
+std::shared_ptr<const DeviceTable> table_on(const Device& device, const Codes& codes,
+                                            Queue& queue) {
+  static std::mutex mutex;
+  static std::map<std::pair<const Device*, const Codes*>, std::weak_ptr<const DeviceTable>> tables;
+  std::lock_guard lock(mutex);
+  std::erase_if(tables, [](const auto& entry) { return entry.second.expired(); });
+  auto& known = tables[{&device, &codes}];
+  std::shared_ptr<const DeviceTable> table = known.lock();
+  if (!table) known = table = std::make_shared<DeviceTable>(codes, queue);
+  return table;
+}
+
+std::size_t bytes_of(const Codes& codes) {
+  const SparseCodes& sparse = codes.sparse;
+  return codes.by_row.size() + codes.by_column.size() +
+         sparse.n_stored() * (sizeof(RowId) + static_cast<std::size_t>(codes.width) +
+                              static_cast<std::size_t>(sparse.slot_width)) +
+         sparse.row_start.size() * sizeof(std::uint64_t);
 }
 
 NodeTest test_of(const Codes& codes, std::size_t feature, const FeatureRule& split) {

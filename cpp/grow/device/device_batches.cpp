@@ -1,0 +1,290 @@
+// Batches of nodes: one upload, four launches and one download each.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "grow/device/device_rows.h"
+#include "grow/device/device_state.h"
+
+namespace arboost::cuda {
+
+bool DeviceRows::searches_on_device() const {
+  const auto& categories = codes_.is_category;
+  const bool any_category =
+      std::any_of(categories.begin(), categories.end(), [](std::uint8_t is) { return is != 0; });
+  return !any_category && codes_.is_plain() && codes_.sparse.size() == 0 && codes_.width == 1 &&
+         policy_.width() == 1 && !params_.random_cuts;
+}
+
+void DeviceRows::search_on_host(std::span<GrowNode* const> nodes, Team& team) {
+  DeviceState& s = *state_;
+  std::int64_t* const room = slots_.acquire();
+  for (GrowNode* node : nodes) {
+    std::int64_t* const on_device = node->histogram;
+    const std::vector<std::int64_t> sums =
+        s.receive<std::int64_t>(reinterpret_cast<Address>(on_device), slots_.size());
+    std::copy(sums.begin(), sums.end(), room);
+    node->histogram = room;
+    search_.find(*node, 0, team);
+    node->histogram = on_device;
+  }
+  slots_.release(room);
+}
+
+// The nodes of a batch, with the searches of their children.
+struct DeviceRows::Batch {
+  std::vector<NodeWork> works;
+  std::vector<NodeSearch> searches;
+  std::vector<std::uint32_t> features;
+  std::vector<NodeCount> counts;
+  BatchCount state{0, 0};
+  std::vector<GrowNode*> searched;
+  std::vector<double> scores;  // of the searched nodes
+  std::span<const std::uint32_t> last_features;
+  std::uint32_t n_tiles = 0;
+  std::size_t most_features = 0;
+
+  BatchWork work{};  // on the device
+
+  // On the host, after the device has done it.
+  const NodeCount* found_counts = nullptr;
+  const FoundSplit* best = nullptr;
+};
+
+void DeviceRows::request(GrowNode& node, std::uint32_t work, std::uint32_t side, Batch& batch) {
+  const double score = policy_.node_score(node);
+  const auto features = policy_.columns().of_node(node, columns_);
+  const bool is_same =
+      features.data() == batch.last_features.data() &&
+      features.size() == batch.last_features.size() &&
+      std::equal(features.begin(), features.end(),
+                 batch.features.end() - static_cast<std::ptrdiff_t>(batch.last_features.size()));
+  if (!is_same) batch.features.insert(batch.features.end(), features.begin(), features.end());
+  batch.last_features = features;
+  batch.searches.push_back({node.sums[0], policy_.floor_of(node.sums.data(), score), node.lower,
+                            node.upper,
+                            static_cast<std::uint32_t>(batch.features.size() - features.size()),
+                            static_cast<std::uint32_t>(features.size()), work, side});
+  batch.most_features = std::max(batch.most_features, features.size());
+  batch.searched.push_back(&node);
+  batch.scores.push_back(score);
+}
+
+// Sends a batch in one copy, and points batch.work to it. What the host reads lies together:
+//
+//   nodes, searches, features, n_done, state | counts, best
+void DeviceRows::send(Batch& batch) {
+  DeviceState& s = *state_;
+  const std::size_t n = batch.works.size(), m = batch.searches.size();
+  std::size_t size = 0;
+  const auto place = [&size](std::size_t bytes) {
+    const std::size_t at = size;
+    size += (bytes + 15) / 16 * 16;
+    return at;
+  };
+  const std::size_t works = place(n * sizeof(NodeWork)), searches = place(m * sizeof(NodeSearch)),
+                    features = place(batch.features.size() * sizeof(std::uint32_t)),
+                    n_done = place(m * sizeof(std::uint32_t)), state = place(sizeof(BatchCount)),
+                    counts = place(n * sizeof(NodeCount)), sent = size,
+                    best = place(m * sizeof(FoundSplit));
+  make_room(s.batch, std::bit_ceil(size));
+  make_room(s.segments, 2 * n);
+  make_room(s.found, m * batch.most_features);
+  std::byte* staged = s.sent_batch.room(std::bit_ceil(size));
+  const auto put = [&](std::size_t at, const void* from, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(staged + at, from, bytes);
+  };
+  put(works, batch.works.data(), n * sizeof(NodeWork));
+  put(searches, batch.searches.data(), m * sizeof(NodeSearch));
+  put(features, batch.features.data(), batch.features.size() * sizeof(std::uint32_t));
+  std::memset(staged + n_done, 0, m * sizeof(std::uint32_t));
+  put(state, &batch.state, sizeof(BatchCount));
+  put(counts, batch.counts.data(), n * sizeof(NodeCount));
+  s.queue.copy_in(staged, sent, s.batch.address());
+  std::byte* const on_device = s.batch.data();
+  batch.work = {.nodes = reinterpret_cast<NodeWork*>(on_device + works),
+                .searches = reinterpret_cast<NodeSearch*>(on_device + searches),
+                .features = reinterpret_cast<std::uint32_t*>(on_device + features),
+                .state = reinterpret_cast<BatchCount*>(on_device + state),
+                .counts = reinterpret_cast<NodeCount*>(on_device + counts),
+                .n_done = reinterpret_cast<std::uint32_t*>(on_device + n_done),
+                .best = reinterpret_cast<FoundSplit*>(on_device + best),
+                .segments = s.segments.data(),
+                .found = s.found.data(),
+                .parts = nullptr,
+                .n_nodes = static_cast<std::uint32_t>(n),
+                .n_searches = static_cast<std::uint32_t>(m),
+                .n_tiles = batch.n_tiles,
+                .most_features = static_cast<std::uint32_t>(batch.most_features),
+                .n_shares = 1,
+                .histogram_size = static_cast<std::uint32_t>(slots_.size())};
+}
+
+// Waits for a batch, and points to its results.
+void DeviceRows::receive(Batch& batch) {
+  DeviceState& s = *state_;
+  const auto first = reinterpret_cast<Address>(batch.work.counts);
+  const std::size_t before = reinterpret_cast<Address>(batch.work.best) - first;
+  const std::size_t bytes = before + batch.searches.size() * sizeof(FoundSplit);
+  std::byte* staged = s.received.room(std::bit_ceil(bytes));
+  s.queue.copy_out(first, bytes, staged);
+  s.queue.wait();
+  batch.found_counts = reinterpret_cast<const NodeCount*>(staged);
+  batch.best = reinterpret_cast<const FoundSplit*>(staged + before);
+}
+
+void DeviceRows::launch_searches(const Batch& batch) {
+  DeviceState& s = *state_;
+  if (batch.searches.empty() || batch.most_features == 0) return;
+  s.queue.launch(s.device.kernel(is_plain(policy_.gain()) ? "search_plain" : "search_limited"),
+                 {batch.most_features, batch.searches.size()}, threads, 0, policy_.gain(),
+                 batch.work, s.columns.data());
+}
+
+// Results of the searches of a batch.
+void DeviceRows::take_splits(const Batch& batch) {
+  for (std::size_t j = 0; j < batch.searched.size(); ++j) {
+    GrowNode& node = *batch.searched[j];
+    const FoundSplit& best = batch.best[j];
+    if (batch.searches[j].n_features == 0 || !best.found || !policy_.may_split(node)) continue;
+    node.gain = std::max(best.score - batch.scores[j], 0.0);
+    node.feature = static_cast<std::int32_t>(best.feature);
+    node.split = {};
+    node.split.score = best.score;
+    node.split.found = true;
+    node.split.bin = best.bin;
+    node.split.missing_left = best.missing_left != 0;
+    node.split.missing_seen = best.missing_seen != 0;
+    node.left_sums.assign(policy_.channels(), 0);
+    node.left_sums[0] = best.left;
+    policy_.settle(node.feature, node.split, best.next, node.left_sums.data(), node.sums.data());
+  }
+}
+
+void DeviceRows::open_root(TreePolicy& policy, Team& team) {
+  DeviceState& s = *state_;
+  Device::Use use(s.device);
+  search_.start_tree(team.size());
+  slots_.release_all();
+  free_histograms();
+  const std::size_t channels = policy.channels();
+  const auto n = static_cast<std::uint32_t>(tree_rows_.n);
+  GrowNode& root = policy.open_root(n, false);
+  // Narrow pairs were added up when they were made, but not counted.
+  if (!scaling_.narrow) {
+    const RowValues values{s.wide.data(), static_cast<std::uint32_t>(policy_.width()),
+                           static_cast<std::uint32_t>(policy_.width())};
+    s.queue.launch(s.device.kernel("sum_values"), {std::min<std::size_t>(1024, blocks_for(n))},
+                   threads, 0, s.elements[0].data(), n, values, s.root_sums.data());
+  }
+  root.sums = s.receive<std::int64_t>(s.root_sums.address(), channels);
+  if (channels > policy.width()) root.sums[policy.width()] = n;
+  if (!policy.may_split(root)) return;
+  root.histogram = acquire();
+  s.queue.fill_zero(reinterpret_cast<Address>(root.histogram),
+                    slots_.size() * sizeof(std::int64_t));
+  Batch batch;
+  batch.works.push_back({});
+  batch.works[0].children[0] = root.histogram;
+  batch.counts.push_back({n, ~0u});  // as the smaller child of a node
+  batch.state.n_rows = n;
+  if (searches_on_device()) request(root, 0, 0, batch);
+  send(batch);
+  s.send(std::vector<Segment>{{0, n, 0, 0, root.histogram}, {0, 0, 0, n, nullptr}}, s.segments);
+  batch.work.segments = s.segments.data();
+  plan_histograms(n, batch.work);
+  launch_histograms(batch.work);
+  GrowNode* const nodes[] = {&root};
+  if (!searches_on_device()) return search_on_host(nodes, team);
+  launch_searches(batch);
+  receive(batch);
+  take_splits(batch);
+}
+
+// The work of a batch: tests and ranges of its nodes, histograms and searches of their children.
+DeviceRows::Batch DeviceRows::open_batch(TreePolicy& policy, std::span<GrowNode* const> nodes) {
+  Batch batch;
+  for (std::size_t j = 0; j < nodes.size(); ++j) {
+    GrowNode& node = *nodes[j];
+    policy.open_children(node);
+    NodeWork work{};
+    work.test = test_of(codes_, static_cast<std::size_t>(node.feature),
+                        {.bin = node.split.bin,
+                         .missing_left = node.split.missing_left,
+                         .levels = node.split.by_set ? &node.split.left : nullptr});
+    work.begin = static_cast<std::uint32_t>(node.begin);
+    work.end = static_cast<std::uint32_t>(node.end);
+    work.buffer = static_cast<std::uint32_t>(node.buffer);
+    work.first_tile = batch.n_tiles;
+    batch.n_tiles += static_cast<std::uint32_t>(blocks_for(node.n_rows(), tile_rows));
+    // Counts of rows are not known yet: an upper bound of them decides.
+    bool any = false;
+    for (std::uint32_t side = 0; side < 2; ++side) {
+      GrowNode& child = side == 0 ? *node.left : *node.right;
+      const bool may = policy.may_split(child.depth, node.n_rows(), child.sums.data());
+      any |= may;
+      if (may && searches_on_device()) request(child, static_cast<std::uint32_t>(j), side, batch);
+    }
+    if (any) {
+      work.parent = node.histogram;
+      work.children[0] = acquire();
+      if (work.parent == nullptr) work.children[1] = acquire();
+    } else {
+      forget(node);
+    }
+    batch.works.push_back(work);
+  }
+  batch.counts.assign(nodes.size(), {0, 0});
+  return batch;
+}
+
+void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Team& team) {
+  DeviceState& s = *state_;
+  Device::Use use(s.device);
+  team.poll_if_due(0);
+  Batch batch = open_batch(policy, nodes);
+  std::size_t n_rows = 0;
+  bool any_histogram = false;
+  for (std::size_t j = 0; j < nodes.size(); ++j) {
+    n_rows += nodes[j]->n_rows();
+    any_histogram |= batch.works[j].children[0] != nullptr;
+  }
+  send(batch);
+  plan_histograms(n_rows, batch.work);
+  const bool clears = any_histogram && batch.work.parts == nullptr;
+  const std::size_t clear_blocks = clears ? std::min<std::size_t>(264, 2 * nodes.size()) : 0;
+  s.queue.launch(s.device.kernel("partition"), {batch.n_tiles + clear_blocks}, threads, 0,
+                 s.table->codes(), batch.work, s.elements[0].data(), s.elements[1].data());
+  if (any_histogram) {
+    launch_histograms(batch.work);
+    launch_searches(batch);
+  }
+  receive(batch);
+  for (std::size_t j = 0; j < nodes.size(); ++j) {
+    GrowNode& node = *nodes[j];
+    const NodeWork& work = batch.works[j];
+    const NodeCount& count = batch.found_counts[j];
+    policy.place_children(node, count.left, count.left);
+    if (work.children[0] == nullptr) continue;
+    const bool left_is_smaller = count.left <= count.right;
+    (left_is_smaller ? node.left : node.right)->histogram = work.children[0];
+    (left_is_smaller ? node.right : node.left)->histogram =
+        work.parent != nullptr ? work.parent : work.children[1];
+    node.histogram = nullptr;
+  }
+  if (searches_on_device()) {
+    take_splits(batch);
+  } else {
+    std::vector<GrowNode*> searched;
+    for (GrowNode* node : nodes)
+      for (GrowNode* child : {node->left, node->right})
+        if (child->histogram != nullptr && policy.may_split(*child)) searched.push_back(child);
+    search_on_host(searched, team);
+  }
+  const bool scarce = s.in_use * slots_.size() * sizeof(std::int64_t) > params_.histogram_bytes;
+  for (GrowNode* node : nodes)
+    for (GrowNode* child : {node->left, node->right})
+      if (child->gain < 0 || scarce) forget(*child);
+}
+
+}  // namespace arboost::cuda

@@ -1,0 +1,108 @@
+// Histograms on the device: their memory, and the launches that build them.
+#include <algorithm>
+#include <bit>
+
+#include "grow/device/device_rows.h"
+#include "grow/device/device_state.h"
+
+namespace arboost::cuda {
+
+std::int64_t* DeviceRows::acquire() {
+  DeviceState& s = *state_;
+  const std::size_t size = slots_.size();
+  if (s.free.empty()) {
+    constexpr std::size_t block_bytes = std::size_t{32} << 20;
+    const std::size_t n =
+        std::clamp<std::size_t>(block_bytes / (size * sizeof(std::int64_t)), 1, 256);
+    s.histograms.emplace_back(n * size);
+    for (std::size_t j = 0; j < n; ++j) s.free.push_back(s.histograms.back().data() + j * size);
+  }
+  ++s.in_use;
+  std::int64_t* histogram = s.free.back();
+  s.free.pop_back();
+  return histogram;
+}
+
+void DeviceRows::release(std::int64_t* histogram) {
+  if (histogram == nullptr) return;
+  state_->free.push_back(histogram);
+  --state_->in_use;
+}
+
+void DeviceRows::forget(GrowNode& node) {
+  release(node.histogram);
+  node.histogram = nullptr;
+}
+
+std::size_t DeviceRows::batch_size() const {
+  const std::size_t bytes = 2 * slots_.size() * sizeof(std::int64_t);
+  const std::size_t most = params_.best_first ? 32 : 1024;
+  return std::clamp<std::size_t>(params_.histogram_bytes / std::max<std::size_t>(1, bytes), 1,
+                                 most);
+}
+
+// Plans the blocks that add `n_rows` rows, at most, to the histograms of a batch.
+void DeviceRows::plan_histograms(std::size_t n_rows, BatchWork& work) {
+  DeviceState& s = *state_;
+  constexpr std::size_t rows_per_share = 4096, most_part_bytes = std::size_t{512} << 20;
+  const auto processors = static_cast<std::size_t>(s.device.multiprocessors());
+  const std::size_t n_nodes = work.n_nodes;
+  const std::size_t shares = std::clamp<std::size_t>(std::max(n_rows / rows_per_share, n_nodes), 1,
+                                                     tables_of_processor * processors);
+  work.n_shares = static_cast<std::uint32_t>(shares);
+  const std::size_t n_parts = shares + 2 * n_nodes, size = slots_.size();
+  const bool in_tables = codes_.width == 1 && codes_.n_stores > 0 && codes_.sparse.size() == 0;
+  work.parts = nullptr;
+  if (!in_tables || n_parts * size * sizeof(std::int64_t) > most_part_bytes) return;
+  make_room(s.parts, std::bit_ceil(n_parts * size));
+  work.parts = s.parts.data();
+}
+
+// Adds the rows of the batch's segments to their histograms.
+void DeviceRows::launch_histograms(const BatchWork& work) {
+  DeviceState& s = *state_;
+  const DeviceCodes codes = [&] {
+    DeviceCodes own = s.table->codes();
+    own.first_sparse = static_cast<std::uint32_t>(slots_.slots().first_sparse);
+    return own;
+  }();
+  const RowValues values{scaling_.narrow ? nullptr : s.wide.data(),
+                         static_cast<std::uint32_t>(policy_.width()),
+                         static_cast<std::uint32_t>(slots_.channels())};
+  const std::size_t blocks = 16 * static_cast<std::size_t>(s.device.multiprocessors());
+  if (codes_.width == 1 && codes_.n_stores > 0) {
+    std::uint32_t n_codes = 1;
+    for (std::size_t j = 0; j < codes_.n_stores; ++j)
+      n_codes = std::max(n_codes, codes_.first_slot[j + 1] - codes_.first_slot[j]);
+    const std::size_t bytes = n_codes * 64 * sizeof(std::int32_t);
+    s.queue.launch(s.device.kernel("histograms", bytes),
+                   {work.n_shares, (codes_.n_stores + 31) / 32, slots_.channels()}, table_threads,
+                   bytes, codes, s.first_slot.data(), n_codes, work, s.elements[0].data(),
+                   s.elements[1].data(), values);
+  } else if (codes_.n_stores > 0) {
+    s.queue.launch(s.device.kernel("histograms_wide"), {blocks}, threads, 0, codes,
+                   s.first_slot.data(), work, s.elements[0].data(), s.elements[1].data(), values);
+  }
+  if (codes_.sparse.size() > 0)
+    s.queue.launch(s.device.kernel("histograms_sparse"), {blocks}, threads, 0, codes, work,
+                   s.elements[0].data(), s.elements[1].data(), values);
+  const std::uint32_t parts_of_node = work.parts == nullptr ? 1 : work.n_shares / work.n_nodes;
+  const std::uint32_t n_adders = std::bit_floor(std::clamp(parts_of_node / 4, 1u, 8u));
+  s.queue.launch(
+      s.device.kernel("combine"),
+      {std::min<std::size_t>(32 * n_adders, blocks_for(slots_.size(), threads / n_adders)),
+       2 * work.n_nodes},
+      threads, 0, work, n_adders);
+}
+
+// Histograms of all trees before, of other channels or of a tree that was interrupted, are free.
+void DeviceRows::free_histograms() {
+  DeviceState& s = *state_;
+  s.free.clear();
+  s.in_use = 0;
+  const std::size_t size = slots_.size();
+  for (auto& block : s.histograms)
+    for (std::size_t j = 0; j + size <= block.size(); j += size) s.free.push_back(block.data() + j);
+}
+
+}  // namespace arboost::cuda

@@ -1,0 +1,355 @@
+// Start and end of a tree: rows, scale, leaves and scores.
+#include "grow/device/device_rows.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "base/random.h"
+#include "grow/device/device_state.h"
+#include "grow/rows/row_leaves.h"
+
+namespace arboost::cuda {
+namespace {
+
+// Bytes of a row but its codes: elements, pairs, scores, target and leaf.
+std::size_t row_bytes(std::size_t width) {
+  return 2 * sizeof(Element) + sizeof(std::uint32_t) +
+         width * (sizeof(FixedPair) + sizeof(PackedSum) + sizeof(double)) + 2 * sizeof(double);
+}
+
+// Throws before any work where a table does not fit.
+void check_memory(const Device& device, const Codes& codes, std::size_t n_rows, std::size_t width) {
+  const std::size_t needed = bytes_of(codes) + n_rows * row_bytes(width);
+  const std::size_t free = device.free_bytes();
+  if (needed <= free) return;
+  const double share = static_cast<double>(free) / static_cast<double>(needed);
+  throw DeviceError("the table needs " + std::to_string(needed >> 20) +
+                    " MiB on the CUDA device, and " + std::to_string(free >> 20) +
+                    " MiB are free: about " +
+                    std::to_string(static_cast<std::size_t>(share * static_cast<double>(n_rows))) +
+                    " of its " + std::to_string(n_rows) +
+                    " rows would fit. Use fewer rows or features, another device, or "
+                    "device=\"cpu\".");
+}
+
+}  // namespace
+
+DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
+                       Workspace& workspace)
+    : codes_(codes),
+      policy_(policy),
+      params_(policy.params()),
+      table_rows_(table_rows.begin(), table_rows.end()),
+      n_training_(table_rows.empty() ? codes.n_rows : table_rows.size()),
+      space_(workspace),
+      host_rows_(codes, {}, policy.width(), false, params_.sum_bits, workspace, alone_),
+      sizes_(codes, params_, policy.width(), true),
+      slots_(codes, params_.histogram_bytes, workspace),
+      search_(codes, policy, {.rows = host_rows_, .histograms = slots_, .sizes = sizes_}) {
+  if (params_.criterion != Criterion::quadratic || params_.allow_zero_gain)
+    throw DeviceError("CART trees do not grow on a CUDA device yet: use device=\"cpu\"");
+  Device& device = Device::number(params_.device);
+  check_memory(device, codes, n_training_, policy.width());
+  Device::Use use(device);
+  state_ = std::make_unique<DeviceState>(device, codes);
+  DeviceState& s = *state_;
+  if (!table_rows_.empty()) {
+    s.table_rows = DeviceArray<RowId>(table_rows_.size());
+    s.queue.upload(table_rows_.data(), table_rows_.size(), s.table_rows);
+  }
+  s.leaf_of_row = DeviceArray<std::uint32_t>(codes.n_rows);
+  const std::size_t n_stores = codes.n_stores;
+  s.first_slot = DeviceArray<std::uint32_t>(n_stores + 1);
+  std::vector<std::uint32_t> first_slot(slots_.slots().first, slots_.slots().first + n_stores);
+  first_slot.push_back(static_cast<std::uint32_t>(slots_.slots().first_sparse));
+  s.queue.upload(first_slot.data(), n_stores + 1, s.first_slot);
+  std::vector<FeatureColumn> columns;
+  for (std::size_t f = 0; f < codes.n_features; ++f)
+    columns.push_back(
+        {codes.where[f].storage == Storage::own ? slots_.slots().first[codes.where[f].store] : 0,
+         codes.n_bins[f], params_.monotone.empty() ? 0 : params_.monotone[f],
+         codes.has_missing[f]});
+  s.send(columns, s.columns);
+  s.queue.wait();
+}
+
+DeviceRows::~DeviceRows() {
+  try {
+    Device::Use use(state_->device);
+    state_.reset();
+  } catch (const DeviceError&) {  // the device is gone, and its memory with it
+  }
+}
+
+DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t output,
+                                       const Sample* sample) {
+  DeviceState& s = *state_;
+  const std::size_t width = policy_.width();
+  const FixedPair* pairs = gradients.device_pairs;
+  if (pairs == nullptr) {
+    make_room(s.all_pairs, gradients.pairs.size());
+    s.queue.upload(gradients.pairs.data(), gradients.pairs.size(), s.all_pairs);
+    pairs = s.all_pairs.data();
+  }
+  const auto first = static_cast<std::ptrdiff_t>(output), n = static_cast<std::ptrdiff_t>(width);
+  const auto some = [=](const std::vector<std::int64_t>& sums) {
+    return std::vector<std::int64_t>(sums.begin() + first, sums.begin() + first + n);
+  };
+  Pairs all{pairs + output * gradients.output_stride(),
+            gradients.row_stride(),
+            gradients.output_stride(),
+            gradients.g_exponent,
+            gradients.h_exponent,
+            some(gradients.sum_abs_g),
+            some(gradients.sum_h)};
+  if (sample == nullptr) return all;
+  const float* weights = sample->weights_or_null();
+  const float largest = weights == nullptr || sample->size == 0
+                            ? 1.0f
+                            : std::max(1.0f, *std::max_element(weights, weights + sample->size));
+  const int drop = bits_of_factor(largest);
+  const double factor = std::ldexp(1.0, -drop);
+  make_room(s.sample_pairs, sample->size * width);
+  make_room(s.sums, 2 * width);
+  if (weights != nullptr) {
+    make_room(s.weights, sample->size);
+    s.queue.upload(weights, sample->size, s.weights);
+  }
+  s.queue.fill_zero(s.sums.address(), 2 * width * sizeof(std::int64_t));
+  const PairRows rows{all.pairs,
+                      all.row_stride,
+                      all.output_stride,
+                      {s.positions.data(), s.table_rows.data()},
+                      static_cast<std::uint32_t>(sample->size),
+                      0,
+                      static_cast<std::uint32_t>(width),
+                      0,
+                      0};
+  s.queue.launch(s.device.kernel("gather_pairs"), {std::min<std::size_t>(1024, blocks_for(rows.n))},
+                 threads, 0, rows, weights == nullptr ? nullptr : s.weights.data(), factor,
+                 s.sample_pairs.data(), s.sums.data());
+  const std::vector<std::int64_t> sums = s.receive<std::int64_t>(s.sums.address(), 2 * width);
+  Pairs own{s.sample_pairs.data(),       width, 1, gradients.g_exponent - drop,
+            gradients.h_exponent - drop, {},    {}};
+  for (std::size_t k = 0; k < width; ++k) {
+    own.sum_abs_g.push_back(sums[2 * k]);
+    own.sum_h.push_back(sums[2 * k + 1]);
+  }
+  return own;
+}
+
+TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
+                                 const TreeRequest& request, Team&) {
+  DeviceState& s = *state_;
+  Device::Use use(s.device);
+  sample_ = request.sample;
+  has_leaves_ = is_walked_ = false;
+  tree_rows_ = training_rows();
+  if (sample_ != nullptr) {
+    tree_rows_ = {sample_->size, sample_->positions.data(), tree_rows_.table_rows};
+    make_room(s.positions, sample_->size);
+    s.queue.upload(sample_->positions.data(), sample_->size, s.positions);
+  }
+  pairs_ = pairs_of(gradients, output, sample_);
+  scaling_ = scaling_of(pairs_.sum_abs_g, pairs_.sum_h, tree_rows_.n, params_.sum_bits, true);
+  const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
+  quantise(scaling_, static_cast<std::uint32_t>(bits));
+  sizes_.start_tree();
+  const bool counted = sizes_.counting() != Counting::none;
+  slots_.use_channels(policy_.width() + (counted ? 1 : 0));
+  double weight = 0;
+  for (const std::int64_t h : pairs_.sum_h)
+    weight += std::ldexp(static_cast<double>(h), -pairs_.h_exponent) /
+              static_cast<double>(policy_.width());
+  return {.g_unit = std::ldexp(1.0, scaling_.g.shift() - pairs_.g_exponent),
+          .h_unit = std::ldexp(1.0, scaling_.h.shift() - pairs_.h_exponent),
+          .weight = weight,
+          .n_rows = tree_rows_.n,
+          .counted = counted,
+          .least_h = 1};
+}
+
+void DeviceRows::quantise(const TreeScaling& scaling, std::uint32_t seed) {
+  DeviceState& s = *state_;
+  const std::size_t n = tree_rows_.n;
+  for (auto& elements : s.elements) make_room(elements, n);
+  const PairRows rows{pairs_.pairs,
+                      pairs_.row_stride,
+                      pairs_.output_stride,
+                      {sample_ == nullptr ? nullptr : s.positions.data(), s.table_rows.data()},
+                      static_cast<std::uint32_t>(n),
+                      seed,
+                      static_cast<std::uint32_t>(policy_.width()),
+                      scaling.g.shift(),
+                      scaling.h.shift()};
+  make_room(s.root_sums, policy_.width() + 1);
+  s.queue.fill_zero(s.root_sums.address(), s.root_sums.size() * sizeof(std::int64_t));
+  if (scaling.narrow) {
+    const std::size_t blocks = 8 * static_cast<std::size_t>(s.device.multiprocessors());
+    s.queue.launch(s.device.kernel("quantise_narrow"), {std::min(blocks, blocks_for(n))}, threads,
+                   0, rows, s.elements[0].data(), s.root_sums.data());
+  } else {
+    make_room(s.wide, codes_.n_rows * policy_.width());
+    s.queue.launch(s.device.kernel("quantise_wide"), {blocks_for(n)}, threads, 0, rows, scaling.g,
+                   scaling.h, s.elements[0].data(), s.wide.data());
+  }
+}
+
+LeafSums DeviceRows::leaf_sums(const TreeShape& shape, const GrownTrees& forest,
+                               const Gradients& gradients, std::size_t output,
+                               const TreeRequest& request, Team&) {
+  Device::Use use(state_->device);
+  send_tree(forest);
+  if (sample_ == nullptr || !request.leaves_from_all_rows) return summed(shape, pairs_, true);
+  sample_ = nullptr;
+  tree_rows_ = training_rows();
+  pairs_ = pairs_of(gradients, output, nullptr);
+  is_walked_ = true;
+  walk();
+  return summed(shape, pairs_, false);
+}
+
+// Sends the last tree of the forest, for walks.
+void DeviceRows::send_tree(const GrownTrees& forest) {
+  DeviceState& s = *state_;
+  has_leaves_ = has_walked_ = false;
+  const std::size_t tree = forest.n_trees() - 1, first = forest.first(tree);
+  std::vector<NodeTest> nodes(forest.n_nodes(tree));
+  for (std::size_t id = 0; id < nodes.size(); ++id) {
+    const std::size_t at = first + id;
+    if (forest.left[at] == 0) continue;
+    nodes[id] = test_of(
+        codes_, static_cast<std::size_t>(forest.feature[at]),
+        {.bin = static_cast<std::uint32_t>(forest.bin[at]),
+         .missing_left = forest.default_left[at] != 0,
+         .levels = forest.set[at] < 0 ? nullptr
+                                      : &forest.sets[static_cast<std::size_t>(forest.set[at])]});
+    nodes[id].left = static_cast<std::uint32_t>(forest.left[at]);
+  }
+  std::vector<WalkNode> walked(nodes.size());
+  for (std::size_t id = 0; id < nodes.size(); ++id) {
+    const NodeTest& test = nodes[id];
+    const bool usual = codes_.width == 1 && !test.sparse && !test.rule.by_set;
+    walked[id] = {test.left, test.store | (usual ? 0 : is_unusual), test.rule.bin,
+                  test.rule.missing_left};
+  }
+  s.send(nodes, s.tests);
+  s.send(walked, s.tree);
+}
+
+// Notes the leaves of all training rows in the last tree.
+void DeviceRows::walk() const {
+  if (has_walked_) return;
+  DeviceState& s = *state_;
+  const RowNumbers rows{nullptr, s.table_rows.data()};
+  s.queue.launch(s.device.kernel("walk"), {blocks_for(n_training_)}, threads, 0, s.table->codes(),
+                 s.tree.data(), s.tests.data(), rows, static_cast<std::uint32_t>(n_training_),
+                 s.leaf_of_row.data());
+  has_walked_ = true;
+}
+
+LeafSums DeviceRows::sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
+                             Team&) {
+  Device::Use use(state_->device);
+  walk();
+  return summed(shape, pairs_of(gradients, output, sample_), false);
+}
+
+// Sums over the rows of the tree: from its partition, or by the leaves that a walk has noted.
+LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool from_partition) {
+  DeviceState& s = *state_;
+  const std::size_t width = policy_.width(), size = shape.size() * width * 2, n = tree_rows_.n;
+  const RowNumbers numbers{sample_ == nullptr ? nullptr : s.positions.data(), s.table_rows.data()};
+  const PairRows rows{pairs.pairs,
+                      pairs.row_stride,
+                      pairs.output_stride,
+                      numbers,
+                      static_cast<std::uint32_t>(n),
+                      0,
+                      static_cast<std::uint32_t>(width),
+                      0,
+                      0};
+  make_room(s.sums, size);
+  s.queue.fill_zero(s.sums.address(), size * sizeof(std::int64_t));
+  if (from_partition) {
+    const bool renumbered = numbers.positions != nullptr || numbers.table_rows != nullptr;
+    if (renumbered) {
+      make_room(s.number_of_row, codes_.n_rows);
+      s.queue.launch(s.device.kernel("number_rows"), {blocks_for(n)}, threads, 0, numbers,
+                     static_cast<std::uint32_t>(n), s.number_of_row.data());
+    }
+    std::vector<LeafRows> leaves;
+    std::uint32_t n_tiles = 0;
+    for (std::size_t id = 0; id < shape.size(); ++id) {
+      if (shape.left()[id] != 0) continue;
+      each_holder(shape.placed()[id].node, [&](const GrowNode& node) {
+        if (node.n_rows() == 0) return;
+        leaves.push_back(
+            {static_cast<std::uint32_t>(node.begin), static_cast<std::uint32_t>(node.end),
+             static_cast<std::uint32_t>(node.buffer), static_cast<std::uint32_t>(id), n_tiles});
+        n_tiles += static_cast<std::uint32_t>(blocks_for(node.n_rows(), tile_rows));
+      });
+    }
+    if (!leaves.empty()) {
+      s.send(leaves, s.leaves);
+      s.queue.launch(s.device.kernel("leaf_sums"), {n_tiles}, threads, 0, s.leaves.data(),
+                     static_cast<std::uint32_t>(leaves.size()), s.elements[0].data(),
+                     s.elements[1].data(), rows, renumbered ? s.number_of_row.data() : nullptr,
+                     s.sums.data());
+    }
+  } else {
+    s.queue.launch(s.device.kernel("sums_by_leaf"), {std::min<std::size_t>(1024, blocks_for(n))},
+                   threads, 0, rows, s.leaf_of_row.data(), s.sums.data());
+  }
+  std::vector<std::int64_t> sums = s.receive<std::int64_t>(s.sums.address(), size);
+  add_inner_sums(shape.left(), 2 * width, sums);
+  return {std::move(sums), pairs.g_exponent, pairs.h_exponent};
+}
+
+const std::uint32_t* DeviceRows::leaves() const {
+  make_room(space_.leaf_of_row, codes_.n_rows);
+  if (!has_leaves_) {
+    Device::Use use(state_->device);
+    walk();
+    state_->queue.download(state_->leaf_of_row, codes_.n_rows, space_.leaf_of_row.data());
+    state_->queue.wait();
+    has_leaves_ = true;
+  }
+  return space_.leaf_of_row.data();
+}
+
+void DeviceRows::add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const {
+  add_leaf_values(forest, codes_, tree_rows_, n_training_, leaves(), scores, team);
+}
+
+DeviceRounds& DeviceRows::rounds() {
+  if (!state_->rounds)
+    state_->rounds = std::make_unique<DeviceRounds>(state_->device, state_->queue);
+  return *state_->rounds;
+}
+
+void DeviceRows::open_rounds(const LossRows& rows, std::optional<Device::Use>& use) {
+  use.emplace(state_->device);
+  rounds().open(rows);
+}
+
+void DeviceRows::fetch_scores(double* scores) {
+  Device::Use use(state_->device);
+  rounds().fetch(scores);
+}
+
+void DeviceRows::add_values(const GrownTrees& forest, std::size_t output) {
+  DeviceState& s = *state_;
+  const std::size_t last = forest.n_trees() - 1, n = forest.n_nodes(last) * forest.width;
+  s.send(std::vector<double>(forest.values(last), forest.values(last) + n), s.values);
+  const RowNumbers rows{nullptr, s.table_rows.data()};
+  s.queue.launch(s.device.kernel("add_values"), {blocks_for(n_training_)}, threads, 0,
+                 s.table->codes(), s.tree.data(), s.tests.data(), rows,
+                 static_cast<std::uint32_t>(n_training_), s.values.data(),
+                 static_cast<std::uint32_t>(forest.width),
+                 static_cast<std::uint32_t>(s.rounds->outputs()), s.rounds->scores(output));
+}
+
+}  // namespace arboost::cuda

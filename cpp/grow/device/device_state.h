@@ -1,0 +1,84 @@
+// Memory of a fit on a device.
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "cuda/device.h"
+#include "grow/device/device_records.h"
+#include "grow/device/device_rounds.h"
+#include "grow/device/device_table.h"
+
+namespace arboost::cuda {
+
+constexpr unsigned threads = 256;  // of most blocks
+
+inline std::size_t blocks_for(std::size_t n, std::size_t size = threads) {
+  return std::max<std::size_t>(1, (n + size - 1) / size);
+}
+
+struct DeviceState {
+  DeviceState(Device& device_, const Codes& codes)
+      : device(device_), table(table_on(device_, codes, queue)) {}
+
+  Device& device;
+  Queue queue;
+  std::shared_ptr<const DeviceTable> table;
+  DeviceArray<RowId> table_rows;
+  DeviceArray<std::uint32_t> positions;
+  DeviceArray<float> weights;
+  DeviceArray<FixedPair> all_pairs, sample_pairs;
+  DeviceArray<Element> elements[2];
+  DeviceArray<PackedSum> wide;
+  DeviceArray<std::uint32_t> number_of_row, leaf_of_row;
+  DeviceArray<std::int64_t> sums, root_sums;
+  DeviceArray<double> values;
+  DeviceArray<NodeTest> tests;
+  DeviceArray<WalkNode> tree;
+
+  DeviceArray<std::uint32_t> first_slot;
+  DeviceArray<FeatureColumn> columns;
+  std::vector<DeviceArray<std::int64_t>> histograms;  // a block of several each
+  std::vector<std::int64_t*> free;
+  std::size_t in_use = 0;
+
+  DeviceArray<std::byte> batch;
+  DeviceArray<Segment> segments;
+  DeviceArray<FoundSplit> found;
+  DeviceArray<std::int64_t> parts;
+  DeviceArray<LeafRows> leaves;
+  std::unique_ptr<DeviceRounds> rounds;
+  PinnedBytes sent, sent_batch, received;
+  std::size_t sent_size = 0, n_sent = 0;
+
+  // Sends an array of records to the device. Copies read the staged bytes until the next wait.
+  template <class T>
+  void send(const std::vector<T>& from, DeviceArray<T>& to) {
+    make_room(to, from.size());
+    const std::size_t bytes = from.size() * sizeof(T);
+    if (n_sent + bytes > sent_size) {
+      queue.wait();
+      sent_size = std::max(sent_size, std::bit_ceil(4 * bytes));
+      sent.room(sent_size);
+      n_sent = 0;
+    }
+    std::byte* staged = sent.room(sent_size) + n_sent;
+    n_sent += (bytes + 15) / 16 * 16;
+    std::memcpy(staged, from.data(), bytes);
+    queue.copy_in(staged, bytes, to.address());
+  }
+  template <class T>
+  std::vector<T> receive(Address from, std::size_t n) {
+    std::byte* staged = received.room(n * sizeof(T));
+    queue.copy_out(from, n * sizeof(T), staged);
+    queue.wait();
+    n_sent = 0;
+    std::vector<T> numbers(n);
+    std::memcpy(numbers.data(), staged, n * sizeof(T));
+    return numbers;
+  }
+};
+
+}  // namespace arboost::cuda

@@ -1,0 +1,94 @@
+// A finished tree: sums of its leaves, leaves of rows, scores.
+#include "grow/device/kernels/rows.cuh"
+
+// Sums of the pairs [leaf][output][g, h] of a tree's rows, whose elements are those of its leaves.
+extern "C" __global__ void leaf_sums(const LeafRows* leaves, std::uint32_t n_leaves,
+                                     const Element* one, const Element* two, PairRows pairs,
+                                     const std::uint32_t* number_of_row, std::int64_t* sums) {
+  const std::uint32_t which =
+      last_from(n_leaves, blockIdx.x, [=](std::uint32_t j) { return leaves[j].first_tile; });
+  const LeafRows leaf = leaves[which];
+  const Element* elements = leaf.buffer == 0 ? one : two;
+  const std::uint32_t begin = leaf.begin + (blockIdx.x - leaf.first_tile) * tile_rows;
+  const std::uint32_t end = min(leaf.end, begin + tile_rows);
+  for (std::uint32_t k = 0; k < pairs.outputs; ++k) {
+    std::int64_t g = 0, h = 0;
+#pragma unroll 4
+    for (std::uint32_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+      const RowId row = row_of(elements[i]);
+      const std::uint32_t number = number_of_row == nullptr ? row : number_of_row[row];
+      const FixedPair pair = pairs.pairs[number * pairs.row_stride + k * pairs.output_stride];
+      g += pair.g;
+      h += pair.h;
+    }
+    g = warp_sum(g);
+    h = warp_sum(h);
+    if (lane_of() != 0) continue;
+    std::int64_t* sum = sums + (static_cast<std::uint64_t>(leaf.leaf) * pairs.outputs + k) * 2;
+    add_to(sum, g);
+    add_to(sum + 1, h);
+  }
+}
+
+// number_of_row[row(i)] = i
+extern "C" __global__ void number_rows(RowNumbers rows, std::uint32_t n,
+                                       std::uint32_t* number_of_row) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) number_of_row[row_at(rows, position_at(rows, i))] = i;
+}
+
+// The leaf of a row in a tree.
+inline std::uint32_t leaf_at(const DeviceCodes& codes, const WalkNode* tree, const NodeTest* tests,
+                             RowId row) {
+  const std::uint8_t* own = codes.by_row + static_cast<std::uint64_t>(row) * codes.row_stride;
+  std::uint32_t at = 0;
+  for (;;) {
+    const uint4 loaded = *reinterpret_cast<const uint4*>(tree + at);
+    const WalkNode node{loaded.x, loaded.y, loaded.z, loaded.w};
+    if (node.left == 0) return at;
+    bool left;
+    if (node.store & is_unusual) {
+      left = goes_left(tests[at].rule, code_at(codes, tests[at], row, true));
+    } else {
+      const std::uint32_t code = own[node.store];
+      left = code <= node.bin || code == node.missing_left;
+    }
+    at = node.left + (left ? 0 : 1);
+  }
+}
+
+extern "C" __global__ void walk(DeviceCodes codes, const WalkNode* tree, const NodeTest* tests,
+                                RowNumbers rows, std::uint32_t n, std::uint32_t* leaf_of_row) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const RowId row = row_at(rows, position_at(rows, i));
+  leaf_of_row[row] = leaf_at(codes, tree, tests, row);
+}
+
+// scores[position][...] += values of the leaf of each row, [leaf][width]; `outputs` scores a row.
+extern "C" __global__ void add_values(DeviceCodes codes, const WalkNode* tree,
+                                      const NodeTest* tests, RowNumbers rows, std::uint32_t n,
+                                      const double* values, std::uint32_t width,
+                                      std::uint32_t outputs, double* scores) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const std::uint32_t position = position_at(rows, i);
+  const std::uint32_t leaf = leaf_at(codes, tree, tests, row_at(rows, position));
+  for (std::uint32_t k = 0; k < width; ++k)
+    scores[static_cast<std::uint64_t>(position) * outputs + k] += values[leaf * width + k];
+}
+
+// Sums of pairs [leaf][output][g, h] by the leaves of rows.
+extern "C" __global__ void sums_by_leaf(PairRows pairs, const std::uint32_t* leaf_of_row,
+                                        std::int64_t* sums) {
+  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < pairs.n;
+       i += gridDim.x * blockDim.x) {
+    const std::uint32_t leaf = leaf_of_row[row_at(pairs.rows, position_at(pairs.rows, i))];
+    for (std::uint32_t k = 0; k < pairs.outputs; ++k) {
+      const FixedPair pair = pairs.pairs[i * pairs.row_stride + k * pairs.output_stride];
+      std::int64_t* sum = sums + (static_cast<std::uint64_t>(leaf) * pairs.outputs + k) * 2;
+      add_to(sum, pair.g);
+      add_to(sum + 1, pair.h);
+    }
+  }
+}

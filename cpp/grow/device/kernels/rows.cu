@@ -1,0 +1,77 @@
+// Fixed-point pairs of a tree's rows -> the integers of its split search, in elements.
+#include "base/random.h"
+#include "grow/device/kernels/rows.cuh"
+#include "grow/rows/wide_rounding.h"
+
+// The same as grow/kernels/quantise.h.
+extern "C" __global__ void quantise_narrow(PairRows args, Element* elements, std::int64_t* sum) {
+  std::int64_t own = 0;
+  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < args.n;
+       i += gridDim.x * blockDim.x) {
+    const std::uint32_t position = position_at(args.rows, i);
+    const FixedPair pair = args.pairs[i * args.row_stride];
+    const std::uint32_t u = short_hash(position, args.seed);
+    const auto u_g = static_cast<std::int32_t>((u & 0xffff) << (args.g_shift - 16));
+    const auto u_h = static_cast<std::int32_t>((u >> 16) << (args.h_shift - 16));
+    const std::int32_t g = (pair.g + u_g) >> args.g_shift;
+    const std::int32_t h = (pair.h + u_h) >> args.h_shift;
+    const auto narrow = static_cast<std::uint32_t>(g * 65536 + h);
+    elements[i] = static_cast<Element>(narrow) << 32 | row_at(args.rows, position);
+    own += pack(g, h);
+  }
+  own = warp_sum(own);
+  if (lane_of() == 0) add_to(sum, own);
+}
+
+extern "C" __global__ void quantise_wide(PairRows args, WideRounding g_rounding,
+                                         WideRounding h_rounding, Element* elements,
+                                         PackedSum* wide) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= args.n) return;
+  const std::uint32_t position = position_at(args.rows, i);
+  const RowId row = row_at(args.rows, position);
+  elements[i] = row;
+  const bool stochastic = g_rounding.stochastic() || h_rounding.stochastic();
+  for (std::uint32_t k = 0; k < args.outputs; ++k) {
+    const FixedPair pair = args.pairs[i * args.row_stride + k * args.output_stride];
+    const std::uint32_t random = stochastic ? short_hash(position, args.seed + k) : 0;
+    wide[static_cast<std::uint64_t>(row) * args.outputs + k] =
+        pack(g_rounding(pair.g, random & 0xffff), h_rounding(pair.h, random >> 16));
+  }
+}
+
+// Pairs of a sample, times the weights of its rows, and their sums [output][|g|, h].
+extern "C" __global__ void gather_pairs(PairRows args, const float* weights, double factor,
+                                        FixedPair* out, std::int64_t* sums) {
+  for (std::uint32_t k = 0; k < args.outputs; ++k) {
+    std::int64_t abs_g = 0, sum_h = 0;
+    for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < args.n;
+         i += gridDim.x * blockDim.x) {
+      const double scale = weights == nullptr ? 1.0 : double{weights[i]} * factor;
+      const FixedPair pair =
+          args.pairs[position_at(args.rows, i) * args.row_stride + k * args.output_stride];
+      const FixedPair scaled{nearest(pair.g * scale), nearest(pair.h * scale)};
+      out[static_cast<std::uint64_t>(i) * args.outputs + k] = scaled;
+      abs_g += scaled.g < 0 ? -scaled.g : scaled.g;
+      sum_h += scaled.h;
+    }
+    abs_g = warp_sum(abs_g);
+    sum_h = warp_sum(sum_h);
+    if (lane_of() != 0) continue;
+    add_to(sums + 2 * k, abs_g);
+    add_to(sums + 2 * k + 1, sum_h);
+  }
+}
+
+// Sums of all elements, [channels].
+extern "C" __global__ void sum_values(const Element* elements, std::uint32_t n, RowValues values,
+                                      std::int64_t* sums) {
+  for (std::uint32_t c = 0; c < values.channels; ++c) {
+    std::int64_t sum = 0;
+    for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += gridDim.x * blockDim.x)
+      sum += value_of(values, elements[i], c);
+    sum = warp_sum(sum);
+    if (lane_of() == 0) add_to(sums + c, sum);
+  }
+}
