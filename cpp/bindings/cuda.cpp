@@ -35,6 +35,15 @@ void bind_cuda(nb::module_& m) {
         return names;
       },
       "Names of the CUDA devices; raises DeviceError where there is no driver.");
+  m.def(
+      "compile_cuda_kernels",
+      [](int architecture) {
+        const std::vector<char> binary = cuda::compiled_kernels(architecture);
+        return nb::bytes(binary.data(), binary.size());
+      },
+      nb::arg("architecture"),
+      "Machine code of all kernels for an architecture such as 90; needs no device. Raises "
+      "DeviceError where there is no run-time compiler, or a kernel does not compile.");
 }
 
 }  // namespace arboost::bindings

@@ -90,8 +90,7 @@ std::vector<char> kernels_for(int architecture) {
     std::vector<char> kept = read_file(path);
     if (!kept.empty()) return kept;
   }
-  std::vector<char> compiled =
-      compile(kernel_source, kernel_headers(), options, architecture, where.compilers);
+  std::vector<char> compiled = compiled_kernels(architecture);
   if (!where.cache.empty()) write_file(path, compiled);
   return compiled;
 }
@@ -101,6 +100,10 @@ std::vector<char> kernels_for(int architecture) {
 void set_places(Places where) {
   std::lock_guard lock(places_mutex);
   known_places = std::move(where);
+}
+
+std::vector<char> compiled_kernels(int architecture) {
+  return compile(kernel_source, kernel_headers(), options, architecture, places().compilers);
 }
 
 int Device::count() {

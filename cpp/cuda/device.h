@@ -22,6 +22,9 @@ struct Places {
 };
 void set_places(Places places);
 
+// Machine code of all kernels for an architecture such as 90. Needs the run-time compiler alone.
+std::vector<char> compiled_kernels(int architecture);
+
 // One device of this process, shared by all its fits. Thread-safe.
 class Device {
  public:

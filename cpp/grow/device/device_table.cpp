@@ -19,10 +19,10 @@ const T* upload(const T* from, std::size_t n, DeviceArray<T>& to, Queue& queue) 
 
 }  // namespace
 
-DeviceTable::DeviceTable(const Codes& codes, Queue& queue) {
+DeviceTable::DeviceTable(Device& device, const Codes& codes, Queue& queue) {
   const SparseCodes& sparse = codes.sparse;
   codes_ = {.by_row = upload(codes.by_row.data(), codes.by_row.size(), by_row_, queue),
-            .by_column = upload(codes.by_column.data(), codes.by_column.size(), by_column_, queue),
+            .by_column = nullptr,
             .n_rows = codes.n_rows,
             .n_stores = static_cast<std::uint32_t>(codes.n_stores),
             .row_stride = static_cast<std::uint32_t>(codes.row_stride),
@@ -34,6 +34,14 @@ DeviceTable::DeviceTable(const Codes& codes, Queue& queue) {
             .row_slots = nullptr,
             .slot_width = 0,
             .first_sparse = 0};
+  if (codes.n_stores > 0) {  // a transpose costs less than a second copy from the host
+    by_column_ = DeviceArray<std::uint8_t>(codes.by_column.size());
+    codes_.by_column = by_column_.data();
+    constexpr std::size_t tile = 64;
+    queue.launch(device.kernel(codes.width == 1 ? "transpose_bytes" : "transpose_words"),
+                 {(codes.n_rows + tile - 1) / tile, (codes.n_stores + tile - 1) / tile}, 256, 0,
+                 codes_, by_column_.data());
+  }
   if (sparse.size() > 0) {
     codes_.sparse_start = upload(sparse.start.data(), sparse.start.size(), sparse_start_, queue);
     codes_.sparse_rows = upload(sparse.rows.data(), sparse.rows.size(), sparse_rows_, queue);
@@ -45,15 +53,14 @@ DeviceTable::DeviceTable(const Codes& codes, Queue& queue) {
   queue.wait();  // copies read the host's memory
 }
 
-std::shared_ptr<const DeviceTable> table_on(const Device& device, const Codes& codes,
-                                            Queue& queue) {
+std::shared_ptr<const DeviceTable> table_on(Device& device, const Codes& codes, Queue& queue) {
   static std::mutex mutex;
   static std::map<std::pair<const Device*, const Codes*>, std::weak_ptr<const DeviceTable>> tables;
   std::lock_guard lock(mutex);
   std::erase_if(tables, [](const auto& entry) { return entry.second.expired(); });
   auto& known = tables[{&device, &codes}];
   std::shared_ptr<const DeviceTable> table = known.lock();
-  if (!table) known = table = std::make_shared<DeviceTable>(codes, queue);
+  if (!table) known = table = std::make_shared<DeviceTable>(device, codes, queue);
   return table;
 }
 

@@ -13,7 +13,7 @@ namespace arboost::cuda {
 class DeviceTable {
  public:
   // Copies the codes; the device must be current.
-  DeviceTable(const Codes& codes, Queue& queue);
+  DeviceTable(Device& device, const Codes& codes, Queue& queue);
 
   const DeviceCodes& codes() const { return codes_; }
 
@@ -25,7 +25,7 @@ class DeviceTable {
 };
 
 // The table of codes on a device: the same one for all growers that have it at once.
-std::shared_ptr<const DeviceTable> table_on(const Device& device, const Codes& codes, Queue& queue);
+std::shared_ptr<const DeviceTable> table_on(Device& device, const Codes& codes, Queue& queue);
 
 // Bytes of a table on a device.
 std::size_t bytes_of(const Codes& codes);

@@ -9,7 +9,9 @@ void BatchRows::grow(TreePolicy& policy, Team& team) {
   std::vector<GrowNode*> batch;
   for (TreePolicy::Next next = policy.take(); !next.is_finished; next = policy.take()) {
     batch.clear();
-    for (; next.node != nullptr; next = policy.take(fills_batches())) {
+    const double least_gain = fills_batches() ? policy.least_gain() : 0;
+    const auto take = [&] { return fills_batches() ? policy.take(least_gain) : policy.take(); };
+    for (; next.node != nullptr; next = take()) {
       batch.push_back(next.node);
       if (batch.size() == batch_size()) break;
     }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "grow/trees/grow_node.h"
@@ -62,18 +63,28 @@ class GrowQueue {
   bool finished() const { return splits_left_ == 0 || frontier_.empty(); }
 
   // The next node to expand, or null. The first of the frontier is certain to be split; others are
-  // expanded speculatively, at most as many as there are splits left. In a batch that is expanded
-  // at once, others cost little: any that are ready.
-  GrowNode* take(bool any_ready) {
-    GrowNode* node = frontier_.empty() || frontier_.front()->taken ? nullptr : frontier_.front();
-    while (node == nullptr && (any_ready || ahead_ < splits_left_) && !ready_.empty()) {
-      GrowNode* next = pop(ready_, ReadyOrder{best_first_});
-      if (!next->taken) node = next;
-    }
-    if (node == nullptr) return nullptr;
-    node->taken = true;
-    ++ahead_;
-    return node;
+  // expanded speculatively, at most as many as there are splits left.
+  GrowNode* take() {
+    return taken(first_untaken(), [this](const GrowNode&) { return ahead_ < splits_left_; });
+  }
+
+  // The same for a batch that is expanded at once, where one more costs little: any that may still
+  // be split, of a gain of at least `least_gain()` at the beginning of the batch.
+  GrowNode* take(double least_gain) {
+    return taken(first_untaken(),
+                 [least_gain](const GrowNode& node) { return node.gain >= least_gain; });
+  }
+
+  // The least gain of nodes that may still be split: as many better ones are in the frontier as
+  // there are splits left. Linear in the frontier.
+  double least_gain() {
+    const auto n = static_cast<std::size_t>(splits_left_);
+    if (!best_first_ || frontier_.size() <= n) return 0;
+    gains_.clear();
+    for (const GrowNode* node : frontier_) gains_.push_back(node->gain);
+    const auto last = gains_.begin() + static_cast<std::ptrdiff_t>(n - 1);
+    std::nth_element(gains_.begin(), last, gains_.end(), std::greater<>());
+    return *last;
   }
 
   // Commits all expanded nodes that are due: on_commit(node) assigns ids to the children and adds
@@ -112,6 +123,22 @@ class GrowQueue {
  private:
   using Heap = std::vector<GrowNode*>;
 
+  GrowNode* first_untaken() const {
+    return frontier_.empty() || frontier_.front()->taken ? nullptr : frontier_.front();
+  }
+  // Takes the node or, for null, the first that is ready and may be taken.
+  template <class MayTake>
+  GrowNode* taken(GrowNode* node, MayTake may_take) {
+    while (node == nullptr && !ready_.empty() && may_take(*ready_.front())) {
+      GrowNode* next = pop(ready_, ReadyOrder{best_first_});
+      if (!next->taken) node = next;
+    }
+    if (node == nullptr) return nullptr;
+    node->taken = true;
+    ++ahead_;
+    return node;
+  }
+
   template <class Order>
   static void push(Heap& heap, GrowNode* node, Order order) {
     heap.push_back(node);
@@ -129,6 +156,7 @@ class GrowQueue {
   std::int64_t splits_left_ = 0;
   std::int64_t ahead_ = 0;  // nodes that are taken and not committed
   Heap ready_, frontier_;
+  std::vector<double> gains_;
 };
 
 }  // namespace arboost

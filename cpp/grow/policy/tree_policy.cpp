@@ -103,10 +103,21 @@ void TreePolicy::add_root() {
   queue_.add_to_frontier(tree_.front());
 }
 
-TreePolicy::Next TreePolicy::take(bool any_ready) {
+TreePolicy::Next TreePolicy::take() {
   std::lock_guard lock(mutex_);
   if (queue_.finished()) return {nullptr, true};
-  return {queue_.take(any_ready), false};
+  return {queue_.take(), false};
+}
+
+TreePolicy::Next TreePolicy::take(double least_gain) {
+  std::lock_guard lock(mutex_);
+  if (queue_.finished()) return {nullptr, true};
+  return {queue_.take(least_gain), false};
+}
+
+double TreePolicy::least_gain() {
+  std::lock_guard lock(mutex_);
+  return queue_.least_gain();
 }
 
 bool TreePolicy::is_finished() {

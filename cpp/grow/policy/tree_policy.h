@@ -61,7 +61,10 @@ class TreePolicy {
     GrowNode* node;
     bool is_finished;
   };
-  Next take(bool any_ready = false);  // any_ready: as in GrowQueue
+  Next take();
+  // The same for a batch of nodes; `least_gain` as in GrowQueue.
+  Next take(double least_gain);
+  double least_gain();
   bool is_finished();
   // Makes the children of a node whose split sent n_left of its rows in this process, and all_left
   // of all its rows, to the left. Or in two steps: all that follows from the sums of the split,

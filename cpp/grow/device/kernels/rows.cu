@@ -3,6 +3,37 @@
 #include "grow/device/kernels/rows.cuh"
 #include "grow/rows/wide_rounding.h"
 
+// Row-major codes -> column-major codes, in tiles of 64 rows and columns.
+template <class Code>
+inline void transpose(const DeviceCodes& codes, Code* by_column) {
+  constexpr std::uint32_t size = 64;
+  __shared__ Code tile[size][size + 4 / sizeof(Code)];
+  const std::uint64_t first_row = static_cast<std::uint64_t>(blockIdx.x) * size;
+  const std::uint32_t first_column = blockIdx.y * size;
+  for (std::uint32_t j = threadIdx.x; j < size * size; j += blockDim.x) {
+    const std::uint64_t row = first_row + j / size;
+    const std::uint32_t column = first_column + j % size;
+    if (row < codes.n_rows && column < codes.n_stores)
+      tile[j % size][j / size] =
+          reinterpret_cast<const Code*>(codes.by_row + row * codes.row_stride)[column];
+  }
+  __syncthreads();
+  for (std::uint32_t j = threadIdx.x; j < size * size; j += blockDim.x) {
+    const std::uint64_t row = first_row + j % size;
+    const std::uint32_t column = first_column + j / size;
+    if (row < codes.n_rows && column < codes.n_stores)
+      by_column[column * codes.n_rows + row] = tile[j / size][j % size];
+  }
+}
+
+extern "C" __global__ void transpose_bytes(DeviceCodes codes, std::uint8_t* by_column) {
+  transpose(codes, by_column);
+}
+
+extern "C" __global__ void transpose_words(DeviceCodes codes, std::uint8_t* by_column) {
+  transpose(codes, reinterpret_cast<std::uint16_t*>(by_column));
+}
+
 // The same as grow/kernels/quantise.h.
 extern "C" __global__ void quantise_narrow(PairRows args, Element* elements, std::int64_t* sum) {
   std::int64_t own = 0;

@@ -1,0 +1,102 @@
+"""Is the model of a CUDA device the processor's, and how fast is training there?
+
+Fits of about fifty settings on both devices are compared byte by byte. Then boosters of three
+shapes are timed: a fit of a `Dataset`, so without binning, from the call of `fit` to its return.
+Needs arboost and an NVIDIA GPU; `--rows 100000` leaves out the large tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from support import harness
+from support.gpu_fits import fits
+
+FEATURES = 28
+SHAPES: dict[str, dict[str, Any]] = {
+    "depth 6": {"max_depth": 6},
+    "depth 8": {"max_depth": 8},
+    "255 leaves": {"max_depth": None, "max_leaves": 255, "grow_policy": "leafwise"},
+}
+# Seconds for 500 rounds that were asked for on an H200, by rows and shape.
+BARS = {
+    (10_000_000, "depth 6"): 1.2,
+    (10_000_000, "depth 8"): 1.6,
+    (10_000_000, "255 leaves"): 3.0,
+    (1_000_000, "depth 6"): 0.35,
+    (1_000_000, "depth 8"): 0.55,
+    (1_000_000, "255 leaves"): 2.0,
+    (100_000, "depth 6"): 0.2,
+}
+
+
+def main() -> None:
+    """Compare models, time fits, print both tables and save them."""
+    parser = harness.parser(__doc__, "gpu")
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
+    parser.add_argument("--rounds", type=int, default=500)
+    parser.add_argument("--compare-rows", type=int, default=60_000)
+    parser.set_defaults(peers=[], repeats=2)
+    args = harness.parse(parser)
+    different = compare(args.compare_rows)
+    times = [time_fits(rows, args.rounds, args.repeats) for rows in args.rows]
+    harness.save(args, {"rounds": args.rounds, "times": times} | different)
+    if different["different"]:
+        raise SystemExit(f"other models on the device: {', '.join(different['different'])}")
+
+
+def compare(rows: int) -> dict[str, Any]:
+    """Fit all settings on both devices; return their number and the names of those that differ."""
+    all_fits = fits(rows, harness.cores())
+    different = []
+    for name, fit in all_fits.items():
+        if digest(fit("cpu")) != digest(fit("cuda")):
+            different.append(name)
+    print(f"{len(all_fits)} settings on both devices, {len(different)} differ: {different}")
+    return {"compared": len(all_fits), "different": different}
+
+
+def digest(model: Any) -> str:
+    """Return a digest of a model's file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.arb"
+        model.save(path)
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def time_fits(rows: int, rounds: int, repeats: int) -> dict[str, Any]:
+    """Return the seconds of fits of every shape on a table of so many rows."""
+    from arboost import Dataset, GradientBoostingClassifier
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, FEATURES), dtype=np.float32)
+    noise = rng.standard_normal(rows, dtype=np.float32)
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + np.sin(3 * X[:, 3]) / 2 + noise > 0).astype(int)
+    start = time.perf_counter()
+    table = Dataset(X)
+    binning = time.perf_counter() - start
+    seconds: dict[str, Any] = {"rows": rows, "binning on the processor": binning}
+    for shape, params in SHAPES.items():
+        found = []
+        for n_rounds in [2] + [rounds] * repeats:  # the first fit starts the device
+            model = GradientBoostingClassifier(
+                n_estimators=n_rounds, device="cuda", verbose=0, **params
+            )
+            start = time.perf_counter()
+            model.fit(table, y)
+            found.append(time.perf_counter() - start)
+        seconds[shape] = min(found[1:])
+        bar = BARS.get((rows, shape))
+        asked = "" if bar is None else f"  (asked for: {bar} s)"
+        print(f"{rows:>10,} x {FEATURES}, {shape:10}: {seconds[shape]:7.3f} s{asked}", flush=True)
+    return seconds
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Names of devices, their errors, and the places of compiler and kernels."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import arboost
+from arboost.backend import core
+from arboost.cuda import devices
+from support.cuda import has_compiler, has_device
+from support.paths import ROOT
+
+X = np.arange(60.0).reshape(30, 2)
+y = np.arange(30.0)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:x", "CPU", ""])
+def test_unknown_name_is_refused(device):
+    with pytest.raises(ValueError, match='device must be "cpu", "cuda"'):
+        arboost.GradientBoostingRegressor(device=device).fit(X, y)
+
+
+def test_gpu_is_answered_with_the_name_here():
+    with pytest.raises(ValueError, match='The name is "cuda"'):
+        arboost.GradientBoostingClassifier(device="GPU").fit(X, y > 3)
+
+
+@pytest.mark.parametrize("method", ["exact", "approx"])
+def test_method_that_needs_the_processor_names_itself(method):
+    model = arboost.GradientBoostingRegressor(device="cuda", tree_method=method)
+    with pytest.raises(arboost.DeviceError, match=f'tree_method="{method}" does not run'):
+        model.fit(X, y)
+
+
+@pytest.mark.skipif(has_device(), reason="there is a CUDA device")
+def test_no_device_is_an_error_and_never_a_silent_fit():
+    model = arboost.GradientBoostingRegressor(device="cuda")
+    with pytest.raises(arboost.DeviceError, match='use device="cpu"'):
+        model.fit(X, y)
+    assert not hasattr(model, "model_")
+
+
+@pytest.mark.skipif(not has_device(), reason="no CUDA device")
+def test_number_beyond_the_last_device():
+    with pytest.raises(arboost.DeviceError, match="is not there"):
+        arboost.GradientBoostingRegressor(device="cuda:999").fit(X, y)
+
+
+def test_model_does_not_know_its_device():
+    model = arboost.GradientBoostingRegressor(n_estimators=2, device="cpu").fit(X, y)
+    assert "device" not in model.model_.params
+
+
+def test_compilers_of_packages_newest_first(tmp_path, monkeypatch):
+    names = ("cuda_nvrtc/lib/libnvrtc.so.12", "cu13/lib/libnvrtc.so.13")
+    others = ("cuda_nvrtc/lib/libnvrtc-builtins.so.12.9", "cuda_nvrtc/lib/libnvrtc.alt.so.12")
+    for name in names + others:
+        path = tmp_path / "nvidia" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    monkeypatch.setattr(sys, "path", [str(tmp_path), ""])
+    found = [path.relative_to(tmp_path / "nvidia").as_posix() for path in devices._compilers()]
+    assert found == [names[1], names[0]]
+
+
+def test_cache_folder_can_be_set(tmp_path, monkeypatch):
+    monkeypatch.setenv("ARBOOST_CACHE", str(tmp_path))
+    assert devices._cache_folder() == tmp_path
+    monkeypatch.delenv("ARBOOST_CACHE")
+    assert devices._cache_folder().name in {"arboost", "cache"}
+
+
+def test_core_carries_all_headers_of_the_kernels():
+    """The run-time compiler finds no file: each include must be embedded by the build."""
+    embedded = set(
+        re.findall(r"[\w/]+\.(?:h|cuh|cu)\b", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))
+    )
+    waiting, seen = ["cuda/kernels/all.cu"], set()
+    while waiting:
+        name = waiting.pop()
+        text = (ROOT / "cpp" / name).read_text(encoding="utf-8")
+        for included in re.findall(r'#include "([^"]+)"', text):
+            assert included in embedded, f"{name} includes {included}"
+            if included not in seen:
+                waiting.append(included)
+            seen.add(included)
+        for standard in set(re.findall(r"#include <([^>]+)>", text)) - {"intrin.h"}:  # of MSVC
+            assert (ROOT / "cpp" / "cuda" / "kernels" / "std" / standard).exists(), (name, standard)
+
+
+@pytest.mark.skipif(not has_compiler(), reason="no run-time compiler of CUDA")
+@pytest.mark.parametrize("architecture", [75, 80, 90])
+def test_kernels_compile(architecture):
+    assert core.compile_cuda_kernels(architecture)[:4] == b"\x7fELF"

@@ -1,0 +1,88 @@
+"""A CUDA device grows the processor's trees, byte by byte."""
+
+import numpy as np
+import pytest
+
+import arboost
+from support.cuda import has_device
+
+if not has_device():
+    pytest.skip("no CUDA device: its models are not compared", allow_module_level=True)
+
+LEAVES = {"max_depth": None, "grow_policy": "leafwise"}
+SETTINGS = {
+    "plain": {},
+    "leaves": {"max_leaves": 40, **LEAVES},
+    "leaf size": {"min_samples_leaf": 15},
+    "two-byte bins": {"max_bins": 600},
+    "penalties": {"reg_alpha": 1.0, "gamma": 0.2, "max_delta_step": 0.4},
+    "monotone": {"monotone_constraints": {0: 1, 4: -1}},
+    "interactions": {"interaction_constraints": [[0, 1, 2], [3, 4, 5, 6, 7]]},
+    "rows": {"subsample": 0.5},
+    "GOSS": {"sampling_method": "goss", "learning_rate": 0.5},
+    "gradient-based": {"sampling_method": "gradient_based", "subsample": 0.3},
+    "columns": {"colsample_bytree": 0.7, "colsample_bylevel": 0.8, "colsample_bynode": 0.6},
+    "DART": {"rate_drop": 0.5},
+    "Friedman": {"boosting": "gradient"},
+    "poisson": {"loss": "poisson"},
+    "absolute error": {"loss": "absolute_error"},
+    "two quantiles": {"loss": "quantile", "alpha": [0.2, 0.8]},
+    "categories": {"categorical_features": [1, 2]},
+    "early stopping": {"n_estimators": 40, "n_iter_no_change": 3},
+}
+
+
+def table(rows):
+    rng = np.random.default_rng(0)
+    X = rng.integers(-500, 500, (rows, 8)) / 4
+    X[:, 1], X[:, 2] = rng.integers(0, 4, rows), rng.integers(0, 30, rows)
+    X[rng.random(X.shape) < 0.03] = np.nan
+    return X, 1 + (np.nan_to_num(X[:, 0]) > 10) * 3 + rng.integers(0, 64, rows) / 16
+
+
+def file_of(model, folder):
+    path = folder / "model.arb"
+    model.save(path)
+    return path.read_bytes()
+
+
+def assert_same(make, fit, folder):
+    one, other = fit(make(device="cpu")), fit(make(device="cuda"))
+    assert file_of(one, folder) == file_of(other, folder)
+
+
+@pytest.mark.parametrize("rows", [300, 40_000])
+@pytest.mark.parametrize("name", list(SETTINGS))
+def test_regressor(name, rows, tmp_path):
+    X, y = table(rows)
+    params = {"n_estimators": 5, "verbose": 0} | SETTINGS[name]
+    assert_same(
+        lambda device: arboost.GradientBoostingRegressor(**params, device=device),
+        lambda model: model.fit(X, y),
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_classifier(n_classes, strategy, tmp_path):
+    X, y = table(5000)
+    assert_same(
+        lambda device: arboost.GradientBoostingClassifier(
+            n_estimators=5, verbose=0, multi_strategy=strategy, device=device
+        ),
+        lambda model: model.fit(X, np.floor(y).astype(int) % n_classes),
+        tmp_path,
+    )
+
+
+def test_continued_fit_may_change_its_device(tmp_path):
+    X, y = table(3000)
+
+    def fit(first, second):
+        model = arboost.GradientBoostingRegressor(
+            n_estimators=4, warm_start=True, verbose=0, device=first
+        ).fit(X, y)
+        return model.set_params(n_estimators=9, device=second).fit(X, y)
+
+    assert file_of(fit("cpu", "cuda"), tmp_path) == file_of(fit("cuda", "cpu"), tmp_path)
