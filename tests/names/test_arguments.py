@@ -46,7 +46,7 @@ def test_set_params_answers(name):
         ({"lerning_rate": 1}, "no argument 'lerning_rate'. Did you mean learning_rate?"),
         ({"early_stoping_round": 1}, "early_stopping_round is called n_iter_no_change here"),
         ({"callbacks": ()}, "callbacks is an argument of fit here: use fit(X, y, callbacks=...)"),
-        ({"device": "cuda"}, "Training runs on the processor"),
+        ({"task_type": "GPU"}, "task_type is called device here"),
         ({"qqq": 1}, "There are n_estimators, learning_rate"),
         ({"eta": 1, "seed": 1}, "eta is called learning_rate here"),
         ({"eta": 1, "seed": 1}, "seed is called random_state here"),

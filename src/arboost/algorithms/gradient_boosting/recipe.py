@@ -11,8 +11,8 @@ from typing import Any
 
 from arboost.algorithms.gradient_boosting.dart import Dropout
 from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe
-from arboost.data.feature_names import interaction_groups, monotone_directions
 from arboost.cuda.devices import check_device
+from arboost.data.feature_names import interaction_groups, monotone_directions
 from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.errors import warn_caller

@@ -1,0 +1,163 @@
+// End of a tree: sums of its leaves, and scores of the rows.
+#include "grow/device/device_rows.h"
+#include "grow/device/device_state.h"
+#include "grow/rows/row_leaves.h"
+
+namespace arboost::cuda {
+
+LeafSums DeviceRows::leaf_sums(const TreeShape& shape, const GrownTrees& forest,
+                               const Gradients& gradients, std::size_t output,
+                               const TreeRequest& request, Team&) {
+  Device::Use use(state_->device);
+  send_tree(forest);
+  if (sample_ == nullptr || !request.leaves_from_all_rows) return summed(shape, pairs_, true);
+  sample_ = nullptr;
+  tree_rows_ = training_rows();
+  pairs_ = pairs_of(gradients, output, nullptr);
+  is_walked_ = true;
+  walk();
+  return summed(shape, pairs_, false);
+}
+
+// Sends the last tree of the forest, for walks.
+void DeviceRows::send_tree(const GrownTrees& forest) {
+  DeviceState& s = *state_;
+  has_leaves_ = has_walked_ = false;
+  const std::size_t tree = forest.n_trees() - 1, first = forest.first(tree);
+  std::vector<NodeTest> nodes(forest.n_nodes(tree));
+  for (std::size_t id = 0; id < nodes.size(); ++id) {
+    const std::size_t at = first + id;
+    if (forest.left[at] == 0) continue;
+    nodes[id] = test_of(
+        codes_, static_cast<std::size_t>(forest.feature[at]),
+        {.bin = static_cast<std::uint32_t>(forest.bin[at]),
+         .missing_left = forest.default_left[at] != 0,
+         .levels = forest.set[at] < 0 ? nullptr
+                                      : &forest.sets[static_cast<std::size_t>(forest.set[at])]});
+    nodes[id].left = static_cast<std::uint32_t>(forest.left[at]);
+  }
+  std::vector<WalkNode> walked(nodes.size());
+  for (std::size_t id = 0; id < nodes.size(); ++id) {
+    const NodeTest& test = nodes[id];
+    const bool usual = codes_.width == 1 && !test.sparse && !test.rule.by_set;
+    walked[id] = {test.left, test.store | (usual ? 0 : is_unusual), test.rule.bin,
+                  test.rule.missing_left};
+  }
+  s.send(nodes, s.tests);
+  s.send(walked, s.tree);
+}
+
+// Notes the leaves of all training rows in the last tree.
+void DeviceRows::walk() const {
+  if (has_walked_) return;
+  DeviceState& s = *state_;
+  const RowNumbers rows{nullptr, s.table_rows.data()};
+  s.queue.launch(s.device.kernel("walk"), {blocks_for(n_training_)}, threads, 0, s.table->codes(),
+                 s.tree.data(), s.tests.data(), rows, static_cast<std::uint32_t>(n_training_),
+                 s.leaf_of_row.data());
+  has_walked_ = true;
+}
+
+LeafSums DeviceRows::sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
+                             Team&) {
+  Device::Use use(state_->device);
+  walk();
+  return summed(shape, pairs_of(gradients, output, sample_), false);
+}
+
+// Sums over the rows of the tree: from its partition, or by the leaves that a walk has noted.
+LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool from_partition) {
+  DeviceState& s = *state_;
+  const std::size_t width = policy_.width(), size = shape.size() * width * 2, n = tree_rows_.n;
+  const RowNumbers numbers{sample_ == nullptr ? nullptr : s.positions.data(), s.table_rows.data()};
+  const PairRows rows{pairs.pairs,
+                      pairs.row_stride,
+                      pairs.output_stride,
+                      numbers,
+                      static_cast<std::uint32_t>(n),
+                      0,
+                      static_cast<std::uint32_t>(width),
+                      0,
+                      0};
+  make_room(s.sums, size);
+  s.queue.fill_zero(s.sums.address(), size * sizeof(std::int64_t));
+  if (from_partition) {
+    const bool renumbered = numbers.positions != nullptr || numbers.table_rows != nullptr;
+    if (renumbered) {
+      make_room(s.number_of_row, codes_.n_rows);
+      s.queue.launch(s.device.kernel("number_rows"), {blocks_for(n)}, threads, 0, numbers,
+                     static_cast<std::uint32_t>(n), s.number_of_row.data());
+    }
+    std::vector<LeafRows> leaves;
+    std::uint32_t n_tiles = 0;
+    for (std::size_t id = 0; id < shape.size(); ++id) {
+      if (shape.left()[id] != 0) continue;
+      each_holder(shape.placed()[id].node, [&](const GrowNode& node) {
+        if (node.n_rows() == 0) return;
+        leaves.push_back(
+            {static_cast<std::uint32_t>(node.begin), static_cast<std::uint32_t>(node.end),
+             static_cast<std::uint32_t>(node.buffer), static_cast<std::uint32_t>(id), n_tiles});
+        n_tiles += static_cast<std::uint32_t>(blocks_for(node.n_rows(), tile_rows));
+      });
+    }
+    if (!leaves.empty()) {
+      s.send(leaves, s.leaves);
+      s.queue.launch(s.device.kernel("leaf_sums"), {n_tiles}, threads, 0, s.leaves.data(),
+                     static_cast<std::uint32_t>(leaves.size()), s.elements[0].data(),
+                     s.elements[1].data(), rows, renumbered ? s.number_of_row.data() : nullptr,
+                     s.sums.data());
+    }
+  } else {
+    s.queue.launch(s.device.kernel("sums_by_leaf"), {std::min<std::size_t>(1024, blocks_for(n))},
+                   threads, 0, rows, s.leaf_of_row.data(), s.sums.data());
+  }
+  std::vector<std::int64_t> sums = s.receive<std::int64_t>(s.sums.address(), size);
+  add_inner_sums(shape.left(), 2 * width, sums);
+  return {std::move(sums), pairs.g_exponent, pairs.h_exponent};
+}
+
+const std::uint32_t* DeviceRows::leaves() const {
+  make_room(space_.leaf_of_row, codes_.n_rows);
+  if (!has_leaves_) {
+    Device::Use use(state_->device);
+    walk();
+    state_->queue.download(state_->leaf_of_row, codes_.n_rows, space_.leaf_of_row.data());
+    state_->queue.wait();
+    has_leaves_ = true;
+  }
+  return space_.leaf_of_row.data();
+}
+
+void DeviceRows::add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const {
+  add_leaf_values(forest, codes_, tree_rows_, n_training_, leaves(), scores, team);
+}
+
+DeviceRounds& DeviceRows::rounds() {
+  if (!state_->rounds)
+    state_->rounds = std::make_unique<DeviceRounds>(state_->device, state_->queue);
+  return *state_->rounds;
+}
+
+void DeviceRows::open_rounds(const LossRows& rows, std::optional<Device::Use>& use) {
+  use.emplace(state_->device);
+  rounds().open(rows);
+}
+
+void DeviceRows::fetch_scores(double* scores) {
+  Device::Use use(state_->device);
+  rounds().fetch(scores);
+}
+
+void DeviceRows::add_values(const GrownTrees& forest, std::size_t output) {
+  DeviceState& s = *state_;
+  const std::size_t last = forest.n_trees() - 1, n = forest.n_nodes(last) * forest.width;
+  s.send(std::vector<double>(forest.values(last), forest.values(last) + n), s.values);
+  const RowNumbers rows{nullptr, s.table_rows.data()};
+  s.queue.launch(s.device.kernel("add_values"), {blocks_for(n_training_)}, threads, 0,
+                 s.table->codes(), s.tree.data(), s.tests.data(), rows,
+                 static_cast<std::uint32_t>(n_training_), s.values.data(),
+                 static_cast<std::uint32_t>(forest.width),
+                 static_cast<std::uint32_t>(s.rounds->outputs()), s.rounds->scores(output));
+}
+
+}  // namespace arboost::cuda
