@@ -10,12 +10,6 @@
 
 #include "cuda/kernel_sources.h"
 
-#if defined(_WIN32)
-#include <process.h>
-#else
-#include <unistd.h>
-#endif
-
 namespace arboost::cuda {
 namespace {
 
@@ -35,14 +29,6 @@ Places known_places;
 Places places() {
   std::lock_guard lock(places_mutex);
   return known_places;
-}
-
-long process_id() {
-#if defined(_WIN32)
-  return _getpid();
-#else
-  return getpid();
-#endif
 }
 
 // A hash of all that decides on the compiled kernels (FNV-1a).
@@ -115,16 +101,10 @@ int Device::count() {
 Device& Device::number(int ordinal) {
   static std::mutex mutex;
   static std::map<int, std::unique_ptr<Device>> devices;
+  const int n = count();  // raises in a forked process
   std::lock_guard lock(mutex);
   const auto found = devices.find(ordinal);
-  if (found != devices.end()) {
-    if (found->second->process_ != process_id())
-      throw DeviceError(
-          "CUDA was used before this process was forked, and does not survive that. Start worker "
-          "processes with \"spawn\" or \"forkserver\", or use device=\"cpu\" in them.");
-    return *found->second;
-  }
-  const int n = count();
+  if (found != devices.end()) return *found->second;
   if (ordinal < 0 || ordinal >= n)
     throw DeviceError("there is no CUDA device " + std::to_string(ordinal) + ": " +
                       std::to_string(n) +
@@ -133,7 +113,7 @@ Device& Device::number(int ordinal) {
   return *(devices[ordinal] = std::unique_ptr<Device>(new Device(ordinal)));
 }
 
-Device::Device(int ordinal) : process_(process_id()) {
+Device::Device(int ordinal) {
   const Driver& d = driver();
   check(d.DeviceGet(&handle_, ordinal), "opening the device");
   char name[256] = {};
@@ -170,10 +150,10 @@ Function Device::kernel(const char* name, std::size_t shared_bytes) {
     check(driver().ModuleGetFunction(&function, module_, name), "finding a kernel");
   }
   constexpr std::size_t always_allowed = 48 << 10;
-  if (shared_bytes > always_allowed)
-    check(
-        driver().FuncSetAttribute(function, shared_bytes_of_kernel, static_cast<int>(shared_bytes)),
-        "reserving shared memory");
+  if (shared_bytes > always_allowed)  // the device's limit: another fit may need more than this one
+    check(driver().FuncSetAttribute(function, shared_bytes_of_kernel,
+                                    static_cast<int>(shared_bytes_)),
+          "reserving shared memory");
   return function;
 }
 

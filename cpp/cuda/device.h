@@ -55,7 +55,6 @@ class Device {
   std::string name_;
   int handle_ = 0, architecture_ = 0, multiprocessors_ = 0;
   std::size_t shared_bytes_ = 0;
-  long process_ = 0;
   Context context_ = nullptr;
   std::mutex mutex_;  // guards what follows
   Module module_ = nullptr;

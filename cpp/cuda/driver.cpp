@@ -6,9 +6,11 @@
 #include <optional>
 
 #if defined(_WIN32)
+#include <process.h>
 #include <windows.h>
 #else
 #include <dlfcn.h>
+#include <unistd.h>
 #endif
 
 namespace arboost::cuda {
@@ -65,7 +67,6 @@ Driver load_driver() {
   take("cuDeviceGetName", d.DeviceGetName);
   take("cuDeviceGetAttribute", d.DeviceGetAttribute);
   take("cuDevicePrimaryCtxRetain", d.DevicePrimaryCtxRetain);
-  take("cuDevicePrimaryCtxRelease_v2", d.DevicePrimaryCtxRelease);
   take("cuCtxPushCurrent_v2", d.CtxPushCurrent);
   take("cuCtxPopCurrent_v2", d.CtxPopCurrent);
   take("cuMemGetInfo_v2", d.MemGetInfo);
@@ -75,14 +76,11 @@ Driver load_driver() {
   take("cuMemFreeHost", d.MemFreeHost);
   take("cuMemcpyHtoDAsync_v2", d.MemcpyHtoDAsync);
   take("cuMemcpyDtoHAsync_v2", d.MemcpyDtoHAsync);
-  take("cuMemcpyDtoDAsync_v2", d.MemcpyDtoDAsync);
   take("cuMemsetD8Async", d.MemsetD8Async);
   take("cuStreamCreate", d.StreamCreate);
   take("cuStreamDestroy_v2", d.StreamDestroy);
   take("cuStreamSynchronize", d.StreamSynchronize);
-  take("cuStreamQuery", d.StreamQuery);
   take("cuModuleLoadData", d.ModuleLoadData);
-  take("cuModuleUnload", d.ModuleUnload);
   take("cuModuleGetFunction", d.ModuleGetFunction);
   take("cuFuncSetAttribute", d.FuncSetAttribute);
   take("cuLaunchKernel", d.LaunchKernel);
@@ -147,9 +145,25 @@ Compiler load_compiler(std::span<const std::string> paths) {
 const Driver& driver() {
   static std::mutex mutex;
   static std::optional<Driver> loaded;  // only once it works: a driver may be installed later
+  static long process = 0;
   std::lock_guard lock(mutex);
-  if (!loaded) loaded = load_driver();
+  if (!loaded) {
+    loaded = load_driver();
+    process = process_id();
+  }
+  if (process != process_id())
+    throw DeviceError(
+        "CUDA was used before this process was forked, and does not survive that. Start worker "
+        "processes with \"spawn\" or \"forkserver\", or use device=\"cpu\" in them.");
   return *loaded;
+}
+
+long process_id() {
+#if defined(_WIN32)
+  return _getpid();
+#else
+  return getpid();
+#endif
 }
 
 void check(Result result, const char* what) {

@@ -35,7 +35,6 @@ struct Driver {
   Result (*DeviceGetName)(char*, int, int);
   Result (*DeviceGetAttribute)(int*, int, int);
   Result (*DevicePrimaryCtxRetain)(Context*, int);
-  Result (*DevicePrimaryCtxRelease)(int);
   Result (*CtxPushCurrent)(Context);
   Result (*CtxPopCurrent)(Context*);
   Result (*MemGetInfo)(std::size_t*, std::size_t*);
@@ -45,22 +44,22 @@ struct Driver {
   Result (*MemFreeHost)(void*);
   Result (*MemcpyHtoDAsync)(Address, const void*, std::size_t, Stream);
   Result (*MemcpyDtoHAsync)(void*, Address, std::size_t, Stream);
-  Result (*MemcpyDtoDAsync)(Address, Address, std::size_t, Stream);
   Result (*MemsetD8Async)(Address, unsigned char, std::size_t, Stream);
   Result (*StreamCreate)(Stream*, unsigned);
   Result (*StreamDestroy)(Stream);
   Result (*StreamSynchronize)(Stream);
-  Result (*StreamQuery)(Stream);
   Result (*ModuleLoadData)(Module*, const void*);
-  Result (*ModuleUnload)(Module);
   Result (*ModuleGetFunction)(Function*, Module, const char*);
   Result (*FuncSetAttribute)(Function, int, int);
   Result (*LaunchKernel)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                          unsigned, Stream, void**, void**);
 };
 
-// The driver of this machine. Throws DeviceError where there is none, or it is too old.
+// The driver of this machine. Throws DeviceError where there is none, it is too old, or the process
+// was forked since.
 const Driver& driver();
+
+long process_id();
 
 // Throws DeviceError unless a call of the driver has succeeded; `what` says what it was for.
 void check(Result result, const char* what);

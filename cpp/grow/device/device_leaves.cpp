@@ -14,7 +14,6 @@ LeafSums DeviceRows::leaf_sums(const TreeShape& shape, const GrownTrees& forest,
   sample_ = nullptr;
   tree_rows_ = training_rows();
   pairs_ = pairs_of(gradients, output, nullptr);
-  is_walked_ = true;
   walk();
   return summed(shape, pairs_, false);
 }

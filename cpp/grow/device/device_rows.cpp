@@ -144,7 +144,7 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
   DeviceState& s = *state_;
   Device::Use use(s.device);
   sample_ = request.sample;
-  has_leaves_ = is_walked_ = false;
+  has_leaves_ = false;
   tree_rows_ = training_rows();
   if (sample_ != nullptr) {
     tree_rows_ = {sample_->size, sample_->positions.data(), tree_rows_.table_rows};

@@ -106,7 +106,6 @@ class DeviceRows final : public BatchRows {
   Pairs pairs_{};
   const Sample* sample_ = nullptr;
   TreeScaling scaling_{false, {0, 0, 0}, {0, 0, 0}};
-  bool is_walked_ = false;  // leaves come from walks, not from the partition
   // Leaves of the last tree: noted on the device, copied to the host.
   mutable bool has_walked_ = false, has_leaves_ = false;
   std::unique_ptr<DeviceState> state_;
