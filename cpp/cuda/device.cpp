@@ -31,6 +31,15 @@ Places places() {
   return known_places;
 }
 
+// Calls the driver from a destructor: in a forked process there is nothing to release.
+template <class Call>
+void release(Call call) {
+  try {
+    call(driver());
+  } catch (const DeviceError&) {
+  }
+}
+
 // A hash of all that decides on the compiled kernels (FNV-1a).
 std::uint64_t fingerprint(int architecture) {
   std::uint64_t hash = 1469598103934665603u;
@@ -163,7 +172,7 @@ Device::Use::Use(const Device& device) {
 
 Device::Use::~Use() {
   Context ignored;
-  driver().CtxPopCurrent(&ignored);
+  release([&](const Driver& d) { d.CtxPopCurrent(&ignored); });
 }
 
 Address take_memory(std::size_t bytes) {
@@ -184,7 +193,7 @@ Address take_memory(std::size_t bytes) {
 }
 
 void give_memory_back(Address address) {
-  driver().MemFree(address);
+  release([=](const Driver& d) { d.MemFree(address); });
 }
 
 std::byte* PinnedBytes::room(std::size_t bytes) {
@@ -199,7 +208,7 @@ std::byte* PinnedBytes::room(std::size_t bytes) {
 }
 
 PinnedBytes::~PinnedBytes() {
-  if (data_ != nullptr) driver().MemFreeHost(data_);
+  if (data_ != nullptr) release([this](const Driver& d) { d.MemFreeHost(data_); });
 }
 
 Queue::Queue() {
@@ -208,7 +217,7 @@ Queue::Queue() {
 }
 
 Queue::~Queue() {
-  if (stream_ != nullptr) driver().StreamDestroy(stream_);
+  if (stream_ != nullptr) release([this](const Driver& d) { d.StreamDestroy(stream_); });
 }
 
 void Queue::launch_with(Function kernel, Grid blocks, unsigned threads, std::size_t shared_bytes,
