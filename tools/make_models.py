@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 import arboost
-from arboost.formats.model_file import FORMAT
+from arboost.formats.model_file import format_version
 
 QUANTILES = [0.1, 0.5, 0.9]
 CITIES = [f"city {number:03d}" for number in range(150)]
@@ -101,8 +101,21 @@ def booster_categories() -> Fit:
     table = pd.DataFrame(
         {"colour": colour, "city": city, "day": day.astype(str), "size": size}
     ).assign(day=lambda frame: pd.to_datetime(frame["day"]))
-    model = arboost.GradientBoostingRegressor(n_estimators=5, max_depth=3)
+    model = arboost.GradientBoostingRegressor(n_estimators=5, max_depth=3, category_encoding="mean")
     return model, table, np.round(y, 3)
+
+
+def booster_groups() -> Fit:
+    """Groups of levels: frequent ones alone, rare ones together, and missing values."""
+    rng = np.random.default_rng(17)
+    code = np.minimum(rng.geometric(0.02, 1500) - 1, len(CITIES) - 1)
+    effect = np.round(rng.normal(size=len(CITIES)), 2)
+    size = np.round(rng.normal(size=len(code)), 1)
+    y = effect[code] * np.where(size > 0, 2.0, -1.0) + size
+    city = np.array(CITIES, object)[code]
+    city[rng.random(len(code)) < 0.05] = None
+    model = arboost.GradientBoostingRegressor(n_estimators=6, max_depth=3)
+    return model, pd.DataFrame({"city": city, "size": size}), np.round(y, 3)
 
 
 def tree() -> Fit:
@@ -185,6 +198,7 @@ MODELS: tuple[Callable[[], Fit], ...] = (
     booster_poisson,
     booster_quantiles,
     booster_categories,
+    booster_groups,
     tree,
     forest_classes,
     forest_deep,
@@ -228,12 +242,13 @@ def main() -> None:
     default = Path(__file__).resolve().parent.parent / "tests" / "models"
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else default
     for make in MODELS:
-        path = folder / f"{arboost.__version__}-v{FORMAT.version}-{make.__name__}.arb"
+        estimator, X, y = make()
+        model = estimator.fit(X, y).model_
+        version = format_version(model.schema)
+        path = folder / f"{arboost.__version__}-v{version}-{make.__name__}.arb"
         if path.exists():
             print(f"{path.name}: exists")
             continue
-        estimator, X, y = make()
-        model = estimator.fit(X, y).model_
         model.save(path)
         path.with_suffix(".json").write_text(json.dumps(expected(model, X), indent=None) + "\n")
         print(f"{path.name}: {path.stat().st_size} bytes, {model}")

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-constexpr double smoothing = 10;          // a, in rows of mean weight
+constexpr double mean_smoothing = 10;     // a of `level_statistics`
 constexpr double large_level = 200;       // rows of mean weight from which on a level is large
 constexpr std::size_t n_steps = 32;       // numbers that those of small levels are rounded to ...
 constexpr std::size_t step_rows = 65536;  // ... and rows that they are quantiles of
@@ -65,6 +65,7 @@ struct LevelSum {
 // The mean of the target, the mean weight, and the sums of all levels.
 struct Totals {
   double mean = 0, unit = 1;
+  double smoothing = 0;  // in rows of mean weight
   std::vector<LevelSum> levels;
 
   double value(const LevelSum& level) const {
@@ -73,8 +74,9 @@ struct Totals {
   bool is_large(const LevelSum& level) const { return level.weight >= large_level * unit; }
 };
 
-Totals total(const LevelRows& rows) {
+Totals total(const LevelRows& rows, double smoothing) {
   Totals sums;
+  sums.smoothing = smoothing;
   sums.levels.resize(rows.n_levels);
   double n = 0, weight = 0, target = 0;
   for (std::size_t i = 0; i < rows.level.size(); ++i) {
@@ -118,9 +120,9 @@ class Steps {
   std::vector<double> steps_, middles_;
 };
 
-// The numbers of rows of small levels, in the random order: use(row, number).
-template <class Use>
-void each_small_row(const LevelRows& rows, const Totals& sums, Use use) {
+// The numbers of the rows of some levels, in the random order: use(row, number).
+template <class Counts, class Use>
+void each_ordered_row(const LevelRows& rows, const Totals& sums, Counts counts, Use use) {
   constexpr std::size_t block = 64;
   struct Row {
     std::size_t place;
@@ -140,7 +142,7 @@ void each_small_row(const LevelRows& rows, const Totals& sums, Use use) {
     }
     for (std::size_t j = 0; j < size; ++j) {
       const Row& row = ahead[j];
-      if (row.level == no_level || sums.is_large(sums.levels[row.level])) continue;
+      if (row.level == no_level || !counts(sums.levels[row.level])) continue;
       LevelSum& level = earlier[row.level];
       use(row.place, sums.value(level));
       level.weight += row.weight;
@@ -152,11 +154,12 @@ void each_small_row(const LevelRows& rows, const Totals& sums, Use use) {
 }  // namespace
 
 Statistics level_statistics(const LevelRows& rows) {
-  const Totals sums = total(rows);
+  const Totals sums = total(rows, mean_smoothing);
   Statistics out{std::vector<double>(rows.level.size(), nan),
                  std::vector<double>(rows.n_levels, nan)};
   std::vector<double> sample;
-  each_small_row(rows, sums, [&](std::size_t i, double value) {
+  const auto is_small = [&](const LevelSum& level) { return !sums.is_large(level); };
+  each_ordered_row(rows, sums, is_small, [&](std::size_t i, double value) {
     out.of_rows[i] = value;
     if (sample.size() < step_rows) sample.push_back(value);
   });
@@ -172,6 +175,18 @@ Statistics level_statistics(const LevelRows& rows) {
     const bool is_large = sums.is_large(sums.levels[rows.level[i]]);
     out.of_rows[i] = is_large ? out.of_levels[rows.level[i]] : steps.nearest(out.of_rows[i]);
   }
+  return out;
+}
+
+Statistics ordered_means(const LevelRows& rows, double smoothing) {
+  const Totals sums = total(rows, smoothing);
+  Statistics out{std::vector<double>(rows.level.size(), nan),
+                 std::vector<double>(rows.n_levels, nan)};
+  const auto is_any = [](const LevelSum&) { return true; };
+  each_ordered_row(rows, sums, is_any,
+                   [&](std::size_t i, double value) { out.of_rows[i] = value; });
+  for (std::size_t l = 0; l < rows.n_levels; ++l)
+    if (sums.levels[l].weight > 0) out.of_levels[l] = sums.value(sums.levels[l]);
   return out;
 }
 

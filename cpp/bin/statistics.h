@@ -14,7 +14,7 @@
 // In a large level a row's own share of the mean is below 1 %, so all rows get the level's number:
 // one number a level lets trees separate levels, which on real tables outweighs that leak. The
 // numbers of small levels are mostly noise, so they are rounded to a few quantiles, which limits
-// overfitting. (Both choices, and a, by held-out log loss: docs/categories.md.)
+// overfitting. (Both choices, and a, by held-out log loss: docs/tables.md.)
 //
 // Linear in rows and levels; 16 bytes a level of temporary memory. Single-threaded, in an order
 // that depends only on the number of rows.
@@ -45,6 +45,10 @@ struct Statistics {
 };
 
 Statistics level_statistics(const LevelRows& rows);
+
+// Ordered means of all rows and means of all levels, for groups of levels: neither rounded, nor
+// with an exception for large levels.
+Statistics ordered_means(const LevelRows& rows, double smoothing);
 
 // Scores of the classes 0 to n_classes - 1, of mean 0 and variance 1 over the rows, whose means
 // differ most between levels: the leading eigenvector of the co-occurrence of classes within levels

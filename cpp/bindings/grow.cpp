@@ -1,9 +1,13 @@
 // Bindings of the grower: one object that grows trees on one binned table.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "bindings/tree_grower.h"
 #include "grow/means.h"
@@ -150,6 +154,17 @@ Criterion criterion_of(const std::string& name) {
                               "\"entropy\", \"poisson\" and \"absolute_error\"");
 }
 
+using Groups = std::pair<std::vector<std::uint8_t>, std::vector<std::uint8_t>>;
+
+void set_groups(TreeParams& p, const std::map<std::uint32_t, Groups>& groups) {
+  p.grouped.clear();
+  for (const auto& [feature, given] : groups) {
+    LevelGroups own{given.first, {}};
+    for (const std::uint8_t code : given.second) put(own.shared, code, true);
+    p.grouped.emplace(feature, std::move(own));
+  }
+}
+
 void bind_params(nb::module_& m) {
   nb::enum_<Candidates>(m, "Candidates", "Between which values splits are tried.")
       .value("bins", Candidates::bins)
@@ -193,6 +208,10 @@ void bind_params(nb::module_& m) {
       .def_rw("min_cat_weight", &TreeParams::min_cat_weight)
       .def_rw("cat_smooth", &TreeParams::cat_smooth)
       .def_rw("cat_l2", &TreeParams::cat_l2)
+      .def_prop_rw(
+          "grouped", [](const TreeParams& p) { return p.grouped.size(); }, &set_groups,
+          "By grouped category: its codes in the order of their mean targets, and those of several "
+          "levels. Reads as the number of such categories.")
       .def_rw("monotone", &TreeParams::monotone)
       .def_rw("interactions", &TreeParams::interactions)
       .def_rw("subtree_rows", &TreeParams::subtree_rows)

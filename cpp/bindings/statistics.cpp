@@ -29,17 +29,33 @@ LevelRows checked_rows(const Vector<std::int32_t>& codes, std::size_t n_levels,
           weight ? weight->data() : nullptr};
 }
 
-std::pair<Owned<double>, Owned<double>> bound_statistics(const Vector<std::int32_t>& codes,
-                                                         std::size_t n_levels,
-                                                         const Vector<double>& target,
-                                                         const Weights& weight) {
+using OfRowsAndLevels = std::pair<Owned<double>, Owned<double>>;
+
+OfRowsAndLevels returned(Statistics found) {
+  return {to_numpy(std::move(found.of_rows)), to_numpy(std::move(found.of_levels))};
+}
+
+OfRowsAndLevels bound_statistics(const Vector<std::int32_t>& codes, std::size_t n_levels,
+                                 const Vector<double>& target, const Weights& weight) {
   const LevelRows rows = checked_rows(codes, n_levels, target, weight);
   Statistics found;
   {
     nb::gil_scoped_release release;
     found = level_statistics(rows);
   }
-  return {to_numpy(std::move(found.of_rows)), to_numpy(std::move(found.of_levels))};
+  return returned(std::move(found));
+}
+
+OfRowsAndLevels bound_means(const Vector<std::int32_t>& codes, std::size_t n_levels,
+                            const Vector<double>& target, const Weights& weight, double smoothing) {
+  const LevelRows rows = checked_rows(codes, n_levels, target, weight);
+  require(smoothing > 0, "a smoothing of 0 or less");
+  Statistics found;
+  {
+    nb::gil_scoped_release release;
+    found = ordered_means(rows, smoothing);
+  }
+  return returned(std::move(found));
 }
 
 Owned<double> bound_scores(const Vector<std::int32_t>& codes, std::size_t n_levels,
@@ -64,6 +80,10 @@ void bind_statistics(nb::module_& m) {
   m.def("level_statistics", &bound_statistics, "codes"_a, "n_levels"_a, "target"_a,
         "weight"_a.none(),
         "(number of each row, number of each level): smoothed means of the target; codes of -1 are "
+        "missing.");
+  m.def("ordered_means", &bound_means, "codes"_a, "n_levels"_a, "target"_a, "weight"_a.none(),
+        "smoothing"_a,
+        "(ordered mean of each row, mean of each level) of the target, smoothed; codes of -1 are "
         "missing.");
   m.def("class_scores", &bound_scores, "codes"_a, "n_levels"_a, "target"_a, "weight"_a.none(),
         "n_classes"_a, "Numbers for classes whose means differ most between levels.");

@@ -28,6 +28,19 @@ inline std::span<const RowId> checked_rows(const std::optional<RowIds>& rows, co
   return ids;
 }
 
+// Throws unless the groups are categories of the table whose order has every code once.
+inline void check_groups(const GroupedFeatures& grouped, const Codes& codes) {
+  for (const auto& [feature, groups] : grouped) {
+    require(feature < codes.n_features && codes.has_levels(feature), "groups of no category");
+    CodeSet seen;
+    for (const std::uint8_t code : groups.order) put(seen, code, true);
+    std::size_t n = 0;
+    for (std::uint32_t code = 0; code < codes.n_bins[feature]; ++code) n += holds(seen, code);
+    require(n == codes.n_bins[feature] && n == groups.order.size(),
+            "groups must be in an order of all codes");
+  }
+}
+
 // The parameters, if the core can grow trees of them; params.py has the ranges for users.
 inline const TreeParams& checked_params(const TreeParams& p, const Codes& codes,
                                         std::size_t width) {
@@ -49,6 +62,7 @@ inline const TreeParams& checked_params(const TreeParams& p, const Codes& codes,
     for (std::size_t i = 0; i < group.size(); ++i)
       require(group[i] < codes.n_features && (i == 0 || group[i - 1] < group[i]),
               "features of an interaction must ascend and lie inside the table");
+  check_groups(p.grouped, codes);
   return p;
 }
 

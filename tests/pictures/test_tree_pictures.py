@@ -12,6 +12,7 @@ from arboost.data.levels import Levels
 from arboost.model.forest import Forest
 from arboost.model.model import Model
 from arboost.pictures.tree_pictures import TreePicture, tree_svg, tree_text
+from arboost.pictures.tree_table import tree_table
 from arboost.pictures.tree_words import number_text
 from support.drawn_trees import full_tree, lines, model_of, names_schema, stump
 from support.random_models import make_model, random_forest
@@ -149,6 +150,31 @@ def test_target_encoded_levels():
         stump([[0.0], [1.0], [2.0]], threshold=0.3), names_schema("zip", levels=(levels,))
     )
     assert conditions(model)[0] == "target mean of zip <= 0.3"
+
+
+def test_groups_of_levels():
+    """A cut in the order of the groups is one of their means; any other set lists the levels."""
+    levels = Levels(
+        "string",
+        np.frombuffer(b"abcde", np.uint8),
+        np.arange(6),
+        groups=np.array([2, 0, 1, 1, 255], np.uint8),
+        group_means=np.array([-1.0, 0.5, 2.5]),
+        shared_groups=np.array([1], np.uint8),
+    )
+    found = []
+    for words in (0b011, 0b101, 0b010):
+        forest = stump([[0.0], [1.0], [2.0]], level_sets=[[words, 0, 0, 0]])
+        model = model_of(forest, names_schema("city", levels=(levels,)))
+        found.append(conditions(model, show_missing=False))
+        assert tree_table(model)["levels"][0] == [
+            label for label, group in zip("abcd", [2, 0, 1, 1], strict=True) if words >> group & 1
+        ]
+    assert found == [
+        ["target mean of city <= 1.5", "target mean of city > 1.5"],
+        ["city in {a, b}", "city in {c, d}"],
+        ["city in {c, d}", "city in {a, b}"],
+    ]
 
 
 @pytest.mark.parametrize(

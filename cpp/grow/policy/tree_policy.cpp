@@ -17,6 +17,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // A gain below this share of the node's own score is a rounding error.
 constexpr double least_relative_gain = 1e-10;
 
+// Rows of mean hessian of a level that a grouped category places by itself (docs/tables.md).
+constexpr double group_rows = 30;
+
 // The real value of one unit of score. Entropy is in bits, as in scikit-learn.
 double score_unit(Criterion criterion, double g_unit, double h_unit) {
   switch (criterion) {
@@ -61,6 +64,7 @@ void TreePolicy::start_tree(const TreeRequest& request, std::size_t output,
 void TreePolicy::start_gain() {
   const double g_unit = scale_.g_unit, h_unit = scale_.h_unit;
   const double min_h = std::ceil(params_.min_child_weight / h_unit);
+  const double row_h = scale_.weight / static_cast<double>(scale_.n_rows);
   score_unit_ = arboost::score_unit(params_.criterion, g_unit, h_unit);
   min_gain_ = params_.gamma / score_unit_;
   if (params_.min_gain_share > 0)
@@ -80,8 +84,10 @@ void TreePolicy::start_gain() {
            .cat_smooth = params_.cat_smooth / h_unit,
            .cat_l2 = params_.cat_l2 / h_unit,
            .min_cat_h = params_.min_cat_weight / h_unit,
+           .min_group_h = std::max(params_.min_cat_weight, group_rows * row_h) / h_unit,
            .max_cat_to_onehot = params_.max_cat_to_onehot,
-           .max_cat_threshold = params_.max_cat_threshold};
+           .max_cat_threshold = params_.max_cat_threshold,
+           .grouped = &params_.grouped};
   gain_.min_h = std::max(gain_.min_h, scale_.least_h);
 }
 

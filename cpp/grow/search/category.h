@@ -9,6 +9,8 @@
 // in the gain of such a split, for both children and the node; and a set has at most
 // `max_cat_threshold` levels.
 //
+// Grouped categories have a second order (grow/search/groups.h).
+//
 // Missing values are a level of their own. Levels unseen in the node go with them or, if no value
 // is missing, to the child of larger hessian.
 //
@@ -18,6 +20,8 @@
 #include <cstring>  // memset
 
 #include "grow/search/gain.h"
+#include "grow/search/groups.h"
+#include "grow/search/level_scores.h"
 #include "grow/search/search_data.h"
 #include "grow/search/split.h"
 #include "tree/rule.h"
@@ -25,66 +29,12 @@
 namespace arboost::ARBOOST_ISA {
 namespace {
 
-// The scores of both sides of one output, from their packed sums.
-template <bool plain>
-inline double score_both(const GainParams& p, std::int64_t left, std::int64_t right) {
-  const double left_g = sum_g(left), left_h = sum_h(left);
-  const double right_g = sum_g(right), right_h = sum_h(right);
-  if constexpr (!plain)
-    if (p.criterion != Criterion::quadratic)
-      return log_score(p, left_g, left_h) + log_score(p, right_g, right_h);
-  if (!p.bounded) return split_score<plain, double>(p, left_g, left_h, right_g, right_h);
-  return score_of_step(p, left_g, left_h, bounded_step(p, left_g, left_h)) +
-         score_of_step(p, right_g, right_h, bounded_step(p, right_g, right_h));
-}
-
-// The score of the split that has `left` of the totals on its left, or `forbidden`.
-template <bool plain>
-double score_of_set(const GainParams& p, const std::int64_t* left, const std::int64_t* totals) {
-  double score = 0;
-  std::int64_t left_h = 0, right_h = 0;
-  bool allowed = true;
-  for (int k = 0; k < p.outputs; ++k) {
-    const std::int64_t right = totals[k] - left[k];
-    allowed &= allows(p, left[k], right);
-    left_h += sum_h(left[k]);
-    right_h += sum_h(right);
-    score += score_both<plain>(p, left[k], right);
-  }
-  const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
-  allowed &= left_h >= min_h && right_h >= min_h;
-  if (p.channels > p.outputs)
-    allowed &= left[p.outputs] >= p.min_count && totals[p.outputs] - left[p.outputs] >= p.min_count;
-  return allowed ? score : forbidden;
-}
-
-// The score of the node itself.
-double score_of_node(const GainParams& p, const std::int64_t* totals) {
-  double score = 0;
-  for (int k = 0; k < p.outputs; ++k) {
-    const double g = sum_g(totals[k]), h = sum_h(totals[k]);
-    if (p.criterion != Criterion::quadratic)
-      score += log_score(p, g, h);
-    else if (p.bounded)
-      score += score_of_step(p, g, h, bounded_step(p, g, h));
-    else
-      score += is_plain(p) ? side_score<true>(p, g, h) : side_score<false>(p, g, h);
-  }
-  return score;
-}
-
-void take_set(const GainParams& p, double score, const CodeSet& set, const std::int64_t* sums,
-              SplitScratch& scratch, FeatureSplit& best) {
-  best.score = score;
-  best.left = set;
-  for (int c = 0; c < p.channels; ++c) scratch.left[c] = sums[c];
-}
-
 template <bool plain>
 void try_each(const GainParams& p, const std::int64_t* totals, SplitScratch& scratch,
               FeatureSplit& best) {
   const LevelSums& levels = scratch.levels;
   for (std::size_t i = 0; i < levels.n; ++i) {
+    if (is_shared(levels, levels.codes[i])) continue;
     const std::int64_t* sums = levels.sums.data() + i * static_cast<std::size_t>(p.channels);
     const double score = score_of_set<plain>(p, sums, totals);
     if (!(score > best.score)) continue;
@@ -94,19 +44,23 @@ void try_each(const GainParams& p, const std::int64_t* totals, SplitScratch& scr
   }
 }
 
-// Pools all rare levels into one, the last. Pooled levels stay on one side.
+// Pools all rare levels and shared codes into one, the last. Pooled levels stay on one side.
 void pool_rare(const GainParams& p, LevelSums& levels) {
   const auto channels = static_cast<std::size_t>(p.channels);
-  const double least = p.min_cat_h * p.outputs;  // the mean over outputs counts
+  const double least_h = levels.groups == nullptr ? p.min_cat_h : p.min_group_h;
+  const double least = least_h * p.outputs;  // the mean over outputs counts
   std::int64_t* pooled = levels.pooled.data();
   for (std::size_t c = 0; c < channels; ++c) pooled[c] = 0;
   levels.pool = {};
   std::size_t kept = 0, n_pooled = 0;
+  bool any_shared = false;
   for (std::size_t i = 0; i < levels.n; ++i) {
     const std::int64_t* sums = levels.sums.data() + i * channels;
     std::int64_t h = 0;
     for (int k = 0; k < p.outputs; ++k) h += sum_h(sums[k]);
-    const bool rare = static_cast<double>(h) < least;
+    const bool shared = is_shared(levels, levels.codes[i]);
+    const bool rare = static_cast<double>(h) < least || shared;
+    any_shared |= shared;
     if (rare) put(levels.pool, levels.codes[i], true);
     std::int64_t* to = rare ? pooled : levels.sums.data() + kept * channels;
     for (std::size_t c = 0; c < channels; ++c) to[c] = rare ? to[c] + sums[c] : sums[c];
@@ -115,6 +69,10 @@ void pool_rare(const GainParams& p, LevelSums& levels) {
   }
   levels.n = kept;
   if (n_pooled == 0) return;
+  for (int w = 0; any_shared && w < 4; ++w) {  // those that the node lacks stay with the others
+    levels.pool.words[w] |= levels.groups->shared.words[w];
+    levels.seen.words[w] |= levels.groups->shared.words[w];
+  }
   levels.codes[levels.n] = pool_code;
   for (std::size_t c = 0; c < channels; ++c) levels.sums[levels.n * channels + c] = pooled[c];
   ++levels.n;
@@ -181,9 +139,11 @@ void try_prefixes(const GainParams& params, const std::int64_t* totals, SplitScr
   }
 }
 
-// Levels unseen in the node, and all other codes, go where missing values go.
+// Missing values that the node lacks go to the child of larger hessian. Levels unseen in the node,
+// and all other codes, go where missing values go; of a cut in the order of groups, only codes of
+// no group do.
 void complete_set(const GainParams& p, const std::int64_t* totals, std::uint32_t missing,
-                  SplitScratch& scratch, FeatureSplit& best) {
+                  bool in_order, SplitScratch& scratch, FeatureSplit& best) {
   const CodeSet& seen = scratch.levels.seen;
   best.missing_seen = holds(seen, missing);
   std::int64_t left_h = 0, h = 0;
@@ -193,7 +153,9 @@ void complete_set(const GainParams& p, const std::int64_t* totals, std::uint32_t
   }
   best.missing_left = best.missing_seen ? holds(best.left, missing) : 2 * left_h >= h;
   if (!best.missing_left) return;
-  for (int w = 0; w < 4; ++w) best.left.words[w] |= ~seen.words[w];
+  const LevelGroups* groups = scratch.levels.groups;
+  const CodeSet known = in_order ? first_groups(*groups, groups->order.size()) : seen;
+  for (int w = 0; w < 4; ++w) best.left.words[w] |= ~known.words[w];
 }
 
 // The best split by a set of those levels that scratch.levels holds; `missing` is the missing code.
@@ -204,12 +166,16 @@ FeatureSplit best_of_levels(const GainParams& p, std::uint32_t missing, const st
   best.by_set = true;
   const std::size_t n = scratch.levels.n;
   if (n < 2) return best;
+  if (scratch.levels.groups != nullptr)
+    (is_plain(p) ? try_in_order<true> : try_in_order<false>)(p, missing, totals, scratch, best);
+  const double score_in_order = best.score;
   const bool each = n <= static_cast<std::size_t>(p.max_cat_to_onehot);
   const auto search = is_plain(p) ? (each ? try_each<true> : try_prefixes<true>)
                                   : (each ? try_each<false> : try_prefixes<false>);
   search(p, totals, scratch, best);
   best.found = best.score > floor;
-  if (best.found) complete_set(p, totals, missing, scratch, best);
+  const bool in_order = scratch.levels.groups != nullptr && best.score == score_in_order;
+  if (best.found) complete_set(p, totals, missing, in_order, scratch, best);
   return best;
 }
 

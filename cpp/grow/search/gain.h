@@ -20,6 +20,8 @@
 
 #include <cstdint>
 
+#include "tree/level_groups.h"
+
 namespace arboost {
 
 enum class Criterion : std::uint8_t { quadratic, entropy, poisson, absolute_error };
@@ -41,8 +43,9 @@ struct GainParams {
   bool two_classes = false;  // entropy of one output
   double h_per_g = 1;        // hessian unit / gradient unit
   // Categories (grow/search/category.h).
-  double cat_smooth = 0, cat_l2 = 0, min_cat_h = 0;
+  double cat_smooth = 0, cat_l2 = 0, min_cat_h = 0, min_group_h = 0;
   std::int32_t max_cat_to_onehot = 4, max_cat_threshold = 64;
+  const GroupedFeatures* grouped = nullptr;
 };
 
 // In an unnamed namespace: each instruction set's variant keeps a copy of its own.

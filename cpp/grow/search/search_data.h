@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "table/codes.h"
+#include "tree/level_groups.h"
 #include "tree/rule.h"
 #include "tree/tree_rows.h"
 
@@ -42,9 +43,11 @@ struct LevelSums {
   std::uint32_t codes[most_level_codes];
   Buffer<std::int64_t> sums;  // [n][channels]
   double keys[most_level_codes];
-  std::uint16_t order[most_level_codes];  // of the levels by key
-  CodeSet pool;                           // the rare ones, when they are one entry, pool_code
-  Buffer<std::int64_t> pooled;            // [channels]
+  std::uint16_t order[most_level_codes];   // of the levels by key
+  std::uint16_t places[most_level_codes];  // grouped category: in the order of all groups
+  CodeSet pool;                            // the rare ones, when they are one entry, pool_code
+  const LevelGroups* groups = nullptr;     // of a grouped category
+  Buffer<std::int64_t> pooled;             // [channels]
 };
 
 constexpr std::size_t codes_together = 4;  // features of a small node that are read in one pass

@@ -238,9 +238,10 @@ FeatureSplit find_split_small(const GainParams& p, const FewRows& rows, std::siz
   const Codes& codes = *rows.codes;
   const std::size_t n_codes =
       collect_codes(rows, feature, static_cast<std::size_t>(p.channels), scratch);
-  if (codes.has_levels(feature))
-    return find_set_listed(p, n_codes, codes.n_bins[feature], rows.totals, floor, scratch);
-  return find_split_listed(p, n_codes, codes.n_bins[feature], rows.totals, floor, scratch);
+  if (!codes.has_levels(feature))
+    return find_split_listed(p, n_codes, codes.n_bins[feature], rows.totals, floor, scratch);
+  scratch.levels.groups = groups_of(p.grouped, feature);
+  return find_set_listed(p, n_codes, codes.n_bins[feature], rows.totals, floor, scratch);
 }
 
 }  // namespace

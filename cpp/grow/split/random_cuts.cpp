@@ -67,6 +67,22 @@ void gather_codes(CodeOf code_of, const Element* elements, const std::int64_t* v
   range.missing = missing != 0;
 }
 
+// The groups up to a random one between those that occur, in the order of their means; missing
+// values on a random side.
+CodeSet draw_groups(const LevelGroups& groups, const CodeSet& seen, std::uint32_t missing,
+                    std::uint64_t key) {
+  const auto is_seen = [&](std::uint8_t code) { return holds(seen, code); };
+  const auto first = std::find_if(groups.order.begin(), groups.order.end(), is_seen);
+  const auto last = std::find_if(groups.order.rbegin(), groups.order.rend(), is_seen);
+  const auto low = static_cast<std::size_t>(first - groups.order.begin());
+  const auto high = static_cast<std::size_t>(groups.order.rend() - last) - 1;
+  if (low == high) return first_groups(groups, groups.order.size());  // missing rows on the right
+  const double at = draw_between(key, static_cast<double>(low), static_cast<double>(high));
+  CodeSet set = first_groups(groups, std::min(static_cast<std::size_t>(at), high - 1) + 1);
+  put(set, missing, holds(seen, missing) && (mix_bits(key + 1) & 1) != 0);
+  return set;
+}
+
 }  // namespace
 
 // Values that represent the bins, for the kernels.
@@ -183,7 +199,10 @@ FeatureSplit SplitSearch::find_cut(const GainParams& p, const GrowNode& node, st
   if (range.low == n_bins || (range.low == range.high && !range.missing)) return best;
   best.missing_seen = range.missing;
   best.by_set = codes_.has_levels(feature);
-  if (best.by_set)
+  const LevelGroups* groups = groups_of(p.grouped, feature);
+  if (groups != nullptr)
+    best.left = draw_groups(*groups, range.seen, n_bins, key);
+  else if (best.by_set)
     best.left = draw_levels(range.seen, key);
   else if (range.low < range.high)
     best.bin = draw_cut(
@@ -208,15 +227,17 @@ FeatureSplit SplitSearch::find_cut(const GainParams& p, const GrowNode& node, st
     best.missing_left = found == 1;
     return best;
   }
-  // Levels unseen in the node go where missing values go, as in grow/search/category.h.
+  // Levels unseen in the node go where missing values go, as in grow/search/category.h; groups are
+  // in order.
   std::int64_t left_h = 0, h = 0;
   for (std::size_t k = 0; k < width_; ++k) {
     left_h += sum_h(split.left[k]);
     h += sum_h(node.sums[k]);
   }
   best.missing_left = best.missing_seen ? holds(best.left, n_bins) : 2 * left_h >= h;
+  const CodeSet known = groups != nullptr ? first_groups(*groups, n_bins) : range.seen;
   if (best.missing_left)
-    for (std::size_t w = 0; w < 4; ++w) best.left.words[w] |= ~range.seen.words[w];
+    for (std::size_t w = 0; w < 4; ++w) best.left.words[w] |= ~known.words[w];
   return best;
 }
 

@@ -205,6 +205,7 @@ FeatureSplit SplitSearch::find_split(const GainParams& p, const GrowNode& node,
   const std::int64_t* totals = node.sums.data();
   SplitScratch& split = scratch.split;
   const bool by_set = codes_.has_levels(feature);
+  split.levels.groups = groups_of(p.grouped, feature);
   if (params_.random_cuts) return find_cut(p, node, feature, own, floor, scratch);
   if (absolute_) return find_absolute(node, feature, own, floor, scratch);
   if (sorted_ != nullptr) {

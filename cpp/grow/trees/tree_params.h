@@ -45,6 +45,7 @@ struct TreeParams {
   double min_cat_weight = 10;
   double cat_smooth = 10;
   double cat_l2 = 10;
+  GroupedFeatures grouped;
   // Interaction constraints: groups of features, ascending, allowed together on a path from root to
   // leaf; empty: no constraint.
   std::vector<std::vector<std::uint32_t>> interactions;

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from arboost.algorithms.adaboost.base import AdaBoost
-from arboost.algorithms.estimator import EngineEstimator, column_options
+from arboost.algorithms.estimator import EngineEstimator, category_encoding, column_options
 from arboost.algorithms.gradient_boosting.base import GradientBoosting
 from arboost.backend import core, threads
 from arboost.data.bins import Binned
@@ -227,7 +227,8 @@ def _plan(estimator: GradientBoosting | AdaBoost, given: dict[str, Any], rows: E
             f"y has one class, {rows.y[0]!r}: there is nothing to validate. Pass rows of several "
             "classes."
         )
-    rows = target_encode_rows(rows, task, None)
+    encoding = category_encoding(given, estimator._USUAL_ENCODING)
+    rows = target_encode_rows(rows, [task], None, encoding)
     params = estimator._resolve(given, rows, task, has_validation=True)
     loss, start = estimator._plan(params, task, rows.schema)
     return _Plan(estimator, params, rows, task, loss, start)

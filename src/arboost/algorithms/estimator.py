@@ -9,6 +9,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -100,8 +101,16 @@ class EngineEstimator(BaseEstimator):
     _TABLE: ClassVar[Mapping[str, Param]]
     _KIND: ClassVar[str]  # "regressor" or "classifier"
     _MONOTONE: ClassVar[str] = "monotone_constraints"  # name of this parameter in model files
-    # Parameters that cannot change the model are not part of its file.
-    _NOT_RECORDED: ClassVar[tuple[str, ...]] = ("bundling", "device", "n_jobs", "verbose")
+    # Parameters that cannot change the model are not part of its file; nor is the encoding of
+    # categories, which its schema shows.
+    _NOT_RECORDED: ClassVar[tuple[str, ...]] = (
+        "bundling",
+        "category_encoding",
+        "device",
+        "n_jobs",
+        "verbose",
+    )
+    _USUAL_ENCODING: ClassVar[str] = "mean"  # category_encoding="auto"
     _TAKES_ROWS: ClassVar[bool] = True  # whether `fit` takes rows of a Dataset
     n_jobs: int | None
     model_: Predictor
@@ -355,4 +364,11 @@ def _with_one_name(params: dict[str, Any], name: str) -> dict[str, Any]:
 
 def column_options(params: Mapping[str, Any]) -> ColumnOptions:
     """Return the options of columns among checked parameters."""
-    return ColumnOptions(params["categorical_features"], params["missing"])
+    names = [field.name for field in fields(ColumnOptions)]
+    return ColumnOptions(**{name: params[name] for name in names if name in params})
+
+
+def category_encoding(params: Mapping[str, Any], usual: str) -> str:
+    """Return the encoding of categories of many levels among checked parameters."""
+    given: str = params["category_encoding"]
+    return usual if given == "auto" else given

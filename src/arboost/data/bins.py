@@ -7,8 +7,8 @@ an edge between any two neighbouring values, and codes are ranks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,24 @@ class Binned:
     """Bin codes of a table, its bin edges, and the schema of its columns.
 
     ``codes`` are bin codes, or ``core.Ranks``, where every value has a rank of its own.
+    ``group_order`` has the groups of levels of some features in the order of their mean targets
+    over the training rows of a fold; the groups of all others are in their own order.
     """
 
     codes: core.Codes
     edges: tuple[NDArray[np.float64], ...]
     schema: Schema
+    group_order: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+
+    @property
+    def grouped(self) -> dict[int, tuple[list[int], list[int]]]:
+        """Ordered groups and shared groups of each category that is split by groups of levels."""
+        found = {}
+        for feature, levels in enumerate(self.schema.levels):
+            if levels is not None and levels.shared_groups is not None:
+                order = self.group_order.get(feature, np.arange(levels.n_set_codes))
+                found[feature] = order.tolist(), levels.shared_groups.tolist()
+        return found
 
     @property
     def is_ranked(self) -> bool:

@@ -17,6 +17,7 @@ from arboost.data.table import ColumnOptions, ingest
 from arboost.data.target import target
 from arboost.data.target import weights as checked_weights
 from arboost.data.target_encoding import (
+    ENCODINGS,
     TargetEncodedTable,
     features_to_encode,
     label_target,
@@ -26,6 +27,14 @@ from arboost.names.arguments import known_arguments
 from arboost.params.boosting import PARAMS
 
 __all__ = ["Dataset"]
+
+
+def _checked_encoding(given: str) -> str:
+    if given not in ENCODINGS:
+        raise ValueError(
+            f"category_encoding is {given!r}, but it must be one of {', '.join(ENCODINGS)}."
+        )
+    return given
 
 
 class Dataset:
@@ -59,6 +68,9 @@ class Dataset:
         Additional categories, whatever their type.
     missing : float, default=float("nan")
         Number that means missing, in addition to NaN.
+    category_encoding : {"groups", "mean"}, default="groups"
+        Encoding of categories of more than 100 levels by their targets: sets of at most 255 groups
+        of levels, or one number, the mean target of a level.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use.
 
@@ -107,6 +119,7 @@ class Dataset:
         max_conflict_rate: float = 0.0,
         categorical_features: str | Sequence[Any] = "from_dtype",
         missing: float = float("nan"),
+        category_encoding: str = "groups",
         n_jobs: int | None = None,
     ) -> None:
         PARAMS["max_bins"].check(max_bins)
@@ -120,6 +133,7 @@ class Dataset:
         self.column_options: ColumnOptions = ColumnOptions(
             PARAMS["categorical_features"].check(categorical_features),
             PARAMS["missing"].check(missing),
+            _checked_encoding(category_encoding),
         )
         X, y, name = split_target(X, y)
         table = ingest(X, options=self.column_options)
@@ -136,7 +150,11 @@ class Dataset:
         if features_to_encode(table.schema):
             numbers, self.level_classes = label_target(labels, table.schema)
             table = target_encode(
-                table, numbers, weight=weight, rows=rows, n_classes=self.level_classes
+                table,
+                [(numbers, self.level_classes)],
+                encoding=category_encoding,
+                weight=weight,
+                rows=rows,
             )
         self.encoded_table: TargetEncodedTable | None = (
             table if isinstance(table, TargetEncodedTable) else None

@@ -17,14 +17,23 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 
-__all__ = ["KINDS", "MAX_SET_LEVELS", "Levels", "encoded_values"]
+__all__ = ["KINDS", "MAX_SET_LEVELS", "NO_GROUP", "Levels", "encoded_values"]
 
 # Largest number of levels of a category that is split by sets of levels. The core has room for
 # 255, but on tables of airports and airplanes target encoding wins from about here on.
 MAX_SET_LEVELS = 100
 
 KINDS = ("string", "number")
-_PARTS = ("values", "offsets", "statistic")
+_CACHED = ("_index", "numbers")
+NO_GROUP = 255  # of a level without training rows
+_PARTS = ("values", "offsets", "statistic", "groups", "group_means", "shared_groups")
+_DTYPES: dict[str, Any] = {
+    "offsets": np.int64,
+    "statistic": np.float64,
+    "groups": np.uint8,
+    "group_means": np.float64,
+    "shared_groups": np.uint8,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +49,22 @@ class Levels:
         Starts of the strings; None for numbers.
     statistic : float64 array of shape (n_levels,), or None
         Target encoding of each level, where there are too many levels for sets.
+    groups : uint8 array of shape (n_levels,), or None
+        Group of each level, where there are too many levels for sets of levels and sets of groups
+        take their place; `NO_GROUP` for levels without training rows.
+    group_means : float64 array of shape (n_groups,), or None
+        Mean target that each group stands for, ascending.
+    shared_groups : uint8 array, or None
+        Groups of several rare levels, ascending; every other group is one level.
     """
 
     kind: str
     values: NDArray[Any]
     offsets: NDArray[np.int64] | None = None
     statistic: NDArray[np.float64] | None = None
+    groups: NDArray[np.uint8] | None = None
+    group_means: NDArray[np.float64] | None = None
+    shared_groups: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
         for name in _PARTS:
@@ -97,11 +116,87 @@ class Levels:
 
     def __getstate__(self) -> dict[str, Any]:
         # The hash table is built again on first use.
-        return {key: value for key, value in vars(self).items() if key != "_index"}
+        return {part: value for part, value in vars(self).items() if part not in _CACHED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.__post_init__()  # unpickled arrays are writable
+
+    @property
+    def is_encoded(self) -> bool:
+        """Whether levels are encoded by their targets: as means, or as groups."""
+        return self.statistic is not None or self.groups is not None
+
+    @property
+    def n_set_codes(self) -> int:
+        """Number of codes in the sets of splits: levels or groups; 0 for target means."""
+        if self.group_means is not None:
+            return len(self.group_means)
+        return 0 if self.statistic is not None else len(self)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64] | None:
+        """Number of each level in the table of a fit, NaN for missing; None: its code."""
+        if self.groups is None:
+            return self.statistic
+        numbers = self.groups.astype(np.float64)
+        numbers[self.groups == NO_GROUP] = np.nan
+        return numbers
+
+    @property
+    def means(self) -> NDArray[np.float64] | None:
+        """Mean target of each level, of a shared group that of the group; None: not encoded."""
+        if self.groups is None:
+            return self.statistic
+        assert self.group_means is not None
+        return np.append(self.group_means, np.full(256 - len(self.group_means), np.nan))[
+            self.groups
+        ]
+
+    def is_shared(self, groups: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Return whether each of some groups is of several levels."""
+        assert self.shared_groups is not None
+        return np.isin(groups, self.shared_groups)
+
+    def nearest_shared(self, means: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return the shared groups of the nearest means."""
+        assert self.group_means is not None
+        assert self.shared_groups is not None
+        steps = self.group_means[self.shared_groups]
+        if not len(steps):
+            return np.full(len(means), NO_GROUP, np.uint8)
+        return self.shared_groups[np.searchsorted(steps[:-1] + np.diff(steps) / 2, means)]
+
+    def groups_by(self, means: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return the groups of the levels, of rare ones by other means, and `NO_GROUP` at -1.
+
+        A mean of NaN is a level without training rows, which has no group.
+        """
+        assert self.groups is not None
+        found = np.append(self.groups, np.uint8(NO_GROUP))
+        rare = np.flatnonzero(self.is_shared(self.groups))
+        found[rare] = self.nearest_shared(means[rare])
+        found[:-1][np.isnan(means)] = NO_GROUP
+        return found
+
+    def without_encoding(self) -> Levels:
+        """Return the levels alone."""
+        return Levels(self.kind, self.values, self.offsets)
+
+    @property
+    def in_training(self) -> NDArray[np.bool_]:
+        """Whether each level has training rows, as far as its groups show."""
+        groups = np.zeros(len(self), np.uint8) if self.groups is None else self.groups
+        has_rows: NDArray[np.bool_] = groups != NO_GROUP
+        return has_rows
+
+    def in_set(self, words: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return whether each level is in a set of codes, given as bits."""
+        bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little").astype(bool)
+        if self.groups is None:
+            return bits[: len(self)]
+        bits[NO_GROUP] = False
+        return bits[self.groups]
 
     def codes_of_text(self, text: core.Text) -> NDArray[np.int32]:
         """Return the level code of each row of a column of strings."""
@@ -142,6 +237,22 @@ class Levels:
             self.statistic.shape != (len(self),) or np.isinf(self.statistic).any()
         ):
             raise ValueError("statistics that do not fit their levels")
+        self._validate_groups()
+
+    def _validate_groups(self) -> None:
+        groups, means, shared = self.groups, self.group_means, self.shared_groups
+        if groups is None or means is None or shared is None:
+            if any(part is not None for part in (groups, means, shared)):
+                raise ValueError("groups without their parts")
+            return
+        if means.ndim != 1 or len(means) > NO_GROUP or not np.isfinite(means).all():
+            raise ValueError("means that do not fit their groups")
+        n_groups = len(means)
+        is_known = (groups < n_groups) | (groups == NO_GROUP)
+        if self.statistic is not None or groups.shape != (len(self),) or not is_known.all():
+            raise ValueError("groups that do not fit their levels")
+        if shared.ndim != 1 or not (shared[:-1] < shared[1:]).all() or (shared >= n_groups).any():
+            raise ValueError("shared groups that are none")
 
     def describe(self, name: str, arrays: dict[str, NDArray[Any]]) -> str:
         """Return the kind, and add the arrays to those of a file."""
@@ -154,11 +265,7 @@ class Levels:
     def read(cls, kind: str, name: str, arrays: dict[str, NDArray[Any]]) -> Levels:
         """Return the levels of a file; `Schema.validate` validates them."""
         parts = {part: arrays.get(f"{name} {part}") for part in _PARTS}
-        dtypes: dict[str, Any] = {
-            "values": np.uint8 if kind == "string" else np.float64,
-            "offsets": np.int64,
-            "statistic": np.float64,
-        }
+        dtypes = _DTYPES | {"values": np.uint8 if kind == "string" else np.float64}
         for part, array in parts.items():
             if array is not None and array.dtype != dtypes[part]:
                 raise ValueError(f"{name} {part} of type {array.dtype}")
@@ -168,7 +275,7 @@ class Levels:
         return cls(kind, values, **parts)
 
     def _parts(self) -> tuple[NDArray[Any] | None, ...]:
-        return self.values, self.offsets, self.statistic
+        return tuple(getattr(self, part) for part in _PARTS)
 
     @cached_property
     def _index(self) -> core.LevelIndex:

@@ -51,7 +51,7 @@ class Schema:
 
     @property
     def categorical(self) -> tuple[bool, ...]:
-        """Whether each feature is split by sets of levels: a category without target encoding."""
+        """Whether each feature is split by sets of levels: a category without target means."""
         return tuple(self.is_category(feature) for feature in range(self.n_features))
 
     @property
@@ -75,9 +75,9 @@ class Schema:
 
     @property
     def n_levels(self) -> tuple[int, ...]:
-        """Number of levels of each feature that is split by sets, 0 for all others."""
+        """Number of levels, or groups, of each feature that is split by sets; 0 for all others."""
         return tuple(
-            len(levels) if levels is not None and levels.statistic is None else 0
+            0 if levels is None else levels.n_set_codes
             for levels in self.levels or (None,) * self.n_features
         )
 

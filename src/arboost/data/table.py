@@ -17,7 +17,7 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -59,10 +59,13 @@ class ColumnOptions:
         Categories in addition to columns of categorical types.
     missing : float
         Number that means missing, in addition to NaN.
+    category_encoding : {"auto", "groups", "mean"}
+        Encoding of categories of many levels; "auto" is that of the algorithm.
     """
 
     categorical_features: Any = "from_dtype"
     missing: float = math.nan
+    category_encoding: str = "auto"
 
     def categories(self, names: tuple[str, ...] | None, n_features: int) -> set[int]:
         """Return the indices of the features in `categorical_features`."""
@@ -83,14 +86,17 @@ class ColumnOptions:
 
         Default values follow the source.
         """
-        for name in ("categorical_features", "missing"):
+        for name, usual in _USUAL_OPTIONS.items():
             given, made = getattr(self, name), getattr(known, name)
-            is_default = given == "from_dtype" or (name == "missing" and math.isnan(given))
+            is_default = given == usual or (name == "missing" and math.isnan(given))
             if not is_default and given != made:
                 raise ValueError(
                     f"{name}={given!r} is not allowed: {source} was made with {name}={made!r}. "
                     "Make the two equal, or leave it at its default here."
                 )
+
+
+_USUAL_OPTIONS = {field.name: field.default for field in fields(ColumnOptions)}
 
 
 @dataclass(frozen=True)
@@ -344,7 +350,7 @@ def _apply(raw: RawTable, schema: Schema) -> core.Columns:
 def _apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core.Columns:
     n_rows = int(raw.columns.n_rows)
     stored = None if i in raw.texts else raw.columns.stored(i)
-    if stored is not None and levels.statistic is None:
+    if stored is not None and levels.numbers is None:
         return _sparse_levels(n_rows, levels, *stored)
     if i in raw.texts:
         codes = levels.codes_of_text(raw.texts[i])
@@ -355,10 +361,10 @@ def _apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core
         n_present = int(np.count_nonzero(~np.isnan(numbers)))
     if n_present > 1 and (codes < 0).all():  # a single value may well be new
         warn_first(messages.unseen_message(schema.label(i), n_present, len(levels)))
-    if levels.statistic is None:
+    if levels.numbers is None:
         return level_column(n_rows, codes)
     column = core.Columns(n_rows)
-    column.add(encoded_values(levels.statistic, codes))
+    column.add(encoded_values(levels.numbers, codes))
     return column
 
 

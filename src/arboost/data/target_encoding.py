@@ -1,18 +1,25 @@
-"""Target encoding: levels of large categories -> numbers, before the table is binned.
+"""Target encoding: levels of large categories -> groups or means, before the table is binned.
 
 Categories of up to `MAX_SET_LEVELS` levels are split by sets of levels. A category with more levels
-is target-encoded: in training, a row of a rare level gets the mean target of the level's rows that
-precede it in a random order, without its own; all rows of a frequent level get the level's mean.
-The model keeps one number per level for prediction; unknown levels are missing.
+is encoded by its targets, in one of two ways:
+
+- "groups": at most 255 groups of levels, in the order of their mean targets. Each frequent level is
+  a group; all others share groups of about equal means. Splits are sets of groups.
+- "mean": one number per level, the mean target.
+
+In training, the group or number of a row of a rare level comes from the mean target of the level's
+rows that precede it in a random order, without its own; all rows of a frequent level have the
+level's. The model keeps one group or number per level for prediction; unknown levels are missing.
 
 Held-out rows, in early stopping or cross-validation, get the encoding of new rows: level means of
-the training rows alone. Their own targets are part of the numbers of the training rows. This does
-not leak: harm comes from a row's own target in its own number, where it is absent (rare levels) or
-below half a percent (all others). So all folds train on one table.
+the training rows alone. Their own targets are part of the encoding of the training rows. This does
+not leak: harm comes from a row's own target in its own encoding, where it is absent (rare levels)
+or one of many (all others). So all folds train on one table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,12 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.levels import MAX_SET_LEVELS, Levels, encoded_values
+from arboost.data.levels import MAX_SET_LEVELS, NO_GROUP, Levels, encoded_values
 from arboost.data.schema import Schema
-from arboost.data.table import Table
+from arboost.data.table import Table, level_column
 from arboost.data.target import encode_labels, numbers_of
 
 __all__ = [
+    "ENCODINGS",
     "MAX_SET_LEVELS",
     "TargetEncodedTable",
     "encoded_features",
@@ -37,7 +45,17 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+Codes = NDArray[np.int32]
+Targets = Sequence[tuple[Floats, int | None]]
+
+ENCODINGS = ("groups", "mean")
+
 _TWO_CLASSES = 2
+# Groups of levels, chosen by held-out scores: docs/tables.md.
+_MOST_ALONE = 223  # frequent levels, each a group
+_LEAST_ALONE = 20.0  # rows of mean weight of such a level
+_MOST_SHARED = 32  # groups of all other levels
+_SMOOTHING = 3.0  # weight of the overall mean in the mean of a level, in rows of mean weight
 
 
 @dataclass(frozen=True)
@@ -81,16 +99,43 @@ class TargetEncodedTable(Table):
         ``trained`` are indices among all training rows.
         """
         columns = self.columns.select(list(range(self.schema.n_features)))
-        weight = None if self.weight is None else self.weight[trained]
+        for source, levels, training in self._trained(trained):
+            if levels.groups is None:
+                _, statistic = core.level_statistics(*training)
+                column = _column(encoded_values(statistic, source.codes))
+            else:
+                _, means = core.ordered_means(*training, _SMOOTHING)
+                column = _group_column(levels.groups_by(means)[source.codes])
+            columns.put(source.feature, column)
+        return Table(columns, self.schema)
+
+    def group_order(self, trained: NDArray[np.uint32]) -> dict[int, NDArray[np.uint8]]:
+        """Return the groups of each grouped category by their means over the given training rows.
+
+        Held-out targets are part of the own order of the groups. ``trained`` are indices among all
+        training rows.
+        """
+        orders = {}
+        for source, levels, training in self._trained(trained):
+            if levels.groups is None or levels.group_means is None:
+                continue
+            _, of_levels = core.ordered_means(*training, _SMOOTHING)
+            is_alone = levels.in_training & ~levels.is_shared(levels.groups)
+            means = levels.group_means.copy()
+            means[levels.groups[is_alone]] = of_levels[is_alone]
+            orders[source.feature] = np.argsort(means, kind="stable").astype(np.uint8)
+        return orders
+
+    def _trained(
+        self, trained: NDArray[np.uint32]
+    ) -> Iterator[tuple[EncodedFeature, Levels, tuple[Codes, int, Floats, Floats | None]]]:
+        """Yield each feature with its levels and the codes, targets and weights of some rows."""
         rows = self.table_rows(trained)
+        weight = None if self.weight is None else self.weight[trained]
         for source in self.sources:
             levels = self.schema.levels_of(source.feature)
             assert levels is not None
-            _, statistic = core.level_statistics(
-                source.codes[rows], len(levels), source.target[trained], weight
-            )
-            columns.put(source.feature, _column(encoded_values(statistic, source.codes)))
-        return Table(columns, self.schema)
+            yield source, levels, (source.codes[rows], len(levels), source.target[trained], weight)
 
     def table_rows(self, indices: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return the indices in the table of training rows, given by their own indices."""
@@ -99,7 +144,11 @@ class TargetEncodedTable(Table):
 
 def features_to_encode(schema: Schema) -> list[int]:
     """Return the features with more than `MAX_SET_LEVELS` levels that are not encoded yet."""
-    return [feature for feature, n in enumerate(schema.n_levels) if n > MAX_SET_LEVELS]
+    return [
+        feature
+        for feature, levels in enumerate(schema.levels)
+        if levels is not None and len(levels) > MAX_SET_LEVELS and not levels.is_encoded
+    ]
 
 
 def encoded_features(schema: Schema) -> list[int]:
@@ -107,7 +156,7 @@ def encoded_features(schema: Schema) -> list[int]:
     return [
         feature
         for feature, levels in enumerate(schema.levels)
-        if levels is not None and levels.statistic is not None
+        if levels is not None and levels.is_encoded
     ]
 
 
@@ -115,34 +164,35 @@ def without_target_encoding(schema: Schema) -> Schema:
     """Return the schema without target encoding: `ingest` then returns level codes."""
     if not encoded_features(schema):
         return schema
-    plain = [None if one is None else replace(one, statistic=None) for one in schema.levels]
+    plain = [None if one is None else one.without_encoding() for one in schema.levels]
     return replace(schema, levels=tuple(plain))
 
 
 def target_encode(
     table: Table,
-    y: Floats,
+    targets: Targets,
     *,
+    encoding: str,
     weight: Floats | None = None,
     rows: NDArray[np.uint32] | None = None,
-    n_classes: int | None = None,
     known: Schema | None = None,
 ) -> Table:
-    """Return the table with target encoding of all categories of many levels.
+    """Return the table with all categories of many levels encoded by their targets.
 
     Parameters
     ----------
     table : Table
-    y : float64 array of shape (n_training,)
-        Numbers, or class indices.
+    targets : sequence of pairs
+        For each target, its values, float64 of shape (n_training,), and None; or the class indices
+        and the number of classes. With three classes or more, each class gets a score. Several
+        targets become one, the mean of the standardised targets.
+    encoding : {"groups", "mean"}
     weight : float64 array of shape (n_training,), or None
         Weights above 0.
     rows : uint32 array, or None for all
-        Indices of the training rows in the table. All others get the means of their levels.
-    n_classes : int or None
-        Number of classes, None for regression; with three or more, each class gets a score.
+        Indices of the training rows in the table. All others are encoded like new rows.
     known : Schema or None
-        Schema of a model to continue from, whose level means are kept; the table was read by
+        Schema of a model to continue from, whose encodings are kept; the table was read by
         `without_target_encoding` of it.
     """
     features = features_to_encode(table.schema)
@@ -154,21 +204,19 @@ def target_encode(
     levels = list(table.schema.levels)
     sources = []
     for feature in features:
-        feature_levels = levels[feature]
-        assert feature_levels is not None
+        own = levels[feature]
+        assert own is not None
         old = None if known is None else known.levels_of(feature)
+        if old is not None and old.is_encoded:
+            own = old
         codes = _codes(table.columns.read(feature))
         training = codes if rows is None else codes[rows]
-        target = _target(training, feature_levels, y, weight, n_classes, old)
-        encoded, statistic = core.level_statistics(training, len(feature_levels), target, weight)
-        if old is not None and old.statistic is not None:
-            statistic = old.statistic
-        if rows is not None:
-            all_rows = encoded_values(statistic, codes)
-            all_rows[rows] = encoded
-            encoded = all_rows
-        columns.put(feature, _column(encoded))
-        levels[feature] = replace(feature_levels, statistic=statistic)
+        target = _joint_target(training, own, targets, weight)
+        uses_groups = own.groups is not None or (encoding == "groups" and own.statistic is None)
+        encode = _encode_groups if uses_groups else _encode_means
+        column, own = encode(own, codes, rows, target, weight)
+        columns.put(feature, column)
+        levels[feature] = own
         sources.append(EncodedFeature(feature, codes, target))
     schema = replace(table.schema, levels=tuple(levels))
     return TargetEncodedTable(columns, schema, tuple(sources), weight, rows)
@@ -193,37 +241,135 @@ def label_target(y: NDArray[Any] | None, schema: Schema) -> tuple[Floats, int | 
     return codes, len(classes)
 
 
+def _encode_means(
+    levels: Levels,
+    codes: Codes,
+    rows: NDArray[np.uint32] | None,
+    target: Floats,
+    weight: Floats | None,
+) -> tuple[core.Columns, Levels]:
+    """Return the column of target means, and the levels with theirs, if they had none."""
+    training = codes if rows is None else codes[rows]
+    encoded, statistic = core.level_statistics(training, len(levels), target, weight)
+    if levels.statistic is not None:
+        statistic = levels.statistic
+    if rows is not None:
+        all_rows = encoded_values(statistic, codes)
+        all_rows[rows] = encoded
+        encoded = all_rows
+    return _column(encoded), replace(levels, statistic=statistic)
+
+
+def _encode_groups(
+    levels: Levels,
+    codes: Codes,
+    rows: NDArray[np.uint32] | None,
+    target: Floats,
+    weight: Floats | None,
+) -> tuple[core.Columns, Levels]:
+    """Return the column of groups, and the levels with theirs, if they had none."""
+    training = codes if rows is None else codes[rows]
+    of_rows, of_levels = core.ordered_means(training, len(levels), target, weight, _SMOOTHING)
+    if levels.groups is None:
+        levels = _grouped(levels, training, of_rows, of_levels, weight)
+    groups = levels.groups_by(of_levels)[codes]
+    training_groups = groups if rows is None else groups[rows]
+    is_shared = levels.is_shared(training_groups)
+    training_groups[is_shared] = levels.nearest_shared(of_rows[is_shared])
+    if rows is not None:
+        groups[rows] = training_groups
+    return _group_column(groups), levels
+
+
+def _grouped(
+    levels: Levels, codes: Codes, of_rows: Floats, of_levels: Floats, weight: Floats | None
+) -> Levels:
+    """Return the levels with their groups, by the training rows and means of `ordered_means`."""
+    present = codes >= 0
+    share = None if weight is None else weight[present] / weight[present].mean()
+    size = np.bincount(codes[present], share, len(levels))
+    largest = np.argsort(-size, kind="stable")[:_MOST_ALONE]
+    alone = largest[size[largest] >= _LEAST_ALONE]
+    is_rare = size > 0
+    is_rare[alone] = False
+    steps = _quantiles(of_rows[present][is_rare[codes[present]]])
+    means = np.concatenate([of_levels[alone], steps])
+    order = np.argsort(means, kind="stable")
+    place = np.empty(len(means), np.uint8)
+    place[order] = np.arange(len(means))
+    groups = np.full(len(levels), NO_GROUP, np.uint8)
+    groups[alone] = place[: len(alone)]
+    grouped = replace(
+        levels,
+        groups=groups,
+        group_means=means[order],
+        shared_groups=place[len(alone) :],
+    )
+    groups = groups.copy()
+    groups[is_rare] = grouped.nearest_shared(of_levels[is_rare])
+    return replace(grouped, groups=groups)
+
+
+def _quantiles(values: Floats) -> Floats:
+    """Return at most `_MOST_SHARED` distinct quantiles, ascending."""
+    if not len(values):
+        return values
+    places = (2 * np.arange(_MOST_SHARED) + 1) * len(values) // (2 * _MOST_SHARED)
+    return np.unique(np.partition(values, np.unique(places))[places])
+
+
+def _group_column(groups: NDArray[np.uint8]) -> core.Columns:
+    codes = groups.astype(np.int16)
+    codes[groups == NO_GROUP] = -1
+    return level_column(len(codes), codes)
+
+
 def _column(values: Floats) -> core.Columns:
     column = core.Columns(len(values))
     column.add(values)
     return column
 
 
-def _codes(values: Floats) -> NDArray[np.int32]:
+def _codes(values: Floats) -> Codes:
     """Return a column of level codes as integers, -1 for missing."""
     return np.where(np.isnan(values), -1.0, values).astype(np.int32)
 
 
+def _joint_target(codes: Codes, levels: Levels, targets: Targets, weight: Floats | None) -> Floats:
+    """Return the contribution of each row to the mean of its level.
+
+    Of several targets it is the mean of the standardised ones, each with the sign that agrees with
+    the known means of the levels, or with the targets before it.
+    """
+    columns = [_target(codes, levels, *target, weight) for target in targets]
+    if len(columns) == 1:
+        return columns[0]
+    known = None if levels.means is None else encoded_values(levels.means, codes)
+    total = np.zeros(len(codes))
+    for column in columns:
+        part = column - np.average(column, weights=weight)
+        deviation = np.sqrt(np.average(part**2, weights=weight))
+        part = part / (deviation if deviation > 0 else 1.0)
+        product = part * (total if known is None else np.nan_to_num(known))
+        total += part if np.average(product, weights=weight) >= 0 else -part
+    return total / len(columns)
+
+
 def _target(
-    codes: NDArray[np.int32],
-    levels: Levels,
-    y: Floats,
-    weight: Floats | None,
-    n_classes: int | None,
-    old: Levels | None,
+    codes: Codes, levels: Levels, y: Floats, n_classes: int | None, weight: Floats | None
 ) -> Floats:
-    """Return the contribution of each row to its level's mean: y, or the score of its class."""
+    """Return a target: y, or the score of each row's class."""
     if n_classes is None or n_classes <= _TWO_CLASSES:
         return y
-    if old is None or old.statistic is None:
+    if levels.means is None:
         scores = core.class_scores(codes, len(levels), y, weight, n_classes)
     else:
-        scores = _continued_scores(codes, old.statistic, y, weight, n_classes)
+        scores = _continued_scores(codes, levels.means, y, weight, n_classes)
     return np.ascontiguousarray(scores[y.astype(np.intp)])
 
 
 def _continued_scores(
-    codes: NDArray[np.int32],
+    codes: Codes,
     statistic: Floats,
     y: Floats,
     weight: Floats | None,

@@ -166,10 +166,10 @@ def _quantile(ordered: Floats, share: float) -> float:
 
 def _spread(levels: Levels, most: int) -> NDArray[np.intp]:
     """Return the codes of the levels; of too many, some evenly spaced by target encoding."""
-    if levels.statistic is None or len(levels) <= most:
+    if levels.numbers is None or len(levels) <= most:
         return np.arange(len(levels))
-    order = np.argsort(levels.statistic, kind="stable")
-    order = order[~np.isnan(levels.statistic[order])]
+    order = np.argsort(levels.numbers, kind="stable")
+    order = order[~np.isnan(levels.numbers[order])]
     chosen: NDArray[np.intp] = order[np.linspace(0, len(order) - 1, most).astype(np.intp)]
     return chosen
 
@@ -177,7 +177,7 @@ def _spread(levels: Levels, most: int) -> NDArray[np.intp]:
 def _level_points(levels: Levels, codes: NDArray[np.intp]) -> tuple[Floats, NDArray[Any]]:
     """Return the stored and shown points of level codes; -1 is missing."""
     numbers_of = (
-        np.arange(len(levels), dtype=np.float64) if levels.statistic is None else levels.statistic
+        np.arange(len(levels), dtype=np.float64) if levels.numbers is None else levels.numbers
     )
     stored = np.append(numbers_of, np.nan)[codes]
     labels = [None if code < 0 else levels.label(int(code)) for code in codes]

@@ -46,7 +46,7 @@ class CounterExample:
     ----------
     rows : float64 array of shape (2, n_features)
         The row with the smaller value of the feature comes first; NaN is a missing value, and
-        category levels are codes.
+        category levels are codes, of groups where there are many levels.
     scores : float64 array of shape (2,)
         Raw scores of the two rows, as of ``predict_raw``.
     """

@@ -212,9 +212,9 @@ def _level_tables(header: _Header, feature: int, levels: Levels) -> dict[str, st
             for code, text in enumerate(levels.texts())
         ]
         header.array(f"static const model_text model_texts_{feature}[]", items)
-    if levels.statistic is not None:
+    if levels.numbers is not None:
         tables["model_level_values"] = f"model_values_{feature}"
-        header.doubles(f"static const double model_values_{feature}[]", levels.statistic)
+        header.doubles(f"static const double model_values_{feature}[]", levels.numbers)
     return {table: header.renamed(name) for table, name in tables.items()}
 
 

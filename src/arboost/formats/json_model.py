@@ -44,7 +44,7 @@ from arboost.formats.json_values import (
     read_number,
     read_numbers,
 )
-from arboost.formats.model_file import FORMAT, assemble, describe
+from arboost.formats.model_file import FORMAT, assemble, describe, format_version
 from arboost.model.forest import SET_WORDS, Forest
 from arboost.model.leaf_distributions import DTYPES, LeafDistributions
 from arboost.model.model import Model
@@ -62,7 +62,7 @@ def to_json(model: Model) -> str:
     model.validate()
     header, arrays = describe(model)
     schema = header.pop("schema")
-    document = {"format": _NAME, "version": FORMAT.version, **header}
+    document = {"format": _NAME, "version": format_version(model.schema), **header}
     document["classes"] = classes_of(header["classes"], arrays)
     document["missing"] = number(model.schema.missing)
     document["has_names"] = schema["names"] is not None
@@ -81,7 +81,7 @@ def to_json(model: Model) -> str:
     labels = {
         feature: labels_of(levels)
         for feature, levels in enumerate(model.schema.levels)
-        if levels is not None and levels.statistic is None
+        if levels is not None and not levels.is_encoded
     }
     defaults = _UNUSED | {"feature": document["leaf_feature"]}
     trees = [_tree(model, tree, labels, defaults) for tree in range(model.n_trees)]
@@ -159,7 +159,7 @@ def _split(
     if node["level_set"] < 0:
         described["at_most"] = number(node["threshold"])
     else:
-        levels = labels[feature]
+        levels = labels.get(feature, [])  # none where codes are those of groups
         codes = _codes(model.forest.level_sets[node["level_set"]])
         described["levels"] = [levels[c] if c < len(levels) else {"code": c} for c in codes]
         described |= _unused(node, {"threshold": 0.0})

@@ -130,6 +130,14 @@ def feature_of(schema: Schema, feature: int) -> dict[str, Any]:
         described["levels"] = {"kind": levels.kind, "values": labels_of(levels)}
         if levels.statistic is not None:
             described["levels"]["statistic"] = numbers(levels.statistic)
+        if levels.groups is not None:
+            assert levels.group_means is not None
+            assert levels.shared_groups is not None
+            described["levels"] |= {
+                "groups": levels.groups.tolist(),
+                "group_means": numbers(levels.group_means),
+                "shared_groups": levels.shared_groups.tolist(),
+            }
     return described
 
 
@@ -148,16 +156,23 @@ def read_levels(described: Mapping[str, Any] | None) -> Levels | None:
     """Return the levels of a column, not yet validated by their schema."""
     if described is None:
         return None
-    kind, statistic = described["kind"], described.get("statistic")
-    read = None if statistic is None else read_numbers(statistic)
+    kind = described["kind"]
+    encoding: dict[str, Any] = {
+        part: read_numbers(described[part])
+        for part in ("statistic", "group_means")
+        if part in described
+    }
+    for part in ("groups", "shared_groups"):
+        if part in described:
+            encoding[part] = as_integers(described[part], np.uint8)
     if kind != "string":
-        return Levels(kind, read_numbers(described["values"]), statistic=read)
+        return Levels(kind, read_numbers(described["values"]), **encoding)
     texts = [
         as_string(text).encode("utf-8", "surrogateescape") for text in as_list(described["values"])
     ]
     offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts], dtype=np.int64)])
     joined = np.frombuffer(b"".join(texts), np.uint8)
-    return Levels(kind, joined, offsets.astype(np.int64), read)
+    return Levels(kind, joined, offsets.astype(np.int64), **encoding)
 
 
 def as_string(given: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ __all__ = [
     "describe",
     "describe_classes",
     "describe_schema",
+    "format_version",
     "from_bytes",
     "read_classes",
     "read_model",
@@ -51,12 +53,13 @@ __all__ = [
 
 # Version 2 added level sets, and levels, units and missing values of the schema; version 3 medians,
 # packed means and several targets; version 4 packed trees of all kinds, leaf distributions, and
-# metadata of the fit. All versions are read, 4 is written.
+# metadata of the fit; version 5 groups of levels. All versions are read; 5 is written for models
+# with groups, 4 for all others.
 FORMAT = Format(
     what="model",
     magic=b"\x91ARB\r\n\x1a\n",
-    version=4,
-    oldest_reader=4,
+    version=5,
+    oldest_reader=5,
     source="Give the path of a file that `save` wrote.",
     remedy="Save or copy it again.",
 )
@@ -70,6 +73,7 @@ ENSEMBLE = Format(
     remedy=FORMAT.remedy,
 )
 LAYOUTS = ("compact", "arrays")
+_WITHOUT_GROUPS = 4  # format version
 
 _MODEL_FIELDS = ("kind", "link", "trees_per_round", "params", "combine", "provenance")
 _TYPES = {"kind": str, "link": str, "trees_per_round": int, "params": dict, "combine": str}
@@ -98,7 +102,14 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
         arrays |= {name: getattr(model.forest, name) for name in ALL_DTYPES}
         if model.distributions is not None:
             arrays |= {f"y {name}": getattr(model.distributions, name) for name in _OF_LEAVES}
-    return pack(FORMAT, header, arrays)
+    version = format_version(model.schema)
+    return pack(replace(FORMAT, version=version, oldest_reader=version), header, arrays)
+
+
+def format_version(schema: Schema) -> int:
+    """Return the oldest format version that can hold a schema."""
+    has_groups = any(levels is not None and levels.groups is not None for levels in schema.levels)
+    return FORMAT.version if has_groups else _WITHOUT_GROUPS
 
 
 def from_bytes(data: Data, name: str = "the data", budget: Budget | None = None) -> Model:

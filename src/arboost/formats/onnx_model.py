@@ -90,7 +90,7 @@ def _column(graph: Graph, schema: Schema, feature: int, given: str) -> str:
         return given
     is_text = levels.kind == "string"
     keys = np.array(levels.texts(), object) if is_text else levels.values
-    values = levels.statistic
+    values = levels.numbers
     if values is None:
         codes = np.arange(len(levels))
         values = np.where(codes < N_CODES, codes, np.nan)

@@ -40,7 +40,8 @@ class TreeParams:
     and where all features drawn for a node are constant in it, further features are drawn.
 
     With ``random_cuts`` each feature of a node has one random threshold between the extremes of the
-    node's rows, or for a categorical feature one random level set.
+    node's rows, or for a categorical feature one random level set; groups of levels are cut in
+    the order of their means.
     """
 
     max_depth: int | None
@@ -103,6 +104,7 @@ def make_grower(
     for field in fields(params):
         if field.name not in {"device", "grow_policy", "tree_method", "sketch_scope"}:
             setattr(core_params, field.name, getattr(params, field.name))
+    core_params.grouped = binned.grouped
     return core.Grower(binned.codes, width, core_params, rows, workspace)
 
 

@@ -117,7 +117,7 @@ def _special_value(value: Any, levels: Levels | None, unit: str) -> float | None
         return None
     if code < 0:
         return math.nan
-    return float(code if levels.statistic is None else levels.statistic[code])
+    return float(code if levels.numbers is None else levels.numbers[code])
 
 
 def _seconds(value: Any, unit: str) -> float | None:

@@ -14,7 +14,7 @@ __all__ = ["PARAMETERS", "VALUES"]
 _BY_TYPE = "Strings and categorical types are categories without it."
 _CUSTOM_BINS = "Leave it out, or change the number of bins, max_bins."
 _TARGET_ENCODING = (
-    "Leave it out: categories of more than 100 levels are target-encoded by one rule."
+    "Leave it out: category_encoding has two rules for categories of more than 100 levels."
 )
 _TEXT = "Leave it out, and turn texts into numbers first."
 _RANKING = "Ranking is not available: leave it out."
@@ -284,10 +284,15 @@ _COLUMNS = (
     Row("cat_smooth", lightgbm="cat_smooth"),
     Row("cat_l2", lightgbm="cat_l2"),
     Row(
+        "category_encoding",
+        'It is for categories of more than 100 levels: "groups" or "mean".',
+        catboost="simple_ctr per_feature_ctr",
+    ),
+    Row(
         "",
         _TARGET_ENCODING,
         catboost="counter_calc_method ctr_leaf_count_limit store_all_simple_ctr "
-        "max_ctr_complexity simple_ctr combinations_ctr per_feature_ctr ctr_description "
+        "max_ctr_complexity combinations_ctr ctr_description "
         "ctr_target_border_count ctr_history_unit final_ctr_computation_mode",
     ),
     Row(

@@ -21,6 +21,7 @@ ENGINE_ONLY = (
     "max_bins",
     "bundling",
     "categorical_features",
+    "category_encoding",
     "missing",
 )
 
@@ -29,6 +30,7 @@ _SHARED = (
     "min_samples_leaf",
     "max_bins",
     "categorical_features",
+    "category_encoding",
     "missing",
     "tol",
     "validation_fraction",

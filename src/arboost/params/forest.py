@@ -22,6 +22,7 @@ __all__ = [
 _SHARED = (
     "max_bins",
     "categorical_features",
+    "category_encoding",
     "missing",
     "n_jobs",
     "random_state",

@@ -125,6 +125,16 @@ COLUMNS: dict[str, Param] = by_name(
         "and Arrow, which are always categories.",
         advice='Use for example categorical_features=["city", "day"].',
     ),
+    Choice(
+        name="category_encoding",
+        default="auto",
+        options=("auto", "groups", "mean"),
+        text="Encoding of categories of more than 100 levels by their targets: sets of at most 255 "
+        "groups, of which each frequent level is one and rare levels of similar means share the "
+        'others; or one number, the mean target of a level. "auto": groups in gradient boosting, '
+        "the mean in all other algorithms; a Dataset has its own.",
+        advice='Use category_encoding="auto".',
+    ),
     Missing(
         name="missing",
         default=math.nan,

@@ -173,7 +173,8 @@ def _categories(schema: Schema) -> dict[str, str]:
     for feature in features[:_MOST_BARS]:
         levels = schema.levels_of(feature)
         assert levels is not None
-        how = "sets of levels" if levels.statistic is None else "target encoding"
+        how = "target encoding" if levels.statistic is not None else "sets of levels"
+        how = how if levels.groups is None else f"sets of {levels.n_set_codes} groups"
         use = f"{how}, {_counted(len(levels), 'level')}"
         name = shortened(printable(schema.shown_names[feature]) or "''", _MAX_NAME)
         uses[name] = use if len(levels) else "ignored: all strings distinct, or no values"

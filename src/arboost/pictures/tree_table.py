@@ -61,11 +61,9 @@ def _levels(model: Model) -> NDArray[Any]:
     for node in np.flatnonzero(forest.level_set >= 0).tolist():
         feature = int(forest.feature[node])
         levels = schema.levels_of(feature)
+        assert levels is not None
         if feature not in labels:
-            codes = range(0 if levels is None else len(levels))
-            labels[feature] = [levels.label(code) for code in codes] if levels else []
-        words = forest.level_sets[forest.level_set[node]]
-        bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
-        pairs = zip(labels[feature], bits.tolist(), strict=False)
-        found[node] = [label for label, is_left in pairs if is_left]
+            labels[feature] = [levels.label(code) for code in range(len(levels))]
+        is_left = levels.in_set(forest.level_sets[forest.level_set[node]])
+        found[node] = [labels[feature][code] for code in np.flatnonzero(is_left)]
     return found

@@ -208,6 +208,10 @@ class TreeWords:
         missing_side = self._missing_alone(node)
         if missing_side is not None:
             return f"{name} is {'missing' if is_left == missing_side else 'known'}"
+        cut = self._mean_cut(node)
+        if cut is not None:
+            sign = self._style.at_most if is_left else self._style.above
+            return f"target mean of {name} {sign} {self.number(cut)}"
         if self._forest.level_set[node] >= 0:
             return f"{name} {self._levels_words(node, feature, is_left=is_left, max_name=max_name)}"
         sign = self._style.at_most if is_left else self._style.above
@@ -215,9 +219,10 @@ class TreeWords:
 
     def _levels_words(self, node: int, feature: int, *, is_left: bool, max_name: int | None) -> str:
         levels = self._model.schema.levels_of(feature)
-        codes = np.flatnonzero(self._levels_left(node) == is_left)
+        assert levels is not None
+        codes = np.flatnonzero((self._levels_left(node) == is_left) & levels.in_training)
         most = self._style.max_levels if max_name is None else min(3, self._style.max_levels)
-        names = [] if levels is None else [levels.label(int(code)) for code in codes[:most]]
+        names = [levels.label(int(code)) for code in codes[:most]]
         max_level = None if max_name is None else max_name // 2
         shown = [
             shortened(printable(name) if isinstance(name, str) else self.number(name), max_level)
@@ -228,12 +233,26 @@ class TreeWords:
         more = [f"{len(codes) - most} more"] if len(codes) > most else []
         return f"in {{{', '.join(shown + more)}}}"
 
+    def _mean_cut(self, node: int) -> float | None:
+        """Return the mean target between the groups of two sides; None where these overlap."""
+        number = int(self._forest.level_set[node])
+        levels = self._model.schema.levels_of(int(self._forest.feature[node]))
+        if number < 0 or levels is None or levels.group_means is None:
+            return None
+        means = levels.group_means
+        words = self._forest.level_sets[number].astype("<u8").view(np.uint8)
+        is_left = np.unpackbits(words, bitorder="little")[: len(means)]
+        n_left = int(is_left.sum())
+        if n_left in (0, len(means)) or not is_left[:n_left].all():
+            return None
+        low, high = float(means[n_left - 1]), float(means[n_left])
+        return _rounded(low + (high - low) / 2, float(np.abs(means).max()))
+
     def _levels_left(self, node: int) -> NDArray[np.bool_]:
         """Return True for each level of a category that goes left."""
         levels = self._model.schema.levels_of(int(self._forest.feature[node]))
-        words = self._forest.level_sets[self._forest.level_set[node]]
-        bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
-        return bits[: 0 if levels is None else len(levels)].astype(np.bool_)
+        assert levels is not None
+        return levels.in_set(self._forest.level_sets[self._forest.level_set[node]])
 
     def _threshold(self, feature: int, value: float) -> str:
         unit = self._model.schema.unit_of(feature)

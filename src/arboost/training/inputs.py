@@ -197,23 +197,32 @@ def training_rows(
     return Rows(X, None, labels, weight)
 
 
-def target_encode_rows(rows: EngineRows, task: Task, known: Schema | None) -> EngineRows:
+def target_encode_rows(
+    rows: EngineRows, tasks: Sequence[Task], known: Schema | None, encoding: str
+) -> EngineRows:
     """Return the rows with target encodings of the categories of many levels.
 
     Parameters
     ----------
     rows : Rows
-    task : Task
-        With the target of these rows as losses read it.
+    tasks : sequence of Task
+        With the targets of these rows as losses read them.
     known : Schema or None
         Schema of the model whose training is continued.
+    encoding : {"groups", "mean"}
+        Of features that have none in the known schema.
     """
-    source, n_classes = rows.source, task.n_classes
+    source = rows.source
     if isinstance(source, Dataset):
-        _check_numbers(source, rows.y, n_classes)
+        _check_numbers(source, rows.y, tasks[0].n_classes)
         return rows
     table = target_encode(
-        source, task.y, weight=rows.weight, rows=rows.index, n_classes=n_classes, known=known
+        source,
+        [(task.y, task.n_classes) for task in tasks],
+        encoding=encoding,
+        weight=rows.weight,
+        rows=rows.index,
+        known=known,
     )
     return replace(rows, source=table)
 
@@ -264,7 +273,14 @@ def weighted_rows(rows: Rows[SourceT], y: Floats, factors: Floats | None) -> Row
 
 def _check_schema(options: ColumnOptions, schema: Schema) -> None:
     """Raise ValueError where column options contradict the schema of a fitted model."""
-    options.check_follows(ColumnOptions(options.categorical_features, schema.missing), "init_model")
+    encoded = {
+        "mean" if levels.groups is None else "groups"
+        for levels in schema.levels
+        if levels is not None and levels.is_encoded
+    }
+    encoding = encoded.pop() if len(encoded) == 1 else options.category_encoding
+    known = ColumnOptions(options.categorical_features, schema.missing, encoding)
+    options.check_follows(known, "init_model")
     named = options.categories(schema.names, schema.n_features)
     strange = [schema.label(i) for i in sorted(named) if schema.levels_of(i) is None]
     if strange:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -93,6 +93,9 @@ def build_sets(
     n_threads : int
     """
     rows = train.index if isinstance(train.source, Dataset) else None
+    encoded = _encoded(train.source)
+    if encoded is not None and any(one.source is train.source for one in validation):
+        binned = replace(binned, group_order=encoded.group_order(_positions(train)))
     training = TrainingSet(binned, train.target, rows, train.start)
     return training, tuple(_evaluation_set(train, one, binned, n_threads) for one in validation)
 
@@ -131,9 +134,11 @@ def fold_sets(
     train, held_out = (part.take(rows) for rows in fold)
     if isinstance(part.source, Dataset) and part.index is not None:
         fold = part.index[fold[0]], part.index[fold[1]]
-    data = TrainingSet(binned, train.target, fold[0], train.start)
     rows: Index | None
     encoded = _encoded(part.source)
+    if encoded is not None:
+        binned = replace(binned, group_order=encoded.group_order(fold[0]))
+    data = TrainingSet(binned, train.target, fold[0], train.start)
     if encoded is not None:
         rows, codes = None, _held_out_codes(encoded, binned, fold, n_threads)
     elif binned.is_ranked:

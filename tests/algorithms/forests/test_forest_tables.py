@@ -329,12 +329,6 @@ def test_refused_types(params):
         RandomForestClassifier(**params).fit(X, NAMES)
 
 
-def test_categories_of_many_levels_with_several_targets():
-    table = pd.DataFrame({"key": [f"k{i // 2}" for i in range(600)]})
-    with pytest.raises(ValueError, match="y has 2 targets"):
-        RandomForestRegressor(2, categorical_features=["key"]).fit(table, np.zeros((600, 2)))
-
-
 def test_an_error_in_a_thread_reaches_the_user(monkeypatch):
     def broken(tasks):
         def reweigh(rows, counts):

@@ -13,6 +13,7 @@ from arboost.formats.model_file import to_bytes
 pandas = pytest.importorskip("pandas")
 
 LEVELS, TRAIN = 600, 6000
+ENCODINGS = ("groups", "mean")
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +59,15 @@ def test_levels_are_learnt(name, table, tmp_path):
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_the_same_bytes_from_any_library_and_threads(name, table):
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_same_bytes_from_any_library_and_threads(name, encoding, table):
     polars = pytest.importorskip("polars")
     model, X, y, *_ = task_of(name, table)
+    model.set_params(category_encoding=encoding)
     expected = to_bytes(model.fit(X, y).model_)
-    for frame in (polars.from_pandas(X), X.astype({"user": "category"})):
+    chunks = polars.concat([polars.from_pandas(X[:100]), polars.from_pandas(X[100:])])
+    assert chunks.n_chunks() == 2
+    for frame in (polars.from_pandas(X), chunks, chunks.to_arrow(), X.astype({"user": "category"})):
         for n_jobs in (1, 3):
             assert to_bytes(model.set_params(n_jobs=n_jobs).fit(frame, y).model_) == expected
 
@@ -169,14 +174,15 @@ def test_training_goes_on_with_other_rows(table):
     assert more.score(X_new, y_new) > before - 0.01
 
 
-def test_other_rows_get_the_numbers_of_their_levels():
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_other_rows_get_the_numbers_of_their_levels(encoding):
     rng = np.random.default_rng(2)
     X = pandas.DataFrame({"id": [f"{c}" for c in rng.integers(0, 400, 5000)]}).astype("category")
     table = ingest(X)
     assert features_to_encode(table.schema) == [0]
     rows = np.flatnonzero(rng.random(5000) < 0.5).astype(np.uint32)
     y = rng.normal(size=len(rows))
-    encoded = target_encode(table, y, rows=rows)
+    encoded = target_encode(table, [(y, None)], encoding=encoding, rows=rows)
     assert features_to_encode(encoded.schema) == []
     assert features_to_encode(table.schema) == [0]  # the input table is unchanged
     values, predicted = encoded.columns.read(0), ingest(X, encoded.schema).columns.read(0)
@@ -207,3 +213,74 @@ def test_dataset_names_the_number_of_levels_that_needs_y():
     with pytest.raises(ValueError, match=rf"more than {MAX_SET_LEVELS} levels .* Pass y"):
         Dataset(table)
     Dataset(table.iloc[:-1])
+
+
+def interacting(n=20_000):
+    """Return a table of 110 levels whose effect depends on a number, and its target."""
+    rng = np.random.default_rng(5)
+    code, a = rng.integers(0, 110, n), rng.normal(size=n)
+    frame = pandas.DataFrame({"a": a, "user": [f"user {c}" for c in code]})
+    frame.loc[::30, "user"] = None
+    effects = rng.normal(size=(2, 110))
+    return frame, effects[(a > 0).astype(int), code] + 0.2 * rng.normal(size=n)
+
+
+def test_groups_separate_levels_that_have_one_mean():
+    frame, y = interacting()
+    scores = {}
+    for encoding in ENCODINGS:
+        model = GradientBoostingRegressor(n_estimators=40, category_encoding=encoding)
+        scores[encoding] = model.fit(frame[:15_000], y[:15_000]).score(frame[15_000:], y[15_000:])
+    assert scores["groups"] > scores["mean"] + 0.05
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_one_feature_of_the_model_for_each_column(encoding, tmp_path):
+    """Importances, SHAP values, files and single rows see the columns of the table only."""
+    frame, y = interacting(3000)
+    model = GradientBoostingRegressor(n_estimators=10, category_encoding=encoding).fit(frame, y)
+    assert model.n_features_in_ == len(model.feature_importances_) == 2
+    some = frame[:40]
+    raw = model.predict(some)
+    explained = model.shap_values(some)
+    np.testing.assert_allclose(explained.sum(axis=1) + model.expected_value(), raw)
+    for name in ("model.arb", "model.json"):
+        model.save(tmp_path / name)
+        np.testing.assert_array_equal(load(tmp_path / name).predict(some), raw)
+    rows = some.to_dict("records")
+    np.testing.assert_array_equal([model.predict(row)[0] for row in rows], raw)
+    assert model.predict({"a": 0.0, "user": "new"}) == model.predict({"a": 0.0, "user": None})
+    shown = model.partial_dependence(frame[:100], "user").grid[0]
+    assert set(shown) <= set(frame["user"].dropna())
+
+
+def test_encodings_of_a_dataset_and_of_a_model_to_continue(table):
+    model, X, y, *_ = task_of("numbers", table)
+    for encoding in ENCODINGS:
+        other = ENCODINGS[1 - ENCODINGS.index(encoding)]
+        data = Dataset(X, y, category_encoding=encoding)
+        model.set_params(category_encoding="auto").fit(data)
+        schema = model.model_.schema
+        assert (schema.levels_of(1).groups is not None) == (encoding == "groups")
+        assert model.fit(X, y, init_model=model.model_).model_.schema == schema
+        model.set_params(category_encoding=other)
+        for source, kwargs in ((data, {}), (X, {"init_model": model.model_})):
+            with pytest.raises(ValueError, match=f"category_encoding='{other}' is not allowed"):
+                model.fit(source, y, **kwargs)
+    with pytest.raises(ValueError, match="category_encoding is 'sets', but it must be one of"):
+        Dataset(X, y, category_encoding="sets")
+    with pytest.raises(ValueError, match="category_encoding"):
+        model.set_params(category_encoding="sets").fit(X, y)
+
+
+def test_held_out_targets_do_not_order_the_groups():
+    """Scores of folds are not better than those of new rows, though levels have 20 rows each."""
+    rng = np.random.default_rng(6)
+    code = rng.permutation(np.repeat(np.arange(200), 30))
+    frame = pandas.DataFrame({"user": [f"u{c}" for c in code]})
+    y = rng.normal(size=len(code))
+    model = GradientBoostingRegressor(n_estimators=30, category_encoding="groups")
+    result = cv(model, frame, y, folds=3, metrics="rmse")
+    assert result.scores["rmse"][:, -1].mean() > y.std()
+    model.set_params(n_estimators=200, n_iter_no_change=5, validation_fraction=0.3).fit(frame, y)
+    assert model.n_iter_ < 20

@@ -23,7 +23,7 @@ from arboost.algorithms.adaboost.rounds import (
 )
 from arboost.algorithms.adaboost.schemes import R2Scheme, Scheme
 from arboost.algorithms.adaboost.tree_learners import TreeLearners
-from arboost.algorithms.estimator import column_options
+from arboost.algorithms.estimator import category_encoding, column_options
 from arboost.backend import core
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
@@ -94,7 +94,8 @@ class TreeSource(LearnerSource[Table | Dataset]):
         """Return the training rows with target encodings, and their task."""
         rows = training_rows(X, y, weight, self._known, column_options(self._params))
         task = Task.of(kind, rows.y, None if self._old is None else self._old.classes)
-        return target_encode_rows(rows, task, self._known), task
+        encoding = category_encoding(self._params, "mean")
+        return target_encode_rows(rows, [task], self._known, encoding), task
 
     def read_validation(self, given: GivenSet, schema: Schema) -> EngineRows:
         """Return the rows of an evaluation set, checked."""

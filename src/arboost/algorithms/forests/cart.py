@@ -79,7 +79,8 @@ def tree_params(
         raise ValueError(
             f"The column {schema.label(schema.categorical.index(True))} of X is a category, "
             'which criterion="absolute_error" cannot split: medians give levels no order. Use '
-            "another criterion, or turn the column into numbers."
+            "another criterion, or turn the column into numbers; of more than 100 levels "
+            'category_encoding="mean" makes numbers.'
         )
     n_used = feature_count(params.max_features, schema.n_features)
     least = _row_count(params.min_samples_leaf, n_rows)

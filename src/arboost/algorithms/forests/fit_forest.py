@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.algorithms.estimator import EngineEstimator
+from arboost.algorithms.estimator import EngineEstimator, category_encoding
 from arboost.algorithms.forests.cart import CRITERIA, CartParams, feature_count, tree_params
 from arboost.algorithms.forests.grow_forest import ForestRecipe, grow_trees
 from arboost.algorithms.forests.targets import (
@@ -23,7 +23,6 @@ from arboost.algorithms.forests.targets import (
 )
 from arboost.backend import threads
 from arboost.data.schema import Schema
-from arboost.data.target_encoding import features_to_encode
 from arboost.grow.bootstrap import RowDraws, draw_size
 from arboost.grow.pruning import mean_decreases, pruned
 from arboost.model.forest import Forest
@@ -185,18 +184,11 @@ def read_target(
     return ForestTarget.read(kind, y, CRITERIA[criterion], old)
 
 
-def encode_levels(rows: EngineRows, target: ForestTarget, known: Schema | None) -> EngineRows:
+def encode_levels(
+    rows: EngineRows, target: ForestTarget, known: Schema | None, params: Mapping[str, Any]
+) -> EngineRows:
     """Return the rows with target encodings of the categories of many levels."""
-    if len(target.tasks) > 1 and known is None:
-        crowded = features_to_encode(rows.schema)
-        if crowded:
-            raise ValueError(
-                f"The column {rows.schema.label(crowded[0])} of X has too many levels to split by "
-                f"sets of them, and becomes a number by its mean of y, but y has "
-                f"{len(target.tasks)} targets. Fit one model for each target, or turn the column "
-                "into numbers."
-            )
-    return target_encode_rows(rows, target.tasks[0], known)
+    return target_encode_rows(rows, target.tasks, known, category_encoding(params, "mean"))
 
 
 def row_use(params: Mapping[str, Any], target: ForestTarget, weight: Floats | None) -> RowUse:

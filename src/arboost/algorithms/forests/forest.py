@@ -91,7 +91,7 @@ class ForestEstimator(EngineEstimator):
             _check_quantiles(rows)
         target = read_target(self._KIND, rows.y, params["criterion"], old)
         warn_one_class(X, target.tasks)
-        rows = encode_levels(rows, target, None if old is None else old.schema)
+        rows = encode_levels(rows, target, None if old is None else old.schema, params)
         use = row_use(params, target, rows.weight)
         n_trees, n_kept, origins = params["n_estimators"], 0, []
         out_of_bag = OutOfBagSums(len(rows.y), target.n_outputs) if params["oob_score"] else None

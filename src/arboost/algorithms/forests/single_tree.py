@@ -94,7 +94,7 @@ class DecisionTree(EngineEstimator):
         rows = training_rows(X, y, sample_weight, None, column_options(params), several=True)
         target = read_target(self._KIND, rows.y, params["criterion"])
         warn_one_class(X, target.tasks)
-        rows = encode_levels(rows, target, None)
+        rows = encode_levels(rows, target, None, params)
         use = row_use(params, target, rows.weight)
         spec = ForestSpec.of(params, random_cuts=params["splitter"] == "random", n_trees=1)
         return GrownTree(fit_forest(spec, rows, target, use), rows, target, use.weight)

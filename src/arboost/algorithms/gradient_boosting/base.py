@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from arboost.algorithms.estimator import EngineEstimator, column_options
+from arboost.algorithms.estimator import EngineEstimator, category_encoding, column_options
 from arboost.algorithms.gradient_boosting.recipe import check_together, make_loss, make_recipe
 from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.data.schema import Schema
@@ -54,6 +54,7 @@ class GradientBoosting(EngineEstimator):
     """Gradient boosting of regression trees, for both tasks."""
 
     _NOT_RECORDED = (*EngineEstimator._NOT_RECORDED, "preset", "warm_start")
+    _USUAL_ENCODING = "groups"
     preset: str
     warm_start: bool
 
@@ -187,7 +188,8 @@ class GradientBoosting(EngineEstimator):
         known = None if old is None else old.schema
         rows = training_rows(X, y, weight, known, column_options(params))
         task = Task.of(self._KIND, rows.y, None if old is None else old.classes)
-        return target_encode_rows(rows, task, known), task
+        encoding = category_encoding(params, self._USUAL_ENCODING)
+        return target_encode_rows(rows, [task], known, encoding), task
 
     def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each round."""

@@ -131,6 +131,11 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         Additional categories, whatever their type: names, indices or a mask of columns.
         "from_dtype": only columns of strings, and of the categorical types of pandas, Polars and
         Arrow, which are always categories.
+    category_encoding : {"auto", "groups", "mean"}, default="auto"
+        Encoding of categories of more than 100 levels by their targets: sets of at most 255 groups,
+        of which each frequent level is one and rare levels of similar means share the others; or
+        one number, the mean target of a level. "auto": groups in gradient boosting, the mean in all
+        other algorithms; a Dataset has its own.
     missing : float, default=float("nan")
         Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
         None and NA are always missing.
@@ -270,6 +275,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | str = "auto",
         categorical_features: str | Sequence[Any] = "from_dtype",
+        category_encoding: str = "auto",
         missing: float = float("nan"),
         monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,

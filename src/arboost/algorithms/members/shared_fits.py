@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from threadpoolctl import threadpool_limits
 
-from arboost.algorithms.estimator import EngineEstimator
+from arboost.algorithms.estimator import EngineEstimator, category_encoding
 from arboost.algorithms.members.tables import take_rows
 from arboost.backend import startable
 from arboost.data.dataset import Dataset
@@ -86,6 +86,7 @@ def shared_dataset(
         max_conflict_rate=params.get("max_conflict_rate", 0.0),
         categorical_features=vars(estimator)["categorical_features"],
         missing=params["missing"],
+        category_encoding=category_encoding(params, estimator._USUAL_ENCODING),
         n_jobs=n_jobs,
     )
     return data if data.encoded_table is None else None
