@@ -14,21 +14,21 @@ from arboost.compat import sklearn as compat
 
 X, Y = (part[:200] for part in load_breast_cancer(return_X_y=True))
 MEMBERS = [
-    compat.GradientBoostingClassifier(n_estimators=3),
-    compat.HistGradientBoostingClassifier(max_iter=3),
-    compat.DecisionTreeClassifier(),
-    compat.RandomForestClassifier(3),
-    compat.AdaBoostClassifier(n_estimators=3),
+    compat.GradientBoostingClassifier(n_estimators=3, random_state=0),
+    compat.HistGradientBoostingClassifier(max_iter=3, random_state=0),
+    compat.DecisionTreeClassifier(random_state=0),
+    compat.RandomForestClassifier(3, random_state=0),
+    compat.AdaBoostClassifier(n_estimators=3, random_state=0),
 ]
 
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: type(member).__name__)
 def test_members(member):
-    pair = [("one", member), ("two", compat.ExtraTreesClassifier(3))]
+    pair = [("one", member), ("two", compat.ExtraTreesClassifier(3, random_state=0))]
     for ensemble in (
-        compat.BaggingClassifier(member, 2),
+        compat.BaggingClassifier(member, 2, random_state=0),
         arboost.BaggingClassifier(member, n_estimators=2, max_features=0.5),
-        compat.AdaBoostClassifier(member, n_estimators=2),
+        compat.AdaBoostClassifier(member, n_estimators=2, random_state=0),
         compat.StackingClassifier(pair, cv=2),
         compat.VotingClassifier(pair, voting="soft"),
     ):
