@@ -15,7 +15,8 @@ struct LevelGroups {
   std::vector<std::uint8_t> order;  // all codes, in the order of their mean targets
   CodeSet shared;                   // codes of several levels
 };
-using GroupedFeatures = std::unordered_map<std::uint32_t, LevelGroups>;
+// By feature. A type of its own: headers that kernels of a device share name it only.
+struct GroupedFeatures : std::unordered_map<std::uint32_t, LevelGroups> {};
 
 // In an unnamed namespace: each instruction set's variant keeps a copy of its own.
 namespace {

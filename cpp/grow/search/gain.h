@@ -20,9 +20,9 @@
 
 #include <cstdint>
 
-#include "tree/level_groups.h"
-
 namespace arboost {
+
+struct GroupedFeatures;  // tree/level_groups.h
 
 enum class Criterion : std::uint8_t { quadratic, entropy, poisson, absolute_error };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "grow/search/gain.h"  // Criterion
+#include "tree/level_groups.h"
 
 namespace arboost {
 
