@@ -76,6 +76,20 @@ def test_classifier(n_classes, strategy, tmp_path):
     )
 
 
+def test_model_does_not_depend_on_threads(tmp_path):
+    X, y = table(40_000)
+    files = {
+        file_of(
+            arboost.GradientBoostingRegressor(
+                n_estimators=5, verbose=0, device="cuda", n_jobs=n_jobs, categorical_features=[1, 2]
+            ).fit(X, y),
+            tmp_path,
+        )
+        for n_jobs in (1, 2, 4)
+    }
+    assert len(files) == 1
+
+
 def test_continued_fit_may_change_its_device(tmp_path):
     X, y = table(3000)
 

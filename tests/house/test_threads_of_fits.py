@@ -43,7 +43,21 @@ def warm_start(n_jobs):
     return model.set_params(n_estimators=10).fit(X, y)
 
 
+def many_levels(encoding):
+    def fit(n_jobs):
+        X, y = table(0)
+        X[:, 3] = np.random.default_rng(1).zipf(1.3, ROWS) % 900
+        model = GradientBoostingRegressor(
+            n_estimators=20, categorical_features=[3], category_encoding=encoding, n_jobs=n_jobs
+        )
+        return model.fit(X, y + X[:, 3] % 7)
+
+    return fit
+
+
 FITS = {
+    "groups of levels": many_levels("groups"),
+    "means of levels": many_levels("mean"),
     "fast": preset("fast"),
     "good": preset("good"),
     "good, regression": preset("good", 0),

@@ -8,14 +8,6 @@
 
 namespace arboost::cuda {
 
-bool DeviceRows::searches_on_device() const {
-  const auto& categories = codes_.is_category;
-  const bool any_category =
-      std::any_of(categories.begin(), categories.end(), [](std::uint8_t is) { return is != 0; });
-  return !any_category && codes_.is_plain() && codes_.sparse.size() == 0 && codes_.width == 1 &&
-         policy_.width() == 1 && !params_.random_cuts;
-}
-
 void DeviceRows::search_on_host(std::span<GrowNode* const> nodes, Team& team) {
   DeviceState& s = *state_;
   std::int64_t* const room = slots_.acquire();
@@ -188,14 +180,14 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
   batch.works[0].children[0] = root.histogram;
   batch.counts.push_back({n, ~0u});  // as the smaller child of a node
   batch.state.n_rows = n;
-  if (searches_on_device()) request(root, 0, 0, batch);
+  if (searches_on_device_) request(root, 0, 0, batch);
   send(batch);
   s.send(std::vector<Segment>{{0, n, 0, 0, root.histogram}, {0, 0, 0, n, nullptr}}, s.segments);
   batch.work.segments = s.segments.data();
   plan_histograms(n, batch.work);
   launch_histograms(batch.work);
   GrowNode* const nodes[] = {&root};
-  if (!searches_on_device()) return search_on_host(nodes, team);
+  if (!searches_on_device_) return search_on_host(nodes, team);
   launch_searches(batch);
   receive(batch);
   take_splits(batch);
@@ -223,7 +215,7 @@ DeviceRows::Batch DeviceRows::open_batch(TreePolicy& policy, std::span<GrowNode*
       GrowNode& child = side == 0 ? *node.left : *node.right;
       const bool may = policy.may_split(child.depth, node.n_rows(), child.sums.data());
       any |= may;
-      if (may && searches_on_device()) request(child, static_cast<std::uint32_t>(j), side, batch);
+      if (may && searches_on_device_) request(child, static_cast<std::uint32_t>(j), side, batch);
     }
     if (any) {
       work.parent = node.histogram;
@@ -272,7 +264,7 @@ void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Te
         work.parent != nullptr ? work.parent : work.children[1];
     node.histogram = nullptr;
   }
-  if (searches_on_device()) {
+  if (searches_on_device_) {
     take_splits(batch);
   } else {
     std::vector<GrowNode*> searched;

@@ -2,15 +2,21 @@
 #include "grow/device/device_rows.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "base/random.h"
 #include "grow/device/device_state.h"
 
 namespace arboost::cuda {
 namespace {
+
+// Searches of the device are over numerical features with stored columns of one-byte codes.
+bool device_searches(const Codes& codes, const TreePolicy& policy) {
+  for (std::size_t f = 0; f < codes.n_features; ++f)
+    if (codes.has_levels(f)) return false;
+  return codes.is_plain() && codes.sparse.size() == 0 && codes.width == 1 && policy.width() == 1 &&
+         !policy.params().random_cuts;
+}
 
 // Bytes of a row but its codes: elements, pairs, scores, target and leaf.
 std::size_t row_bytes(std::size_t width) {
@@ -42,6 +48,7 @@ DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, Tr
       params_(policy.params()),
       table_rows_(table_rows.begin(), table_rows.end()),
       n_training_(table_rows.empty() ? codes.n_rows : table_rows.size()),
+      searches_on_device_(device_searches(codes, policy)),
       space_(workspace),
       host_rows_(codes, {}, policy.width(), false, params_.sum_bits, workspace, alone_),
       sizes_(codes, params_, policy.width(), true),

@@ -75,7 +75,6 @@ class DeviceRows final : public BatchRows {
   void send_tree(const GrownTrees& forest);
   void walk() const;
   void quantise(const TreeScaling& scaling, std::uint32_t seed);
-  bool searches_on_device() const;
   std::int64_t* acquire();
   void release(std::int64_t* histogram);
   void free_histograms();
@@ -96,6 +95,7 @@ class DeviceRows final : public BatchRows {
   std::vector<RowId> table_rows_;
   std::size_t n_training_;
   TreeRows tree_rows_{};
+  bool searches_on_device_;  // else histograms are searched here
   Workspace& space_;
   Alone alone_;
   RowPartition host_rows_;  // without rows: searches on the host read histograms only

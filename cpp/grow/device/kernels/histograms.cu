@@ -98,24 +98,34 @@ extern "C" __global__ void __launch_bounds__(table_threads, tables_of_processor)
   }
 }
 
-// The same for two-byte codes, straight in device memory: a thread takes a row and a column.
+// A row of a batch by its place among all rows of the segments.
+struct PlacedRow {
+  std::int64_t* histogram;
+  Element element;
+};
+
+inline PlacedRow row_at_place(const BatchWork& batch, std::uint32_t at, const Element* one,
+                              const Element* two) {
+  const Segment& segment = batch.segments[last_from(
+      2 * batch.n_nodes, at, [&](std::uint32_t j) { return batch.segments[j].first_row; })];
+  const Element* elements = (segment.buffer == 0 ? one : two) + segment.begin;
+  return {segment.histogram, elements[at - segment.first_row]};
+}
+
+// The same for two-byte codes, straight in device memory: a thread takes a row.
 extern "C" __global__ void histograms_wide(DeviceCodes codes, const std::uint32_t* first_slot,
                                            BatchWork batch, const Element* one, const Element* two,
                                            RowValues values) {
-  const Segment* segments = batch.segments;
-  const std::uint32_t n_segments = 2 * batch.n_nodes, n = batch.state->n_rows;
+  const std::uint32_t n = batch.state->n_rows;
   for (std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < n;
        at += gridDim.x * blockDim.x) {
-    const std::uint32_t s =
-        last_from(n_segments, at, [=](std::uint32_t j) { return segments[j].first_row; });
-    const Segment segment = segments[s];
-    const Element e = ((segment.buffer == 0 ? one : two) + segment.begin)[at - segment.first_row];
+    const auto [histogram, e] = row_at_place(batch, at, one, two);
     const std::uint8_t* row =
         codes.by_row + static_cast<std::uint64_t>(row_of(e)) * codes.row_stride;
     for (std::uint32_t store = 0; store < codes.n_stores; ++store) {
       const std::uint32_t code = reinterpret_cast<const std::uint16_t*>(row)[store];
-      std::int64_t* slot = segment.histogram +
-                           static_cast<std::uint64_t>(first_slot[store] + code) * values.channels;
+      std::int64_t* slot =
+          histogram + static_cast<std::uint64_t>(first_slot[store] + code) * values.channels;
       for (std::uint32_t c = 0; c < values.channels; ++c) add_to(slot + c, value_of(values, e, c));
     }
   }
@@ -124,16 +134,12 @@ extern "C" __global__ void histograms_wide(DeviceCodes codes, const std::uint32_
 // Slots of sparse columns, which follow those of stored columns.
 extern "C" __global__ void histograms_sparse(DeviceCodes codes, BatchWork batch, const Element* one,
                                              const Element* two, RowValues values) {
-  const Segment* segments = batch.segments;
-  const std::uint32_t n_segments = 2 * batch.n_nodes, n = batch.state->n_rows;
+  const std::uint32_t n = batch.state->n_rows;
   for (std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < n;
        at += gridDim.x * blockDim.x) {
-    const std::uint32_t s =
-        last_from(n_segments, at, [=](std::uint32_t j) { return segments[j].first_row; });
-    const Segment segment = segments[s];
-    const Element e = ((segment.buffer == 0 ? one : two) + segment.begin)[at - segment.first_row];
+    const auto [histogram, e] = row_at_place(batch, at, one, two);
     std::int64_t* first =
-        segment.histogram + static_cast<std::uint64_t>(codes.first_sparse) * values.channels;
+        histogram + static_cast<std::uint64_t>(codes.first_sparse) * values.channels;
     for (std::uint64_t k = codes.row_start[row_of(e)]; k < codes.row_start[row_of(e) + 1]; ++k) {
       const std::uint64_t slot = codes.slot_width == 2
                                      ? reinterpret_cast<const std::uint16_t*>(codes.row_slots)[k]
