@@ -177,11 +177,7 @@ void check(Result result, const char* what) {
 std::vector<char> compile(const char* source, std::span<const Header> headers,
                           std::span<const std::string> options, int architecture,
                           std::span<const std::string> compilers) {
-  static std::mutex mutex;
-  static std::optional<Compiler> loaded;
-  std::lock_guard lock(mutex);
-  if (!loaded) loaded = load_compiler(compilers);
-  const Compiler& c = *loaded;
+  const Compiler c = load_compiler(compilers);
 
   std::vector<const char*> names, texts, flags;
   for (const Header& header : headers) {

@@ -3,6 +3,11 @@
 
 #include <cstdint>
 
+// Shared memory whose size the launch decides.
+#ifndef ARBOOST_DYNAMIC_SHARED
+#define ARBOOST_DYNAMIC_SHARED(type, name) extern __shared__ type name[]
+#endif
+
 constexpr unsigned all_lanes = 0xffffffffu;
 
 inline std::uint32_t lane_of() {

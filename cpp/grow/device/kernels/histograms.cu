@@ -18,7 +18,7 @@ inline std::uint32_t bank_of(std::uint32_t column) {
 extern "C" __global__ void __launch_bounds__(table_threads, tables_of_processor)
     histograms(DeviceCodes codes, const std::uint32_t* first_slot, std::uint32_t n_codes,
                BatchWork batch, const Element* one, const Element* two, RowValues values) {
-  extern __shared__ std::int32_t table[];
+  ARBOOST_DYNAMIC_SHARED(std::int32_t, table);
   std::int32_t* table_g = table;
   std::int32_t* table_h = table + n_codes * 32;
   const std::uint32_t channel = blockIdx.z, first_column = blockIdx.y * 32;

@@ -1,0 +1,220 @@
+// The functions of CUDA's driver and run-time compiler that the core calls, on the processor.
+//
+// Memory is the host's: new memory holds garbage, and the bytes around an allocation are checked
+// when it is freed. Work is done when it is asked for.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "kernel_words.h"
+// All kernels.
+#include "cuda/kernels/all.cu"
+
+namespace {
+
+using Call = void (*)(void**);
+
+template <auto kernel>
+struct Arguments;
+template <class... Args, void (*kernel)(Args...)>
+struct Arguments<kernel> {
+  static void call(void** args) { unpack(args, std::index_sequence_for<Args...>{}); }
+  template <std::size_t... i>
+  static void unpack(void** args, std::index_sequence<i...>) {
+    kernel(*static_cast<Args*>(args[i])...);
+  }
+};
+
+const std::map<std::string, Call> kernels = {
+#define KERNEL(name) {#name, Arguments<&name>::call},
+#include "kernels.inc"
+};
+
+constexpr int ok = 0, out_of_memory = 2, not_found = 500, launch_failed = 719;
+constexpr std::size_t margin = 256;
+constexpr unsigned char margin_byte = 0xe5, garbage = 0xcd;
+
+std::mutex mutex;
+std::map<std::uint64_t, std::size_t> allocations;
+std::size_t used = 0, limit = std::size_t{4} << 30;
+long calls_left = -1;  // until the device is lost; negative: never
+
+bool is_lost() {
+  std::lock_guard lock(mutex);
+  if (calls_left > 0) --calls_left;
+  return calls_left == 0;
+}
+
+void check_margin(const unsigned char* bytes) {
+  for (std::size_t i = 0; i < margin; ++i)
+    if (bytes[i] != margin_byte) {
+      std::fprintf(stderr, "emulator: a kernel wrote outside of an array\n");
+      std::abort();
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+// For tests.
+void emulator_set_memory(std::size_t bytes) {
+  limit = bytes;
+}
+std::size_t emulator_used_memory() {
+  return used;
+}
+void emulator_lose_device_after(long n_calls) {
+  calls_left = n_calls;
+}
+
+int cuInit(unsigned) {
+  return ok;
+}
+int cuDriverGetVersion(int* version) {
+  return *version = 12080, ok;
+}
+int cuGetErrorString(int error, const char** text) {
+  *text = error == out_of_memory   ? "out of memory"
+          : error == launch_failed ? "unspecified launch failure"
+                                   : "unknown error";
+  return ok;
+}
+int cuDeviceGetCount(int* n) {
+  return *n = 2, ok;
+}
+int cuDeviceGet(int* device, int number) {
+  return *device = number, ok;
+}
+int cuDeviceGetName(char* name, int size, int) {
+  return std::snprintf(name, static_cast<std::size_t>(size), "emulated device"), ok;
+}
+int cuDeviceGetAttribute(int* value, int which, int) {
+  *value = which == 16 ? 2 : which == 75 ? 9 : which == 76 ? 0 : which == 97 ? 232448 : 0;
+  return ok;
+}
+int cuDevicePrimaryCtxRetain(void** context, int device) {
+  return *context = reinterpret_cast<void*>(std::uintptr_t{1} + device), ok;
+}
+int cuCtxPushCurrent_v2(void*) {
+  return ok;
+}
+int cuCtxPopCurrent_v2(void**) {
+  return ok;
+}
+int cuMemGetInfo_v2(std::size_t* free, std::size_t* all) {
+  std::lock_guard lock(mutex);
+  *free = limit > used ? limit - used : 0;
+  *all = limit;
+  return ok;
+}
+int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
+  if (is_lost()) return launch_failed;
+  std::lock_guard lock(mutex);
+  if (used + bytes > limit) return out_of_memory;
+  auto* memory = static_cast<unsigned char*>(
+      std::aligned_alloc(margin, (bytes + 3 * margin - 1) / margin * margin));
+  if (memory == nullptr) return out_of_memory;
+  std::memset(memory, margin_byte, margin);
+  std::memset(memory + margin, garbage, bytes);
+  std::memset(memory + margin + bytes, margin_byte, margin);
+  *address = reinterpret_cast<std::uint64_t>(memory + margin);
+  allocations[*address] = bytes;
+  used += bytes;
+  return ok;
+}
+int cuMemFree_v2(std::uint64_t address) {
+  std::lock_guard lock(mutex);
+  const auto found = allocations.find(address);
+  if (found == allocations.end()) return 1;
+  auto* memory = reinterpret_cast<unsigned char*>(address);
+  check_margin(memory - margin);
+  check_margin(memory + found->second);
+  used -= found->second;
+  allocations.erase(found);
+  std::free(memory - margin);
+  return ok;
+}
+int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  *memory = std::malloc(bytes);
+  return *memory == nullptr ? out_of_memory : ok;
+}
+int cuMemFreeHost(void* memory) {
+  return std::free(memory), ok;
+}
+int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void*) {
+  if (is_lost()) return launch_failed;
+  return std::memcpy(reinterpret_cast<void*>(to), from, bytes), ok;
+}
+int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, void*) {
+  if (is_lost()) return launch_failed;
+  return std::memcpy(to, reinterpret_cast<const void*>(from), bytes), ok;
+}
+int cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, void*) {
+  if (is_lost()) return launch_failed;
+  std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+  return ok;
+}
+int cuMemsetD8Async(std::uint64_t at, unsigned char value, std::size_t bytes, void*) {
+  return std::memset(reinterpret_cast<void*>(at), value, bytes), ok;
+}
+int cuStreamCreate(void** stream, unsigned) {
+  return *stream = &mutex, ok;
+}
+int cuStreamDestroy_v2(void*) {
+  return ok;
+}
+int cuStreamSynchronize(void*) {
+  return is_lost() ? launch_failed : ok;
+}
+int cuModuleLoadData(void** module, const void*) {
+  return *module = &mutex, ok;
+}
+int cuModuleGetFunction(const void** function, void*, const char* name) {
+  const auto found = kernels.find(name);
+  if (found == kernels.end()) return not_found;
+  return *function = reinterpret_cast<const void*>(found->second), ok;
+}
+int cuFuncSetAttribute(void*, int, int) {
+  return ok;
+}
+int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                   void*, void** args, void**) {
+  if (is_lost()) return launch_failed;
+  if (grid_x == 0 || grid_y == 0 || grid_z == 0 || grid_y > 65535 || grid_z > 65535 ||
+      block_x * block_y * block_z > 1024 || block_x * block_y * block_z == 0)
+    return 1;
+  const auto call = reinterpret_cast<Call>(function);
+  const bool ended = emulator::run({grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
+                                   shared_bytes, [&] { call(args); });
+  return ended ? ok : launch_failed;
+}
+
+int nvrtcCreateProgram(void** program, const char*, const char*, int, const char* const*,
+                       const char* const*) {
+  return *program = &mutex, 0;
+}
+int nvrtcCompileProgram(void*, int, const char* const*) {
+  return 0;
+}
+int nvrtcGetCUBINSize(void*, std::size_t* size) {
+  return *size = 1, 0;
+}
+int nvrtcGetCUBIN(void*, char* binary) {
+  return *binary = 0, 0;
+}
+int nvrtcGetProgramLogSize(void*, std::size_t* size) {
+  return *size = 0, 0;
+}
+int nvrtcGetProgramLog(void*, char*) {
+  return 0;
+}
+int nvrtcDestroyProgram(void**) {
+  return 0;
+}
+}
