@@ -53,7 +53,8 @@ def compiler_report(architecture):
     """
     program = (
         "from arboost.backend import core\nfrom arboost.cuda.devices import device_number\n"
-        f"device_number('cuda')\nassert core.compile_cuda_kernels({architecture})[:4] == b'\\x7fELF'"
+        "device_number('cuda')\n"
+        f"assert core.compile_cuda_kernels({architecture})[:4] == b'\\x7fELF'"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False

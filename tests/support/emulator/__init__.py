@@ -21,16 +21,8 @@ from support.paths import ROOT
 
 _HERE = Path(__file__).parent
 _OPTIONS = [
-    "-std=c++20",
-    "-O2",
-    "-g",
-    "-shared",
-    "-fPIC",
-    "-ffp-contract=off",
-    "-U_FORTIFY_SOURCE",
-    "-DARBOOST_ISA=device",
-    "-Wno-unknown-pragmas",
-    "-fno-semantic-interposition",
+    *("-std=c++20", "-O2", "-g", "-shared", "-fPIC", "-ffp-contract=off", "-U_FORTIFY_SOURCE"),
+    *("-fno-semantic-interposition", "-Wno-unknown-pragmas", "-DARBOOST_ISA=device"),
     "-Wl,-soname,libcuda.so.1,-Bsymbolic",
 ]
 _SUFFIXES = {".h", ".cuh", ".cu", ".cpp"}
