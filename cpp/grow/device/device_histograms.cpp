@@ -36,7 +36,7 @@ void DeviceRows::forget(GrowNode& node) {
 
 std::size_t DeviceRows::batch_size() const {
   const std::size_t bytes = 2 * slots_.size() * sizeof(std::int64_t);
-  const std::size_t most = params_.best_first ? 64 : 1024;
+  constexpr std::size_t most = 1024;
   return std::clamp<std::size_t>(params_.histogram_bytes / std::max<std::size_t>(1, bytes), 1,
                                  most);
 }

@@ -57,7 +57,6 @@ class DeviceRows final : public BatchRows {
  protected:
   void open_root(TreePolicy& policy, Team& team) override;
   std::size_t batch_size() const override;
-  bool fills_batches() const override { return true; }
   void expand(TreePolicy& policy, std::span<GrowNode* const> batch, Team& team) override;
   void forget(GrowNode& node) override;
 

@@ -69,8 +69,6 @@ class BatchRows : public NodeRows {
   virtual void open_root(TreePolicy& policy, Team& team) = 0;
   // Most nodes of a batch; at least 1.
   virtual std::size_t batch_size() const = 0;
-  // True where a node more in a batch costs little.
-  virtual bool fills_batches() const { return false; }
   // Makes the children of all nodes of a batch, and finds their best splits.
   virtual void expand(TreePolicy& policy, std::span<GrowNode* const> batch, Team& team) = 0;
   // The node will not be expanded.

@@ -6,11 +6,12 @@
 //   frontier   in the tree, and worth splitting
 //   commit     the best node of the frontier, once expanded: its children join the tree
 //   drop       frontier nodes that as many better ones precede as there are splits left
+//
+// Threads take one node at a time; rows that are served in batches take many at once.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "grow/trees/grow_node.h"
@@ -33,7 +34,19 @@ struct TreeOrder {
   }
 };
 
-// The same for nodes that may not be in the tree yet and so have no id.
+// The same for nodes that may not be in the tree yet and so have no id; nodes of the tree first.
+struct ComingOrder {
+  bool best_first;
+  bool operator()(const GrowNode* a, const GrowNode* b) const {
+    const bool a_is_in = a->id >= 0, b_is_in = b->id >= 0;
+    const bool later = a_is_in != b_is_in ? b_is_in
+                       : a_is_in          ? a->id > b->id
+                                          : a->number > b->number;
+    return splits_later(best_first, a, b, later);
+  }
+};
+
+// The same by the order of creation.
 struct ReadyOrder {
   bool best_first;
   bool operator()(const GrowNode* a, const GrowNode* b) const {
@@ -65,26 +78,35 @@ class GrowQueue {
   // The next node to expand, or null. The first of the frontier is certain to be split; others are
   // expanded speculatively, at most as many as there are splits left.
   GrowNode* take() {
-    return taken(first_untaken(), [this](const GrowNode&) { return ahead_ < splits_left_; });
+    GrowNode* node = frontier_.empty() || frontier_.front()->taken ? nullptr : frontier_.front();
+    while (node == nullptr && !ready_.empty() && ahead_ < splits_left_) {
+      GrowNode* next = pop(ready_, ReadyOrder{best_first_});
+      if (!next->taken) node = next;
+    }
+    if (node == nullptr) return nullptr;
+    node->taken = true;
+    ++ahead_;
+    return node;
   }
 
-  // The same for a batch that is expanded at once, where one more costs little: any that may still
-  // be split, of a gain of at least `least_gain()` at the beginning of the batch.
-  GrowNode* take(double least_gain) {
-    return taken(first_untaken(),
-                 [least_gain](const GrowNode& node) { return node.gain >= least_gain; });
-  }
-
-  // The least gain of nodes that may still be split: as many better ones are in the frontier as
-  // there are splits left. Linear in the frontier.
-  double least_gain() {
-    const auto n = static_cast<std::size_t>(splits_left_);
-    if (!best_first_ || frontier_.size() <= n) return 0;
-    gains_.clear();
-    for (const GrowNode* node : frontier_) gains_.push_back(node->gain);
-    const auto last = gains_.begin() + static_cast<std::ptrdiff_t>(n - 1);
-    std::nth_element(gains_.begin(), last, gains_.end(), std::greater<>());
-    return *last;
+  // The nodes to expand at once, at most so many: those that would be split if none but the nodes
+  // known by now were worth it. Nodes still unknown come before some of these and after others, so
+  // no other node can be part of the tree, and the tree needs as many batches as it is deep.
+  void take_batch(std::size_t most, std::vector<GrowNode*>& batch) {
+    batch.clear();
+    const ComingOrder order{best_first_};
+    coming_ = frontier_;  // a heap in this order, too
+    for (std::int64_t n = 0; n < splits_left_ && !coming_.empty() && batch.size() < most; ++n) {
+      GrowNode* node = pop(coming_, order);
+      if (node->expanded) {
+        for (GrowNode* child : {node->left, node->right})
+          if (child->gain >= 0) push(coming_, child, order);
+      } else {
+        node->taken = true;
+        batch.push_back(node);
+      }
+    }
+    ahead_ += static_cast<std::int64_t>(batch.size());
   }
 
   // Commits all expanded nodes that are due: on_commit(node) assigns ids to the children and adds
@@ -123,22 +145,6 @@ class GrowQueue {
  private:
   using Heap = std::vector<GrowNode*>;
 
-  GrowNode* first_untaken() const {
-    return frontier_.empty() || frontier_.front()->taken ? nullptr : frontier_.front();
-  }
-  // Takes the node or, for null, the first that is ready and may be taken.
-  template <class MayTake>
-  GrowNode* taken(GrowNode* node, MayTake may_take) {
-    while (node == nullptr && !ready_.empty() && may_take(*ready_.front())) {
-      GrowNode* next = pop(ready_, ReadyOrder{best_first_});
-      if (!next->taken) node = next;
-    }
-    if (node == nullptr) return nullptr;
-    node->taken = true;
-    ++ahead_;
-    return node;
-  }
-
   template <class Order>
   static void push(Heap& heap, GrowNode* node, Order order) {
     heap.push_back(node);
@@ -155,8 +161,7 @@ class GrowQueue {
   bool best_first_;
   std::int64_t splits_left_ = 0;
   std::int64_t ahead_ = 0;  // nodes that are taken and not committed
-  Heap ready_, frontier_;
-  std::vector<double> gains_;
+  Heap ready_, frontier_, coming_;
 };
 
 }  // namespace arboost

@@ -115,15 +115,9 @@ TreePolicy::Next TreePolicy::take() {
   return {queue_.take(), false};
 }
 
-TreePolicy::Next TreePolicy::take(double least_gain) {
+void TreePolicy::take_batch(std::size_t most, std::vector<GrowNode*>& batch) {
   std::lock_guard lock(mutex_);
-  if (queue_.finished()) return {nullptr, true};
-  return {queue_.take(least_gain), false};
-}
-
-double TreePolicy::least_gain() {
-  std::lock_guard lock(mutex_);
-  return queue_.least_gain();
+  queue_.take_batch(most, batch);
 }
 
 bool TreePolicy::is_finished() {

@@ -62,9 +62,8 @@ class TreePolicy {
     bool is_finished;
   };
   Next take();
-  // The same for a batch of nodes; `least_gain` as in GrowQueue.
-  Next take(double least_gain);
-  double least_gain();
+  // The nodes to expand at once, at most so many; none if the tree is finished.
+  void take_batch(std::size_t most, std::vector<GrowNode*>& batch);
   bool is_finished();
   // Makes the children of a node whose split sent n_left of its rows in this process, and all_left
   // of all its rows, to the left. Or in two steps: all that follows from the sums of the split,
