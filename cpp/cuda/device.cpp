@@ -246,4 +246,27 @@ void Queue::wait() {
   check(driver().StreamSynchronize(stream_), "work");
 }
 
+Answer Queue::ask() {
+  std::byte* room = flag_.room(sizeof ticket_);
+  auto* flag = reinterpret_cast<std::uint32_t*>(room);
+  if (ticket_ == 0) *flag = 0;
+  return {flag, ++ticket_};
+}
+
+void Queue::await(const Answer& answer) {
+  const std::atomic_ref<std::uint32_t> flag(*answer.flag);
+  const auto is_given = [&] {
+    const std::uint32_t seen = flag.load(std::memory_order_acquire);
+    return static_cast<std::int32_t>(seen - answer.ticket) >= 0;
+  };
+  constexpr int looks = 1 << 12;
+  constexpr Result not_ready = 600;
+  for (Result state = not_ready; state == not_ready; state = driver().StreamQuery(stream_)) {
+    for (int i = 0; i < looks; ++i)
+      if (is_given()) return;
+  }
+  wait();  // a kernel has failed, or has answered by now
+  if (!is_given()) throw DeviceError("a kernel of the CUDA device gave no answer");
+}
+
 }  // namespace arboost::cuda

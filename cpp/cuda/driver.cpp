@@ -80,6 +80,7 @@ Driver load_driver() {
   take("cuStreamCreate", d.StreamCreate);
   take("cuStreamDestroy_v2", d.StreamDestroy);
   take("cuStreamSynchronize", d.StreamSynchronize);
+  take("cuStreamQuery", d.StreamQuery);
   take("cuModuleLoadData", d.ModuleLoadData);
   take("cuModuleGetFunction", d.ModuleGetFunction);
   take("cuFuncSetAttribute", d.FuncSetAttribute);

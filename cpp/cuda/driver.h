@@ -48,6 +48,7 @@ struct Driver {
   Result (*StreamCreate)(Stream*, unsigned);
   Result (*StreamDestroy)(Stream);
   Result (*StreamSynchronize)(Stream);
+  Result (*StreamQuery)(Stream);
   Result (*ModuleLoadData)(Module*, const void*);
   Result (*ModuleGetFunction)(Function*, Module, const char*);
   Result (*FuncSetAttribute)(Function, int, int);

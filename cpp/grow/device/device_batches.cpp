@@ -1,4 +1,4 @@
-// Batches of nodes: one upload, four launches and one download each.
+// Batches of nodes: one upload, four launches and one answer each.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -29,7 +29,7 @@ struct DeviceRows::Batch {
   std::vector<NodeSearch> searches;
   std::vector<std::uint32_t> features;
   std::vector<NodeCount> counts;
-  BatchCount state{0, 0};
+  BatchCount state{0, 0, 0};
   std::vector<GrowNode*> searched;
   std::vector<double> scores;  // of the searched nodes
   std::span<const std::uint32_t> last_features;
@@ -38,14 +38,15 @@ struct DeviceRows::Batch {
 
   BatchWork work{};  // on the device
 
-  // On the host, after the device has done it.
-  const NodeCount* found_counts = nullptr;
-  const FoundSplit* best = nullptr;
+  // In the host's memory, once the device has answered.
+  const NodeCount* final_counts() const { return work.final_counts; }
+  const FoundSplit* best() const { return work.best; }
 };
 
 void DeviceRows::request(GrowNode& node, std::uint32_t work, std::uint32_t side, Batch& batch) {
-  const double score = policy_.node_score(node);
   const auto features = policy_.columns().of_node(node, columns_);
+  if (features.empty()) return;
+  const double score = policy_.node_score(node);
   const bool is_same =
       features.data() == batch.last_features.data() &&
       features.size() == batch.last_features.size() &&
@@ -62,9 +63,8 @@ void DeviceRows::request(GrowNode& node, std::uint32_t work, std::uint32_t side,
   batch.scores.push_back(score);
 }
 
-// Sends a batch in one copy, and points batch.work to it. What the host reads lies together:
-//
-//   nodes, searches, features, n_done, state | counts, best
+// Sends a batch in one copy, and points batch.work to it. The copy reads one of two staged blocks:
+// the batch of the root is sent twice, without a wait between.
 void DeviceRows::send(Batch& batch) {
   DeviceState& s = *state_;
   const std::size_t n = batch.works.size(), m = batch.searches.size();
@@ -77,12 +77,14 @@ void DeviceRows::send(Batch& batch) {
   const std::size_t works = place(n * sizeof(NodeWork)), searches = place(m * sizeof(NodeSearch)),
                     features = place(batch.features.size() * sizeof(std::uint32_t)),
                     n_done = place(m * sizeof(std::uint32_t)), state = place(sizeof(BatchCount)),
-                    counts = place(n * sizeof(NodeCount)), sent = size,
-                    best = place(m * sizeof(FoundSplit));
+                    counts = place(n * sizeof(NodeCount));
   make_room(s.batch, std::bit_ceil(size));
   make_room(s.segments, 2 * n);
   make_room(s.found, m * batch.most_features);
-  std::byte* staged = s.sent_batch.room(std::bit_ceil(size));
+  s.which_batch = 1 - s.which_batch;
+  std::byte* staged = s.sent_batches[s.which_batch].room(std::bit_ceil(size));
+  const std::size_t counts_bytes = (n * sizeof(NodeCount) + 15) / 16 * 16;
+  std::byte* answers = s.answers.room(std::bit_ceil(counts_bytes + m * sizeof(FoundSplit)));
   const auto put = [&](std::size_t at, const void* from, std::size_t bytes) {
     if (bytes > 0) std::memcpy(staged + at, from, bytes);
   };
@@ -92,7 +94,7 @@ void DeviceRows::send(Batch& batch) {
   std::memset(staged + n_done, 0, m * sizeof(std::uint32_t));
   put(state, &batch.state, sizeof(BatchCount));
   put(counts, batch.counts.data(), n * sizeof(NodeCount));
-  s.queue.copy_in(staged, sent, s.batch.address());
+  s.queue.copy_in(staged, size, s.batch.address());
   std::byte* const on_device = s.batch.data();
   batch.work = {.nodes = reinterpret_cast<NodeWork*>(on_device + works),
                 .searches = reinterpret_cast<NodeSearch*>(on_device + searches),
@@ -100,7 +102,9 @@ void DeviceRows::send(Batch& batch) {
                 .state = reinterpret_cast<BatchCount*>(on_device + state),
                 .counts = reinterpret_cast<NodeCount*>(on_device + counts),
                 .n_done = reinterpret_cast<std::uint32_t*>(on_device + n_done),
-                .best = reinterpret_cast<FoundSplit*>(on_device + best),
+                .final_counts = reinterpret_cast<NodeCount*>(answers),
+                .best = reinterpret_cast<FoundSplit*>(answers + counts_bytes),
+                .answer = s.queue.ask(),
                 .segments = s.segments.data(),
                 .found = s.found.data(),
                 .parts = nullptr,
@@ -112,22 +116,9 @@ void DeviceRows::send(Batch& batch) {
                 .histogram_size = static_cast<std::uint32_t>(slots_.size())};
 }
 
-// Waits for a batch, and points to its results.
-void DeviceRows::receive(Batch& batch) {
-  DeviceState& s = *state_;
-  const auto first = reinterpret_cast<Address>(batch.work.counts);
-  const std::size_t before = reinterpret_cast<Address>(batch.work.best) - first;
-  const std::size_t bytes = before + batch.searches.size() * sizeof(FoundSplit);
-  std::byte* staged = s.received.room(std::bit_ceil(bytes));
-  s.queue.copy_out(first, bytes, staged);
-  s.queue.wait();
-  batch.found_counts = reinterpret_cast<const NodeCount*>(staged);
-  batch.best = reinterpret_cast<const FoundSplit*>(staged + before);
-}
-
 void DeviceRows::launch_searches(const Batch& batch) {
   DeviceState& s = *state_;
-  if (batch.searches.empty() || batch.most_features == 0) return;
+  if (batch.searches.empty()) return;
   s.queue.launch(s.device.kernel(is_plain(policy_.gain()) ? "search_plain" : "search_limited"),
                  {batch.most_features, batch.searches.size()}, threads, 0, policy_.gain(),
                  batch.work, s.columns.data());
@@ -137,8 +128,8 @@ void DeviceRows::launch_searches(const Batch& batch) {
 void DeviceRows::take_splits(const Batch& batch) {
   for (std::size_t j = 0; j < batch.searched.size(); ++j) {
     GrowNode& node = *batch.searched[j];
-    const FoundSplit& best = batch.best[j];
-    if (batch.searches[j].n_features == 0 || !best.found || !policy_.may_split(node)) continue;
+    const FoundSplit& best = batch.best()[j];
+    if (!best.found || !policy_.may_split(node)) continue;
     node.gain = std::max(best.score - batch.scores[j], 0.0);
     node.feature = static_cast<std::int32_t>(best.feature);
     node.split = {};
@@ -162,16 +153,6 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
   const std::size_t channels = policy.channels();
   const auto n = static_cast<std::uint32_t>(tree_rows_.n);
   GrowNode& root = policy.open_root(n, false);
-  // Narrow pairs were added up when they were made, but not counted.
-  if (!scaling_.narrow) {
-    const RowValues values{s.wide.data(), static_cast<std::uint32_t>(policy_.width()),
-                           static_cast<std::uint32_t>(policy_.width())};
-    s.queue.launch(s.device.kernel("sum_values"), {std::min<std::size_t>(1024, blocks_for(n))},
-                   threads, 0, s.elements[0].data(), n, values, s.root_sums.data());
-  }
-  root.sums = s.receive<std::int64_t>(s.root_sums.address(), channels);
-  if (channels > policy.width()) root.sums[policy.width()] = n;
-  if (!policy.may_split(root)) return;
   root.histogram = acquire();
   s.queue.fill_zero(reinterpret_cast<Address>(root.histogram),
                     slots_.size() * sizeof(std::int64_t));
@@ -180,16 +161,23 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
   batch.works[0].children[0] = root.histogram;
   batch.counts.push_back({n, ~0u});  // as the smaller child of a node
   batch.state.n_rows = n;
-  if (searches_on_device_) request(root, 0, 0, batch);
   send(batch);
   s.send(std::vector<Segment>{{0, n, 0, 0, root.histogram}, {0, 0, 0, n, nullptr}}, s.segments);
-  batch.work.segments = s.segments.data();
   plan_histograms(n, batch.work);
   launch_histograms(batch.work);
-  GrowNode* const nodes[] = {&root};
-  if (!searches_on_device_) return search_on_host(nodes, team);
+  root.sums = s.root_sums.wait(s.queue);  // meanwhile
+  root.sums.resize(channels);
+  if (channels > policy.width()) root.sums[policy.width()] = n;
+  if (!policy.may_split(root)) return forget(root);
+  if (!searches_on_device_) {
+    GrowNode* const nodes[] = {&root};
+    return search_on_host(nodes, team);
+  }
+  request(root, 0, 0, batch);
+  if (batch.searches.empty()) return;
+  send(batch);
   launch_searches(batch);
-  receive(batch);
+  s.queue.await(batch.work.answer);
   take_splits(batch);
 }
 
@@ -251,11 +239,11 @@ void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Te
     launch_histograms(batch.work);
     launch_searches(batch);
   }
-  receive(batch);
+  s.queue.await(batch.work.answer);
   for (std::size_t j = 0; j < nodes.size(); ++j) {
     GrowNode& node = *nodes[j];
     const NodeWork& work = batch.works[j];
-    const NodeCount& count = batch.found_counts[j];
+    const NodeCount& count = batch.final_counts()[j];
     policy.place_children(node, count.left, count.left);
     if (work.children[0] == nullptr) continue;
     const bool left_is_smaller = count.left <= count.right;

@@ -78,8 +78,7 @@ LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool fro
                       static_cast<std::uint32_t>(width),
                       0,
                       0};
-  make_room(s.sums, size);
-  s.queue.fill_zero(s.sums.address(), size * sizeof(std::int64_t));
+  const GivenTotals totals = s.leaf_sums.start(size, s.queue);
   if (from_partition) {
     const bool renumbered = numbers.positions != nullptr || numbers.table_rows != nullptr;
     if (renumbered) {
@@ -99,18 +98,19 @@ LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool fro
         n_tiles += static_cast<std::uint32_t>(blocks_for(node.n_rows(), tile_rows));
       });
     }
-    if (!leaves.empty()) {
-      s.send(leaves, s.leaves);
-      s.queue.launch(s.device.kernel("leaf_sums"), {n_tiles}, threads, 0, s.leaves.data(),
-                     static_cast<std::uint32_t>(leaves.size()), s.elements[0].data(),
-                     s.elements[1].data(), rows, renumbered ? s.number_of_row.data() : nullptr,
-                     s.sums.data());
-    }
+    if (leaves.empty())
+      return {std::vector<std::int64_t>(size), pairs.g_exponent, pairs.h_exponent};
+    s.send(leaves, s.leaves);
+    s.queue.launch(s.device.kernel("leaf_sums"), {n_tiles}, threads, 0, s.leaves.data(),
+                   static_cast<std::uint32_t>(leaves.size()), s.elements[0].data(),
+                   s.elements[1].data(), rows, renumbered ? s.number_of_row.data() : nullptr,
+                   totals);
   } else {
     s.queue.launch(s.device.kernel("sums_by_leaf"), {std::min<std::size_t>(1024, blocks_for(n))},
-                   threads, 0, rows, s.leaf_of_row.data(), s.sums.data());
+                   threads, 0, rows, s.leaf_of_row.data(), totals);
   }
-  std::vector<std::int64_t> sums = s.receive<std::int64_t>(s.sums.address(), size);
+  std::vector<std::int64_t> sums = s.leaf_sums.wait(s.queue);
+  s.n_sent = 0;  // all copies came before
   add_inner_sums(shape.left(), 2 * width, sums);
   return {std::move(sums), pairs.g_exponent, pairs.h_exponent};
 }

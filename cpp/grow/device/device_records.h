@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "cuda/answer.h"
 #include "tree/split_rule.h"
 #include "tree/tree_rows.h"
 
@@ -80,8 +81,9 @@ struct NodeCount {
 
 // State of a batch.
 struct BatchCount {
-  std::uint32_t n_blocks;  // that are done with the partition
-  std::uint32_t n_rows;    // of all segments
+  std::uint32_t n_blocks;    // that are done with the partition
+  std::uint32_t n_rows;      // of all segments
+  std::uint32_t n_searches;  // that are done
 };
 
 // Elements whose sums are added to a histogram.
@@ -107,17 +109,20 @@ struct FoundSplit {
   std::uint8_t found, missing_left, missing_seen, unused;
 };
 
-// A batch of nodes. State, counts and n_done begin as 0; the host reads counts and best.
+// A batch of nodes. State, counts and n_done begin as 0. The host waits for the answer, which is
+// given after the searches or, without any, after the partition.
 struct BatchWork {
   const NodeWork* nodes;
   const NodeSearch* searches;
   const std::uint32_t* features;
   BatchCount* state;
   NodeCount* counts;
-  std::uint32_t* n_done;  // features of each search
-  FoundSplit* best;       // by search
-  Segment* segments;      // two a node
-  FoundSplit* found;      // [search][most_features]
+  std::uint32_t* n_done;    // features of each search
+  NodeCount* final_counts;  // in the host's memory
+  FoundSplit* best;         // by search; in the host's memory
+  Answer answer;
+  Segment* segments;  // two a node
+  FoundSplit* found;  // [search][most_features]
   // Sums of blocks that have a part of a segment, [block + segment][histogram_size]; null: they are
   // added to the histograms one by one, which begin as 0.
   std::int64_t* parts;

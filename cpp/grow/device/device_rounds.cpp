@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 namespace arboost::cuda {
 namespace {
 
 constexpr unsigned threads = 256;
-constexpr std::size_t header = 2;  // numbers before the sums in LossTotals (kernels/loss.cu)
 
 void upload(const double* from, std::size_t n, DeviceArray<double>& to, Queue& queue) {
   make_room(to, n);
@@ -43,11 +41,10 @@ void DeviceRounds::fetch(double* scores) {
   is_newer_ = is_current_ = false;
 }
 
-// Bounds of the gradients, or their pairs and sums; in found_.
-void DeviceRounds::run(const LossSpec& spec, const Gradients& out, bool bounds_only) {
-  const std::size_t size = header + 2 * outputs_;
-  make_room(totals_, size);
-  queue_.fill_zero(totals_.address(), size * sizeof(std::int64_t));
+// Bounds of the gradients; or their pairs, and the sums [outputs][|g|, h].
+std::vector<std::int64_t> DeviceRounds::run(const LossSpec& spec, const Gradients& out,
+                                            bool bounds_only) {
+  const GivenTotals totals = totals_.start(2 * outputs_, queue_);
   const LossArgs args{.loss = spec.loss,
                       .parameters = parameters_.data(),
                       .least_squares = spec.least_squares,
@@ -60,12 +57,8 @@ void DeviceRounds::run(const LossSpec& spec, const Gradients& out, bool bounds_o
   const std::size_t blocks =
       std::clamp<std::size_t>((n_rows_ + threads - 1) / threads, 1,
                               8 * static_cast<std::size_t>(device_.multiprocessors()));
-  queue_.launch(device_.kernel("gradients"), {blocks}, threads, 0, args, totals_.data());
-  std::byte* staged = room_.room(size * sizeof(std::int64_t));
-  queue_.copy_out(totals_.address(), size * sizeof(std::int64_t), staged);
-  queue_.wait();
-  found_.resize(size);
-  std::memcpy(found_.data(), staged, size * sizeof(std::int64_t));
+  queue_.launch(device_.kernel("gradients"), {blocks}, threads, 0, args, totals);
+  return totals_.wait(queue_);
 }
 
 void DeviceRounds::apply_loss(const LossSpec& spec, double largest_weight, Gradients& out) {
@@ -78,14 +71,14 @@ void DeviceRounds::apply_loss(const LossSpec& spec, double largest_weight, Gradi
   const LossRows rows{y_.data(), weight_.data(), scores_.data(), n_rows_, outputs_};
   std::optional<GradientBounds> bounds = known_bounds(spec, rows, largest_weight);
   if (!bounds) {
-    run(spec, out, true);
-    bounds = {std::bit_cast<double>(found_[0]), std::bit_cast<double>(found_[1])};
+    const std::vector<std::int64_t> bits = run(spec, out, true);
+    bounds = {std::bit_cast<double>(bits[0]), std::bit_cast<double>(bits[1])};
   }
   set_exponents(*bounds, out);
-  run(spec, out, false);
+  const std::vector<std::int64_t> sums = run(spec, out, false);
   for (std::size_t k = 0; k < outputs_; ++k) {
-    out.sum_abs_g[k] = found_[header + 2 * k];
-    out.sum_h[k] = found_[header + 2 * k + 1];
+    out.sum_abs_g[k] = sums[2 * k];
+    out.sum_h[k] = sums[2 * k + 1];
   }
   out.device_pairs = pairs_.data();
   out.is_filled = false;  // in the host's memory

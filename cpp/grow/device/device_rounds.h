@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "cuda/device.h"
+#include "cuda/totals.h"
 #include "loss/apply.h"
 
 namespace arboost::cuda {
@@ -28,7 +29,7 @@ class DeviceRounds {
   std::size_t outputs() const { return outputs_; }
 
  private:
-  void run(const LossSpec& spec, const Gradients& out, bool bounds_only);
+  std::vector<std::int64_t> run(const LossSpec& spec, const Gradients& out, bool bounds_only);
 
   Device& device_;
   Queue& queue_;
@@ -36,9 +37,7 @@ class DeviceRounds {
   std::size_t n_rows_ = 0, outputs_ = 0;
   DeviceArray<double> y_, weight_, scores_, parameters_;
   DeviceArray<FixedPair> pairs_;
-  DeviceArray<std::int64_t> totals_;
-  std::vector<std::int64_t> found_;
-  PinnedBytes room_;
+  Totals totals_;
   bool is_newer_ = false;    // than the host's scores
   bool is_current_ = false;  // the host's scores have not changed since
 };

@@ -118,12 +118,10 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
   const int drop = bits_of_factor(largest);
   const double factor = std::ldexp(1.0, -drop);
   make_room(s.sample_pairs, sample->size * width);
-  make_room(s.sums, 2 * width);
   if (weights != nullptr) {
     make_room(s.weights, sample->size);
     s.queue.upload(weights, sample->size, s.weights);
   }
-  s.queue.fill_zero(s.sums.address(), 2 * width * sizeof(std::int64_t));
   const PairRows rows{all.pairs,
                       all.row_stride,
                       all.output_stride,
@@ -135,8 +133,8 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
                       0};
   s.queue.launch(s.device.kernel("gather_pairs"), {std::min<std::size_t>(1024, blocks_for(rows.n))},
                  threads, 0, rows, weights == nullptr ? nullptr : s.weights.data(), factor,
-                 s.sample_pairs.data(), s.sums.data());
-  const std::vector<std::int64_t> sums = s.receive<std::int64_t>(s.sums.address(), 2 * width);
+                 s.sample_pairs.data(), s.sample_sums.start(2 * width, s.queue));
+  const std::vector<std::int64_t> sums = s.sample_sums.wait(s.queue);
   Pairs own{s.sample_pairs.data(),       width, 1, gradients.g_exponent - drop,
             gradients.h_exponent - drop, {},    {}};
   for (std::size_t k = 0; k < width; ++k) {
@@ -190,16 +188,18 @@ void DeviceRows::quantise(const TreeScaling& scaling, std::uint32_t seed) {
                       static_cast<std::uint32_t>(policy_.width()),
                       scaling.g.shift(),
                       scaling.h.shift()};
-  make_room(s.root_sums, policy_.width() + 1);
-  s.queue.fill_zero(s.root_sums.address(), s.root_sums.size() * sizeof(std::int64_t));
+  const GivenTotals totals = s.root_sums.start(policy_.width(), s.queue);
   if (scaling.narrow) {
     const std::size_t blocks = 8 * static_cast<std::size_t>(s.device.multiprocessors());
     s.queue.launch(s.device.kernel("quantise_narrow"), {std::min(blocks, blocks_for(n))}, threads,
-                   0, rows, s.elements[0].data(), s.root_sums.data());
+                   0, rows, s.elements[0].data(), totals);
   } else {
     make_room(s.wide, codes_.n_rows * policy_.width());
     s.queue.launch(s.device.kernel("quantise_wide"), {blocks_for(n)}, threads, 0, rows, scaling.g,
                    scaling.h, s.elements[0].data(), s.wide.data());
+    const RowValues values{s.wide.data(), rows.outputs, rows.outputs};
+    s.queue.launch(s.device.kernel("sum_values"), {std::min<std::size_t>(1024, blocks_for(n))},
+                   threads, 0, s.elements[0].data(), rows.n, values, totals);
   }
 }
 

@@ -81,7 +81,6 @@ class DeviceRows final : public BatchRows {
   void launch_histograms(const BatchWork& work);
   Batch open_batch(TreePolicy& policy, std::span<GrowNode* const> nodes);
   void send(Batch& batch);
-  void receive(Batch& batch);
   void request(GrowNode& node, std::uint32_t work, std::uint32_t side, Batch& batch);
   void launch_searches(const Batch& batch);
   void take_splits(const Batch& batch);

@@ -1,12 +1,14 @@
 // Memory of a fit on a device.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <memory>
 #include <vector>
 
 #include "cuda/device.h"
+#include "cuda/totals.h"
 #include "grow/device/device_records.h"
 #include "grow/device/device_rounds.h"
 #include "grow/device/device_table.h"
@@ -33,7 +35,7 @@ struct DeviceState {
   DeviceArray<Element> elements[2];
   DeviceArray<PackedSum> wide;
   DeviceArray<std::uint32_t> number_of_row, leaf_of_row;
-  DeviceArray<std::int64_t> sums, root_sums;
+  Totals sample_sums, root_sums, leaf_sums;
   DeviceArray<double> values;
   DeviceArray<NodeTest> tests;
   DeviceArray<WalkNode> tree;
@@ -50,7 +52,8 @@ struct DeviceState {
   DeviceArray<std::int64_t> parts;
   DeviceArray<LeafRows> leaves;
   std::unique_ptr<DeviceRounds> rounds;
-  PinnedBytes sent, sent_batch, received;
+  PinnedBytes sent, sent_batches[2], answers, received;
+  int which_batch = 0;  // of those that are staged
   std::size_t sent_size = 0, n_sent = 0;
 
   // Sends an array of records to the device. Copies read the staged bytes until the next wait.
@@ -60,7 +63,8 @@ struct DeviceState {
     const std::size_t bytes = from.size() * sizeof(T);
     if (n_sent + bytes > sent_size) {
       queue.wait();
-      sent_size = std::max(sent_size, std::bit_ceil(4 * bytes));
+      constexpr std::size_t least = std::size_t{1} << 20;
+      sent_size = std::max({sent_size, least, std::bit_ceil(4 * bytes)});
       sent.room(sent_size);
       n_sent = 0;
     }

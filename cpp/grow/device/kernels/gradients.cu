@@ -5,12 +5,6 @@
 
 namespace arboost::cuda {
 
-// Largest |g| and h as bits, and the sums |g|, h of each output.
-struct LossTotals {
-  unsigned long long max_g_bits, max_h_bits;
-  std::int64_t sums[1];  // [outputs][2]
-};
-
 // Bounds or pairs of one row and output; the caller adds up.
 struct RowResult {
   std::int64_t g, h;  // bits of |g| and h, or |g| and h in fixed point
@@ -52,7 +46,8 @@ inline device::GradientPair softmax_pair(const LossArgs& args, std::size_t i, st
 
 }  // namespace arboost::cuda
 
-extern "C" __global__ void gradients(arboost::LossArgs args, arboost::cuda::LossTotals* totals) {
+// Totals: largest |g| and h as bits, or the sums |g|, h of each output.
+extern "C" __global__ void gradients(arboost::LossArgs args, arboost::cuda::GivenTotals totals) {
   using namespace arboost;
   using namespace arboost::cuda;
   const std::size_t outputs = args.rows.outputs, n = args.rows.n_rows;
@@ -84,8 +79,8 @@ extern "C" __global__ void gradients(arboost::LossArgs args, arboost::cuda::Loss
       } else {
         const std::int64_t g = warp_sum(row.g), h = warp_sum(row.h);
         if (lane_of() == 0) {
-          add_to(&totals->sums[2 * k], g);
-          add_to(&totals->sums[2 * k + 1], h);
+          add_to(&totals.sums[2 * k], g);
+          add_to(&totals.sums[2 * k + 1], h);
         }
       }
     }
@@ -96,15 +91,17 @@ extern "C" __global__ void gradients(arboost::LossArgs args, arboost::cuda::Loss
       max_h = max(max_h, __shfl_xor_sync(all_lanes, max_h, s));
     }
     if (lane_of() == 0) {
-      atomicMax(&totals->max_g_bits, max_g);
-      atomicMax(&totals->max_h_bits, max_h);
+      auto* largest = reinterpret_cast<unsigned long long*>(totals.sums);
+      atomicMax(&largest[0], max_g);
+      atomicMax(&largest[1], max_h);
     }
   } else if (outputs == 1) {
     sum_g = warp_sum(sum_g);
     sum_h = warp_sum(sum_h);
     if (lane_of() == 0) {
-      add_to(&totals->sums[0], sum_g);
-      add_to(&totals->sums[1], sum_h);
+      add_to(&totals.sums[0], sum_g);
+      add_to(&totals.sums[1], sum_h);
     }
   }
+  give_totals(totals);
 }

@@ -4,7 +4,7 @@
 // Sums of the pairs [leaf][output][g, h] of a tree's rows, whose elements are those of its leaves.
 extern "C" __global__ void leaf_sums(const LeafRows* leaves, std::uint32_t n_leaves,
                                      const Element* one, const Element* two, PairRows pairs,
-                                     const std::uint32_t* number_of_row, std::int64_t* sums) {
+                                     const std::uint32_t* number_of_row, GivenTotals totals) {
   const std::uint32_t which =
       last_from(n_leaves, blockIdx.x, [=](std::uint32_t j) { return leaves[j].first_tile; });
   const LeafRows leaf = leaves[which];
@@ -24,10 +24,12 @@ extern "C" __global__ void leaf_sums(const LeafRows* leaves, std::uint32_t n_lea
     g = warp_sum(g);
     h = warp_sum(h);
     if (lane_of() != 0) continue;
-    std::int64_t* sum = sums + (static_cast<std::uint64_t>(leaf.leaf) * pairs.outputs + k) * 2;
+    std::int64_t* sum =
+        totals.sums + (static_cast<std::uint64_t>(leaf.leaf) * pairs.outputs + k) * 2;
     add_to(sum, g);
     add_to(sum + 1, h);
   }
+  give_totals(totals);
 }
 
 // number_of_row[row(i)] = i
@@ -80,15 +82,16 @@ extern "C" __global__ void add_values(DeviceCodes codes, const WalkNode* tree,
 
 // Sums of pairs [leaf][output][g, h] by the leaves of rows.
 extern "C" __global__ void sums_by_leaf(PairRows pairs, const std::uint32_t* leaf_of_row,
-                                        std::int64_t* sums) {
+                                        GivenTotals totals) {
   for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < pairs.n;
        i += gridDim.x * blockDim.x) {
     const std::uint32_t leaf = leaf_of_row[row_at(pairs.rows, position_at(pairs.rows, i))];
     for (std::uint32_t k = 0; k < pairs.outputs; ++k) {
       const FixedPair pair = pairs.pairs[i * pairs.row_stride + k * pairs.output_stride];
-      std::int64_t* sum = sums + (static_cast<std::uint64_t>(leaf) * pairs.outputs + k) * 2;
+      std::int64_t* sum = totals.sums + (static_cast<std::uint64_t>(leaf) * pairs.outputs + k) * 2;
       add_to(sum, pair.g);
       add_to(sum + 1, pair.h);
     }
   }
+  give_totals(totals);
 }

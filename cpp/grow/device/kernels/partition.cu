@@ -90,6 +90,7 @@ inline void plan_segments(const BatchWork& batch) {
       const NodeWork& work = batch.nodes[j];
       const volatile NodeCount* count = batch.counts + j;  // of other blocks
       const std::uint32_t n_left = count->left, n_right = count->right;
+      batch.final_counts[j] = {n_left, n_right};
       const std::uint32_t middle = work.begin + n_left;
       const bool left_is_smaller = n_left <= n_right;
       for (int s = 0; s < 2; ++s) {  // the smaller one, then the larger one
@@ -118,7 +119,9 @@ inline void plan_segments(const BatchWork& batch) {
     before += sums[min(blockDim.x, batch.n_nodes - base) - 1];
     __syncthreads();
   }
-  if (threadIdx.x == 0) batch.state->n_rows = before;
+  if (threadIdx.x != 0) return;
+  batch.state->n_rows = before;
+  if (batch.n_searches == 0) give(batch.answer);
 }
 
 // Divides the rows of all nodes of a batch; then plans their histograms.

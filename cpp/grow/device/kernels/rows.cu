@@ -35,7 +35,7 @@ extern "C" __global__ void transpose_words(DeviceCodes codes, std::uint8_t* by_c
 }
 
 // The same as grow/kernels/quantise.h.
-extern "C" __global__ void quantise_narrow(PairRows args, Element* elements, std::int64_t* sum) {
+extern "C" __global__ void quantise_narrow(PairRows args, Element* elements, GivenTotals totals) {
   std::int64_t own = 0;
   for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < args.n;
        i += gridDim.x * blockDim.x) {
@@ -51,7 +51,8 @@ extern "C" __global__ void quantise_narrow(PairRows args, Element* elements, std
     own += pack(g, h);
   }
   own = warp_sum(own);
-  if (lane_of() == 0) add_to(sum, own);
+  if (lane_of() == 0) add_to(totals.sums, own);
+  give_totals(totals);
 }
 
 extern "C" __global__ void quantise_wide(PairRows args, WideRounding g_rounding,
@@ -73,7 +74,7 @@ extern "C" __global__ void quantise_wide(PairRows args, WideRounding g_rounding,
 
 // Pairs of a sample, times the weights of its rows, and their sums [output][|g|, h].
 extern "C" __global__ void gather_pairs(PairRows args, const float* weights, double factor,
-                                        FixedPair* out, std::int64_t* sums) {
+                                        FixedPair* out, GivenTotals totals) {
   for (std::uint32_t k = 0; k < args.outputs; ++k) {
     std::int64_t abs_g = 0, sum_h = 0;
     for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < args.n;
@@ -89,20 +90,22 @@ extern "C" __global__ void gather_pairs(PairRows args, const float* weights, dou
     abs_g = warp_sum(abs_g);
     sum_h = warp_sum(sum_h);
     if (lane_of() != 0) continue;
-    add_to(sums + 2 * k, abs_g);
-    add_to(sums + 2 * k + 1, sum_h);
+    add_to(totals.sums + 2 * k, abs_g);
+    add_to(totals.sums + 2 * k + 1, sum_h);
   }
+  give_totals(totals);
 }
 
 // Sums of all elements, [channels].
 extern "C" __global__ void sum_values(const Element* elements, std::uint32_t n, RowValues values,
-                                      std::int64_t* sums) {
+                                      GivenTotals totals) {
   for (std::uint32_t c = 0; c < values.channels; ++c) {
     std::int64_t sum = 0;
     for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
          i += gridDim.x * blockDim.x)
       sum += value_of(values, elements[i], c);
     sum = warp_sum(sum);
-    if (lane_of() == 0) add_to(sums + c, sum);
+    if (lane_of() == 0) add_to(totals.sums + c, sum);
   }
+  give_totals(totals);
 }

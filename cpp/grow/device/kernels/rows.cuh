@@ -66,14 +66,3 @@ inline PackedSum value_of(const RowValues& values, Element e, std::uint32_t chan
   const auto pair = static_cast<std::int32_t>(e >> 32);
   return pack(pair >> 16, pair & 0xffff);
 }
-
-// True in all threads of the block that is the last of n to come here.
-inline bool is_last(std::uint32_t* counter, std::uint32_t n) {
-  __shared__ bool last;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) last = atomicAdd(counter, 1u) == n - 1;
-  __syncthreads();
-  __threadfence();
-  return last;
-}

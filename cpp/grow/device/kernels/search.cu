@@ -69,6 +69,8 @@ inline void choose_feature(const BatchWork& batch, std::uint32_t s) {
   else
     batch.best[s] =
         batch.found[static_cast<std::uint64_t>(s) * batch.most_features + highest.place];
+  __threadfence_system();
+  if (atomicAdd(&batch.state->n_searches, 1u) == batch.n_searches - 1) give(batch.answer);
 }
 
 // The best split of one feature in one node: the same as grow/search/split.h. Grid: features,
