@@ -44,7 +44,7 @@ std::size_t DeviceRows::batch_size() const {
 // Plans the blocks that add `n_rows` rows, at most, to the histograms of a batch.
 void DeviceRows::plan_histograms(std::size_t n_rows, BatchWork& work) {
   DeviceState& s = *state_;
-  constexpr std::size_t rows_per_share = 4096, most_part_bytes = std::size_t{512} << 20;
+  constexpr std::size_t rows_per_share = 2048, most_part_bytes = std::size_t{512} << 20;
   const auto processors = static_cast<std::size_t>(s.device.multiprocessors());
   const std::size_t n_nodes = work.n_nodes;
   const std::size_t shares = std::clamp<std::size_t>(std::max(n_rows / rows_per_share, n_nodes), 1,
