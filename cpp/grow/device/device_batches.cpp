@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>  // move
 
 #include "grow/device/device_rows.h"
 #include "grow/device/device_state.h"
@@ -168,7 +169,7 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
   root.sums = s.root_sums.wait(s.queue);  // meanwhile
   root.sums.resize(channels);
   if (channels > policy.width()) root.sums[policy.width()] = n;
-  if (!policy.may_split(root)) return forget(root);
+  if (!policy.may_split(root) || impure({&root}).empty()) return forget(root);
   if (!searches_on_device_) {
     GrowNode* const nodes[] = {&root};
     return search_on_host(nodes, team);
@@ -259,7 +260,7 @@ void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Te
     for (GrowNode* node : nodes)
       for (GrowNode* child : {node->left, node->right})
         if (child->histogram != nullptr && policy.may_split(*child)) searched.push_back(child);
-    search_on_host(searched, team);
+    search_on_host(impure(std::move(searched)), team);
   }
   const bool scarce = s.in_use * slots_.size() * sizeof(std::int64_t) > params_.histogram_bytes;
   for (GrowNode* node : nodes)

@@ -70,6 +70,8 @@ class DeviceRows final : public BatchRows {
     int g_exponent, h_exponent;
     std::vector<std::int64_t> sum_abs_g, sum_h;
   };
+  // Takes the pairs of all training rows for tests of purity.
+  void take_targets(const Gradients& gradients, std::size_t output);
   Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
   void send_tree(const GrownTrees& forest);
   void walk() const;
@@ -85,6 +87,8 @@ class DeviceRows final : public BatchRows {
   void launch_searches(const Batch& batch);
   void take_splits(const Batch& batch);
   void search_on_host(std::span<GrowNode* const> nodes, Team& team);
+  // The nodes that may be split: without those whose rows all have the same target, for CART.
+  std::vector<GrowNode*> impure(std::vector<GrowNode*> nodes);
   LeafSums summed(const TreeShape& shape, const Pairs& pairs, bool from_partition);
 
   const Codes& codes_;
@@ -102,6 +106,7 @@ class DeviceRows final : public BatchRows {
   SplitSearch search_;
   ColumnSampler::Room columns_;
   Pairs pairs_{};
+  TargetPairs targets_{};
   const Sample* sample_ = nullptr;
   TreeScaling scaling_{false, {0, 0, 0}, {0, 0, 0}};
   // Leaves of the last tree: noted on the device, copied to the host.
