@@ -95,8 +95,8 @@ def forest(device, **params):
 
 def test_several_targets(tmp_path):
     X, y = table()
-    Y = np.c_[y, -y, np.nan_to_num(X[:, 3])]
-    assert_same(forest, X, Y, tmp_path)
+    several = np.c_[y, -y, np.nan_to_num(X[:, 3])]
+    assert_same(forest, X, several, tmp_path)
 
 
 def test_row_weights(tmp_path):

@@ -151,7 +151,6 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
   search_.start_tree(team.size());
   slots_.release_all();
   free_histograms();
-  const std::size_t channels = policy.channels();
   const auto n = static_cast<std::uint32_t>(tree_rows_.n);
   GrowNode& root = policy.open_root(n, false);
   root.histogram = acquire();
@@ -166,9 +165,7 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
   s.send(std::vector<Segment>{{0, n, 0, 0, root.histogram}, {0, 0, 0, n, nullptr}}, s.segments);
   plan_histograms(n, batch.work);
   launch_histograms(batch.work);
-  root.sums = s.root_sums.wait(s.queue);  // meanwhile
-  root.sums.resize(channels);
-  if (channels > policy.width()) root.sums[policy.width()] = n;
+  take_root_sums(root);  // meanwhile
   if (!policy.may_split(root) || impure({&root}).empty()) return forget(root);
   if (!searches_on_device_) {
     GrowNode* const nodes[] = {&root};

@@ -88,12 +88,15 @@ DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, Tr
          codes.n_bins[f], params_.monotone.empty() ? 0 : params_.monotone[f],
          codes.has_missing[f]});
   s.send(columns, s.columns);
+  if (DeviceTrees::grows(codes, policy))
+    trees_ = std::make_unique<DeviceTrees>(s, codes, policy, search_);
   s.queue.wait();
 }
 
 DeviceRows::~DeviceRows() {
   try {
     Device::Use use(state_->device);
+    trees_.reset();
     state_.reset();
   } catch (const DeviceError&) {  // the device is gone, and its memory with it
   }
@@ -159,6 +162,7 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
   DeviceState& s = *state_;
   Device::Use use(s.device);
   sample_ = request.sample;
+  request_ = request;
   has_leaves_ = false;
   tree_rows_ = training_rows();
   if (sample_ != nullptr) {

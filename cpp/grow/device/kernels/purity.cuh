@@ -17,8 +17,7 @@ inline bool is_pure(const TargetPairs& targets, const Element* elements, std::ui
     const RowId row = row_of(elements[i]);
     const std::uint32_t position =
         targets.position_of_row == nullptr ? row : targets.position_of_row[row];
-    return bounds_of(
-        targets.pairs[position * targets.row_stride + k * targets.output_stride]);
+    return bounds_of(targets.pairs[position * targets.row_stride + k * targets.output_stride]);
   };
   for (std::uint32_t k = 0; k < targets.outputs; ++k) {
     ValueBounds own = bounds_at(0, k);

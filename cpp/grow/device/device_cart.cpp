@@ -1,4 +1,4 @@
-// CART on a device: targets of the rows, and purity of nodes.
+// CART on a device: targets of the rows, purity of nodes, trees that grow as a whole.
 #include "grow/device/device_rows.h"
 #include "grow/device/device_state.h"
 
@@ -35,6 +35,34 @@ std::vector<GrowNode*> DeviceRows::impure(std::vector<GrowNode*> nodes) {
   for (std::size_t j = 0; j < nodes.size(); ++j)
     if (pure[j] == 0) kept.push_back(nodes[j]);
   return kept;
+}
+
+// Sets the sums of the root, which were added up when its rows were quantised.
+void DeviceRows::take_root_sums(GrowNode& root) {
+  root.sums = state_->root_sums.wait(state_->queue);
+  root.sums.resize(policy_.channels(), static_cast<std::int64_t>(tree_rows_.n));  // any count
+}
+
+RowValues DeviceRows::row_values() const {
+  return {scaling_.narrow ? nullptr : state_->wide.data(),
+          static_cast<std::uint32_t>(policy_.width()),
+          static_cast<std::uint32_t>(slots_.channels())};
+}
+
+void DeviceRows::grow(TreePolicy& policy, Team& team) {
+  whole_ = nullptr;
+  if (!trees_ || request_.turn % codes_.n_features != 0) return BatchRows::grow(policy, team);
+  Device::Use use(state_->device);
+  GrowNode& root = policy.open_root(tree_rows_.n, true);
+  take_root_sums(root);
+  root.subtree_of = 0;
+  root.subtree = 0;
+  trees_->grow(policy, request_, root, row_values(), targets_, team);
+  whole_ = &trees_->grown();
+}
+
+std::span<const SubtreeNodes* const> DeviceRows::subtrees() const {
+  return {&whole_, whole_ == nullptr ? 0u : 1u};
 }
 
 }  // namespace arboost::cuda
