@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>  // move
 
 #include "grow/device/device_rows.h"
 #include "grow/device/device_state.h"
@@ -150,7 +151,6 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
   search_.start_tree(team.size());
   slots_.release_all();
   free_histograms();
-  const std::size_t channels = policy.channels();
   const auto n = static_cast<std::uint32_t>(tree_rows_.n);
   GrowNode& root = policy.open_root(n, false);
   root.histogram = acquire();
@@ -165,10 +165,8 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
   s.send(std::vector<Segment>{{0, n, 0, 0, root.histogram}, {0, 0, 0, n, nullptr}}, s.segments);
   plan_histograms(n, batch.work);
   launch_histograms(batch.work);
-  root.sums = s.root_sums.wait(s.queue);  // meanwhile
-  root.sums.resize(channels);
-  if (channels > policy.width()) root.sums[policy.width()] = n;
-  if (!policy.may_split(root)) return forget(root);
+  take_root_sums(root);  // meanwhile
+  if (!policy.may_split(root) || impure({&root}).empty()) return forget(root);
   if (!searches_on_device_) {
     GrowNode* const nodes[] = {&root};
     return search_on_host(nodes, team);
@@ -259,7 +257,7 @@ void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Te
     for (GrowNode* node : nodes)
       for (GrowNode* child : {node->left, node->right})
         if (child->histogram != nullptr && policy.may_split(*child)) searched.push_back(child);
-    search_on_host(searched, team);
+    search_on_host(impure(std::move(searched)), team);
   }
   const bool scarce = s.in_use * slots_.size() * sizeof(std::int64_t) > params_.histogram_bytes;
   for (GrowNode* node : nodes)

@@ -66,9 +66,7 @@ void DeviceRows::launch_histograms(const BatchWork& work) {
     own.first_sparse = static_cast<std::uint32_t>(slots_.slots().first_sparse);
     return own;
   }();
-  const RowValues values{scaling_.narrow ? nullptr : s.wide.data(),
-                         static_cast<std::uint32_t>(policy_.width()),
-                         static_cast<std::uint32_t>(slots_.channels())};
+  const RowValues values = row_values();
   const std::size_t blocks = 16 * static_cast<std::size_t>(s.device.multiprocessors());
   if (codes_.width == 1 && codes_.n_stores > 0) {
     std::uint32_t n_codes = 1;

@@ -86,20 +86,11 @@ LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool fro
       s.queue.launch(s.device.kernel("number_rows"), {blocks_for(n)}, threads, 0, numbers,
                      static_cast<std::uint32_t>(n), s.number_of_row.data());
     }
-    std::vector<LeafRows> leaves;
-    std::uint32_t n_tiles = 0;
-    for (std::size_t id = 0; id < shape.size(); ++id) {
-      if (shape.left()[id] != 0) continue;
-      each_holder(shape.placed()[id].node, [&](const GrowNode& node) {
-        if (node.n_rows() == 0) return;
-        leaves.push_back(
-            {static_cast<std::uint32_t>(node.begin), static_cast<std::uint32_t>(node.end),
-             static_cast<std::uint32_t>(node.buffer), static_cast<std::uint32_t>(id), n_tiles});
-        n_tiles += static_cast<std::uint32_t>(blocks_for(node.n_rows(), tile_rows));
-      });
-    }
+    const std::vector<LeafRows> leaves = leaf_rows(shape);
     if (leaves.empty())
       return {std::vector<std::int64_t>(size), pairs.g_exponent, pairs.h_exponent};
+    const LeafRows& last = leaves.back();
+    const std::size_t n_tiles = last.first_tile + blocks_for(last.end - last.begin, tile_rows);
     s.send(leaves, s.leaves);
     s.queue.launch(s.device.kernel("leaf_sums"), {n_tiles}, threads, 0, s.leaves.data(),
                    static_cast<std::uint32_t>(leaves.size()), s.elements[0].data(),

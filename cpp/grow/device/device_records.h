@@ -54,6 +54,19 @@ struct RowValues {
   std::uint32_t outputs, channels;
 };
 
+// Pairs of the training rows without the weights of a sample, for purity.
+struct TargetPairs {
+  const FixedPair* pairs;  // at position * row_stride + k * output_stride
+  std::uint64_t row_stride, output_stride;
+  const std::uint32_t* position_of_row;  // null: the row
+  std::uint32_t outputs;
+};
+
+// Elements of a node.
+struct RowRange {
+  std::uint32_t begin, end, buffer;
+};
+
 // Test of a row at a node.
 struct NodeTest {
   SplitRule rule;

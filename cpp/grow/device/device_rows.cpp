@@ -10,12 +10,14 @@
 namespace arboost::cuda {
 namespace {
 
-// Searches of the device are over numerical features with stored columns of one-byte codes.
+// Searches of the device are over numerical features with stored columns of one-byte codes, for
+// the gain of boosting.
 bool device_searches(const Codes& codes, const TreePolicy& policy) {
   for (std::size_t f = 0; f < codes.n_features; ++f)
     if (codes.has_levels(f)) return false;
   return codes.is_plain() && codes.sparse.size() == 0 && codes.width == 1 && policy.width() == 1 &&
-         !policy.params().random_cuts;
+         !policy.params().random_cuts && !policy.params().allow_zero_gain &&
+         policy.params().criterion == Criterion::quadratic;
 }
 
 // Bytes of a row but its codes: elements, pairs, scores, target and leaf.
@@ -54,8 +56,10 @@ DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, Tr
       sizes_(codes, params_, policy.width(), true),
       slots_(codes, params_.histogram_bytes, workspace),
       search_(codes, policy, {.rows = host_rows_, .histograms = slots_, .sizes = sizes_}) {
-  if (params_.criterion != Criterion::quadratic || params_.allow_zero_gain)
-    throw DeviceError("CART trees do not grow on a CUDA device yet: use device=\"cpu\"");
+  if (params_.criterion == Criterion::absolute_error)
+    throw DeviceError(
+        "the criterion \"absolute_error\" does not run on a CUDA device: use squared_error, or "
+        "device=\"cpu\"");
   Device& device = Device::number(params_.device);
   check_memory(device, codes, n_training_, policy.width());
   Device::Use use(device);
@@ -64,6 +68,12 @@ DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, Tr
   if (!table_rows_.empty()) {
     s.table_rows = DeviceArray<RowId>(table_rows_.size());
     s.queue.upload(table_rows_.data(), table_rows_.size(), s.table_rows);
+  }
+  if (!table_rows_.empty() && params_.allow_zero_gain) {
+    s.position_of_row = DeviceArray<std::uint32_t>(codes.n_rows);
+    s.queue.launch(s.device.kernel("number_rows"), {blocks_for(n_training_)}, threads, 0,
+                   RowNumbers{nullptr, s.table_rows.data()},
+                   static_cast<std::uint32_t>(n_training_), s.position_of_row.data());
   }
   s.leaf_of_row = DeviceArray<std::uint32_t>(codes.n_rows);
   const std::size_t n_stores = codes.n_stores;
@@ -78,12 +88,15 @@ DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, Tr
          codes.n_bins[f], params_.monotone.empty() ? 0 : params_.monotone[f],
          codes.has_missing[f]});
   s.send(columns, s.columns);
+  if (DeviceTrees::grows(codes, policy))
+    trees_ = std::make_unique<DeviceTrees>(s, codes, policy, search_);
   s.queue.wait();
 }
 
 DeviceRows::~DeviceRows() {
   try {
     Device::Use use(state_->device);
+    trees_.reset();
     state_.reset();
   } catch (const DeviceError&) {  // the device is gone, and its memory with it
   }
@@ -149,6 +162,7 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
   DeviceState& s = *state_;
   Device::Use use(s.device);
   sample_ = request.sample;
+  request_ = request;
   has_leaves_ = false;
   tree_rows_ = training_rows();
   if (sample_ != nullptr) {
@@ -157,6 +171,7 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
     s.queue.upload(sample_->positions.data(), sample_->size, s.positions);
   }
   pairs_ = pairs_of(gradients, output, sample_);
+  take_targets(gradients, output);
   scaling_ = scaling_of(pairs_.sum_abs_g, pairs_.sum_h, tree_rows_.n, params_.sum_bits, true);
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   quantise(scaling_, static_cast<std::uint32_t>(bits));

@@ -15,6 +15,7 @@
 #include "cuda/device.h"
 #include "grow/device/device_rounds.h"
 #include "grow/device/device_table.h"
+#include "grow/device/device_trees.h"
 #include "grow/policy/node_rows.h"
 #include "grow/rows/histograms.h"
 #include "grow/rows/leaf_sizes.h"
@@ -32,6 +33,8 @@ class DeviceRows final : public BatchRows {
              Workspace& workspace);
   ~DeviceRows() override;
 
+  void grow(TreePolicy& policy, Team& team) override;
+  std::span<const SubtreeNodes* const> subtrees() const override;
   TreeScale start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                        Team& team) override;
   LeafSums leaf_sums(const TreeShape& shape, const GrownTrees& forest, const Gradients& gradients,
@@ -70,9 +73,13 @@ class DeviceRows final : public BatchRows {
     int g_exponent, h_exponent;
     std::vector<std::int64_t> sum_abs_g, sum_h;
   };
+  // Takes the pairs of all training rows for tests of purity.
+  void take_targets(const Gradients& gradients, std::size_t output);
   Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
   void send_tree(const GrownTrees& forest);
   void walk() const;
+  void take_root_sums(GrowNode& root);
+  RowValues row_values() const;
   void quantise(const TreeScaling& scaling, std::uint32_t seed);
   std::int64_t* acquire();
   void release(std::int64_t* histogram);
@@ -85,6 +92,8 @@ class DeviceRows final : public BatchRows {
   void launch_searches(const Batch& batch);
   void take_splits(const Batch& batch);
   void search_on_host(std::span<GrowNode* const> nodes, Team& team);
+  // The nodes that may be split: without those whose rows all have the same target, for CART.
+  std::vector<GrowNode*> impure(std::vector<GrowNode*> nodes);
   LeafSums summed(const TreeShape& shape, const Pairs& pairs, bool from_partition);
 
   const Codes& codes_;
@@ -102,11 +111,15 @@ class DeviceRows final : public BatchRows {
   SplitSearch search_;
   ColumnSampler::Room columns_;
   Pairs pairs_{};
+  TargetPairs targets_{};
   const Sample* sample_ = nullptr;
+  TreeRequest request_{};  // of the tree that grows
   TreeScaling scaling_{false, {0, 0, 0}, {0, 0, 0}};
   // Leaves of the last tree: noted on the device, copied to the host.
   mutable bool has_walked_ = false, has_leaves_ = false;
   std::unique_ptr<DeviceState> state_;
+  std::unique_ptr<DeviceTrees> trees_;  // null: trees grow by batches of nodes
+  const SubtreeNodes* whole_ = nullptr;
 };
 
 }  // namespace arboost::cuda

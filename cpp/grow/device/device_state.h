@@ -29,6 +29,7 @@ struct DeviceState {
   Queue queue;
   std::shared_ptr<const DeviceTable> table;
   DeviceArray<RowId> table_rows;
+  DeviceArray<std::uint32_t> position_of_row;  // for purity
   DeviceArray<std::uint32_t> positions;
   DeviceArray<float> weights;
   DeviceArray<FixedPair> all_pairs, sample_pairs;
@@ -51,6 +52,8 @@ struct DeviceState {
   DeviceArray<FoundSplit> found;
   DeviceArray<std::int64_t> parts;
   DeviceArray<LeafRows> leaves;
+  DeviceArray<RowRange> ranges;
+  DeviceArray<std::uint32_t> pure;
   std::unique_ptr<DeviceRounds> rounds;
   PinnedBytes sent, sent_batches[2], answers, received;
   int which_batch = 0;  // of those that are staged

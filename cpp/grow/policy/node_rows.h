@@ -62,7 +62,7 @@ class NodeRows {
 // Rows that are served best by batches of nodes: one pass, one message or one launch a batch.
 class BatchRows : public NodeRows {
  public:
-  void grow(TreePolicy& policy, Team& team) final;
+  void grow(TreePolicy& policy, Team& team) override;
 
  protected:
   // Opens the policy's root, with its sums and best split.

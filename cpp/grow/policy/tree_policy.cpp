@@ -7,15 +7,14 @@
 #include <stdexcept>
 
 #include "base/random.h"
+#include "grow/search/middle_bin.h"
+#include "grow/search/node_score.h"
 #include "loss/loss_kernels.h"
 
 namespace arboost {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// A gain below this share of the node's own score is a rounding error.
-constexpr double least_relative_gain = 1e-10;
 
 // Rows of mean hessian of a level that a grouped category places by itself (docs/tables.md).
 constexpr double group_rows = 30;
@@ -229,44 +228,19 @@ double TreePolicy::node_score(const GrowNode& node) const {
 }
 
 double TreePolicy::node_score(const std::int64_t* sums) const {
-  if (gain_.criterion != Criterion::quadratic) {
-    double score = 0;
-    for (std::size_t k = 0; k < width_; ++k) {  // as in GrowKernels::find_split
-      const double g = sum_g(sums[k]), weight = sum_h(sums[k]) * gain_.h_per_g;
-      const auto part = [weight](double sum) {
-        return sum > 0 ? sum * loss_kernels().logarithm(sum / weight) : 0.0;
-      };
-      score += gain_.two_classes ? part((weight - g) / 2) + part((weight + g) / 2) : part(-g);
-    }
-    return score;
-  }
-  const bool plain = is_plain(gain_);
-  double score = 0;
-  for (std::size_t k = 0; k < width_; ++k) {
-    const double g = sum_g(sums[k]), h = sum_h(sums[k]);
-    score += plain ? side_score<true>(gain_, g, h) : side_score<false>(gain_, g, h);
-  }
-  return score;
+  return arboost::node_score(gain_, sums, loss_kernels().logarithm);
 }
 
-// Lower bound of a split's score. A bounded node's own score can be negative: its bounds may force
-// a step that raises the objective.
 double TreePolicy::floor_of(const std::int64_t* sums, double score) const {
-  double size = std::abs(score);
-  if (gain_.criterion == Criterion::entropy || gain_.criterion == Criterion::poisson)
-    for (std::size_t k = 0; k < width_; ++k)  // logarithms of means near 1 are near 0
-      size +=
-          gain_.two_classes ? sum_h(sums[k]) * gain_.h_per_g : -static_cast<double>(sum_g(sums[k]));
-  if (!params_.allow_zero_gain) return score + std::max(min_gain_, least_relative_gain * size);
-  const double rounding = least_relative_gain * (size + min_gain_);
-  return score + min_gain_ - std::max(rounding, std::numeric_limits<double>::min());
+  return score_floor(gain_, sums, score, min_gain_, params_.allow_zero_gain);
 }
 
 void TreePolicy::settle(std::int32_t feature, FeatureSplit& split, std::uint32_t next,
                         const std::int64_t* left_sums, const std::int64_t* sums) const {
   if (split.by_set) return;  // a set covers all codes
+  const auto f = static_cast<std::size_t>(feature);
   if (!params_.random_cuts)
-    split.bin = middle_bin(static_cast<std::size_t>(feature), split.bin, next);
+    split.bin = middle_bin(codes_.edges[f].data(), codes_.n_bins[f], split.bin, next);
   if (!split.missing_seen) split.missing_left = is_heavier(left_sums, sums);
 }
 
@@ -278,25 +252,6 @@ bool TreePolicy::is_heavier(const std::int64_t* left_sums, const std::int64_t* s
     h += sum_h(sums[k]);
   }
   return 2 * left_h >= h;
-}
-
-// All bins from the last on the left to the first on the right, exclusive, give the same partition
-// of the node's rows; the search returns the lowest. The edge nearest to the middle of the gap
-// generalises best; with only missing values on the right, the last bin does.
-std::uint32_t TreePolicy::middle_bin(std::size_t feature, std::uint32_t bin,
-                                     std::uint32_t next) const {
-  const std::uint32_t n_bins = codes_.n_bins[feature];
-  if (next >= n_bins) return n_bins - 1;
-  const std::vector<double>& edges = codes_.edges[feature];
-  std::uint32_t low = bin, high = next - 1;
-  const double middle = edges[low] / 2 + edges[high] / 2;
-  while (high - low > 1) {
-    const std::uint32_t between = low + (high - low) / 2;
-    const bool is_low = edges[between] <= middle;  // branch-free: unpredictable
-    low = is_low ? between : low;
-    high = is_low ? high : between;
-  }
-  return middle - edges[low] <= edges[high] - middle ? low : high;
 }
 
 }  // namespace arboost

@@ -86,6 +86,7 @@ class TreePolicy {
   double node_score(const GrowNode& node) const;
   double node_score(const std::int64_t* sums) const;  // without bounds
   double floor_of(const std::int64_t* sums, double score) const;
+  double min_gain() const { return min_gain_; }
   bool may_split(std::int64_t depth, std::size_t n_rows, const std::int64_t* sums) const;
   bool may_split(const GrowNode& node) const {
     return may_split(node.depth, node.all_rows, node.sums.data());
@@ -107,7 +108,6 @@ class TreePolicy {
   void bound_children(GrowNode& node) const;
   void commit(GrowNode& node);
   bool is_heavier(const std::int64_t* left_sums, const std::int64_t* sums) const;
-  std::uint32_t middle_bin(std::size_t feature, std::uint32_t bin, std::uint32_t next) const;
 
   const Codes& codes_;
   TreeParams params_;

@@ -7,13 +7,12 @@
 
 namespace arboost {
 
-void RowPartition::check_targets(Criterion criterion) const {
+void check_targets(Criterion criterion, const TreePairs& pairs, std::size_t n) {
   if (criterion != Criterion::entropy && criterion != Criterion::poisson) return;
-  const auto width = static_cast<std::size_t>(sums_.outputs);
-  const TreePairs& pairs = pairs_;
+  const std::size_t width = pairs.sum_h.size();
   if (criterion == Criterion::entropy && width == 1) {
     const double h_per_g = std::ldexp(1.0, pairs.g_exponent - pairs.h_exponent);
-    for (std::size_t i = 0; i < rows_.n; ++i) {
+    for (std::size_t i = 0; i < n; ++i) {
       const FixedPair& pair = pairs.at(i, 0);
       if (std::abs(static_cast<double>(pair.g)) > (pair.h + 1.0) * h_per_g + 1)
         throw std::invalid_argument(
@@ -22,7 +21,7 @@ void RowPartition::check_targets(Criterion criterion) const {
     }
     return;
   }
-  for (std::size_t i = 0; i < rows_.n; ++i)
+  for (std::size_t i = 0; i < n; ++i)
     for (std::size_t k = 0; k < width; ++k)
       if (pairs.at(i, k).g > 0)
         throw std::invalid_argument(

@@ -6,19 +6,10 @@
 #include <vector>
 
 #include "grow/kernels/grow_kernels.h"
+#include "grow/rows/value_bounds.h"
 #include "loss/apply.h"
 
 namespace arboost {
-
-// Bounds of the one target value g / h that all rows of a node may have, for one output: the
-// greatest lower and the least upper end of their ranges, as fractions. Denominators of 0: no row
-// has a weight.
-struct ValueBounds {
-  std::int64_t lower[2] = {0, 0}, upper[2] = {0, 0};
-
-  void narrow(const ValueBounds& other);
-  bool is_empty() const;  // no value is within them
-};
 
 // Compares the fixed-point pairs: the integers of the split search are coarser, and may be rounded
 // stochastically. The target value of a row is -g / h, whatever its weight in a sample.

@@ -30,6 +30,10 @@ struct TreePairs {
   }
 };
 
+// Throws std::invalid_argument for a target, of n rows, that the criterion does not allow: class
+// shares and counts must be nonnegative.
+void check_targets(Criterion criterion, const TreePairs& pairs, std::size_t n);
+
 // Two arrays of elements. A node owns one range of one array; its children own the two parts of the
 // same range in the other array:
 //
@@ -50,9 +54,9 @@ class RowPartition {
   void prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
                std::uint32_t seed, Team& team);
 
-  // Throws std::invalid_argument for a target that the criterion does not allow: class shares and
-  // counts must be nonnegative.
-  void check_targets(Criterion criterion) const;
+  void check_targets(Criterion criterion) const {
+    arboost::check_targets(criterion, pairs_, rows_.n);
+  }
 
   // Whether the contribution of a row has a count, too.
   void count_rows(bool counted) { sums_.counted = counted; }

@@ -39,9 +39,7 @@ void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t key,
           std::vector<std::uint32_t>& out, std::vector<std::uint64_t>& ranks) {
   out.assign(from.begin(), from.end());
   if (rate >= 1) return;
-  constexpr double slack = 1e-9;  // 0.29 * 100 is meant to be 29
-  const auto share = static_cast<std::size_t>(rate * static_cast<double>(from.size()) + slack);
-  const std::size_t size = std::clamp<std::size_t>(share, 1, from.size());
+  const std::size_t size = draw_size(rate, from.size());
   if (from.size() <= few_features &&
       grow_kernels().draw_few(key, from.data(), from.size(), size, out.data()) == size)
     return out.resize(size);

@@ -2,6 +2,7 @@
 // and restricted by interaction constraints.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -13,6 +14,13 @@
 #include "grow/trees/tree_params.h"
 
 namespace arboost {
+
+// Number of features that are drawn from n: a share of them, at least one.
+inline std::size_t draw_size(double rate, std::size_t n) {
+  constexpr double slack = 1e-9;  // 0.29 * 100 is meant to be 29
+  const auto share = static_cast<std::size_t>(rate * static_cast<double>(n) + slack);
+  return std::clamp<std::size_t>(share, 1, n);
+}
 
 class ColumnSampler {
  public:

@@ -11,6 +11,7 @@
 
 #include "grow/search/gain.h"
 #include "grow/search/limited.h"
+#include "grow/search/node_score.h"
 #include "grow/search/rough.h"
 #include "grow/search/search_data.h"
 #include "loss/functions.h"  // log_of
@@ -84,10 +85,7 @@ void score_outputs(const GainParams& p, const Pass& pass, SplitScratch& scratch)
 
 // The score of one side for entropy and counts.
 inline double log_score(const GainParams& p, double g, double h) {
-  const double weight = h * p.h_per_g;
-  const auto part = [weight](double sum) { return sum > 0 ? sum * log_of(sum / weight) : 0.0; };
-  if (!p.two_classes) return part(-g);
-  return part((weight - g) / 2) + part((weight + g) / 2);
+  return arboost::log_score(p, g, h, [](double x) { return log_of(x); });
 }
 
 // A mean of 0 has infinite deviance for any positive count, so it is not allowed.

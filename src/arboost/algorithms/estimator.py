@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.backend import core, threads
+from arboost.cuda.devices import check_device
 from arboost.data.feature_names import split_target
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions
@@ -228,7 +229,10 @@ class EngineEstimator(BaseEstimator):
     def _checked_params(self) -> dict[str, Any]:
         # Faster than get_params, which looks at signatures: it matters when a fit takes a moment.
         given = {name: value for name, value in vars(self).items() if name in self._TABLE}
-        return _with_one_name(check(given, self._TABLE), self._MONOTONE)
+        params = _with_one_name(check(given, self._TABLE), self._MONOTONE)
+        if "device" in params:
+            check_device(params["device"], params["tree_method"], params.get("criterion"))
+        return params
 
     def _recorded_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters that can change the model, as its file keeps them."""

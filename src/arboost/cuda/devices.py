@@ -37,7 +37,7 @@ def device_number(device: str) -> int:
     return int(name[1] or 0)
 
 
-def check_device(device: str, tree_method: str) -> None:
+def check_device(device: str, tree_method: str, criterion: str | None = None) -> None:
     """Raise DeviceError where a device is not there, or cannot grow trees of this kind."""
     number = device_number(device)
     if number < 0:
@@ -46,6 +46,11 @@ def check_device(device: str, tree_method: str) -> None:
         raise DeviceError(
             f'tree_method="{tree_method}" does not run on device="{device}". Use '
             'tree_method="hist", or device="cpu".'
+        )
+    if criterion == "absolute_error":
+        raise DeviceError(
+            f'criterion="absolute_error" does not run on device="{device}": medians need all rows '
+            'of a node in order. Use criterion="squared_error", or device="cpu".'
         )
     names = core.cuda_devices()
     if number >= len(names):

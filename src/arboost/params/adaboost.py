@@ -23,6 +23,7 @@ ENGINE_ONLY = (
     "categorical_features",
     "category_encoding",
     "missing",
+    "device",
 )
 
 _SHARED = (
@@ -36,6 +37,7 @@ _SHARED = (
     "validation_fraction",
     "validation_split",
     "max_time",
+    "device",
     "n_jobs",
     "random_state",
     "verbose",

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arboost.params.compound_kinds import ClassWeight, LossChoice, Quantiles
-from arboost.params.kinds import Choice, Device, Flag, Fraction, Integer, Param, Real
+from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real
 from arboost.params.kinds import by_name as _table
-from arboost.params.shared import BUNDLING, COLUMNS, LEVELS, RUN, VALIDATION
+from arboost.params.shared import BUNDLING, COLUMNS, DEVICE, LEVELS, RUN, VALIDATION
 
 __all__ = ["BOOSTED_CLASSIFIER", "BOOSTED_REGRESSOR", "PARAMS"]
 
@@ -287,15 +287,7 @@ PARAMS: dict[str, Param] = (
     | _DROPOUT
     | VALIDATION
     | _STOPPING
-    | _table(
-        Device(
-            name="device",
-            default="cpu",
-            text='Device that trees are grown on: "cpu", "cuda", or "cuda:1" and so on for other '
-            "CUDA devices than the first. The model does not depend on it.",
-            advice='Use device="cpu", or device="cuda" with an NVIDIA GPU.',
-        )
-    )
+    | _table(DEVICE)
     | RUN
 )
 

@@ -24,6 +24,7 @@ _SHARED = (
     "categorical_features",
     "category_encoding",
     "missing",
+    "device",
     "n_jobs",
     "random_state",
     "verbose",

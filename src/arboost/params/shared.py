@@ -13,6 +13,7 @@ from arboost.params.compound_kinds import (
 )
 from arboost.params.kinds import (
     Choice,
+    Device,
     Flag,
     Fraction,
     Integer,
@@ -23,7 +24,7 @@ from arboost.params.kinds import (
     by_name,
 )
 
-__all__ = ["BUNDLING", "COLUMNS", "LEVELS", "MONOTONIC_CST", "RUN", "VALIDATION"]
+__all__ = ["BUNDLING", "COLUMNS", "DEVICE", "LEVELS", "MONOTONIC_CST", "RUN", "VALIDATION"]
 
 BUNDLING = Flag(
     name="bundling",
@@ -31,6 +32,14 @@ BUNDLING = Flag(
     text='Whether features share stored columns with tree_method="hist": exclusive feature '
     "bundling (EFB), and several columns of few values in one byte. The model does not depend on "
     "it.",
+)
+
+DEVICE = Device(
+    name="device",
+    default="cpu",
+    text='Device that trees are grown on: "cpu", "cuda", or "cuda:1" and so on for other '
+    "CUDA devices than the first. The model does not depend on it.",
+    advice='Use device="cpu", or device="cuda" with an NVIDIA GPU.',
 )
 
 VALIDATION = by_name(

@@ -93,6 +93,9 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
         classifiers), whole groups, or the last rows.
     max_time : float or None, default=None
         Number of seconds after which no further round starts; None sets no limit.
+    device : str, default="cpu"
+        Device that trees are grown on: "cpu", "cuda", or "cuda:1" and so on for other CUDA devices
+        than the first. The model does not depend on it.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.
@@ -192,6 +195,7 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
         validation_fraction: float = 0.1,
         validation_split: str = "random",
         max_time: float | None = None,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: int | RandomState | None = 0,
         verbose: bool | int = 1,

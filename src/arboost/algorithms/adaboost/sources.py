@@ -226,5 +226,6 @@ def _tree_params(params: Mapping[str, Any]) -> TreeParams:
         reg_alpha=0.0,
         max_delta_step=0.0,
         tree_method=params["tree_method"],
+        device=params["device"],
         **{name: param.default for name, param in LEVELS.items()},
     )

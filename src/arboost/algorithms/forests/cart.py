@@ -49,6 +49,7 @@ class CartParams(ParamRecord):
     max_features: Any
     monotonic_cst: list[Any] | None
     tree_method: str
+    device: str
 
 
 def tree_params(
@@ -102,6 +103,7 @@ def tree_params(
         colsample_bynode=n_used / schema.n_features,
         monotone=tuple(monotone),
         tree_method=params.tree_method,
+        device=params.device,
         **_LEVELS,
     )
 

@@ -76,6 +76,9 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
     missing : float, default=float("nan")
         Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
         None and NA are always missing.
+    device : str, default="cpu"
+        Device that trees are grown on: "cpu", "cuda", or "cuda:1" and so on for other CUDA devices
+        than the first. The model does not depend on it.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.
@@ -132,6 +135,7 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",
         missing: float = float("nan"),
+        device: str = "cpu",
         n_jobs: int | None = None,
         verbose: bool | int = 1,
     ) -> None:
@@ -197,6 +201,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     missing : float, default=float("nan")
         Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
         None and NA are always missing.
+    device : str, default="cpu"
+        Device that trees are grown on: "cpu", "cuda", or "cuda:1" and so on for other CUDA devices
+        than the first. The model does not depend on it.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.
@@ -251,6 +258,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",
         missing: float = float("nan"),
+        device: str = "cpu",
         n_jobs: int | None = None,
         verbose: bool | int = 1,
     ) -> None:

@@ -48,6 +48,9 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
     oob_score : bool or callable, default=False
         Whether to compute the out-of-bag score, or a function of (y, prediction) to compute it
         with; needs bootstrap=True.
+    device : str, default="cpu"
+        Device that trees are grown on: "cpu", "cuda", or "cuda:1" and so on for other CUDA devices
+        than the first. The model does not depend on it.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.
@@ -141,6 +144,7 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = True,
         oob_score: bool | Callable[..., float] = False,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: int | RandomState | None = 0,
         verbose: bool | int = 1,
@@ -193,6 +197,9 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
     oob_score : bool or callable, default=False
         Whether to compute the out-of-bag score, or a function of (y, prediction) to compute it
         with; needs bootstrap=True.
+    device : str, default="cpu"
+        Device that trees are grown on: "cpu", "cuda", or "cuda:1" and so on for other CUDA devices
+        than the first. The model does not depend on it.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use. The model does not depend
         on it.
@@ -284,6 +291,7 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = True,
         oob_score: bool | Callable[..., float] = False,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: int | RandomState | None = 0,
         verbose: bool | int = 1,

@@ -11,7 +11,6 @@ from typing import Any
 
 from arboost.algorithms.gradient_boosting.dart import Dropout
 from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe
-from arboost.cuda.devices import check_device
 from arboost.data.feature_names import interaction_groups, monotone_directions
 from arboost.data.schema import Schema
 from arboost.data.target import Task
@@ -55,7 +54,6 @@ def check_together(params: dict[str, Any]) -> None:
     A value that merely has no effect, such as a sketch's error with another tree method, is no
     contradiction: users search grids over such combinations.
     """
-    check_device(params["device"], params["tree_method"])
     _check_boosting(params)
     _check_sampling(params)
     _check_dropout(params)

@@ -1,0 +1,109 @@
+// Records of trees that grow on a device as a whole, level by level (grow/device/device_trees.h).
+#pragma once
+
+#include <cstdint>
+
+#include "grow/device/device_records.h"
+#include "grow/search/gain.h"
+
+namespace arboost::cuda {
+
+// Nodes are grown by a warp, by a block, or by a block for each tile of their rows: three kinds, by
+// their number of rows.
+constexpr std::uint32_t warp_rows = 256, block_rows = 8192, rows_of_tile = 4096;
+constexpr std::uint32_t node_kinds = 3, large_kind = 2;
+
+constexpr std::uint32_t most_codes = 256;       // of a feature, missing included
+constexpr std::uint32_t features_of_block = 4;  // whose histograms a block builds together
+
+// A node of a tree that grows.
+struct TreeNode {
+  double gain;  // of its split, in units; below 0: it is a leaf
+  std::uint64_t path;
+  std::uint32_t begin, end;  // elements, in the array of its level
+  std::uint32_t left;        // left child in the next level; the right one follows
+  std::uint32_t bin;
+  std::int32_t feature;
+  std::uint32_t missing_left;
+};
+
+// Numbers of a level. They begin as 0.
+struct LevelCounts {
+  std::uint32_t n_nodes;
+  std::uint32_t n_open[node_kinds];  // nodes that may be split, by kind
+  std::uint32_t n_tiles;             // of large ones
+  std::uint32_t unused[3];
+};
+
+// Rows of a large node that one block takes.
+struct RowTile {
+  std::uint32_t open;   // number among the large nodes of the level
+  std::uint32_t first;  // row of the node
+};
+
+// State of a large node. It begins as 0.
+struct LargeNode {
+  std::uint32_t left, right;            // rows that went to each side so far
+  std::uint32_t n_searched, n_divided;  // features and tiles that are done
+};
+
+// The best split of one feature in a large node.
+struct FoundCut {
+  double score;
+  std::int64_t left_h;  // over all outputs
+  std::uint32_t bin, next;
+  std::uint32_t found, varies, missing_left, missing_seen;
+};
+
+// Nodes of one level.
+struct TreeLevel {
+  TreeNode* nodes;
+  std::int64_t* sums;       // [node][channels]
+  std::int64_t* left_sums;  // [node][channels], of nodes that are divided
+  std::uint32_t* open;      // [kind][room]: nodes that may be split
+  RowTile* tiles;
+  LevelCounts* counts;
+  std::uint32_t room;
+};
+
+// Column of a feature, with values of its bins.
+struct TreeColumn {
+  std::uint32_t store, n_bins, has_missing, unused;
+  const std::uint8_t* own_codes;  // by code of a shared column; null: it has a column of its own
+};
+
+// Limits of children that are split, as in TreePolicy::may_split.
+struct SplitLimits {
+  std::uint64_t min_rows;
+  std::int64_t min_h;  // over all outputs
+  std::uint32_t any;   // 0: children of this level are leaves
+};
+
+// One level of one tree.
+struct TreeWork {
+  GainParams gain;
+  double min_gain;
+  SplitLimits limits;
+  DeviceCodes codes;
+  const TreeColumn* columns;
+  const double* edges;       // [feature][most_codes]
+  const double* cut_values;  // [feature][most_codes], for random cuts; null: best cuts
+  RowValues values;
+  TargetPairs targets;
+  // Features of a node are drawn by hashes of its path.
+  std::uint64_t seed, number, cut_key;
+  std::uint32_t n_features, n_drawn;
+  const std::uint16_t* drawn;  // [node][n_drawn], ascending; null: all features
+  const Element* from;
+  Element* to;
+  TreeLevel level, next;
+  // By large node: state, left sums [channels], histograms [n_drawn][channels][most_codes] and the
+  // splits of features.
+  LargeNode* large;
+  std::int64_t* large_sums;
+  std::int64_t* histograms;
+  FoundCut* found;
+  std::uint32_t first_large, n_large;  // of this launch: histograms of as many fit into memory
+};
+
+}  // namespace arboost::cuda

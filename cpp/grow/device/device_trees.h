@@ -1,0 +1,71 @@
+// CART trees that grow on a device as a whole, level by level: a few launches and one wait a level.
+//
+// Nodes draw few features, so no histogram is kept: every node is searched from its own rows, and
+// the host sees a level's number of nodes only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/parallel.h"
+#include "cuda/device.h"
+#include "grow/device/device_tree_records.h"
+#include "grow/policy/tree_policy.h"
+#include "grow/policy/tree_shape.h"
+#include "grow/split/split_search.h"
+
+namespace arboost::cuda {
+
+struct DeviceState;
+
+class DeviceTrees {
+ public:
+  // True for trees that grow in this way: CART in level order, without limit of leaves and without
+  // constraints, on numerical features of up to 255 bins without sparse columns.
+  static bool grows(const Codes& codes, const TreePolicy& policy);
+
+  DeviceTrees(DeviceState& state, const Codes& codes, const TreePolicy& policy,
+              const SplitSearch& search);
+
+  // Grows the tree of a request from its root, whose rows are in the first array of elements.
+  void grow(const TreePolicy& policy, const TreeRequest& request, const GrowNode& root,
+            const RowValues& values, const TargetPairs& targets, Team& team);
+
+  const SubtreeNodes& grown() const { return grown_; }
+
+ private:
+  void open_root(const GrowNode& root, bool may_split);
+  void grow_level(TreeWork& work);
+  void grow_large(TreeWork& work);
+  void take_nodes();
+
+  DeviceState& state_;
+  const Codes& codes_;
+  std::size_t histogram_bytes_;
+  DeviceArray<TreeColumn> columns_;
+  DeviceArray<std::uint8_t> own_codes_;
+  DeviceArray<double> edges_, cut_values_;
+  std::vector<DeviceArray<TreeNode>> nodes_;  // by level
+  std::vector<std::size_t> sizes_;            // of the levels of the tree
+  struct LevelRoom {
+    DeviceArray<std::int64_t> sums;
+    DeviceArray<std::uint32_t> open;
+    DeviceArray<RowTile> tiles;
+    std::size_t room = 0;
+  };
+  LevelRoom levels_[2];
+  DeviceArray<LevelCounts> counts_;  // of two levels
+  LevelCounts found_{};              // of the level that is grown
+  DeviceArray<std::int64_t> left_sums_, large_sums_, histograms_;
+  DeviceArray<std::uint16_t> drawn_;
+  DeviceArray<LargeNode> large_;
+  DeviceArray<FoundCut> cuts_;
+  PinnedBytes received_;
+  SubtreeNodes grown_;
+};
+
+// Elements of the leaves of a tree, on the device.
+std::vector<LeafRows> leaf_rows(const TreeShape& shape);
+
+}  // namespace arboost::cuda

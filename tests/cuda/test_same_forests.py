@@ -1,0 +1,215 @@
+"""Trees, forests and AdaBoost of a CUDA device are the processor's, byte by byte."""
+
+import numpy as np
+import pytest
+
+import arboost
+from support.cuda import has_device
+
+if not has_device():
+    pytest.skip("no CUDA device: its models are not compared", allow_module_level=True)
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*drawn for every")  # few trees
+ROWS = 400
+REGRESSORS = {
+    "plain": {},
+    "all features": {"max_features": None, "bootstrap": False},
+    "some draws": {"max_samples": 0.4, "max_features": 3},
+    "depth": {"max_depth": 3},
+    "leaf size": {"min_samples_leaf": 5},
+    "node size": {"min_samples_split": 30},
+    "leaf weight": {"min_weight_fraction_leaf": 0.05},
+    "impurity decrease": {"min_impurity_decrease": 0.05},
+    "pruned": {"ccp_alpha": 0.05},
+    "leaves": {"max_leaf_nodes": 12},
+    "poisson": {"criterion": "poisson"},
+    "poisson, leaf size": {"criterion": "poisson", "min_samples_leaf": 3},
+    "monotone": {"monotone_constraints": {0: 1, 4: -1}},
+    "two-byte bins": {"max_bins": 300},
+    "categories": {"categorical_features": [1, 2]},
+    "quantiles": {"quantiles": True},
+    "out of bag": {"oob_score": True},
+    "out of bag, pruned": {"oob_score": True, "ccp_alpha": 0.05},
+}
+CLASSIFIERS = {
+    "gini": {},
+    "entropy": {"criterion": "entropy"},
+    "log loss, leaf size": {"criterion": "log_loss", "min_samples_leaf": 4},
+    "class weights": {"class_weight": {0: 1.0, 1: 2.5}},
+    "balanced": {"class_weight": "balanced"},
+    "balanced subsample": {"class_weight": "balanced_subsample"},
+    "all rows": {"bootstrap": False, "max_features": None},
+    "out of bag": {"oob_score": True, "max_features": 0.5},
+    "leaves": {"max_leaf_nodes": 9},
+    "missing levels": {"categorical_features": [1, 2]},
+}
+FORESTS = {
+    "random forest": (arboost.RandomForestRegressor, arboost.RandomForestClassifier),
+    "extra trees": (arboost.ExtraTreesRegressor, arboost.ExtraTreesClassifier),
+}
+
+
+def table(rows=ROWS):
+    rng = np.random.default_rng(5)
+    X = rng.integers(-500, 500, (rows, 8)) / 4
+    X[:, 1], X[:, 2] = rng.integers(0, 4, rows), rng.integers(0, 30, rows)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    X[:, 7] = 1  # constant
+    y = 1 + (np.nan_to_num(X[:, 0]) > 10) * 3 + rng.integers(0, 8, rows)
+    return X, y.astype(float)
+
+
+def results(model, folder):
+    path = folder / "model.arb"
+    model.save(path)
+    of_rows = ("oob_prediction_", "oob_decision_function_", "oob_score_")
+    return [path.read_bytes(), *(np.asarray(getattr(model, name, 0)).tobytes() for name in of_rows)]
+
+
+def assert_same(make, X, y, folder, **fit_params):
+    on = {device: make(device=device).fit(X, y, **fit_params) for device in ("cpu", "cuda")}
+    assert results(on["cuda"], folder) == results(on["cpu"], folder)
+
+
+@pytest.mark.parametrize("forest", list(FORESTS))
+@pytest.mark.parametrize("name", list(REGRESSORS))
+def test_regression(name, forest, tmp_path):
+    params = {"n_estimators": 2, "verbose": 0, "bootstrap": True} | REGRESSORS[name]
+    X, y = table()
+    assert_same(lambda device: FORESTS[forest][0](**params, device=device), X, y, tmp_path)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("forest", list(FORESTS))
+@pytest.mark.parametrize("name", list(CLASSIFIERS))
+def test_classification(name, forest, n_classes, tmp_path):
+    params = {"n_estimators": 2, "verbose": 0, "bootstrap": True} | CLASSIFIERS[name]
+    X, y = table()
+    labels = y.astype(int) % n_classes
+    assert_same(lambda device: FORESTS[forest][1](**params, device=device), X, labels, tmp_path)
+
+
+def forest(device, **params):
+    return arboost.RandomForestRegressor(n_estimators=2, verbose=0, device=device, **params)
+
+
+def test_several_targets(tmp_path):
+    X, y = table()
+    several = np.c_[y, -y, np.nan_to_num(X[:, 3])]
+    assert_same(forest, X, several, tmp_path)
+
+
+def test_row_weights(tmp_path):
+    X, y = table()
+    weight = np.random.default_rng(6).integers(0, 5, len(y)) / 2
+    for bootstrap in (True, False):
+        assert_same(
+            lambda device, draws=bootstrap: forest(device, bootstrap=draws),
+            X,
+            y,
+            tmp_path,
+            sample_weight=weight,
+        )
+
+
+def test_targets_of_very_different_sizes(tmp_path):
+    X, y = table()
+    assert_same(forest, X, np.exp(5 * y), tmp_path)
+
+
+def test_many_rows(tmp_path):
+    X, y = table(40_000)
+    labels = y.astype(int) % 2
+    assert_same(
+        lambda device: arboost.RandomForestClassifier(
+            n_estimators=1, max_depth=5, verbose=0, device=device
+        ),
+        X,
+        labels,
+        tmp_path,
+    )
+
+
+def test_sparse_and_shared_columns(tmp_path):
+    sparse = pytest.importorskip("scipy.sparse")
+    rng = np.random.default_rng(7)
+    X = np.where(rng.random((ROWS, 12)) < 0.1, rng.integers(1, 6, (ROWS, 12)), 0).astype(float)
+    y = X[:, 0] + X[:, 3] + rng.integers(0, 3, ROWS)
+    for given in (X, sparse.csr_array(X)):
+        assert_same(forest, given, y, tmp_path)
+
+
+@pytest.mark.parametrize("splitter", ["best", "random"])
+def test_decision_trees(splitter, tmp_path):
+    X, y = table(200)
+    for make, target in (
+        (arboost.DecisionTreeRegressor, y),
+        (arboost.DecisionTreeClassifier, y.astype(int)),
+    ):
+        assert_same(
+            lambda device, make=make: make(splitter=splitter, device=device), X, target, tmp_path
+        )
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"max_depth": 3}, {"max_leaves": 5}, {"resample": True, "oob_score": True}],
+    ids=str,
+)
+def test_adaboost(params, tmp_path):
+    X, y = table()
+    some = {"n_estimators": 3, "verbose": 0} | params
+    assert_same(
+        lambda device: arboost.AdaBoostClassifier(**some, device=device),
+        X,
+        y.astype(int) % 3,
+        tmp_path,
+    )
+    assert_same(lambda device: arboost.AdaBoostRegressor(**some, device=device), X, y, tmp_path)
+
+
+def test_members_have_devices(tmp_path):
+    X, y = table()
+    tree = arboost.DecisionTreeRegressor
+    assert_same(
+        lambda device: arboost.BaggingRegressor(
+            tree(max_depth=4, device=device), n_estimators=2, verbose=0
+        ),
+        X,
+        y,
+        tmp_path,
+    )
+    predicted = [
+        arboost.AdaBoostRegressor(tree(max_depth=2, device=device), n_estimators=2, verbose=0)
+        .fit(X, y)
+        .predict(X)
+        for device in ("cpu", "cuda")
+    ]
+    assert np.array_equal(*predicted)
+
+
+def test_forest_does_not_depend_on_threads(tmp_path):
+    X, y = table()
+    files = {
+        tuple(results(forest("cuda", n_jobs=n_jobs, oob_score=True).fit(X, y), tmp_path))
+        for n_jobs in (1, 2)
+    }
+    assert len(files) == 1
+
+
+def test_warm_start_may_change_its_device(tmp_path):
+    X, y = table()
+
+    def fit(first, second):
+        model = forest(first, warm_start=True).fit(X, y)
+        return model.set_params(n_estimators=3, device=second).fit(X, y)
+
+    assert results(fit("cpu", "cuda"), tmp_path) == results(fit("cuda", "cpu"), tmp_path)
+
+
+def test_absolute_error_and_exact_trees_name_themselves():
+    X, y = table()
+    with pytest.raises(arboost.DeviceError, match='criterion="absolute_error" does not run'):
+        forest("cuda", criterion="absolute_error").fit(X, y)
+    with pytest.raises(arboost.DeviceError, match='tree_method="exact" does not run'):
+        forest("cuda", tree_method="exact").fit(X, y)
