@@ -26,7 +26,8 @@ void DeviceRows::search_on_host(std::span<GrowNode* const> nodes, Team& team) {
 
 // The nodes of a batch, with the searches of their children.
 struct DeviceRows::Batch {
-  std::vector<NodeWork> works;
+  std::vector<GrowNode*> nodes;
+  std::vector<NodeWork> works;  // of the nodes
   std::vector<NodeSearch> searches;
   std::vector<std::uint32_t> features;
   std::vector<NodeCount> counts;
@@ -114,7 +115,8 @@ void DeviceRows::send(Batch& batch) {
                 .n_tiles = batch.n_tiles,
                 .most_features = static_cast<std::uint32_t>(batch.most_features),
                 .n_shares = 1,
-                .histogram_size = static_cast<std::uint32_t>(slots_.size())};
+                .histogram_size = static_cast<std::uint32_t>(slots_.size()),
+                .is_combined = 1};
 }
 
 void DeviceRows::launch_searches(const Batch& batch) {
@@ -180,11 +182,23 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
 }
 
 // The work of a batch: tests and ranges of its nodes, histograms and searches of their children.
+// Nodes whose children can only be leaves need none: the rows find their leaves by a walk.
 DeviceRows::Batch DeviceRows::open_batch(TreePolicy& policy, std::span<GrowNode* const> nodes) {
   Batch batch;
-  for (std::size_t j = 0; j < nodes.size(); ++j) {
-    GrowNode& node = *nodes[j];
+  for (GrowNode* const given : nodes) {
+    GrowNode& node = *given;
     policy.open_children(node);
+    // Counts of rows are not known yet: an upper bound of them decides.
+    const auto may_split = [&](const GrowNode& child) {
+      return policy.may_split(child.depth, node.n_rows(), child.sums.data());
+    };
+    const bool may[] = {may_split(*node.left), may_split(*node.right)};
+    if (!may[0] && !may[1]) {
+      forget(node);
+      continue;
+    }
+    const auto number = static_cast<std::uint32_t>(batch.nodes.size());
+    batch.nodes.push_back(&node);
     NodeWork work{};
     work.test = test_of(codes_, static_cast<std::size_t>(node.feature),
                         {.bin = node.split.bin,
@@ -195,24 +209,15 @@ DeviceRows::Batch DeviceRows::open_batch(TreePolicy& policy, std::span<GrowNode*
     work.buffer = static_cast<std::uint32_t>(node.buffer);
     work.first_tile = batch.n_tiles;
     batch.n_tiles += static_cast<std::uint32_t>(blocks_for(node.n_rows(), tile_rows));
-    // Counts of rows are not known yet: an upper bound of them decides.
-    bool any = false;
-    for (std::uint32_t side = 0; side < 2; ++side) {
-      GrowNode& child = side == 0 ? *node.left : *node.right;
-      const bool may = policy.may_split(child.depth, node.n_rows(), child.sums.data());
-      any |= may;
-      if (may && searches_on_device_) request(child, static_cast<std::uint32_t>(j), side, batch);
-    }
-    if (any) {
-      work.parent = node.histogram;
-      work.children[0] = acquire();
-      if (work.parent == nullptr) work.children[1] = acquire();
-    } else {
-      forget(node);
-    }
+    for (std::uint32_t side = 0; side < 2; ++side)
+      if (may[side] && searches_on_device_)
+        request(side == 0 ? *node.left : *node.right, number, side, batch);
+    work.parent = node.histogram;
+    work.children[0] = acquire();
+    if (work.parent == nullptr) work.children[1] = acquire();
     batch.works.push_back(work);
   }
-  batch.counts.assign(nodes.size(), {0, 0});
+  batch.counts.assign(batch.nodes.size(), {0, 0});
   return batch;
 }
 
@@ -221,29 +226,23 @@ void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Te
   Device::Use use(s.device);
   team.poll_if_due(0);
   Batch batch = open_batch(policy, nodes);
+  if (batch.nodes.empty()) return;
   std::size_t n_rows = 0;
-  bool any_histogram = false;
-  for (std::size_t j = 0; j < nodes.size(); ++j) {
-    n_rows += nodes[j]->n_rows();
-    any_histogram |= batch.works[j].children[0] != nullptr;
-  }
+  for (const GrowNode* node : batch.nodes) n_rows += node->n_rows();
   send(batch);
   plan_histograms(n_rows, batch.work);
-  const bool clears = any_histogram && batch.work.parts == nullptr;
-  const std::size_t clear_blocks = clears ? std::min<std::size_t>(264, 2 * nodes.size()) : 0;
+  const bool clears = batch.work.parts == nullptr;
+  const std::size_t clear_blocks = clears ? std::min<std::size_t>(264, 2 * batch.nodes.size()) : 0;
   s.queue.launch(s.device.kernel("partition"), {batch.n_tiles + clear_blocks}, threads, 0,
                  s.table->codes(), batch.work, s.elements[0].data(), s.elements[1].data());
-  if (any_histogram) {
-    launch_histograms(batch.work);
-    launch_searches(batch);
-  }
+  launch_histograms(batch.work);
+  launch_searches(batch);
   s.queue.await(batch.work.answer);
-  for (std::size_t j = 0; j < nodes.size(); ++j) {
-    GrowNode& node = *nodes[j];
+  for (std::size_t j = 0; j < batch.nodes.size(); ++j) {
+    GrowNode& node = *batch.nodes[j];
     const NodeWork& work = batch.works[j];
     const NodeCount& count = batch.final_counts()[j];
     policy.place_children(node, count.left, count.left);
-    if (work.children[0] == nullptr) continue;
     const bool left_is_smaller = count.left <= count.right;
     (left_is_smaller ? node.left : node.right)->histogram = work.children[0];
     (left_is_smaller ? node.right : node.left)->histogram =
@@ -254,13 +253,13 @@ void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Te
     take_splits(batch);
   } else {
     std::vector<GrowNode*> searched;
-    for (GrowNode* node : nodes)
+    for (GrowNode* node : batch.nodes)
       for (GrowNode* child : {node->left, node->right})
-        if (child->histogram != nullptr && policy.may_split(*child)) searched.push_back(child);
+        if (policy.may_split(*child)) searched.push_back(child);
     search_on_host(impure(std::move(searched)), team);
   }
   const bool scarce = s.in_use * slots_.size() * sizeof(std::int64_t) > params_.histogram_bytes;
-  for (GrowNode* node : nodes)
+  for (GrowNode* node : batch.nodes)
     for (GrowNode* child : {node->left, node->right})
       if (child->gain < 0 || scarce) forget(*child);
 }

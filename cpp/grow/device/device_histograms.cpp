@@ -56,6 +56,14 @@ void DeviceRows::plan_histograms(std::size_t n_rows, BatchWork& work) {
   if (!in_tables || n_parts * size * sizeof(std::int64_t) > most_part_bytes) return;
   make_room(s.parts, std::bit_ceil(n_parts * size));
   work.parts = s.parts.data();
+  // Parts of a histogram that few blocks have written are added up by the searches, which then must
+  // be over all features of the tree.
+  constexpr std::size_t most_parts = 64;
+  const bool searches_all = params_.colsample_bylevel >= 1 && params_.colsample_bynode >= 1 &&
+                            params_.interactions.empty();
+  const bool is_root = work.n_tiles == 0;
+  if (searches_on_device_ && searches_all && !is_root && shares / n_nodes <= most_parts)
+    work.is_combined = 0;
 }
 
 // Adds the rows of the batch's segments to their histograms.
@@ -84,6 +92,7 @@ void DeviceRows::launch_histograms(const BatchWork& work) {
   if (codes_.sparse.size() > 0)
     s.queue.launch(s.device.kernel("histograms_sparse"), {blocks}, threads, 0, codes, work,
                    s.elements[0].data(), s.elements[1].data(), values);
+  if (!work.is_combined) return;
   const std::uint32_t parts_of_node = work.parts == nullptr ? 1 : work.n_shares / work.n_nodes;
   const std::uint32_t n_adders = std::bit_floor(std::clamp(parts_of_node / 4, 1u, 8u));
   s.queue.launch(

@@ -10,12 +10,13 @@ LeafSums DeviceRows::leaf_sums(const TreeShape& shape, const GrownTrees& forest,
                                const TreeRequest& request, Team&) {
   Device::Use use(state_->device);
   send_tree(forest);
-  if (sample_ == nullptr || !request.leaves_from_all_rows) return summed(shape, pairs_, true);
-  sample_ = nullptr;
-  tree_rows_ = training_rows();
-  pairs_ = pairs_of(gradients, output, nullptr);
-  walk();
-  return summed(shape, pairs_, false);
+  if (sample_ != nullptr && request.leaves_from_all_rows) {
+    sample_ = nullptr;
+    tree_rows_ = training_rows();
+    pairs_ = pairs_of(gradients, output, nullptr);
+    return summed(shape, pairs_, RowsOf::walk);
+  }
+  return summed(shape, pairs_, whole_ != nullptr ? RowsOf::partition : RowsOf::walk);
 }
 
 // Sends the last tree of the forest, for walks.
@@ -61,11 +62,11 @@ LeafSums DeviceRows::sums_of(const TreeShape& shape, const Gradients& gradients,
                              Team&) {
   Device::Use use(state_->device);
   walk();
-  return summed(shape, pairs_of(gradients, output, sample_), false);
+  return summed(shape, pairs_of(gradients, output, sample_), RowsOf::known_leaves);
 }
 
-// Sums over the rows of the tree: from its partition, or by the leaves that a walk has noted.
-LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool from_partition) {
+// Sums over the rows of the tree.
+LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, RowsOf source) {
   DeviceState& s = *state_;
   const std::size_t width = policy_.width(), size = shape.size() * width * 2, n = tree_rows_.n;
   const RowNumbers numbers{sample_ == nullptr ? nullptr : s.positions.data(), s.table_rows.data()};
@@ -79,7 +80,7 @@ LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool fro
                       0,
                       0};
   const GivenTotals totals = s.leaf_sums.start(size, s.queue);
-  if (from_partition) {
+  if (source == RowsOf::partition) {
     const bool renumbered = numbers.positions != nullptr || numbers.table_rows != nullptr;
     if (renumbered) {
       make_room(s.number_of_row, codes_.n_rows);
@@ -96,6 +97,15 @@ LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, bool fro
                    static_cast<std::uint32_t>(leaves.size()), s.elements[0].data(),
                    s.elements[1].data(), rows, renumbered ? s.number_of_row.data() : nullptr,
                    totals);
+  } else if (source == RowsOf::walk) {
+    constexpr std::size_t most_bytes = std::size_t{32} << 10;
+    const std::size_t bytes = size * sizeof(std::int64_t);
+    const bool fits = bytes <= most_bytes;
+    const std::size_t blocks = 8 * static_cast<std::size_t>(s.device.multiprocessors());
+    s.queue.launch(s.device.kernel("walk_sums"), {std::min(blocks, blocks_for(n))}, threads,
+                   fits ? bytes : 0, s.table->codes(), s.tree.data(), s.tests.data(), rows,
+                   s.leaf_of_row.data(), fits, totals);
+    has_walked_ = sample_ == nullptr;
   } else {
     s.queue.launch(s.device.kernel("sums_by_leaf"), {std::min<std::size_t>(1024, blocks_for(n))},
                    threads, 0, rows, s.leaf_of_row.data(), totals);
@@ -143,10 +153,10 @@ void DeviceRows::add_values(const GrownTrees& forest, std::size_t output) {
   const std::size_t last = forest.n_trees() - 1, n = forest.n_nodes(last) * forest.width;
   s.send(std::vector<double>(forest.values(last), forest.values(last) + n), s.values);
   const RowNumbers rows{nullptr, s.table_rows.data()};
+  walk();
   s.queue.launch(s.device.kernel("add_values"), {blocks_for(n_training_)}, threads, 0,
-                 s.table->codes(), s.tree.data(), s.tests.data(), rows,
-                 static_cast<std::uint32_t>(n_training_), s.values.data(),
-                 static_cast<std::uint32_t>(forest.width),
+                 s.leaf_of_row.data(), rows, static_cast<std::uint32_t>(n_training_),
+                 s.values.data(), static_cast<std::uint32_t>(forest.width),
                  static_cast<std::uint32_t>(s.rounds->outputs()), s.rounds->scores(output));
 }
 

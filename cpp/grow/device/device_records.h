@@ -142,6 +142,7 @@ struct BatchWork {
   std::uint32_t n_nodes, n_searches, n_tiles, most_features;
   std::uint32_t n_shares;  // blocks that build histograms
   std::uint32_t histogram_size;
+  std::uint32_t is_combined;  // else searches add up the parts
 };
 
 // Columns of the features, for searches.

@@ -94,7 +94,9 @@ class DeviceRows final : public BatchRows {
   void search_on_host(std::span<GrowNode* const> nodes, Team& team);
   // The nodes that may be split: without those whose rows all have the same target, for CART.
   std::vector<GrowNode*> impure(std::vector<GrowNode*> nodes);
-  LeafSums summed(const TreeShape& shape, const Pairs& pairs, bool from_partition);
+  // Leaves of the tree's rows: by its partition, by a walk that notes them, or noted before.
+  enum class RowsOf { partition, walk, known_leaves };
+  LeafSums summed(const TreeShape& shape, const Pairs& pairs, RowsOf source);
 
   const Codes& codes_;
   TreePolicy& policy_;

@@ -57,6 +57,11 @@ extern "C" __global__ void gradients(arboost::LossArgs args, arboost::cuda::Give
   const std::size_t last = (n + 31) / 32 * 32;  // all lanes of a warp take part in sums
   unsigned long long max_g = 0, max_h = 0;
   std::int64_t sum_g = 0, sum_h = 0;
+  // Sums of the block, by output, for as many outputs as there is room.
+  constexpr std::size_t most_shared = 32;
+  __shared__ unsigned long long block_sums[2 * most_shared];
+  if (threadIdx.x < 2 * most_shared) block_sums[threadIdx.x] = 0;
+  __syncthreads();
   for (std::size_t i = first; i < last; i += step) {
     double highest = 0, total = 0;
     if (is_softmax && i < n) {
@@ -79,8 +84,9 @@ extern "C" __global__ void gradients(arboost::LossArgs args, arboost::cuda::Give
       } else {
         const std::int64_t g = warp_sum(row.g), h = warp_sum(row.h);
         if (lane_of() == 0) {
-          add_to(&totals.sums[2 * k], g);
-          add_to(&totals.sums[2 * k + 1], h);
+          auto* sums = k < most_shared ? reinterpret_cast<std::int64_t*>(block_sums) : totals.sums;
+          add_to(&sums[2 * k], g);
+          add_to(&sums[2 * k + 1], h);
         }
       }
     }
@@ -102,6 +108,10 @@ extern "C" __global__ void gradients(arboost::LossArgs args, arboost::cuda::Give
       add_to(&totals.sums[0], sum_g);
       add_to(&totals.sums[1], sum_h);
     }
+  } else {
+    __syncthreads();
+    if (threadIdx.x < min(2 * outputs, 2 * most_shared))
+      add_to(&totals.sums[threadIdx.x], static_cast<std::int64_t>(block_sums[threadIdx.x]));
   }
   give_totals(totals);
 }

@@ -1,4 +1,5 @@
 // Rows of the segments of a batch -> histograms of its nodes.
+#include "grow/device/kernels/parts.cuh"
 #include "grow/device/kernels/rows.cuh"
 
 // Histograms of 32 stored columns with one-byte codes, in shared memory. A warp takes four rows at
@@ -150,49 +151,28 @@ extern "C" __global__ void histograms_sparse(DeviceCodes codes, BatchWork batch,
   }
 }
 
-// The block among n_shares that has a row of the batch.
-inline std::uint32_t share_of(std::uint64_t row, std::uint64_t n_rows, std::uint32_t n_shares) {
-  auto b = static_cast<std::uint32_t>(row * n_shares / n_rows);
-  while (n_rows * b / n_shares > row) --b;
-  while (n_rows * (b + 1) / n_shares <= row) ++b;
-  return b;
-}
-
 // Adds up the parts of histograms. The histogram of the larger child is its parent's minus that of
 // the smaller one, in place. Grid: slots, segments.
 extern "C" __global__ void combine(BatchWork batch, std::uint32_t n_adders) {
-  const std::uint32_t s = blockIdx.y, n_rows = batch.state->n_rows;
-  const Segment segment = batch.segments[s];
-  if (segment.histogram == nullptr) return;
-  const std::uint32_t size = segment.end - segment.begin;
-  std::uint32_t first = 0, last = 0;
-  if (size > 0) {
-    first = share_of(segment.first_row, n_rows, batch.n_shares);
-    last = share_of(segment.first_row + size - 1, n_rows, batch.n_shares);
-  }
+  const std::uint32_t s = blockIdx.y;
+  const SegmentParts parts = parts_of(batch, s);
+  if (parts.histogram == nullptr) return;
   std::int64_t* parent = s % 2 == 0 ? batch.nodes[s / 2].parent : nullptr;
-  const bool has_parts = batch.parts != nullptr && (first != last || size == 0);
-  if (!has_parts && parent == nullptr) return;
+  if (!parts.is_divided && parent == nullptr) return;
   // `n_adders` threads of a warp add up the parts of one slot.
   const std::uint32_t n_slots = blockDim.x / n_adders, adder = threadIdx.x % n_adders;
   for (std::uint32_t j = blockIdx.x * n_slots + threadIdx.x / n_adders;
        j < (batch.histogram_size + n_slots - 1) / n_slots * n_slots; j += gridDim.x * n_slots) {
     const bool is_slot = j < batch.histogram_size;
     std::int64_t sum = 0;
-    if (has_parts && is_slot && size > 0) {
-      const std::int64_t* part =
-          batch.parts + static_cast<std::uint64_t>(first + s) * batch.histogram_size + j;
-#pragma unroll 4
-      for (std::uint32_t b = adder; b <= last - first; b += n_adders)
-        sum += part[static_cast<std::uint64_t>(b) * batch.histogram_size];
-    }
+    if (parts.is_divided && is_slot) sum = sum_of(parts, batch, j, adder, n_adders);
     for (std::uint32_t step = n_adders / 2; step > 0; step >>= 1)
       sum += __shfl_xor_sync(all_lanes, sum, step);
     if (!is_slot || adder != 0) continue;
-    if (has_parts)
-      segment.histogram[j] = sum;
+    if (parts.is_divided)
+      parts.histogram[j] = sum;
     else
-      sum = segment.histogram[j];
+      sum = parts.histogram[j];
     if (parent != nullptr) parent[j] -= sum;
   }
 }

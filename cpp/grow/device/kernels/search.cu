@@ -1,5 +1,6 @@
 // Histograms -> best splits. Scores are the same operations on doubles as in grow/search/split.h,
 // without contraction.
+#include "grow/device/kernels/parts.cuh"
 #include "grow/device/kernels/rows.cuh"
 #include "grow/search/gain.h"
 
@@ -73,6 +74,32 @@ inline void choose_feature(const BatchWork& batch, std::uint32_t s) {
   if (atomicAdd(&batch.state->n_searches, 1u) == batch.n_searches - 1) give(batch.answer);
 }
 
+// The histogram of the node of a search. Where the parts of a batch were not combined before, those
+// of the feature are added up here, by a thread a slot: the histogram is complete once all features
+// are searched.
+inline std::int64_t* histogram_of(const BatchWork& batch, const NodeSearch& search,
+                                  const FeatureColumn& column, std::uint32_t channels) {
+  const NodeWork& work = batch.nodes[search.node];
+  const NodeCount rows = batch.counts[search.node];
+  const bool is_smaller = (rows.left <= rows.right) == (search.side == 0);
+  std::int64_t* histogram = is_smaller               ? work.children[0]
+                            : work.parent != nullptr ? work.parent
+                                                     : work.children[1];
+  if (batch.is_combined) return histogram;
+  const bool subtracts = !is_smaller && work.parent != nullptr;
+  const SegmentParts parts = parts_of(batch, 2 * search.node + (is_smaller || subtracts ? 0 : 1));
+  if (!parts.is_divided && !subtracts) return histogram;
+  if (threadIdx.x < column.n_bins + column.has_missing) {
+    for (std::uint32_t c = 0; c < channels; ++c) {
+      const std::uint32_t slot = (column.first_slot + threadIdx.x) * channels + c;
+      const std::int64_t sum = slot_of(parts, batch, slot);
+      histogram[slot] = subtracts ? histogram[slot] - sum : sum;
+    }
+  }
+  __syncthreads();
+  return histogram;
+}
+
 // The best split of one feature in one node: the same as grow/search/split.h. Grid: features,
 // searches.
 template <bool plain>
@@ -83,14 +110,10 @@ inline void search_feature(GainParams p, const BatchWork& batch, const FeatureCo
   const NodeSearch search = batch.searches[blockIdx.y];
   const std::uint32_t feature = batch.features[search.first_feature + blockIdx.x];
   const FeatureColumn column = columns[feature];
-  const NodeWork& work = batch.nodes[search.node];
   const NodeCount rows = batch.counts[search.node];
-  const bool is_smaller = (rows.left <= rows.right) == (search.side == 0);
-  const std::int64_t* histogram = is_smaller               ? work.children[0]
-                                  : work.parent != nullptr ? work.parent
-                                                           : work.children[1];
   const auto channels = static_cast<std::uint32_t>(p.channels);
-  const std::int64_t* slots = histogram + static_cast<std::uint64_t>(column.first_slot) * channels;
+  const std::int64_t* slots = histogram_of(batch, search, column, channels) +
+                              static_cast<std::uint64_t>(column.first_slot) * channels;
   p.lower = search.lower;
   p.upper = search.upper;
   p.direction = column.direction;
