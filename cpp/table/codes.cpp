@@ -8,6 +8,14 @@
 
 namespace arboost {
 
+void DistantCodes::fetch(const Codes& codes) {
+  if (is_here_.load(std::memory_order_acquire)) return;
+  std::lock_guard lock(mutex_);
+  if (is_here_.load(std::memory_order_relaxed)) return;
+  copy(codes);
+  is_here_.store(true, std::memory_order_release);
+}
+
 void Codes::give_own_places() {
   n_stores = n_features;
   where.assign(n_features, {});

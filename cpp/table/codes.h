@@ -2,8 +2,11 @@
 // stored columns.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/buffer.h"
@@ -72,6 +75,21 @@ struct ColumnCodes {
   int width;           // bytes of a code
 };
 
+struct Codes;
+
+// Codes of a table in other memory than the host's.
+class DistantCodes {
+ public:
+  virtual ~DistantCodes() = default;
+  // Fills by_row and by_column of the codes, once. Thread-safe.
+  void fetch(const Codes& codes);
+
+ private:
+  virtual void copy(const Codes& codes) = 0;
+  std::mutex mutex_;
+  std::atomic<bool> is_here_ = false;
+};
+
 // A binned table. Feature f has n_bins[f] codes for values, in the order of the values; missing
 // values have the code n_bins[f]. Stored columns are kept in both orders, because histograms read
 // all columns of one row and partitions read one column of many rows.
@@ -88,8 +106,18 @@ struct Codes {
   std::size_t n_stores = 0;    // stored columns
   int width = 1;               // bytes of one code: 1, 2 or 4
   std::size_t row_stride = 0;  // bytes from one row to the next in by_row, a multiple of 8
-  Buffer<std::uint8_t> by_row;
-  Buffer<std::uint8_t> by_column;
+  mutable Buffer<std::uint8_t> by_row;
+  mutable Buffer<std::uint8_t> by_column;
+  // Null: by_row and by_column are here. Otherwise they are empty until fetch(), which must come
+  // before the host reads a stored code.
+  std::shared_ptr<DistantCodes> distant;
+  void fetch() const {
+    if (distant) distant->fetch(*this);
+  }
+  std::size_t bytes_by_row() const { return n_rows * row_stride; }
+  std::size_t bytes_by_column() const {
+    return n_rows * n_stores * static_cast<std::size_t>(width);
+  }
   std::vector<std::uint32_t> n_bins;       // codes for values, per feature
   std::vector<std::uint8_t> has_missing;   // 1 where a training value is missing
   std::vector<std::vector<double>> edges;  // between the bins, per feature

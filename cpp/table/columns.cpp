@@ -3,7 +3,6 @@
 #include "table/columns.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>  // loads from any alignment
 #include <limits>
 #include <stdexcept>
@@ -13,35 +12,6 @@ namespace arboost {
 namespace {
 
 constexpr double missing = std::numeric_limits<double>::quiet_NaN();
-
-// Value types in memory that have no C++ number type of their own.
-struct Half {
-  std::uint16_t bits;
-};
-struct Truth {
-  std::uint8_t byte;
-};
-
-double to_double(Half half) {
-  const unsigned exponent = (half.bits >> 10) & 31, fraction = half.bits & 1023;
-  double magnitude;
-  if (exponent == 0) {
-    magnitude = fraction * 0x1p-24;
-  } else if (exponent == 31) {
-    magnitude = fraction == 0 ? std::numeric_limits<double>::infinity() : missing;
-  } else {
-    magnitude =
-        std::bit_cast<double>(std::uint64_t{exponent + 1008} << 52 | std::uint64_t{fraction} << 42);
-  }
-  return half.bits >> 15 ? -magnitude : magnitude;
-}
-double to_double(Truth truth) {
-  return truth.byte != 0 ? 1.0 : 0.0;
-}
-template <class Number>
-double to_double(Number number) {
-  return static_cast<double>(number);
-}
 
 template <class T>
 double load(const std::byte* from) {
@@ -54,39 +24,11 @@ bool bit_at(const std::uint8_t* bitmap, std::size_t i) {
   return bitmap[i >> 3] >> (i & 7) & 1;
 }
 
-// Calls with<T>() for the type's C++ number type; bit and null have none.
+// Calls visitor<T>() with the type's C++ number type.
 template <class Visitor>
 void with_type(Type type, Visitor&& visitor) {
-  switch (type) {
-    case Type::boolean:
-      return visitor.template operator()<Truth>();
-    case Type::int8:
-      return visitor.template operator()<std::int8_t>();
-    case Type::int16:
-      return visitor.template operator()<std::int16_t>();
-    case Type::int32:
-      return visitor.template operator()<std::int32_t>();
-    case Type::int64:
-      return visitor.template operator()<std::int64_t>();
-    case Type::uint8:
-      return visitor.template operator()<std::uint8_t>();
-    case Type::uint16:
-      return visitor.template operator()<std::uint16_t>();
-    case Type::uint32:
-      return visitor.template operator()<std::uint32_t>();
-    case Type::uint64:
-      return visitor.template operator()<std::uint64_t>();
-    case Type::float16:
-      return visitor.template operator()<Half>();
-    case Type::float32:
-      return visitor.template operator()<float>();
-    case Type::float64:
-      return visitor.template operator()<double>();
-    case Type::bit:
-    case Type::null:
-      break;
-  }
-  throw std::logic_error("a column type without numbers was read as numbers");
+  if (!with_number(type, visitor))
+    throw std::logic_error("a column type without numbers was read as numbers");
 }
 
 // `row(i)` is the i-th wanted row, counted from the beginning of the piece; `put(i, x)` stores.

@@ -11,25 +11,9 @@
 #include <vector>
 
 #include "base/types.h"
+#include "table/values.h"
 
 namespace arboost {
-
-enum class Type : std::uint8_t {
-  boolean,  // one byte, 0 or not
-  bit,      // Arrow's boolean: one bit
-  int8,
-  int16,
-  int32,
-  int64,
-  uint8,
-  uint16,
-  uint32,
-  uint64,
-  float16,
-  float32,
-  float64,
-  null,  // no values: all rows are missing
-};
 
 // Bytes of one value; 0 for bit and null.
 std::size_t item_size(Type type);

@@ -42,23 +42,9 @@ constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
 // Rows sampled for the plan.
 struct Sample {
-  std::vector<RowId> rows;             // of the table
+  std::span<const RowId> rows;         // of the table
   std::vector<std::uint32_t> numbers;  // of table rows, `nowhere` for those outside; or empty
 };
-
-Sample choose_rows(const Rows& rows, std::size_t n_table_rows, bool any_thin) {
-  Sample sample;
-  const double share = static_cast<double>(sample_size) / static_cast<double>(rows.size());
-  const auto threshold = static_cast<std::uint64_t>(std::min(share, 0.5) * 0x1p64);
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (rows.size() <= sample_size || counter_hash(0, Purpose::bundle_rows, 0, i) < threshold)
-      sample.rows.push_back(rows[i]);
-  if (!any_thin) return sample;
-  sample.numbers.assign(n_table_rows, nowhere);
-  for (std::size_t i = 0; i < sample.rows.size(); ++i)
-    sample.numbers[sample.rows[i]] = static_cast<std::uint32_t>(i);
-  return sample;
-}
 
 // Statistics of a column in the sample.
 struct Seen {
@@ -170,6 +156,17 @@ double filled(const DigitPlan& digit, const std::vector<Seen>& seen, std::size_t
   return static_cast<double>(n) / static_cast<double>(n_rows);
 }
 
+bool has_few(std::span<const double> edges) {
+  return edges.size() + 2 <= most_shared_codes;
+}
+
+// False where every feature has a stored column of its own.
+bool shares(const Edges& edges, const PlanOptions& options, std::size_t n_rows) {
+  const bool one_byte = std::all_of(edges.begin(), edges.end(),
+                                    [](const auto& column) { return column.size() < 255; });
+  return options.bundling && one_byte && n_rows >= least_bundled_rows;
+}
+
 }  // namespace
 
 bool is_thin(const Columns& table, std::size_t f, const std::vector<std::uint8_t>& categorical) {
@@ -185,25 +182,42 @@ StoragePlan plain_plan(const Columns& table, const std::vector<std::uint8_t>& ca
   return plan;
 }
 
-StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& edges,
-                         const PlanOptions& options, Team& team) {
-  const bool one_byte = std::all_of(edges.begin(), edges.end(),
-                                    [](const auto& column) { return column.size() < 255; });
-  if (!options.bundling || !one_byte || rows.size() < least_bundled_rows)
-    return plain_plan(table, options.categorical);
-  std::vector<std::uint32_t> thin, full;
+std::vector<std::uint32_t> shareable(const Columns& table, const Edges& edges,
+                                     const PlanOptions& options, std::size_t n_rows) {
+  std::vector<std::uint32_t> features;
+  if (!shares(edges, options, n_rows)) return features;
+  for (std::uint32_t f = 0; f < table.columns.size(); ++f)
+    if (has_few(edges[f]) && !is_thin(table, f, options.categorical)) features.push_back(f);
+  return features;
+}
+
+std::vector<RowId> choose_plan_rows(const Rows& rows) {
+  std::vector<RowId> chosen;
+  const double share = static_cast<double>(sample_size) / static_cast<double>(rows.size());
+  const auto threshold = static_cast<std::uint64_t>(std::min(share, 0.5) * 0x1p64);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows.size() <= sample_size || counter_hash(0, Purpose::bundle_rows, 0, i) < threshold)
+      chosen.push_back(rows[i]);
+  return chosen;
+}
+
+StoragePlan plan_from(const Columns& table, std::span<const RowId> rows, std::size_t n_rows,
+                      const Edges& edges, const PlanOptions& options, Team& team) {
+  if (!shares(edges, options, n_rows)) return plain_plan(table, options.categorical);
   StoragePlan plan;
-  plan.n_rows = rows.size();
+  plan.n_rows = n_rows;
   plan.max_conflict_rate = options.max_conflict_rate;
-  for (std::uint32_t f = 0; f < table.columns.size(); ++f) {
-    const bool few = edges[f].size() + 2 <= most_shared_codes;
-    if (!is_thin(table, f, options.categorical)) {
-      if (few) full.push_back(f);
-    } else {
-      (few ? thin : plan.sparse).push_back(f);
-    }
+  const std::vector<std::uint32_t> full = shareable(table, edges, options, n_rows);
+  std::vector<std::uint32_t> thin;
+  for (std::uint32_t f = 0; f < table.columns.size(); ++f)
+    if (is_thin(table, f, options.categorical))
+      (has_few(edges[f]) ? thin : plan.sparse).push_back(f);
+  Sample sample{rows, {}};
+  if (!thin.empty()) {
+    sample.numbers.assign(table.n_rows, nowhere);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      sample.numbers[rows[i]] = static_cast<std::uint32_t>(i);
   }
-  const Sample sample = choose_rows(rows, table.n_rows, !thin.empty());
   const Observer observer(table, edges, sample);
   std::vector<Seen> seen(table.columns.size());
   team.for_chunks(0, full.size(), 16, [&](std::size_t begin, std::size_t end, int) {
@@ -212,7 +226,7 @@ StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& ed
   team.for_chunks(0, thin.size(), 64, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = begin; i < end; ++i) seen[thin[i]] = observer.observe_thin(thin[i]);
   });
-  const std::size_t n = sample.rows.size();
+  const std::size_t n = rows.size();
   plan.digits = find_digits(full, seen, n, options.max_conflict_rate);
   for (auto& digit : find_digits(thin, seen, n, options.max_conflict_rate)) {
     if (filled(digit, seen, n) >= least_filled)
@@ -222,6 +236,17 @@ StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& ed
   }
   std::sort(plan.sparse.begin(), plan.sparse.end());
   return plan;
+}
+
+StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& edges,
+                         const PlanOptions& options, Team& team) {
+  std::vector<RowId> sample;
+  const bool reads_sparse = std::any_of(table.columns.begin(), table.columns.end(),
+                                        [](const Column& column) { return column.sparse; });
+  // A hash of every row: not where no column is read.
+  if (reads_sparse || !shareable(table, edges, options, rows.size()).empty())
+    sample = choose_plan_rows(rows);
+  return plan_from(table, sample, rows.size(), edges, options, team);
 }
 
 // Best-fit packing, largest digits first.

@@ -61,6 +61,18 @@ struct PlanOptions {
 StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& edges,
                          const PlanOptions& options, Team& team);
 
+// The steps of plan_storage(), for tables in other memory than the host's.
+//
+// Dense features that may share a stored column: those of few codes. Empty where nothing is shared.
+std::vector<std::uint32_t> shareable(const Columns& table, const Edges& edges,
+                                     const PlanOptions& options, std::size_t n_rows);
+// Rows of the table that the plan is made from.
+std::vector<RowId> choose_plan_rows(const Rows& rows);
+// The plan of a fit of n_rows rows. `sample` are rows of `table`, of which only shareable and
+// sparse columns are read.
+StoragePlan plan_from(const Columns& table, std::span<const RowId> sample, std::size_t n_rows,
+                      const Edges& edges, const PlanOptions& options, Team& team);
+
 // The plan without sharing: sparse columns are stored sparsely, all others in columns of their own.
 StoragePlan plain_plan(const Columns& table, const std::vector<std::uint8_t>& categorical);
 

@@ -1,5 +1,4 @@
-// Floating-point numbers -> unsigned integers of the same order, with a radix sort (linear,
-// single-threaded) and a hash set of them.
+// A radix sort (linear, single-threaded) and a hash set of the keys of numbers.
 #pragma once
 
 #include <algorithm>
@@ -11,24 +10,9 @@
 #include <utility>  // exchange
 #include <vector>
 
-namespace arboost {
+#include "bin/edges/number_keys.h"
 
-// Adding 0 turns -0.0 into 0.0, its equal. Negative numbers are complemented, so that the largest
-// magnitude comes first; non-negative ones get the highest bit.
-inline std::uint64_t key_of(double x) {
-  const auto bits = std::bit_cast<std::uint64_t>(x + 0.0);
-  return bits >> 63 ? ~bits : bits | std::uint64_t{1} << 63;
-}
-inline std::uint32_t key_of(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x + 0.0f);
-  return bits >> 31 ? ~bits : bits | std::uint32_t{1} << 31;
-}
-inline double value_of(std::uint64_t key) {
-  return std::bit_cast<double>(key >> 63 ? key & ~(std::uint64_t{1} << 63) : ~key);
-}
-inline double value_of(std::uint32_t key) {
-  return std::bit_cast<float>(key >> 31 ? key & ~(std::uint32_t{1} << 31) : ~key);
-}
+namespace arboost {
 
 // Item to sort: a key, or a key with the position of its row.
 template <class Key_>
@@ -111,7 +95,7 @@ class KeySet {
   }
 
  private:
-  static constexpr std::uint64_t empty = ~std::uint64_t{0};  // key of a NaN: never inserted
+  static constexpr std::uint64_t empty = no_key;
 
   void place(std::uint64_t key) {
     // Keys of round numbers differ in their leading bits only: fold those in, take the top bits.

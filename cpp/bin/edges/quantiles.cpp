@@ -8,6 +8,7 @@
 #include <cmath>
 #include <deque>  // atomics do not move
 #include <limits>
+#include <numeric>
 #include <type_traits>
 
 #include "base/buffer.h"
@@ -21,36 +22,6 @@ namespace arboost {
 namespace {
 
 constexpr std::size_t sample_size = 200'000;
-
-// Rows sampled for quantiles, as positions among the rows of the fit.
-struct Sample {
-  bool complete;                      // all rows
-  std::vector<RowId> rows;            // rows of the table; empty when complete
-  std::vector<std::uint32_t> places;  // their positions; empty when complete
-  std::size_t size;
-};
-
-Sample choose_rows(const Rows& rows, Team& team) {
-  const std::size_t n = rows.size();
-  if (n <= sample_size) return {true, {}, {}, n};
-  const auto threshold = static_cast<std::uint64_t>(static_cast<double>(sample_size) /
-                                                    static_cast<double>(n) * 0x1p64);
-  constexpr std::size_t grain = 1 << 16;
-  std::vector<std::vector<std::uint32_t>> parts((n + grain - 1) / grain);
-  team.for_chunks(0, n, grain, [&](std::size_t begin, std::size_t end, int) {
-    auto& part = parts[begin / grain];
-    for (std::size_t i = begin; i < end; ++i)
-      if (counter_hash(0, Purpose::quantile_rows, 0, i) < threshold)
-        part.push_back(static_cast<std::uint32_t>(i));
-  });
-  Sample sample{false, {}, {}, 0};
-  for (const auto& part : parts) {
-    sample.places.insert(sample.places.end(), part.begin(), part.end());
-    for (const std::uint32_t place : part) sample.rows.push_back(rows[place]);
-  }
-  sample.size = sample.rows.size();
-  return sample;
-}
 
 // Type of the items to sort: 32-bit keys where float32 holds every value exactly, and positions
 // only where weights are looked up.
@@ -87,7 +58,7 @@ std::vector<std::int64_t> whole_weights(std::span<const double> weights) {
 class Sampler {
  public:
   Sampler(const Columns& table, const Rows& rows, std::span<const std::int64_t> weights,
-          const Sample& sample)
+          const EdgeRows& sample)
       : table_(table), rows_(rows), weights_(weights), sample_(sample) {}
 
   // Calls done(c, distinct values, running sums of weights) for some columns. They are read
@@ -117,7 +88,7 @@ class Sampler {
     }
   }
 
-  const Sample& sample() const { return sample_; }
+  const EdgeRows& sample() const { return sample_; }
 
  private:
   // Appends the values of sample rows [first, last) to the `size` items that are there already and
@@ -172,15 +143,14 @@ class Sampler {
   const Columns& table_;
   const Rows& rows_;
   std::span<const std::int64_t> weights_;
-  const Sample& sample_;
+  const EdgeRows& sample_;
 };
 
 // A column with few distinct values in the sample; rows outside the sample may hold others.
 struct Candidate {
-  Candidate(std::size_t index, const std::vector<double>& values, const std::vector<double>& edges,
-            std::size_t n_rows)
-      : column(index), known(values), lookup(edges, n_rows) {
-    known.resize(values.size() + 2, std::numeric_limits<double>::quiet_NaN());  // code of missing
+  Candidate(const FewValues& few, const std::vector<double>& edges, std::size_t n_rows)
+      : column(few.column), known(few.values), lookup(edges, n_rows) {
+    known.resize(known.size() + 2, std::numeric_limits<double>::quiet_NaN());  // code of missing
   }
   std::size_t column;
   std::vector<double> known;  // by code
@@ -189,8 +159,11 @@ struct Candidate {
 };
 
 // Scans all rows of the candidates. Those whose values fit have their edges replaced by exact ones.
-void complete(const Columns& table, const Rows& rows, std::deque<Candidate>& candidates,
+void complete(const Columns& table, const Rows& rows, const std::vector<FewValues>& few,
               std::size_t max_bins, Team& team, std::vector<std::vector<double>>& edges) {
+  if (few.empty()) return;
+  std::deque<Candidate> candidates;
+  for (const FewValues& one : few) candidates.emplace_back(one, edges[one.column], rows.size());
   std::vector<std::vector<KeySet>> seen(static_cast<std::size_t>(team.size()),
                                         std::vector<KeySet>(candidates.size()));
   const auto scan = [&](Candidate& candidate, std::size_t begin, std::size_t end, KeySet& others) {
@@ -224,37 +197,72 @@ void complete(const Columns& table, const Rows& rows, std::deque<Candidate>& can
   }
 }
 
-// Edges of dense columns.
-void cut_full(const Columns& table, const Rows& rows, std::span<const std::size_t> columns,
-              const Sampler& sampler, std::size_t max_bins, std::vector<Scratch>& scratch,
-              Team& team, std::vector<std::vector<double>>& edges) {
-  const Sample& sample = sampler.sample();
-  std::vector<std::vector<double>> few(columns.size());  // distinct values where they may be all
-  std::vector<std::uint8_t> is_few(columns.size());
-  // Small tables are not worth a second thread; groups bound the memory for the sample.
+// Edges of dense columns by the sample; returns the columns of few values.
+std::vector<FewValues> cut_full(std::span<const std::size_t> columns, const Sampler& sampler,
+                                std::size_t max_bins, std::vector<Scratch>& scratch, Team& team,
+                                std::vector<std::vector<double>>& edges) {
   const std::size_t n = columns.size();
+  std::vector<FewValues> few(n);
+  std::vector<std::uint8_t> is_few(n);
+  // Small tables are not worth a second thread; groups bound the memory for the sample.
   std::size_t group = std::clamp<std::size_t>(n / (2 * scratch.size()), 1, 8);
-  if (sample.size * n < 20'000) group = std::clamp<std::size_t>(n, 1, 64);
+  if (sampler.sample().size * n < 20'000) group = std::clamp<std::size_t>(n, 1, 64);
   team.for_chunks(0, n, group, [&](std::size_t begin, std::size_t end, int member) {
     std::size_t k = begin;
     const auto done = [&](std::size_t c, std::span<const double> values,
                           std::span<const double> sums) {
-      is_few[k] = values.size() <= max_bins ? 1 : 0;
+      is_few[k] = values.size() <= max_bins && !sampler.sample().complete ? 1 : 0;
       edges[c] = cut(values, sums, max_bins);
-      if (is_few[k] != 0 && !sample.complete) few[k].assign(values.begin(), values.end());
+      if (is_few[k] != 0) few[k] = {c, {values.begin(), values.end()}};
       ++k;
     };
     sampler.run(columns.subspan(begin, end - begin), scratch[static_cast<std::size_t>(member)],
                 done);
   });
-  if (sample.complete) return;
-  std::deque<Candidate> candidates;
+  std::size_t kept = 0;
   for (std::size_t k = 0; k < n; ++k)
-    if (is_few[k] != 0) candidates.emplace_back(columns[k], few[k], edges[columns[k]], rows.size());
-  if (!candidates.empty()) complete(table, rows, candidates, max_bins, team, edges);
+    if (is_few[k] != 0) std::swap(few[kept++], few[k]);
+  few.resize(kept);
+  return few;
 }
 
 }  // namespace
+
+EdgeRows choose_edge_rows(const Rows& rows, Team& team) {
+  const std::size_t n = rows.size();
+  if (n <= sample_size) return {true, {}, {}, n};
+  const auto threshold = static_cast<std::uint64_t>(static_cast<double>(sample_size) /
+                                                    static_cast<double>(n) * 0x1p64);
+  constexpr std::size_t grain = 1 << 16;
+  std::vector<std::vector<std::uint32_t>> parts((n + grain - 1) / grain);
+  team.for_chunks(0, n, grain, [&](std::size_t begin, std::size_t end, int) {
+    auto& part = parts[begin / grain];
+    for (std::size_t i = begin; i < end; ++i)
+      if (counter_hash(0, Purpose::quantile_rows, 0, i) < threshold)
+        part.push_back(static_cast<std::uint32_t>(i));
+  });
+  EdgeRows sample{false, {}, {}, 0};
+  for (const auto& part : parts) {
+    sample.places.insert(sample.places.end(), part.begin(), part.end());
+    for (const std::uint32_t place : part) sample.rows.push_back(rows[place]);
+  }
+  sample.size = sample.rows.size();
+  return sample;
+}
+
+std::vector<std::vector<double>> sampled_edges(const Columns& table, const EdgeRows& sample,
+                                               std::span<const double> weights,
+                                               std::size_t max_bins, Team& team,
+                                               std::vector<FewValues>& few) {
+  std::vector<std::vector<double>> edges(table.columns.size());
+  std::vector<std::size_t> columns(table.columns.size());
+  std::iota(columns.begin(), columns.end(), std::size_t{0});
+  std::vector<Scratch> scratch(static_cast<std::size_t>(team.size()));
+  const std::vector<std::int64_t> whole = whole_weights(weights);
+  const Rows all(table.n_rows, nullptr);
+  few = cut_full(columns, Sampler(table, all, whole, sample), max_bins, scratch, team, edges);
+  return edges;
+}
 
 std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& rows,
                                            std::span<const double> weights, std::size_t max_bins,
@@ -264,10 +272,12 @@ std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& row
   std::vector<std::vector<double>> edges(n_columns);
   std::vector<std::size_t> full, thin;
   for (std::size_t c = 0; c < n_columns; ++c) (table.columns[c].sparse ? thin : full).push_back(c);
-  const Sample sample = choose_rows(rows, team);
+  const EdgeRows sample = choose_edge_rows(rows, team);
   const std::vector<std::int64_t> whole = whole_weights(weights);
   std::vector<Scratch> scratch(static_cast<std::size_t>(team.size()));
-  cut_full(table, rows, full, Sampler(table, rows, whole, sample), max_bins, scratch, team, edges);
+  const std::vector<FewValues> few =
+      cut_full(full, Sampler(table, rows, whole, sample), max_bins, scratch, team, edges);
+  complete(table, rows, few, max_bins, team, edges);
   if (thin.empty()) return edges;
   const ThinSampler sampler(table, rows, sample.places, whole);
   team.for_chunks(0, thin.size(), 16, [&](std::size_t begin, std::size_t end, int member) {

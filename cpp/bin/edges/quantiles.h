@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,30 @@ namespace arboost {
 std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& rows,
                                            std::span<const double> weights, std::size_t max_bins,
                                            Team& team);
+
+// The steps of quantiles(), for tables in other memory than the host's.
+//
+// Rows whose values decide on the edges: all of them, or a sample.
+struct EdgeRows {
+  bool complete;                      // all rows
+  std::vector<RowId> rows;            // rows of the table; empty when complete
+  std::vector<std::uint32_t> places;  // their positions among the rows of the fit; empty, too
+  std::size_t size;
+};
+EdgeRows choose_edge_rows(const Rows& rows, Team& team);
+
+// Distinct values of a column, ascending, that has few in the sample: other rows may hold others.
+struct FewValues {
+  std::size_t column;
+  std::vector<double> values;
+};
+
+// Edges of dense columns by the values of a sample, and the columns of few values. `sample.rows`
+// are rows of `table`; weights are those of all rows of the fit.
+std::vector<std::vector<double>> sampled_edges(const Columns& table, const EdgeRows& sample,
+                                               std::span<const double> weights,
+                                               std::size_t max_bins, Team& team,
+                                               std::vector<FewValues>& few);
 
 // A point with a <= point < b, in the middle where there is one; a < b.
 double edge_between(double a, double b);
