@@ -20,6 +20,7 @@ FOLDERS = (
     "tree/bits",  # leaves of 512 rows at once, by bit masks
     "bin/edges",  # values to edges
     "bin/codes",  # values and edges to codes
+    "bin/device",  # the same for tables in the memory of a CUDA device
     "bin",  # ranks, proposals for a round, target statistics
     "loss",
     "grow/search",  # kernels: sums of a node to its best split

@@ -17,6 +17,7 @@
 #include "bin/codes/plan.h"
 #include "bin/codes/sparse_codes.h"
 #include "bin/codes/take.h"
+#include "bin/device/device_bins.h"
 #include "bin/edges/quantiles.h"
 #include "bindings/common.h"
 #include "table/columns.h"
@@ -30,7 +31,8 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 // Sums of so large weights stay finite.
 constexpr double most_weight = std::numeric_limits<double>::max() / static_cast<double>(most_rows);
 
-Rows rows_of(const Columns& table, const std::optional<Index>& rows) {
+template <class Table>
+Rows rows_of(const Table& table, const std::optional<Index>& rows) {
   if (!rows) return Rows(table.n_rows, nullptr);
   const RowId* index = rows->data();
   const std::size_t n = rows->size();
@@ -39,7 +41,9 @@ Rows rows_of(const Columns& table, const std::optional<Index>& rows) {
   return Rows(n, index);
 }
 
-std::vector<Owned<double>> bound_quantiles(const Columns& table, const std::optional<Index>& rows,
+// Tables are Columns or DeviceColumns.
+template <class Table>
+std::vector<Owned<double>> bound_quantiles(const Table& table, const std::optional<Index>& rows,
                                            const std::optional<Doubles>& weights,
                                            std::size_t max_bins, int n_threads) {
   if (max_bins < 2 || max_bins > 65535)
@@ -64,7 +68,8 @@ std::vector<Owned<double>> bound_quantiles(const Columns& table, const std::opti
   return result;
 }
 
-Edges checked_edges(const Columns& table, const std::vector<Doubles>& edges) {
+template <class Table>
+Edges checked_edges(const Table& table, const std::vector<Doubles>& edges) {
   if (edges.size() != table.columns.size())
     throw std::invalid_argument("encode needs the edges of every column.");
   Edges spans;
@@ -90,7 +95,8 @@ void check_plan(const StoragePlan& plan, std::size_t n_features) {
   for (const std::uint32_t feature : plan.sparse) see(feature);
 }
 
-Codes bound_encode(const Columns& table, const std::optional<Index>& rows,
+template <class Table>
+Codes bound_encode(const Table& table, const std::optional<Index>& rows,
                    const std::vector<Doubles>& edges, int n_threads,
                    const std::vector<bool>& categorical, const StoragePlan* plan) {
   const Edges spans = checked_edges(table, edges);
@@ -101,7 +107,8 @@ Codes bound_encode(const Columns& table, const std::optional<Index>& rows,
   return encode(table, used, spans, {categorical.begin(), categorical.end()}, plan, team);
 }
 
-StoragePlan bound_plan(const Columns& table, const std::optional<Index>& rows,
+template <class Table>
+StoragePlan bound_plan(const Table& table, const std::optional<Index>& rows,
                        const std::vector<Doubles>& edges, int n_threads,
                        const std::vector<bool>& categorical, bool bundling,
                        double max_conflict_rate) {
@@ -159,6 +166,7 @@ using View = nb::ndarray<nb::numpy, nb::ro, nb::ndim<2>>;
 // Read-only view of one of the two tables as an array of shape (n_rows, n_stores).
 View view_of(nb::handle self, bool by_row) {
   const auto& codes = nb::cast<const Codes&>(self);
+  codes.fetch();
   by_row = by_row && codes.width < 4;  // ranks are kept by column only
   const auto width = static_cast<std::size_t>(codes.width);
   const std::size_t shape[2] = {codes.n_rows, codes.n_stores};
@@ -187,6 +195,22 @@ nb::list arrays_of(nb::handle self) {
   add(sparse.rows.data(), sparse.rows.size());
   add(sparse.codes.data(), sparse.codes.size());
   return arrays;
+}
+
+// Stages of binning, for one kind of table.
+template <class Table>
+void bind_stages(nb::module_& m) {
+  using namespace nb::literals;
+  m.def("quantiles", &bound_quantiles<Table>, "columns"_a, "rows"_a.noconvert().none(),
+        "weights"_a.noconvert().none(), "max_bins"_a, "n_threads"_a,
+        "Edges of every column, ascending; weights are those of the used rows.");
+  m.def("encode", &bound_encode<Table>, "columns"_a, "rows"_a.noconvert().none(), "edges"_a,
+        "n_threads"_a, "categorical"_a = std::vector<bool>(), "plan"_a.none() = nb::none(),
+        "Codes of every value: the number of edges strictly below it. Values of columns that are "
+        "categorical are codes of levels already, with the edges 0.5, 1.5, ...");
+  m.def("plan_storage", &bound_plan<Table>, "columns"_a, "rows"_a.noconvert().none(), "edges"_a,
+        "n_threads"_a, "categorical"_a, "bundling"_a, "max_conflict_rate"_a,
+        "Plan for storing the codes of a table.");
 }
 
 }  // namespace
@@ -232,14 +256,6 @@ void bind_bin(nb::module_& m) {
           "Copy of the codes as uint16 (ranks: uint32), one row of the array for each row of the "
           "table.");
 
-  m.def("quantiles", &bound_quantiles, "columns"_a, "rows"_a.noconvert().none(),
-        "weights"_a.noconvert().none(), "max_bins"_a, "n_threads"_a,
-        "Edges of every column, ascending; weights are those of the used rows.");
-  m.def("encode", &bound_encode, "columns"_a, "rows"_a.noconvert().none(), "edges"_a, "n_threads"_a,
-        "categorical"_a = std::vector<bool>(), "plan"_a.none() = nb::none(),
-        "Codes of every value: the number of edges strictly below it. Values of columns that are "
-        "categorical are codes of levels already, with the edges 0.5, 1.5, ...");
-
   nb::class_<StoragePlan>(m, "StoragePlan", "Features that share stored columns.")
       .def_prop_ro(
           "digits",
@@ -253,9 +269,8 @@ void bind_bin(nb::module_& m) {
           },
           "Features that are one digit each; several of them are a bundle.")
       .def_prop_ro("sparse", [](const StoragePlan& plan) { return plan.sparse; });
-  m.def("plan_storage", &bound_plan, "columns"_a, "rows"_a.noconvert().none(), "edges"_a,
-        "n_threads"_a, "categorical"_a, "bundling"_a, "max_conflict_rate"_a,
-        "Plan for storing the codes of a table.");
+  bind_stages<Columns>(m);
+  bind_stages<cuda::DeviceColumns>(m);
 }
 
 }  // namespace arboost::bindings

@@ -19,6 +19,7 @@ using Output = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::
 
 const Codes& binned(const Codes& codes) {
   require(codes.width < 4, "ranks have no histograms, and are partitioned by their order");
+  codes.fetch();
   return codes;
 }
 

@@ -11,6 +11,7 @@ namespace nb = nanobind;
 
 void bind_table(nb::module_& m);
 void bind_text(nb::module_& m);
+void bind_device_columns(nb::module_& m);
 void bind_bin(nb::module_& m);
 void bind_statistics(nb::module_& m);
 void bind_sketch(nb::module_& m);
@@ -44,6 +45,7 @@ NB_MODULE(_core, m) {
       "Variant of the kernels on this CPU: baseline, avx2 or avx512.");
   arboost::bindings::bind_text(m);
   arboost::bindings::bind_table(m);
+  arboost::bindings::bind_device_columns(m);
   arboost::bindings::bind_bin(m);
   arboost::bindings::bind_statistics(m);
   arboost::bindings::bind_sketch(m);

@@ -238,8 +238,8 @@ void Queue::copy_out(Address from, std::size_t bytes, void* to) {
     check(driver().MemcpyDtoHAsync(to, from, bytes, stream_), "a copy from the device");
 }
 
-void Queue::fill_zero(Address at, std::size_t bytes) {
-  if (bytes > 0) check(driver().MemsetD8Async(at, 0, bytes, stream_), "clearing memory");
+void Queue::fill(Address at, std::size_t bytes, unsigned char value) {
+  if (bytes > 0) check(driver().MemsetD8Async(at, value, bytes, stream_), "filling memory");
 }
 
 void Queue::wait() {

@@ -155,7 +155,8 @@ class Queue {
   }
   void copy_in(const void* from, std::size_t bytes, Address to);
   void copy_out(Address from, std::size_t bytes, void* to);
-  void fill_zero(Address at, std::size_t bytes);
+  void fill_zero(Address at, std::size_t bytes) { fill(at, bytes, 0); }
+  void fill_ones(Address at, std::size_t bytes) { fill(at, bytes, 0xff); }
   void wait();  // until all of it is done
 
   // An answer that a kernel will give once its results are in the host's memory: quicker than a
@@ -166,6 +167,7 @@ class Queue {
  private:
   void launch_with(Function kernel, Grid blocks, unsigned threads, std::size_t shared_bytes,
                    void** args);
+  void fill(Address at, std::size_t bytes, unsigned char value);
   Stream stream_ = nullptr;
   PinnedBytes flag_;
   std::uint32_t ticket_ = 0;

@@ -26,6 +26,7 @@ std::unique_ptr<NodeRows> rows_of(const Codes& codes, std::span<const RowId> tab
                                   TreePolicy& policy, Workspace& workspace) {
   if (policy.params().device >= 0)
     return std::make_unique<cuda::DeviceRows>(codes, table_rows, policy, workspace);
+  codes.fetch();
   const std::vector<double>& shards = policy.params().shards;
   if (!shards.empty())
     return std::make_unique<ShardedRows>(codes, table_rows, shards, policy, workspace);

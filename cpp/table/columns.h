@@ -83,6 +83,7 @@ class Rows {
   Rows(std::size_t n_rows, const RowId* index) : n_rows_(n_rows), index_(index) {}
   std::size_t size() const { return n_rows_; }
   bool is_all() const { return index_ == nullptr; }
+  const RowId* index() const { return index_; }  // null: all rows
   void read(const Column& column, std::size_t begin, std::size_t end, double* out) const {
     if (index_ == nullptr) return read_block(column, begin, end, out, 1);
     read_rows(column, {index_ + begin, end - begin}, out);

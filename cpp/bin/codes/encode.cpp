@@ -169,13 +169,13 @@ bool encode_stores(const Columns& table, const Rows& rows, const Edges& edges, S
 
 }  // namespace
 
-Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
-             const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team) {
+Codes start_codes(std::size_t n_rows, const Edges& edges,
+                  const std::vector<std::uint8_t>& categorical) {
   check_levels(edges, categorical);
-  check_row_count(rows.size());
+  check_row_count(n_rows);
   Codes codes;
-  codes.n_rows = rows.size();
-  codes.n_features = table.columns.size();
+  codes.n_rows = n_rows;
+  codes.n_features = edges.size();
   codes.has_missing.resize(codes.n_features);
   codes.is_category = categorical;
   for (const auto& column : edges) codes.edges.emplace_back(column.begin(), column.end());
@@ -184,6 +184,12 @@ Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
   const std::uint32_t most =
       codes.n_bins.empty() ? 1 : *std::max_element(codes.n_bins.begin(), codes.n_bins.end());
   codes.width = most <= 255 ? 1 : most <= 65535 ? 2 : 4;
+  return codes;
+}
+
+Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
+             const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team) {
+  Codes codes = start_codes(rows.size(), edges, categorical);
   StoragePlan stores;
   if (codes.width < 4) stores = plan != nullptr ? *plan : plain_plan(table, categorical);
   const auto run = codes.width == 1   ? encode_stores<std::uint8_t>

@@ -24,4 +24,8 @@ namespace arboost {
 Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
              const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team);
 
+// Codes without bytes and places: numbers of rows and bins, edges, categories, width.
+Codes start_codes(std::size_t n_rows, const Edges& edges,
+                  const std::vector<std::uint8_t>& categorical);
+
 }  // namespace arboost

@@ -201,6 +201,7 @@ template void read_sparse(const Codes&, std::size_t, std::size_t, std::size_t, s
 template void read_sparse(const Codes&, std::size_t, std::size_t, std::size_t, std::uint16_t*);
 
 void read_codes(const Codes& codes, std::size_t feature, std::uint16_t* out) {
+  codes.fetch();
   const Place& place = codes.where[feature];
   if (place.storage != Storage::sparse) {
     for (std::size_t i = 0; i < codes.n_rows; ++i)

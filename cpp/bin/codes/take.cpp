@@ -122,6 +122,7 @@ void take_sparse(const Codes& from, const TreeRows& rows, Codes& out) {
 }  // namespace
 
 Codes take_rows(const Codes& from, const TreeRows& rows, Team& team) {
+  from.fetch();
   Codes out;
   out.n_rows = rows.n;
   out.n_features = from.n_features;

@@ -1,4 +1,6 @@
 // All kernels, as one program.
+#include "bin/device/kernels/columns.cu"
+#include "bin/device/kernels/encode.cu"
 #include "grow/device/kernels/gradients.cu"
 #include "grow/device/kernels/histograms.cu"
 #include "grow/device/kernels/large_nodes.cu"

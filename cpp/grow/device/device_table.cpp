@@ -1,28 +1,46 @@
-// One copy of each array.
+// One copy of each array, through pinned memory; none of codes that were made on the device.
 #include "grow/device/device_table.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 
+#include "base/parallel.h"
+#include "cuda/staging.h"
 #include "tree/rule.h"
 
 namespace arboost::cuda {
 namespace {
 
-template <class T>
-const T* upload(const T* from, std::size_t n, DeviceArray<T>& to, Queue& queue) {
-  to = DeviceArray<T>(n);
-  queue.upload(from, n, to);
-  return to.data();
+constexpr int most_copying_threads = 8;  // more do not copy faster
+
+// The codes that binning has left on this device; null where they are in the host's memory.
+std::shared_ptr<const CodesOnDevice> codes_on(const Device& device, const Codes& codes) {
+  auto there = std::dynamic_pointer_cast<const CodesOnDevice>(codes.distant);
+  if (there && &Device::number(there->device) != &device) {
+    const std::string name = "\"cuda:" + std::to_string(there->device) + "\"";
+    throw DeviceError("the table is in the memory of the device " + name +
+                      ", but the fit runs on another one. Use device=" + name +
+                      ", or copy the table.");
+  }
+  return there;
 }
 
 }  // namespace
 
-DeviceTable::DeviceTable(Device& device, const Codes& codes, Queue& queue) {
+DeviceTable::DeviceTable(Device& device, const Codes& codes, Queue& queue)
+    : there_(codes_on(device, codes)) {
   const SparseCodes& sparse = codes.sparse;
-  codes_ = {.by_row = upload(codes.by_row.data(), codes.by_row.size(), by_row_, queue),
-            .by_column = nullptr,
+  Team team(std::min(available_threads(), most_copying_threads));
+  const auto upload = [&]<class T>(const T* from, std::size_t n, DeviceArray<T>& to) {
+    to = uploaded(device, from, n, team);
+    return to.data();
+  };
+  codes_ = {.by_row = there_ ? there_->by_row.data()
+                             : upload(codes.by_row.data(), codes.by_row.size(), by_row_),
+            .by_column = there_ ? there_->by_column.data() : nullptr,
             .n_rows = codes.n_rows,
             .n_stores = static_cast<std::uint32_t>(codes.n_stores),
             .row_stride = static_cast<std::uint32_t>(codes.row_stride),
@@ -34,7 +52,7 @@ DeviceTable::DeviceTable(Device& device, const Codes& codes, Queue& queue) {
             .row_slots = nullptr,
             .slot_width = 0,
             .first_sparse = 0};
-  if (codes.n_stores > 0) {  // a transpose costs less than a second copy from the host
+  if (codes.n_stores > 0 && !there_) {  // a transpose costs less than a second copy from the host
     by_column_ = DeviceArray<std::uint8_t>(codes.by_column.size());
     codes_.by_column = by_column_.data();
     constexpr std::size_t tile = 64;
@@ -43,14 +61,14 @@ DeviceTable::DeviceTable(Device& device, const Codes& codes, Queue& queue) {
                  codes_, by_column_.data());
   }
   if (sparse.size() > 0) {
-    codes_.sparse_start = upload(sparse.start.data(), sparse.start.size(), sparse_start_, queue);
-    codes_.sparse_rows = upload(sparse.rows.data(), sparse.rows.size(), sparse_rows_, queue);
-    codes_.sparse_codes = upload(sparse.codes.data(), sparse.codes.size(), sparse_codes_, queue);
-    codes_.row_start = upload(sparse.row_start.data(), sparse.row_start.size(), row_start_, queue);
-    codes_.row_slots = upload(sparse.slots.data(), sparse.slots.size(), row_slots_, queue);
+    codes_.sparse_start = upload(sparse.start.data(), sparse.start.size(), sparse_start_);
+    codes_.sparse_rows = upload(sparse.rows.data(), sparse.rows.size(), sparse_rows_);
+    codes_.sparse_codes = upload(sparse.codes.data(), sparse.codes.size(), sparse_codes_);
+    codes_.row_start = upload(sparse.row_start.data(), sparse.row_start.size(), row_start_);
+    codes_.row_slots = upload(sparse.slots.data(), sparse.slots.size(), row_slots_);
     codes_.slot_width = static_cast<std::uint32_t>(sparse.slot_width);
   }
-  queue.wait();  // copies read the host's memory
+  queue.wait();
 }
 
 std::shared_ptr<const DeviceTable> table_on(Device& device, const Codes& codes, Queue& queue) {
@@ -65,6 +83,7 @@ std::shared_ptr<const DeviceTable> table_on(Device& device, const Codes& codes, 
 }
 
 std::size_t bytes_of(const Codes& codes) {
+  if (codes.distant) return 0;  // they are there already
   const SparseCodes& sparse = codes.sparse;
   return codes.by_row.size() + codes.by_column.size() +
          sparse.n_stored() * (sizeof(RowId) + static_cast<std::size_t>(codes.width) +

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "bin/device/device_bins.h"
 #include "cuda/device.h"
 #include "grow/device/device_records.h"
 #include "table/codes.h"
@@ -12,12 +13,13 @@ namespace arboost::cuda {
 
 class DeviceTable {
  public:
-  // Copies the codes; the device must be current.
+  // Copies the codes, unless they are on the device already; the device must be current.
   DeviceTable(Device& device, const Codes& codes, Queue& queue);
 
   const DeviceCodes& codes() const { return codes_; }
 
  private:
+  std::shared_ptr<const CodesOnDevice> there_;  // null: the codes are copied here
   DeviceArray<std::uint8_t> by_row_, by_column_, sparse_codes_, row_slots_;
   DeviceArray<std::uint64_t> sparse_start_, row_start_;
   DeviceArray<RowId> sparse_rows_;
@@ -27,7 +29,7 @@ class DeviceTable {
 // The table of codes on a device: the same one for all growers that have it at once.
 std::shared_ptr<const DeviceTable> table_on(Device& device, const Codes& codes, Queue& queue);
 
-// Bytes of a table on a device.
+// Bytes that a table needs on a device: 0 where it is there already.
 std::size_t bytes_of(const Codes& codes);
 
 // The test of a feature's split, as kernels take it.

@@ -162,6 +162,7 @@ struct Together {
 
 void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows, Team& team,
                       UseLeaves use) const {
+  codes.fetch();
   const std::size_t start = first(tree), n = n_nodes(tree);
   std::vector<WalkNode> nodes(n);
   std::vector<CodeSet> stored;

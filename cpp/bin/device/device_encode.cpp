@@ -1,0 +1,238 @@
+// Columns and edges -> codes in device memory. Cost: one read of the table, and one write of the
+// codes in each order; features that share stored columns need a byte a cell more for a while.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "bin/codes/encode.h"
+#include "bin/codes/layout.h"
+#include "bin/device/device_bins.h"
+#include "bin/device/device_work.h"
+
+namespace arboost::cuda {
+namespace {
+
+constexpr std::size_t most_kept_bytes = 64 << 10;  // edges in the shared memory of a block
+
+// The largest float32 up to an edge: float32 values are above both, or above neither.
+float rounded_down(double edge) {
+  const auto near = static_cast<float>(edge);
+  return near <= edge ? near : std::nextafter(near, -std::numeric_limits<float>::infinity());
+}
+
+class DeviceEncoder {
+ public:
+  DeviceEncoder(const DeviceColumns& table, const Rows& rows, const Edges& edges, Codes& codes,
+                Team& team)
+      : table_(table),
+        edges_(edges),
+        codes_(codes),
+        device_(Device::number(table.device)),
+        use_(device_),
+        index_(device_, rows, team) {
+    narrow_ = std::all_of(table.columns.begin(), table.columns.end(),
+                          [](const DeviceColumn& column) { return fits_float32(column.type); });
+    for (const auto& column : edges) {
+      first_edge_.push_back(wide_edges_.size());
+      wide_edges_.insert(wide_edges_.end(), column.begin(), column.end());
+    }
+    for (const double edge : wide_edges_) narrow_edges_.push_back(rounded_down(edge));
+  }
+
+  // False where the plan did not fit, and was changed.
+  bool run(StoragePlan& plan) {
+    Columns none;  // the layout asks for sparse columns, and there are none
+    none.columns.resize(codes_.n_features);
+    std::deque<StoreSource> shared = lay_out(plan, none, codes_);
+    codes_.row_stride = (codes_.n_stores * static_cast<std::size_t>(codes_.width) + 7) / 8 * 8;
+    check_memory(shared);
+    there_ = std::make_shared<CodesOnDevice>(table_.device);
+    there_->by_column = DeviceArray<std::uint8_t>(codes_.bytes_by_column());
+    encode_features(shared);
+    if (!shared.empty()) share(shared);
+    return check_layout(shared, codes_, plan);
+  }
+
+  void write_rows() {
+    there_->by_row = DeviceArray<std::uint8_t>(codes_.bytes_by_row());
+    const auto width = static_cast<std::size_t>(codes_.width);
+    constexpr std::size_t tile = 64;
+    const std::size_t row_codes = codes_.row_stride / width;
+    queue_.launch(device_.kernel(width == 1 ? "write_rows_bytes" : "write_rows_words"),
+                  {(codes_.n_rows + tile - 1) / tile, (row_codes + tile - 1) / tile}, block_threads,
+                  0, there_->by_column.data(), static_cast<std::uint64_t>(codes_.n_rows),
+                  static_cast<std::uint32_t>(codes_.n_stores),
+                  static_cast<std::uint32_t>(row_codes), there_->by_row.data());
+    queue_.wait();
+    codes_.distant = there_;
+  }
+
+ private:
+  static std::size_t n_shares(const std::deque<StoreSource>& shared) {
+    std::size_t n = 0;
+    for (const StoreSource& source : shared)
+      for (const DigitSource& digit : source.digits) n += digit.shares.size();
+    return n;
+  }
+
+  void check_memory(const std::deque<StoreSource>& shared) const {
+    const std::size_t needed =
+        codes_.bytes_by_row() + codes_.bytes_by_column() + n_shares(shared) * codes_.n_rows;
+    const std::size_t free = device_.free_bytes();
+    if (needed <= free) return;
+    throw DeviceError("the bins of the table need " + std::to_string(needed >> 20) +
+                      " MiB on the CUDA device, and " + std::to_string(free >> 20) +
+                      " MiB are free. Use fewer rows or features, another device, or the table as "
+                      "a NumPy array with device=\"cpu\".");
+  }
+
+  void encode_features(const std::deque<StoreSource>& shared) {
+    const auto width = static_cast<std::size_t>(codes_.width);
+    share_codes_ = DeviceArray<std::uint8_t>(n_shares(shared) * codes_.n_rows);
+    share_features_.clear();
+    std::vector<CodedFeature> records;
+    std::vector<std::size_t> numbers;
+    const auto add = [&](std::size_t f, std::uint8_t* to) {
+      records.push_back({.column = table_.columns[f],
+                         .first_edge = static_cast<std::uint32_t>(first_edge_[f]),
+                         .n_edges = static_cast<std::uint32_t>(edges_[f].size()),
+                         .n_levels = codes_.has_levels(f) ? codes_.n_bins[f] : 0,
+                         .codes = to});
+      numbers.push_back(f);
+    };
+    for (std::size_t f = 0; f < codes_.n_features; ++f)
+      if (codes_.where[f].storage == Storage::own)
+        add(f, there_->by_column.data() + codes_.where[f].store * codes_.n_rows * width);
+    for (const StoreSource& source : shared)
+      for (const DigitSource& digit : source.digits)
+        for (const ShareSource& one : digit.shares) {
+          std::uint8_t* to = share_codes_.data() + share_features_.size() * codes_.n_rows;
+          add(one.feature, to);
+          SharedFeature& feature = share_features_.emplace_back();
+          feature.codes = to;
+          std::copy(one.digit_of, one.digit_of + 256, feature.digit_of);
+        }
+    const std::vector<std::uint32_t> has_missing =
+        narrow_ ? launch(records, narrow_edges_) : launch(records, wide_edges_);
+    for (std::size_t k = 0; k < numbers.size(); ++k)
+      if (has_missing[k] != 0) codes_.has_missing[numbers[k]] = 1;
+  }
+
+  template <class Number>
+  std::vector<std::uint32_t> launch(const std::vector<CodedFeature>& records,
+                                    const std::vector<Number>& edges) {
+    std::size_t most_edges = 0;
+    for (const CodedFeature& record : records)
+      most_edges = std::max<std::size_t>(most_edges, record.n_edges);
+    const std::size_t kept = most_edges * coded_features * sizeof(Number);
+    const bool keeps = kept <= std::min(most_kept_bytes, device_.shared_bytes() / 2);
+    const std::size_t shared_bytes = keeps ? kept : 0;
+    const DeviceArray<CodedFeature> sent = send(records, queue_);
+    const DeviceArray<Number> sent_edges = send(edges, queue_);
+    DeviceArray<std::uint32_t> has_missing(records.size());
+    queue_.fill_zero(has_missing.address(), records.size() * sizeof(std::uint32_t));
+    const EncodeWork work{.features = sent.data(),
+                          .rows = index_.rows(),
+                          .n_features = static_cast<std::uint32_t>(records.size()),
+                          .by_row = table_.by_row() ? 1u : 0u,
+                          .keeps_edges = keeps ? 1u : 0u,
+                          .has_missing = has_missing.data()};
+    const char* const names[2][2] = {{"encode_floats_bytes", "encode_floats_words"},
+                                     {"encode_doubles_bytes", "encode_doubles_words"}};
+    const char* name = names[sizeof(Number) == 8][codes_.width == 2];
+    const std::size_t groups = (records.size() + coded_features - 1) / coded_features;
+    const std::size_t tiles = (codes_.n_rows + coded_rows - 1) / coded_rows;
+    const std::size_t blocks = static_cast<std::size_t>(device_.multiprocessors()) * 16 / groups;
+    queue_.launch(device_.kernel(name, shared_bytes),
+                  {std::clamp<std::size_t>(blocks, 1, std::max<std::size_t>(tiles, 1)), groups},
+                  block_threads, shared_bytes, work, sent_edges.data());
+    return receive(has_missing, queue_);
+  }
+
+  // Codes of features -> codes of the columns that they share, and rows in conflict.
+  void share(std::deque<StoreSource>& shared) {
+    std::vector<SharedColumn> columns;
+    std::vector<SharedDigit> digits;
+    std::uint32_t n_features = 0;
+    for (const StoreSource& source : shared) {
+      columns.push_back({there_->by_column.data() + source.store * codes_.n_rows,
+                         static_cast<std::uint32_t>(digits.size()),
+                         static_cast<std::uint32_t>(source.digits.size())});
+      for (const DigitSource& digit : source.digits) {
+        const auto n = static_cast<std::uint32_t>(digit.shares.size());
+        digits.push_back({digit.stride, n_features, n});
+        n_features += n;
+      }
+    }
+    const DeviceArray<SharedColumn> sent_columns = send(columns, queue_);
+    const DeviceArray<SharedDigit> sent_digits = send(digits, queue_);
+    const DeviceArray<SharedFeature> sent_features = send(share_features_, queue_);
+    DeviceArray<unsigned long long> clashes(n_features);
+    queue_.fill_zero(clashes.address(), n_features * sizeof(unsigned long long));
+    queue_.launch(device_.kernel("share_columns"),
+                  {blocks_of(device_, codes_.n_rows), columns.size()}, block_threads, 0,
+                  sent_columns.data(), sent_digits.data(), sent_features.data(),
+                  static_cast<std::uint64_t>(codes_.n_rows), clashes.data());
+    const std::vector<unsigned long long> found = receive(clashes, queue_);
+    auto next = found.begin();
+    for (StoreSource& source : shared)
+      for (DigitSource& digit : source.digits)
+        for (ShareSource& one : digit.shares) one.clashes.store(static_cast<std::size_t>(*next++));
+    share_codes_ = {};
+  }
+
+  const DeviceColumns& table_;
+  const Edges& edges_;
+  Codes& codes_;
+  Device& device_;
+  Device::Use use_;
+  Queue queue_;
+  DeviceRowIndex index_;
+  bool narrow_ = false;  // float32 holds all values
+  std::vector<std::size_t> first_edge_;
+  std::vector<double> wide_edges_;
+  std::vector<float> narrow_edges_;
+  DeviceArray<std::uint8_t> share_codes_;
+  std::vector<SharedFeature> share_features_;
+  std::shared_ptr<CodesOnDevice> there_;
+};
+
+}  // namespace
+
+CodesOnDevice::~CodesOnDevice() {
+  try {
+    Device::Use use(Device::number(device));
+    by_row = {};
+    by_column = {};
+  } catch (const DeviceError&) {  // the device is gone, and its memory with it
+  }
+}
+
+void CodesOnDevice::copy(const Codes& codes) {
+  Device& from = Device::number(device);
+  Device::Use use(from);
+  Team team(available_threads());
+  Buffer<std::uint8_t> rows(codes.bytes_by_row()), columns(codes.bytes_by_column());
+  download_staged(from, by_row.address(), rows.size(), rows.data(), team);
+  download_staged(from, by_column.address(), columns.size(), columns.data(), team);
+  codes.by_row = std::move(rows);
+  codes.by_column = std::move(columns);
+}
+
+Codes encode(const DeviceColumns& table, const Rows& rows, const Edges& edges,
+             const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team) {
+  Codes codes = start_codes(rows.size(), edges, categorical);
+  if (codes.width > 2) throw std::invalid_argument("at most 65,535 bins on a CUDA device");
+  StoragePlan stores;
+  if (plan != nullptr) stores = *plan;
+  DeviceEncoder encoder(table, rows, edges, codes, team);
+  while (!encoder.run(stores)) {
+  }
+  encoder.write_rows();
+  codes.number_slots();
+  return codes;
+}
+
+}  // namespace arboost::cuda

@@ -1,0 +1,135 @@
+// Values and edges -> codes by column, and codes by column -> codes by row.
+//
+// A warp has one feature in each lane: edges lie in shared memory by [edge][feature], so that a
+// search has no bank conflicts. Values come in, and codes go out, through tiles in shared memory:
+// reads follow the order of the table, and writes that of a column.
+#include "bin/device/kernels/values.cuh"
+
+namespace arboost::cuda {
+
+constexpr std::uint32_t tile_pitch = coded_features + 1;
+
+// Values of every step-th row of a tile, from `start` on; NaN beyond the last row.
+template <class Number>
+inline void load_values(const DeviceColumn& column, const TableRows& rows, std::uint64_t first_row,
+                        std::uint32_t start, std::uint32_t step, Number* to) {
+  const auto missing = static_cast<Number>(std::numeric_limits<double>::quiet_NaN());
+  const bool has_values = with_number(column.type, [&]<class T>() {
+#pragma unroll 8
+    for (std::uint32_t r = start; r < coded_rows; r += step) {
+      const std::uint64_t i = first_row + r;
+      to[r * tile_pitch] =
+          i < rows.n ? static_cast<Number>(value_at<T>(column, table_row(rows, i))) : missing;
+    }
+  });
+  if (has_values) return;
+  for (std::uint32_t r = start; r < coded_rows; r += step) to[r * tile_pitch] = missing;
+}
+
+// Level codes stay; all other values are missing.
+template <class Number>
+inline Number level_of(Number x, std::uint32_t n_levels) {
+  const bool is_level = x >= 0 && x < static_cast<Number>(n_levels) &&
+                        static_cast<Number>(static_cast<std::uint32_t>(x)) == x;
+  return is_level ? x : static_cast<Number>(std::numeric_limits<double>::quiet_NaN());
+}
+
+template <class Number, class Code>
+inline void encode(const EncodeWork& work, const Number* edges) {
+  ARBOOST_DYNAMIC_SHARED(double, edge_room);
+  auto* kept = reinterpret_cast<Number*>(edge_room);
+  __shared__ Number values[coded_rows * tile_pitch];
+  __shared__ Code codes[coded_features][coded_rows + 4 / sizeof(Code)];
+  const std::uint32_t lane = lane_of(), warp = warp_of(), n_warps = blockDim.x / 32;
+  const std::uint32_t first = blockIdx.y * coded_features;
+  const std::uint32_t n_own =
+      work.n_features - first < coded_features ? work.n_features - first : coded_features;
+  const CodedFeature own = work.features[first + (lane < n_own ? lane : 0)];
+  const Number* listed = edges + own.first_edge;
+  for (std::uint32_t e = warp; work.keeps_edges && e < own.n_edges; e += n_warps)
+    kept[e * coded_features + lane] = listed[e];
+  __syncthreads();
+  bool any_missing = false;
+  const std::uint64_t n_tiles = (work.rows.n + coded_rows - 1) / coded_rows;
+  for (std::uint64_t tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
+    const std::uint64_t first_row = tile * coded_rows;
+    if (work.by_row) {
+      load_values(own.column, work.rows, first_row, warp, n_warps, values + lane);
+    } else {
+      for (std::uint32_t k = warp; k < n_own; k += n_warps)
+        load_values(work.features[first + k].column, work.rows, first_row, lane, 32u, values + k);
+    }
+    __syncthreads();
+    for (std::uint32_t r = warp; r < coded_rows; r += n_warps) {
+      Number x = lane < n_own ? values[r * tile_pitch + lane] : Number{0};
+      if (own.n_levels > 0) x = level_of(x, own.n_levels);
+      std::uint32_t code;
+      if (work.keeps_edges)
+        code = count_below(own.n_edges, x,
+                           [&](std::uint32_t e) { return kept[e * coded_features + lane]; });
+      else
+        code = count_below(own.n_edges, x, [&](std::uint32_t e) { return listed[e]; });
+      const bool is_missing = x != x;
+      any_missing |= is_missing && first_row + r < work.rows.n;
+      codes[lane][r] = static_cast<Code>(is_missing ? own.n_edges + 1 : code);
+    }
+    __syncthreads();
+    for (std::uint32_t k = warp; k < n_own; k += n_warps) {
+      Code* to = reinterpret_cast<Code*>(work.features[first + k].codes) + first_row;
+      for (std::uint32_t r = lane; r < coded_rows && first_row + r < work.rows.n; r += 32)
+        to[r] = codes[k][r];
+    }
+  }
+  if (any_missing && lane < n_own) work.has_missing[first + lane] = 1;
+}
+
+// Column-major codes -> row-major codes, in tiles of 64 rows and columns; the pad is cleared.
+template <class Code>
+inline void write_rows(const Code* by_column, std::uint64_t n_rows, std::uint32_t n_stores,
+                       std::uint32_t row_codes, Code* by_row) {
+  constexpr std::uint32_t size = 64;
+  __shared__ Code tile[size][size + 4 / sizeof(Code)];
+  const std::uint64_t first_row = static_cast<std::uint64_t>(blockIdx.x) * size;
+  const std::uint32_t first_column = blockIdx.y * size;
+  for (std::uint32_t j = threadIdx.x; j < size * size; j += blockDim.x) {
+    const std::uint64_t row = first_row + j % size;
+    const std::uint32_t column = first_column + j / size;
+    const bool is_stored = row < n_rows && column < n_stores;
+    tile[j % size][j / size] = is_stored ? by_column[column * n_rows + row] : Code{0};
+  }
+  __syncthreads();
+  for (std::uint32_t j = threadIdx.x; j < size * size; j += blockDim.x) {
+    const std::uint64_t row = first_row + j / size;
+    const std::uint32_t column = first_column + j % size;
+    if (row < n_rows && column < row_codes)
+      by_row[row * row_codes + column] = tile[j / size][j % size];
+  }
+}
+
+}  // namespace arboost::cuda
+
+extern "C" __global__ void encode_floats_bytes(arboost::cuda::EncodeWork work, const float* edges) {
+  arboost::cuda::encode<float, std::uint8_t>(work, edges);
+}
+extern "C" __global__ void encode_floats_words(arboost::cuda::EncodeWork work, const float* edges) {
+  arboost::cuda::encode<float, std::uint16_t>(work, edges);
+}
+extern "C" __global__ void encode_doubles_bytes(arboost::cuda::EncodeWork work,
+                                                const double* edges) {
+  arboost::cuda::encode<double, std::uint8_t>(work, edges);
+}
+extern "C" __global__ void encode_doubles_words(arboost::cuda::EncodeWork work,
+                                                const double* edges) {
+  arboost::cuda::encode<double, std::uint16_t>(work, edges);
+}
+
+extern "C" __global__ void write_rows_bytes(const std::uint8_t* by_column, std::uint64_t n_rows,
+                                            std::uint32_t n_stores, std::uint32_t row_codes,
+                                            std::uint8_t* by_row) {
+  arboost::cuda::write_rows(by_column, n_rows, n_stores, row_codes, by_row);
+}
+extern "C" __global__ void write_rows_words(const std::uint16_t* by_column, std::uint64_t n_rows,
+                                            std::uint32_t n_stores, std::uint32_t row_codes,
+                                            std::uint16_t* by_row) {
+  arboost::cuda::write_rows(by_column, n_rows, n_stores, row_codes, by_row);
+}
