@@ -6,6 +6,7 @@
 
 #include "bindings/common.h"
 #include "cuda/device.h"
+#include "cuda/staging.h"
 
 namespace arboost::bindings {
 namespace {
@@ -94,10 +95,18 @@ void copy_from_cuda(
     std::uint64_t address, int device,
     const nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& out) {
   nb::gil_scoped_release release;
-  cuda::Device::Use use(cuda::Device::number(device));
-  cuda::Queue queue;
-  queue.copy_out(address, out.size(), out.data());
-  queue.wait();
+  cuda::Device& from = cuda::Device::number(device);
+  cuda::Device::Use use(from);
+  Team team(threads_for(out.size(), 0));
+  cuda::download_staged(from, address, out.size(), out.data(), team);
+}
+
+void copy_to_cuda(const Vector<std::uint8_t>& bytes, std::uint64_t address, int device) {
+  nb::gil_scoped_release release;
+  cuda::Device& to = cuda::Device::number(device);
+  cuda::Device::Use use(to);
+  Team team(threads_for(bytes.size(), 0));
+  cuda::upload_staged(to, bytes.data(), bytes.size(), address, team);
 }
 
 void wait_for_cuda_stream(std::uint64_t stream, int device) {
@@ -126,6 +135,8 @@ void bind_cuda_arrays(nb::module_& m) {
         "are those of an element, as NumPy has them.");
   m.def("copy_from_cuda", &copy_from_cuda, nb::arg("address"), nb::arg("device"),
         nb::arg("out").noconvert(), "Copies device memory to the host.");
+  m.def("copy_to_cuda", &copy_to_cuda, nb::arg("bytes").noconvert(), nb::arg("address"),
+        nb::arg("device"), "Copies memory of the host to a device.");
   m.def("wait_for_cuda_stream", &wait_for_cuda_stream, nb::arg("stream"), nb::arg("device"),
         "Waits until the work of a stream is done: its handle; 1 for the default stream.");
   m.def("cuda_device_of", &cuda::device_of, nb::arg("address"),

@@ -65,6 +65,19 @@ class CudaArray:
         memory = core.CudaMemory(math.prod(shape) * kind.itemsize, device)
         return cls(memory.address, shape, _c_strides(shape, kind.itemsize), kind, device, memory)
 
+    @classmethod
+    def of(cls, values: NDArray[Any], device: int = 0) -> Self:
+        """Return a copy of a contiguous array, in C or Fortran order, on a device."""
+        order = "F" if values.flags.f_contiguous and not values.flags.c_contiguous else "C"
+        flat = np.asarray(values).ravel(order)
+        memory = core.CudaMemory(flat.nbytes, device)
+        core.copy_to_cuda(flat.view(np.uint8), memory.address, device)
+        shape, kind = values.shape, values.dtype
+        strides = _c_strides(shape, kind.itemsize)
+        if order == "F":
+            strides = _c_strides(shape[::-1], kind.itemsize)[::-1]
+        return cls(memory.address, shape, strides, kind, device, memory)
+
     @property
     def size(self) -> int:
         """Number of elements."""

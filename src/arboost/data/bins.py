@@ -68,7 +68,7 @@ class Binned:
     ) -> core.Codes:
         """Return the codes of all or some rows of another table with the same columns."""
         categorical = self.codes.is_category.astype(bool).tolist()
-        return core.encode(table.columns, rows, list(self.edges), n_threads, categorical)
+        return core.encode(table.values, rows, list(self.edges), n_threads, categorical)
 
 
 def bin_table(
@@ -114,18 +114,18 @@ def bin_table(
     if any(n_levels):
         numeric = [f for f, levels in enumerate(n_levels) if levels == 0]
         numeric_edges = iter(
-            core.quantiles(table.columns.select(numeric), rows, weights, max_bins, n_threads)
+            core.quantiles(table.values.select(numeric), rows, weights, max_bins, n_threads)
         )
         edges = [
             next(numeric_edges) if levels == 0 else np.arange(0.5, levels - 1)
             for levels in n_levels
         ]
     else:
-        edges = core.quantiles(table.columns, rows, weights, max_bins, n_threads)
+        edges = core.quantiles(table.values, rows, weights, max_bins, n_threads)
     warn_constant_columns(table, rows, edges)
     categorical = [n > 0 for n in n_levels]
     plan = storage_plan(
-        table.columns,
+        table.values,
         rows,
         edges,
         categorical=categorical,
@@ -133,12 +133,12 @@ def bin_table(
         max_conflict_rate=max_conflict_rate,
         n_threads=n_threads,
     )
-    codes = core.encode(table.columns, rows, edges, n_threads, categorical, plan)
+    codes = core.encode(table.values, rows, edges, n_threads, categorical, plan)
     return Binned(codes, tuple(edges), table.schema)
 
 
 def storage_plan(
-    columns: core.Columns,
+    columns: core.Columns | core.DeviceColumns,
     rows: NDArray[np.uint32] | None,
     edges: Sequence[NDArray[np.float64]],
     *,
@@ -154,7 +154,7 @@ def storage_plan(
 
     Parameters
     ----------
-    columns : core.Columns
+    columns : core.Columns or core.DeviceColumns
     rows : uint32 array, or None for all
         Rows to use, ascending.
     edges : sequence of float64 arrays

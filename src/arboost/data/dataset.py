@@ -136,7 +136,7 @@ class Dataset:
             _checked_encoding(category_encoding),
         )
         X, y, name = split_target(X, y)
-        table = ingest(X, options=self.column_options)
+        table = ingest(X, options=self.column_options, device=None)
         if name is not None:
             table = replace(table, schema=replace(table.schema, target=name))
         labels = None if y is None else target(y, table.n_rows)

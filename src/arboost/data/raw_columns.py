@@ -11,12 +11,13 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Number
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.cuda.tables import columns_of, table_array
 from arboost.data import messages
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "TICKS",
     "RawTable",
     "from_arrow",
+    "from_device",
     "from_dicts",
     "from_numpy",
     "is_column",
@@ -220,6 +222,20 @@ def from_numpy(X: NDArray[Any]) -> RawTable:
         for i in range(X.shape[1]):
             raw.add(X[:, i], i)
     return raw
+
+
+def from_device(X: Any, device: str | None) -> RawTable:
+    """Return the columns of a matrix or a data frame in the memory of a CUDA device.
+
+    `device` is the device that reads it; None: any.
+    """
+    array = table_array(X, device)
+    if array.ndim != N_DIMENSIONS:
+        raise ValueError(messages.dimensions_message(array))
+    names = getattr(X, "columns", None)  # of cuDF
+    # The methods that tables are read by are those of core.Columns.
+    columns = cast(core.Columns, columns_of(array))
+    return RawTable(columns, None if names is None else unique_names(list(names)))
 
 
 def from_dicts(X: Mapping[Any, Any] | Sequence[Mapping[Any, Any]]) -> RawTable:

@@ -1,6 +1,7 @@
 """Any table -> `Table`: columns of the core, and their `Schema`.
 
     NumPy array, lists, dicts -------> `raw_columns`
+    CuPy, PyTorch, cuDF on a device -> `raw_columns`
     Polars, PyArrow, Arrow stream ---> `raw_columns`     } RawTable -> numbers and level codes
     pandas --------------------------> `pandas_frames`
     scipy.sparse --------------------> `scipy_sparse`
@@ -18,17 +19,20 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.cuda.arrays import is_device_array
+from arboost.cuda.tables import host_columns
 from arboost.data import messages
 from arboost.data.feature_names import feature_indices
 from arboost.data.levels import Levels, encoded_values
 from arboost.data.pandas_frames import from_pandas
-from arboost.data.raw_columns import RawTable, from_arrow, from_dicts, from_numpy
+from arboost.data.raw_columns import RawTable, from_arrow, from_device, from_dicts, from_numpy
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import from_scipy, is_sparse
 from arboost.data.unusual import ColumnNotes
@@ -101,15 +105,20 @@ _USUAL_OPTIONS = {field.name: field.default for field in fields(ColumnOptions)}
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of the core, and their schema."""
+    """Columns of the core, which may be in the memory of a CUDA device, and their schema."""
 
-    columns: core.Columns
+    values: core.Columns | core.DeviceColumns
     schema: Schema
+
+    @cached_property
+    def columns(self) -> core.Columns:
+        """Columns in the memory of the host, copied there at first use."""
+        return host_columns(self.values)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self.columns.n_rows)
+        return int(self.values.n_rows)
 
 
 def ingest(
@@ -118,6 +127,7 @@ def ingest(
     *,
     options: ColumnOptions | None = None,
     caller: str = "Model",
+    device: str | None = "cpu",
 ) -> Table:
     """Return the table of X: a new schema to fit on, or the columns of a given schema.
 
@@ -135,24 +145,28 @@ def ingest(
         Options of a table to fit on.
     caller : str
         Name of the model in messages.
+    device : str or None
+        Device that reads the table: arrays in its memory are not copied. None: that of the array.
 
     Raises
     ------
     ValueError, TypeError
-        X is no table, or a column is of an unusable type.
+        X is no table, or a column is of an unusable type; the processor cannot read X.
     SchemaError
         X has other columns than the schema.
     """
     if schema is not None:
-        return apply_raw(read_raw(X, schema, caller), schema)
-    table, notes = learn_table(X, ColumnOptions() if options is None else options)
+        return apply_raw(_match(_read_columns(X, schema, device), schema, caller), schema)
+    table, notes = learn_table(X, ColumnOptions() if options is None else options, device)
     notes.warn()
     return table
 
 
-def learn_table(X: object, options: ColumnOptions) -> tuple[Table, ColumnNotes]:
+def learn_table(
+    X: object, options: ColumnOptions, device: str | None = "cpu"
+) -> tuple[Table, ColumnNotes]:
     """Return the table of X with a new schema, and the notes that `ingest` warns of."""
-    raw = _read_columns(X, None)
+    raw = _read_columns(X, None, device)
     n_rows, n_columns = raw.columns.n_rows, raw.columns.n_columns
     if n_rows == 0:
         raise ValueError(
@@ -184,9 +198,9 @@ def apply_raw(raw: RawTable, schema: Schema) -> Table:
     return Table(_apply(raw, schema), schema)
 
 
-def _read_columns(X: object, schema: Schema | None) -> RawTable:
+def _read_columns(X: object, schema: Schema | None, device: str | None = "cpu") -> RawTable:
     """Return the columns of any table, at least one."""
-    raw = _read(X, schema)
+    raw = from_device(X, device) if is_device_array(X) else _read(X, schema)
     if raw.columns.n_columns == 0:
         raise ValueError(
             f"Found array with 0 feature(s) (shape=({raw.columns.n_rows}, 0)) while a minimum of 1 "

@@ -6,11 +6,12 @@ import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.cuda.arrays import CudaArray, device_array, is_device_array
 from arboost.data.messages import column_name_message, listing
 from arboost.data.raw_columns import is_missing
 from arboost.data.scipy_sparse import is_sparse
@@ -209,7 +210,9 @@ def class_factors(
 
 
 def _vector(values: Any) -> NDArray[Any]:
-    """Return y or weights of any container as an array."""
+    """Return y or weights of any container as an array of the host."""
+    if is_device_array(values):
+        values = cast(CudaArray, device_array(values, "y or sample_weight")).to_numpy()
     dtype = getattr(getattr(values, "dtype", None), "numpy_dtype", None)
     if dtype is not None and hasattr(values, "isna") and not values.isna().any():
         return np.asarray(values.to_numpy(dtype=dtype))  # a nullable pandas column without NA

@@ -98,7 +98,7 @@ class TargetEncodedTable(Table):
 
         ``trained`` are indices among all training rows.
         """
-        columns = self.columns.select(list(range(self.schema.n_features)))
+        columns = self.values.select(list(range(self.schema.n_features)))
         for source, levels, training in self._trained(trained):
             if levels.groups is None:
                 _, statistic = core.level_statistics(*training)
@@ -200,7 +200,7 @@ def target_encode(
         return table
     if weight is not None and (weight == weight[0]).all():
         weight = None  # so that equal weights and no weights give the same bits
-    columns = table.columns.select(list(range(table.schema.n_features)))
+    columns = table.values.select(list(range(table.schema.n_features)))
     levels = list(table.schema.levels)
     sources = []
     for feature in features:
@@ -209,7 +209,7 @@ def target_encode(
         old = None if known is None else known.levels_of(feature)
         if old is not None and old.is_encoded:
             own = old
-        codes = _codes(table.columns.read(feature))
+        codes = _codes(table.values.read(feature))
         training = codes if rows is None else codes[rows]
         target = _joint_target(training, own, targets, weight)
         uses_groups = own.groups is not None or (encoding == "groups" and own.statistic is None)

@@ -148,6 +148,7 @@ def training_rows(
     options: ColumnOptions | None = None,
     *,
     several: bool = False,
+    device: str = "cpu",
 ) -> EngineRows:
     """Return the training rows, checked.
 
@@ -161,6 +162,8 @@ def training_rows(
         Options of the columns in the parameters.
     several : bool
         Whether y may have several columns.
+    device : str
+        Device of the fit, which may hold X.
     """
     options = ColumnOptions() if options is None else options
     if not isinstance(X, Dataset | Rows):
@@ -168,9 +171,8 @@ def training_rows(
             _check_schema(options, schema)
         X, y, name = split_target(X, y)
         # At prediction, levels become their stored encodings; training rows are encoded anew.
-        table = ingest(
-            X, None if schema is None else without_target_encoding(schema), options=options
-        )
+        known = None if schema is None else without_target_encoding(schema)
+        table = ingest(X, known, options=options, device=device)
         if name is not None:
             table = replace(table, schema=replace(table.schema, target=name))
         if table.n_rows == 0:  # without a schema, ingest says so itself

@@ -122,7 +122,8 @@ class GradientBoosting(EngineEstimator):
             return self
         given = like_previous(given, old)
         rows, task = self._read(X, y, sample_weight, given, old)
-        held_out = tuple(one.rows(partial(ingest, schema=rows.schema)) for one in sets)
+        read = partial(ingest, schema=rows.schema, device=given["device"])
+        held_out = tuple(one.rows(read) for one in sets)
         has_validation = any(not one.is_training for one in sets)
         params = self._resolve(given, rows, task, has_validation=has_validation)
         settings = FitSettings.of(params)
@@ -186,7 +187,7 @@ class GradientBoosting(EngineEstimator):
     ) -> tuple[EngineRows, Task]:
         """Return the training rows with target encodings, and their task."""
         known = None if old is None else old.schema
-        rows = training_rows(X, y, weight, known, column_options(params))
+        rows = training_rows(X, y, weight, known, column_options(params), device=params["device"])
         task = Task.of(self._KIND, rows.y, None if old is None else old.classes)
         encoding = category_encoding(params, self._USUAL_ENCODING)
         return target_encode_rows(rows, [task], known, encoding), task
