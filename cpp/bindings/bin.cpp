@@ -107,6 +107,18 @@ Codes bound_encode(const Table& table, const std::optional<Index>& rows,
   return encode(table, used, spans, {categorical.begin(), categorical.end()}, plan, team);
 }
 
+Codes bound_encode_on(int device, const Columns& table, const std::optional<Index>& rows,
+                      const std::vector<Doubles>& edges, int n_threads,
+                      const std::vector<bool>& categorical, const StoragePlan* plan) {
+  const Edges spans = checked_edges(table, edges);
+  if (plan != nullptr) check_plan(*plan, table.columns.size());
+  nb::gil_scoped_release nogil;
+  const Rows used = rows_of(table, rows);
+  Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
+  return cuda::encode_on(device, table, used, spans, {categorical.begin(), categorical.end()}, plan,
+                         team);
+}
+
 template <class Table>
 StoragePlan bound_plan(const Table& table, const std::optional<Index>& rows,
                        const std::vector<Doubles>& edges, int n_threads,
@@ -269,6 +281,11 @@ void bind_bin(nb::module_& m) {
           },
           "Features that are one digit each; several of them are a bundle.")
       .def_prop_ro("sparse", [](const StoragePlan& plan) { return plan.sparse; });
+  m.def("encode_on", &bound_encode_on, "device"_a, "columns"_a, "rows"_a.noconvert().none(),
+        "edges"_a, "n_threads"_a, "categorical"_a = std::vector<bool>(),
+        "plan"_a.none() = nb::none(),
+        "The same as `encode`, by a CUDA device: codes stay there until the host reads them. Not "
+        "for sparse columns.");
   bind_stages<Columns>(m);
   bind_stages<cuda::DeviceColumns>(m);
 }

@@ -327,6 +327,9 @@ void bind_table(nb::module_& m) {
       .def_static("from_arrow", &from_arrow, "stream"_a,
                   "(columns or None where some are unsupported, what each is, whether the stream "
                   "was a table and not a single column).")
+      .def_prop_ro(
+          "has_sparse", [](const Columns& table) { return table.has_sparse(); },
+          "Whether a column is sparse.")
       .def_prop_ro("n_rows", [](const Columns& table) { return table.n_rows; })
       .def_prop_ro("n_columns", [](const Columns& table) { return table.columns.size(); });
 }

@@ -8,7 +8,6 @@
 namespace arboost::cuda {
 namespace {
 
-constexpr std::size_t chunk_bytes = 16 << 20;
 constexpr std::size_t grain_bytes = 1 << 20;  // of one thread
 constexpr std::size_t small_bytes = 256 << 10;
 
@@ -16,6 +15,12 @@ struct Staging {
   std::mutex mutex;
   Queue queues[2];
   PinnedBytes buffers[2];
+
+  // A buffer that the device has read.
+  std::byte* free_buffer(int side) {
+    queues[side].wait();
+    return buffers[side].room(staged_bytes);
+  }
 };
 
 // Never destroyed: at the end of the process the driver may be gone.
@@ -46,13 +51,26 @@ void upload_staged(const Device& device, const void* from, std::size_t bytes, Ad
     return staging.queues[0].wait();
   }
   int side = 0;
-  for (std::size_t begin = 0; begin < bytes; begin += chunk_bytes, side ^= 1) {
-    const std::size_t n = std::min(chunk_bytes, bytes - begin);
-    Queue& queue = staging.queues[side];
-    queue.wait();
-    std::byte* buffer = staging.buffers[side].room(chunk_bytes);
+  for (std::size_t begin = 0; begin < bytes; begin += staged_bytes, side ^= 1) {
+    const std::size_t n = std::min(staged_bytes, bytes - begin);
+    std::byte* buffer = staging.free_buffer(side);
     copy_by_threads(source + begin, n, buffer, team);
-    queue.copy_in(buffer, n, to + begin);
+    staging.queues[side].copy_in(buffer, n, to + begin);
+  }
+  for (Queue& queue : staging.queues) queue.wait();
+}
+
+void send_chunks(const Device& device, std::size_t n_chunks, const Address (&to)[2],
+                 FunctionRef<std::size_t(std::size_t chunk, std::byte* buffer)> fill,
+                 FunctionRef<void(std::size_t chunk, int side, Queue& queue)> use) {
+  Staging& staging = staging_of(device);
+  std::lock_guard lock(staging.mutex);
+  for (std::size_t chunk = 0; chunk < n_chunks; ++chunk) {
+    const int side = static_cast<int>(chunk % 2);
+    std::byte* buffer = staging.free_buffer(side);
+    const std::size_t bytes = fill(chunk, buffer);
+    staging.queues[side].copy_in(buffer, bytes, to[side]);
+    use(chunk, side, staging.queues[side]);
   }
   for (Queue& queue : staging.queues) queue.wait();
 }
@@ -65,19 +83,19 @@ void download_staged(const Device& device, Address from, std::size_t bytes, void
     staging.queues[0].copy_out(from, bytes, to);
     return staging.queues[0].wait();
   }
-  const auto size_at = [&](std::size_t begin) { return std::min(chunk_bytes, bytes - begin); };
+  const auto size_at = [&](std::size_t begin) { return std::min(staged_bytes, bytes - begin); };
   const auto ask = [&](std::size_t begin, int side) {
     if (begin < bytes)
       staging.queues[side].copy_out(from + begin, size_at(begin),
-                                    staging.buffers[side].room(chunk_bytes));
+                                    staging.buffers[side].room(staged_bytes));
   };
   for (Queue& queue : staging.queues) queue.wait();
   ask(0, 0);
   int side = 0;
-  for (std::size_t begin = 0; begin < bytes; begin += chunk_bytes, side ^= 1) {
-    ask(begin + chunk_bytes, side ^ 1);
+  for (std::size_t begin = 0; begin < bytes; begin += staged_bytes, side ^= 1) {
+    ask(begin + staged_bytes, side ^ 1);
     staging.queues[side].wait();
-    copy_by_threads(staging.buffers[side].room(chunk_bytes), size_at(begin), target + begin, team);
+    copy_by_threads(staging.buffers[side].room(staged_bytes), size_at(begin), target + begin, team);
   }
 }
 

@@ -1,6 +1,7 @@
 // Tables as typed columns: zero-copy views of the user's memory, read block by block as doubles.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -56,6 +57,11 @@ struct Columns {
   std::size_t n_rows = 0;
   std::vector<Column> columns;
   std::vector<std::shared_ptr<const void>> owners;  // keep the memory alive
+
+  bool has_sparse() const {
+    return std::any_of(columns.begin(), columns.end(),
+                       [](const Column& column) { return column.sparse.has_value(); });
+  }
 };
 
 // Values of rows [begin, end) as doubles, missing ones as NaN; row i goes to

@@ -7,6 +7,7 @@ import arboost
 from arboost import Dataset
 from arboost.backend import core
 from arboost.cuda.arrays import CudaArray
+from arboost.data.bins import storage_plan
 from support.cuda import emulated, has_device
 
 if not has_device():
@@ -134,12 +135,42 @@ def test_inexact_integers_are_warned_of():
         Dataset(CudaArray.of(X))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bool"])
+def test_table_of_the_host_is_encoded_on_the_device(rng, dtype):
+    """In chunks: its columns of any kind, some rows only, features that share columns."""
+    X = table(rng, dtype)
+    columns = core.Columns(900)
+    columns.add_matrix(np.asfortranarray(X[:, :3]))
+    for i in range(3, 6):
+        columns.add(X[:, i], rng.random(900) < 0.1)
+    rows = np.flatnonzero(rng.random(900) < 0.9).astype(np.uint32)
+    for used in (None, rows):
+        edges = core.quantiles(columns, used, None, 255, 1)
+        plan = storage_plan(columns, used, edges)
+        one = core.encode(columns, used, edges, 1, [], plan)
+        other = core.encode_on(0, columns, used, edges, 1, [], plan)
+        np.testing.assert_array_equal(one.by_row, other.by_row)
+        np.testing.assert_array_equal(one.by_column, other.by_column)
+        np.testing.assert_array_equal(one.has_missing, other.has_missing)
+
+
+def test_table_of_the_host_is_sent_in_chunks(rng):
+    X = rng.standard_normal((16_000, 300)).astype(np.float32)
+    assert X.nbytes > 16 << 20
+    edges = [np.array([-0.5, 0.0, 1.0])] * 300
+    columns = core.Columns(len(X))
+    columns.add_matrix(X)
+    codes = core.encode_on(0, columns, None, edges, 2)
+    np.testing.assert_array_equal(codes.by_column, np.searchsorted(edges[0], X))
+
+
 def file_of(model, folder):
     path = folder / "model.arb"
     model.save(path)
     return path.read_bytes()
 
 
+SMALL = {"n_estimators": 2, "max_depth": 3, "verbose": 0}
 FITS = {
     "plain": {},
     "two-byte bins": {"max_bins": 300},
@@ -155,10 +186,22 @@ def test_models(name, rng, tmp_path):
     X = table(rng)
     y = np.nan_to_num(X[:, 0], posinf=0, neginf=0) + X[:, 3].clip(-2, 2).round(2)
     y = np.nan_to_num(y) + rng.integers(0, 64, len(X)) / 16
-    params = {"n_estimators": 2, "max_depth": 3, "verbose": 0, "device": "cuda"} | FITS[name]
+    params = SMALL | {"device": "cuda"} | FITS[name]
     one = arboost.GradientBoostingRegressor(**params).fit(X, y)
     other = arboost.GradientBoostingRegressor(**params).fit(CudaArray.of(X), CudaArray.of(y))
     assert file_of(one, tmp_path) == file_of(other, tmp_path)
+
+
+def test_fit_to_a_table_of_the_host_encodes_it_on_the_device(rng, tmp_path, monkeypatch):
+    X, y = table(rng), rng.integers(0, 99, 900) / 4
+    calls, encode_on = [], core.encode_on
+    monkeypatch.setattr("arboost.data.bins._DEVICE_CELLS", 0)
+    monkeypatch.setattr(core, "encode_on", lambda *args: calls.append(1) or encode_on(*args))
+    files = {
+        file_of(arboost.GradientBoostingRegressor(**SMALL, device=device).fit(X, y), tmp_path)
+        for device in ("cpu", "cuda")
+    }
+    assert len(files) == len(calls) == 1
 
 
 def test_classes_weights_and_an_evaluation_set(rng, tmp_path):

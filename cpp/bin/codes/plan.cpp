@@ -241,10 +241,8 @@ StoragePlan plan_from(const Columns& table, std::span<const RowId> rows, std::si
 StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& edges,
                          const PlanOptions& options, Team& team) {
   std::vector<RowId> sample;
-  const bool reads_sparse = std::any_of(table.columns.begin(), table.columns.end(),
-                                        [](const Column& column) { return column.sparse; });
   // A hash of every row: not where no column is read.
-  if (reads_sparse || !shareable(table, edges, options, rows.size()).empty())
+  if (table.has_sparse() || !shareable(table, edges, options, rows.size()).empty())
     sample = choose_plan_rows(rows);
   return plan_from(table, sample, rows.size(), edges, options, team);
 }

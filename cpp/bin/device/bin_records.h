@@ -33,12 +33,13 @@ struct CodedFeature {
 };
 
 struct EncodeWork {
-  const CodedFeature* features;
-  TableRows rows;
-  std::uint32_t n_features;
-  std::uint32_t by_row;        // 1: values of a row are next to each other, not those of a column
-  std::uint32_t keeps_edges;   // 1: the edges of a block's features are copied to shared memory
-  std::uint32_t* has_missing;  // by feature; begins as 0
+  const CodedFeature* features = nullptr;
+  TableRows rows{};
+  std::uint64_t first_row = 0;  // row of the codes that the first one of `rows` is
+  std::uint32_t n_features = 0;
+  std::uint32_t by_row = 0;       // 1: values of a row are next to each other, not of a column
+  std::uint32_t keeps_edges = 0;  // 1: the edges of a block's features are in shared memory
+  std::uint32_t* has_missing = nullptr;  // by feature; begins as 0
 };
 
 // Stored columns that features share, as in bin/codes/layout.h: columns have digits, and digits

@@ -43,4 +43,9 @@ class CodesOnDevice final : public DistantCodes {
 Codes encode(const DeviceColumns& table, const Rows& rows, const Edges& edges,
              const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team);
 
+// The same for a table of the host, whose values are sent to a device; without sparse columns. They
+// are sent in chunks, so that the device needs room for the codes only.
+Codes encode_on(int device, const Columns& table, const Rows& rows, const Edges& edges,
+                const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team);
+
 }  // namespace arboost::cuda

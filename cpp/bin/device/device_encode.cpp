@@ -9,6 +9,7 @@
 #include "bin/codes/encode.h"
 #include "bin/codes/layout.h"
 #include "bin/device/device_bins.h"
+#include "bin/device/device_sources.h"
 #include "bin/device/device_work.h"
 
 namespace arboost::cuda {
@@ -22,18 +23,20 @@ float rounded_down(double edge) {
   return near <= edge ? near : std::nextafter(near, -std::numeric_limits<float>::infinity());
 }
 
+template <class Source>
 class DeviceEncoder {
  public:
-  DeviceEncoder(const DeviceColumns& table, const Rows& rows, const Edges& edges, Codes& codes,
+  template <class Table>
+  DeviceEncoder(int number, const Table& table, const Rows& rows, const Edges& edges, Codes& codes,
                 Team& team)
-      : table_(table),
+      : number_(number),
         edges_(edges),
         codes_(codes),
-        device_(Device::number(table.device)),
+        device_(Device::number(number)),
         use_(device_),
-        index_(device_, rows, team) {
+        source_(device_, table, rows, team) {
     narrow_ = std::all_of(table.columns.begin(), table.columns.end(),
-                          [](const DeviceColumn& column) { return fits_float32(column.type); });
+                          [](const auto& column) { return fits_float32(column.type); });
     for (const auto& column : edges) {
       first_edge_.push_back(wide_edges_.size());
       wide_edges_.insert(wide_edges_.end(), column.begin(), column.end());
@@ -48,7 +51,7 @@ class DeviceEncoder {
     std::deque<StoreSource> shared = lay_out(plan, none, codes_);
     codes_.row_stride = (codes_.n_stores * static_cast<std::size_t>(codes_.width) + 7) / 8 * 8;
     check_memory(shared);
-    there_ = std::make_shared<CodesOnDevice>(table_.device);
+    there_ = std::make_shared<CodesOnDevice>(number_);
     there_->by_column = DeviceArray<std::uint8_t>(codes_.bytes_by_column());
     encode_features(shared);
     if (!shared.empty()) share(shared);
@@ -95,7 +98,7 @@ class DeviceEncoder {
     std::vector<CodedFeature> records;
     std::vector<std::size_t> numbers;
     const auto add = [&](std::size_t f, std::uint8_t* to) {
-      records.push_back({.column = table_.columns[f],
+      records.push_back({.column = {},
                          .first_edge = static_cast<std::uint32_t>(first_edge_[f]),
                          .n_edges = static_cast<std::uint32_t>(edges_[f].size()),
                          .n_levels = codes_.has_levels(f) ? codes_.n_bins[f] : 0,
@@ -115,13 +118,14 @@ class DeviceEncoder {
           std::copy(one.digit_of, one.digit_of + 256, feature.digit_of);
         }
     const std::vector<std::uint32_t> has_missing =
-        narrow_ ? launch(records, narrow_edges_) : launch(records, wide_edges_);
+        narrow_ ? launch(records, numbers, narrow_edges_) : launch(records, numbers, wide_edges_);
     for (std::size_t k = 0; k < numbers.size(); ++k)
       if (has_missing[k] != 0) codes_.has_missing[numbers[k]] = 1;
   }
 
   template <class Number>
   std::vector<std::uint32_t> launch(const std::vector<CodedFeature>& records,
+                                    std::span<const std::size_t> numbers,
                                     const std::vector<Number>& edges) {
     std::size_t most_edges = 0;
     for (const CodedFeature& record : records)
@@ -129,25 +133,25 @@ class DeviceEncoder {
     const std::size_t kept = most_edges * coded_features * sizeof(Number);
     const bool keeps = kept <= std::min(most_kept_bytes, device_.shared_bytes() / 2);
     const std::size_t shared_bytes = keeps ? kept : 0;
-    const DeviceArray<CodedFeature> sent = send(records, queue_);
     const DeviceArray<Number> sent_edges = send(edges, queue_);
     DeviceArray<std::uint32_t> has_missing(records.size());
     queue_.fill_zero(has_missing.address(), records.size() * sizeof(std::uint32_t));
-    const EncodeWork work{.features = sent.data(),
-                          .rows = index_.rows(),
-                          .n_features = static_cast<std::uint32_t>(records.size()),
-                          .by_row = table_.by_row() ? 1u : 0u,
-                          .keeps_edges = keeps ? 1u : 0u,
-                          .has_missing = has_missing.data()};
+    queue_.wait();
     const char* const names[2][2] = {{"encode_floats_bytes", "encode_floats_words"},
                                      {"encode_doubles_bytes", "encode_doubles_words"}};
-    const char* name = names[sizeof(Number) == 8][codes_.width == 2];
+    const Function kernel =
+        device_.kernel(names[sizeof(Number) == 8][codes_.width == 2], shared_bytes);
     const std::size_t groups = (records.size() + coded_features - 1) / coded_features;
-    const std::size_t tiles = (codes_.n_rows + coded_rows - 1) / coded_rows;
     const std::size_t blocks = static_cast<std::size_t>(device_.multiprocessors()) * 16 / groups;
-    queue_.launch(device_.kernel(name, shared_bytes),
-                  {std::clamp<std::size_t>(blocks, 1, std::max<std::size_t>(tiles, 1)), groups},
-                  block_threads, shared_bytes, work, sent_edges.data());
+    source_.template run<Number>(records, numbers, [&](EncodeWork work, Queue& queue) {
+      work.n_features = static_cast<std::uint32_t>(records.size());
+      work.keeps_edges = keeps ? 1 : 0;
+      work.has_missing = has_missing.data();
+      const std::size_t tiles = (work.rows.n + coded_rows - 1) / coded_rows;
+      queue.launch(kernel,
+                   {std::clamp<std::size_t>(blocks, 1, std::max<std::size_t>(tiles, 1)), groups},
+                   block_threads, shared_bytes, work, sent_edges.data());
+    });
     return receive(has_missing, queue_);
   }
 
@@ -183,13 +187,13 @@ class DeviceEncoder {
     share_codes_ = {};
   }
 
-  const DeviceColumns& table_;
+  const int number_;
   const Edges& edges_;
   Codes& codes_;
   Device& device_;
   Device::Use use_;
   Queue queue_;
-  DeviceRowIndex index_;
+  Source source_;
   bool narrow_ = false;  // float32 holds all values
   std::vector<std::size_t> first_edge_;
   std::vector<double> wide_edges_;
@@ -221,18 +225,35 @@ void CodesOnDevice::copy(const Codes& codes) {
   codes.by_column = std::move(columns);
 }
 
-Codes encode(const DeviceColumns& table, const Rows& rows, const Edges& edges,
-             const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team) {
+namespace {
+
+template <class Source, class Table>
+Codes encode_from(int device, const Table& table, const Rows& rows, const Edges& edges,
+                  const std::vector<std::uint8_t>& categorical, const StoragePlan* plan,
+                  Team& team) {
   Codes codes = start_codes(rows.size(), edges, categorical);
   if (codes.width > 2) throw std::invalid_argument("at most 65,535 bins on a CUDA device");
   StoragePlan stores;
   if (plan != nullptr) stores = *plan;
-  DeviceEncoder encoder(table, rows, edges, codes, team);
+  DeviceEncoder<Source> encoder(device, table, rows, edges, codes, team);
   while (!encoder.run(stores)) {
   }
   encoder.write_rows();
   codes.number_slots();
   return codes;
+}
+
+}  // namespace
+
+Codes encode(const DeviceColumns& table, const Rows& rows, const Edges& edges,
+             const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team) {
+  return encode_from<DeviceSource>(table.device, table, rows, edges, categorical, plan, team);
+}
+
+Codes encode_on(int device, const Columns& table, const Rows& rows, const Edges& edges,
+                const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team) {
+  if (table.has_sparse()) throw std::invalid_argument("sparse columns are encoded by the host");
+  return encode_from<HostSource>(device, table, rows, edges, categorical, plan, team);
 }
 
 }  // namespace arboost::cuda

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -67,16 +67,14 @@ class CudaArray:
 
     @classmethod
     def of(cls, values: NDArray[Any], device: int = 0) -> Self:
-        """Return a copy of a contiguous array, in C or Fortran order, on a device."""
-        order = "F" if values.flags.f_contiguous and not values.flags.c_contiguous else "C"
-        flat = np.asarray(values).ravel(order)
-        memory = core.CudaMemory(flat.nbytes, device)
-        core.copy_to_cuda(flat.view(np.uint8), memory.address, device)
-        shape, kind = values.shape, values.dtype
-        strides = _c_strides(shape, kind.itemsize)
-        if order == "F":
-            strides = _c_strides(shape[::-1], kind.itemsize)[::-1]
-        return cls(memory.address, shape, strides, kind, device, memory)
+        """Return a copy of an array on a device: in Fortran order if it is so, else in C order."""
+        if values.flags.f_contiguous and not values.flags.c_contiguous:
+            turned = cls.of(values.T, device)
+            return replace(turned, shape=values.shape, strides=turned.strides[::-1])
+        array = cls.empty(values.shape, values.dtype, device)
+        flat = np.ascontiguousarray(values).reshape(-1)
+        core.copy_to_cuda(flat.view(np.uint8), array.address, device)
+        return array
 
     @property
     def size(self) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.cuda.devices import device_number
 from arboost.data.schema import Schema
 from arboost.data.table import Table
 from arboost.data.unusual import warn_constant_columns
@@ -22,6 +23,7 @@ __all__ = ["Binned", "bin_table", "storage_plan"]
 
 
 TREE_METHODS = ("hist", "exact", "approx")
+_DEVICE_CELLS = 1 << 22  # fewer are encoded by the processor before a device has started
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ def bin_table(
     tree_method: str = "hist",
     bundling: bool = True,
     max_conflict_rate: float = 0.0,
+    device: str = "cpu",
 ) -> Binned:
     """Return the binned rows of a table: bins with the tree method "hist", else ranks.
 
@@ -103,6 +106,8 @@ def bin_table(
         Whether features share stored columns; ranks never do.
     max_conflict_rate : float
         Share of the rows in which features of a bundle may conflict.
+    device : str
+        Device of the fit, which encodes large tables of the host. The codes are the same.
     """
     n_levels = table.schema.n_levels
     if tree_method != "hist":
@@ -133,8 +138,17 @@ def bin_table(
         max_conflict_rate=max_conflict_rate,
         n_threads=n_threads,
     )
-    codes = core.encode(table.values, rows, edges, n_threads, categorical, plan)
+    number, n_rows = device_number(device), table.n_rows if rows is None else len(rows)
+    if number >= 0 and n_rows * len(edges) >= _DEVICE_CELLS and _is_dense(table.values):
+        codes = core.encode_on(number, table.columns, rows, edges, n_threads, categorical, plan)
+    else:
+        codes = core.encode(table.values, rows, edges, n_threads, categorical, plan)
     return Binned(codes, tuple(edges), table.schema)
+
+
+def _is_dense(columns: core.Columns | core.DeviceColumns) -> bool:
+    """Whether these are columns of the host, none of them sparse."""
+    return isinstance(columns, core.Columns) and not columns.has_sparse
 
 
 def storage_plan(

@@ -36,6 +36,7 @@ class BinParams(ParamRecord):
     tree_method: str
     bundling: bool
     max_conflict_rate: float = 0.0
+    device: str = "cpu"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -187,6 +187,7 @@ def bin_rows(rows: EngineRows, params: BinParams, n_threads: int) -> Binned:
         tree_method=params.tree_method,
         bundling=params.bundling,
         max_conflict_rate=params.max_conflict_rate,
+        device=params.device,
     )
 
 

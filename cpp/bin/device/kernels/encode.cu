@@ -75,7 +75,8 @@ inline void encode(const EncodeWork& work, const Number* edges) {
     }
     __syncthreads();
     for (std::uint32_t k = warp; k < n_own; k += n_warps) {
-      Code* to = reinterpret_cast<Code*>(work.features[first + k].codes) + first_row;
+      Code* to =
+          reinterpret_cast<Code*>(work.features[first + k].codes) + work.first_row + first_row;
       for (std::uint32_t r = lane; r < coded_rows && first_row + r < work.rows.n; r += 32)
         to[r] = codes[k][r];
     }
