@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import arboost
 from arboost import Dataset
@@ -221,6 +222,25 @@ def test_classes_weights_and_an_evaluation_set(rng, tmp_path):
     one, other = fit(np.asarray), fit(CudaArray.of)
     assert file_of(one, tmp_path) == file_of(other, tmp_path)
     assert one.evals_result_ == other.evals_result_
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        arboost.RandomForestRegressor(3, max_depth=3),
+        arboost.ExtraTreesRegressor(2, max_depth=3),
+        arboost.DecisionTreeRegressor(max_depth=3),
+        arboost.AdaBoostRegressor(n_estimators=2),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_other_estimators(estimator, rng, tmp_path):
+    X, y = table(rng, rows=400), rng.integers(0, 9, 400) / 4
+    models = [
+        clone(estimator).set_params(device="cuda").fit(move(X), move(y))
+        for move in (np.asarray, CudaArray.of)
+    ]
+    assert len({file_of(model, tmp_path) for model in models}) == 1
 
 
 def test_categories_of_many_levels(rng, tmp_path):

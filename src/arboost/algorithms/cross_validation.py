@@ -159,8 +159,7 @@ def cv(
     if metrics is not None:  # a misspelt name is answered before the table is read
         own_loss = {"loss": given["loss"]} if "loss" in given else {}
         check({"eval_metric": metrics, **own_loss}, estimator._TABLE)
-    device = given.get("device", "cpu")
-    rows = training_rows(X, y, sample_weight, None, column_options(given), device=device)
+    rows = training_rows(X, y, sample_weight, None, column_options(given), device=given["device"])
     plan = _plan(estimator, given, rows)
     n_threads, stopping = threads(plan.params["n_jobs"]), StoppingParams.of(plan.params)
     named = stopping.eval_metric if metrics is None else metrics

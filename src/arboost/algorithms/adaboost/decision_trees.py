@@ -70,7 +70,7 @@ def decision_tree_learners(
         return None
     classes = member_votes.classes
     y = target.y if classes is None else classes[target.y.astype(np.intp)]
-    rows = training_rows(X, y, target.weight, None, column_options(params))
+    rows = training_rows(X, y, target.weight, None, column_options(params), device=params["device"])
     of_trees = read_target(estimator._KIND, rows.y, params["criterion"])
     found = of_trees.tasks[0].classes
     has_all = classes is None or (found is not None and len(found) == len(classes))

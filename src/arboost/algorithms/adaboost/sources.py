@@ -92,14 +92,16 @@ class TreeSource(LearnerSource[Table | Dataset]):
 
     def read(self, kind: str, X: object, y: object, weight: object) -> tuple[EngineRows, Task]:
         """Return the training rows with target encodings, and their task."""
-        rows = training_rows(X, y, weight, self._known, column_options(self._params))
+        rows = training_rows(
+            X, y, weight, self._known, column_options(self._params), device=self._params["device"]
+        )
         task = Task.of(kind, rows.y, None if self._old is None else self._old.classes)
         encoding = category_encoding(self._params, "mean")
         return target_encode_rows(rows, [task], self._known, encoding), task
 
     def read_validation(self, given: GivenSet, schema: Schema) -> EngineRows:
         """Return the rows of an evaluation set, checked."""
-        return given.rows(partial(ingest, schema=schema))
+        return given.rows(partial(ingest, schema=schema, device=self._params["device"]))
 
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
         """Return the callable that starts a training on binned sets."""

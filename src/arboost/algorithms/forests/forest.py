@@ -85,7 +85,8 @@ class ForestEstimator(EngineEstimator):
         params = self._checked_params()
         old = self.model_ if self.warm_start and hasattr(self, "model_") else None
         known = None if old is None or isinstance(X, Dataset) else old.schema
-        rows = training_rows(X, y, sample_weight, known, column_options(params), several=True)
+        options, device = column_options(params), params["device"]
+        rows = training_rows(X, y, sample_weight, known, options, several=True, device=device)
         keeps_y = params.get("quantiles", False)
         if keeps_y:
             _check_quantiles(rows)

@@ -91,7 +91,8 @@ class DecisionTree(EngineEstimator):
     def _grow(
         self, params: dict[str, Any], X: object, y: object, sample_weight: object
     ) -> GrownTree:
-        rows = training_rows(X, y, sample_weight, None, column_options(params), several=True)
+        options, device = column_options(params), params["device"]
+        rows = training_rows(X, y, sample_weight, None, options, several=True, device=device)
         target = read_target(self._KIND, rows.y, params["criterion"])
         warn_one_class(X, target.tasks)
         rows = encode_levels(rows, target, None, params)
