@@ -159,8 +159,7 @@ def cv(
     if metrics is not None:  # a misspelt name is answered before the table is read
         own_loss = {"loss": given["loss"]} if "loss" in given else {}
         check({"eval_metric": metrics, **own_loss}, estimator._TABLE)
-    rows = training_rows(X, y, sample_weight, None, column_options(given), device=given["device"])
-    plan = _plan(estimator, given, rows)
+    plan = _plan(estimator, given, _rows(X, y, sample_weight, given))
     n_threads, stopping = threads(plan.params["n_jobs"]), StoppingParams.of(plan.params)
     named = stopping.eval_metric if metrics is None else metrics
     found = find_metrics(named, plan.loss, n_threads)
@@ -219,6 +218,10 @@ class _Plan:
     def bins(self) -> BinParams:
         """Parameters of the bins."""
         return BinParams.of(self.params)
+
+
+def _rows(X: object, y: object, weight: object, params: dict[str, Any]) -> EngineRows:
+    return training_rows(X, y, weight, None, column_options(params), device=params["device"])
 
 
 def _plan(estimator: GradientBoosting | AdaBoost, given: dict[str, Any], rows: EngineRows) -> _Plan:

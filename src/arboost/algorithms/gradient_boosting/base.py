@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -15,7 +15,7 @@ from arboost.algorithms.estimator import EngineEstimator, category_encoding, col
 from arboost.algorithms.gradient_boosting.recipe import check_together, make_loss, make_recipe
 from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.data.schema import Schema
-from arboost.data.table import ingest
+from arboost.data.table import Table, ingest
 from arboost.data.target import Task, class_factors
 from arboost.data.unusual import warn_weight_scale
 from arboost.errors import warn_caller
@@ -122,8 +122,7 @@ class GradientBoosting(EngineEstimator):
             return self
         given = like_previous(given, old)
         rows, task = self._read(X, y, sample_weight, given, old)
-        read = partial(ingest, schema=rows.schema, device=given["device"])
-        held_out = tuple(one.rows(read) for one in sets)
+        held_out = tuple(one.rows(_reader(rows.schema, given)) for one in sets)
         has_validation = any(not one.is_training for one in sets)
         params = self._resolve(given, rows, task, has_validation=has_validation)
         settings = FitSettings.of(params)
@@ -266,6 +265,11 @@ class GradientBoosting(EngineEstimator):
             result = limited
         self._keep_model(result.predictor(schema, task, recorded), schema)
         self._keep_history(result)
+
+
+def _reader(schema: Schema, params: Mapping[str, Any]) -> Callable[[object], Table]:
+    """Return the reader of tables with the columns of the fit, on its device."""
+    return partial(ingest, schema=schema, device=params["device"])
 
 
 def _size(rows: EngineRows, task: Task) -> TableSize:
