@@ -153,17 +153,18 @@ void Device::load() {
 
 Function Device::kernel(const char* name, std::size_t shared_bytes) {
   std::lock_guard lock(mutex_);
-  Function& function = kernels_[name];
-  if (function == nullptr) {
+  Kernel& kernel = kernels_[name];
+  if (kernel.function == nullptr) {
     if (module_ == nullptr) load();
-    check(driver().ModuleGetFunction(&function, module_, name), "finding a kernel");
+    check(driver().ModuleGetFunction(&kernel.function, module_, name), "finding a kernel");
   }
-  constexpr std::size_t always_allowed = 48 << 10;
-  if (shared_bytes > always_allowed)  // the device's limit: another fit may need more than this one
-    check(driver().FuncSetAttribute(function, shared_bytes_of_kernel,
-                                    static_cast<int>(shared_bytes_)),
+  if (shared_bytes > kernel.shared_bytes) {  // never less: other fits use the kernel, too
+    check(driver().FuncSetAttribute(kernel.function, shared_bytes_of_kernel,
+                                    static_cast<int>(shared_bytes)),
           "reserving shared memory");
-  return function;
+    kernel.shared_bytes = shared_bytes;
+  }
+  return kernel.function;
 }
 
 Device::Use::Use(const Device& device) {

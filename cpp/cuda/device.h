@@ -59,7 +59,11 @@ class Device {
   Context context_ = nullptr;
   std::mutex mutex_;  // guards what follows
   Module module_ = nullptr;
-  std::unordered_map<std::string, Function> kernels_;
+  struct Kernel {
+    Function function = nullptr;
+    std::size_t shared_bytes = 48 << 10;  // that a block may have
+  };
+  std::unordered_map<std::string, Kernel> kernels_;
 };
 
 // Device memory of plain numbers, freed with the object. The device must be current.
