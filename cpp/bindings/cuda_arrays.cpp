@@ -97,16 +97,14 @@ void copy_from_cuda(
   nb::gil_scoped_release release;
   cuda::Device& from = cuda::Device::number(device);
   cuda::Device::Use use(from);
-  Team team(threads_for(out.size(), 0));
-  cuda::download_staged(from, address, out.size(), out.data(), team);
+  cuda::download_staged(from, address, out.size(), out.data());
 }
 
 void copy_to_cuda(const Vector<std::uint8_t>& bytes, std::uint64_t address, int device) {
   nb::gil_scoped_release release;
   cuda::Device& to = cuda::Device::number(device);
   cuda::Device::Use use(to);
-  Team team(threads_for(bytes.size(), 0));
-  cuda::upload_staged(to, bytes.data(), bytes.size(), address, team);
+  cuda::upload_staged(to, bytes.data(), bytes.size(), address);
 }
 
 void wait_for_cuda_stream(std::uint64_t stream, int device) {

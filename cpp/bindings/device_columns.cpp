@@ -59,12 +59,11 @@ void add_matrix(DeviceColumns& table, cuda::Address address, std::size_t n_colum
          row_stride, std::numeric_limits<double>::quiet_NaN(), type});
 }
 
-Columns to_host(const DeviceColumns& table, int n_threads) {
+Columns to_host(const DeviceColumns& table) {
   nb::gil_scoped_release nogil;
-  Team team(threads_for(table.n_rows * table.columns.size(), n_threads), python_poll());
   std::vector<std::uint32_t> all(table.columns.size());
   std::iota(all.begin(), all.end(), 0u);
-  return cuda::gather(table, all, Rows(table.n_rows, nullptr), team);
+  return cuda::gather(table, all, Rows(table.n_rows, nullptr));
 }
 
 Owned<double> read(const DeviceColumns& table, std::size_t i) {
@@ -72,9 +71,8 @@ Owned<double> read(const DeviceColumns& table, std::size_t i) {
   std::vector<double> values(table.n_rows);
   {
     nb::gil_scoped_release nogil;
-    Team team(1, python_poll());
     const auto column = static_cast<std::uint32_t>(i);
-    const Columns copy = cuda::gather(table, {&column, 1}, Rows(table.n_rows, nullptr), team);
+    const Columns copy = cuda::gather(table, {&column, 1}, Rows(table.n_rows, nullptr));
     read_block(copy.columns[i], 0, table.n_rows, values.data(), 1);
   }
   return to_numpy(std::move(values));
@@ -133,7 +131,7 @@ void bind_device_columns(nb::module_& m) {
             return cuda::inexact_columns(table);
           },
           "Indices of columns with integers that a float64 cannot hold.")
-      .def("to_host", &to_host, "n_threads"_a, "Copy in the host's memory.")
+      .def("to_host", &to_host, "Copy in the host's memory.")
       .def_prop_ro("device", [](const DeviceColumns& table) { return table.device; })
       .def_prop_ro("n_rows", [](const DeviceColumns& table) { return table.n_rows; })
       .def_prop_ro("n_columns", [](const DeviceColumns& table) { return table.columns.size(); });

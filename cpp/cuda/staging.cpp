@@ -33,6 +33,11 @@ Staging& staging_of(const Device& device) {
   return *found;
 }
 
+int copying_threads() {
+  static const int n = std::min(8, available_threads());  // more do not copy faster
+  return n;
+}
+
 void copy_by_threads(const std::byte* from, std::size_t bytes, std::byte* to, Team& team) {
   team.for_chunks(0, bytes, grain_bytes, [&](std::size_t begin, std::size_t end, int) {
     std::memcpy(to + begin, from + begin, end - begin);
@@ -41,8 +46,7 @@ void copy_by_threads(const std::byte* from, std::size_t bytes, std::byte* to, Te
 
 }  // namespace
 
-void upload_staged(const Device& device, const void* from, std::size_t bytes, Address to,
-                   Team& team) {
+void upload_staged(const Device& device, const void* from, std::size_t bytes, Address to) {
   Staging& staging = staging_of(device);
   std::lock_guard lock(staging.mutex);
   const auto* source = static_cast<const std::byte*>(from);
@@ -50,6 +54,7 @@ void upload_staged(const Device& device, const void* from, std::size_t bytes, Ad
     staging.queues[0].copy_in(from, bytes, to);
     return staging.queues[0].wait();
   }
+  Team team(copying_threads());
   int side = 0;
   for (std::size_t begin = 0; begin < bytes; begin += staged_bytes, side ^= 1) {
     const std::size_t n = std::min(staged_bytes, bytes - begin);
@@ -75,7 +80,7 @@ void send_chunks(const Device& device, std::size_t n_chunks, const Address (&to)
   for (Queue& queue : staging.queues) queue.wait();
 }
 
-void download_staged(const Device& device, Address from, std::size_t bytes, void* to, Team& team) {
+void download_staged(const Device& device, Address from, std::size_t bytes, void* to) {
   Staging& staging = staging_of(device);
   std::lock_guard lock(staging.mutex);
   auto* target = static_cast<std::byte*>(to);
@@ -83,6 +88,7 @@ void download_staged(const Device& device, Address from, std::size_t bytes, void
     staging.queues[0].copy_out(from, bytes, to);
     return staging.queues[0].wait();
   }
+  Team team(copying_threads());
   const auto size_at = [&](std::size_t begin) { return std::min(staged_bytes, bytes - begin); };
   const auto ask = [&](std::size_t begin, int side) {
     if (begin < bytes)

@@ -362,7 +362,7 @@ def test_columns_in_the_host_memory(rng):
     expected = X.astype(float)
     expected[:, 1:][X[:, 1:] == 3] = np.nan
     np.testing.assert_array_equal(device.read(1), expected[:, 1])
-    copy = device.select([4, 0]).to_host(1)
+    copy = device.select([4, 0]).to_host()
     np.testing.assert_array_equal(copy.read(0), expected[:, 4])
     column = core.Columns(900)
     column.add(np.arange(900.0))

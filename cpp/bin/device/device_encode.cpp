@@ -217,10 +217,9 @@ CodesOnDevice::~CodesOnDevice() {
 void CodesOnDevice::copy(const Codes& codes) {
   Device& from = Device::number(device);
   Device::Use use(from);
-  Team team(available_threads());
   Buffer<std::uint8_t> rows(codes.bytes_by_row()), columns(codes.bytes_by_column());
-  download_staged(from, by_row.address(), rows.size(), rows.data(), team);
-  download_staged(from, by_column.address(), columns.size(), columns.data(), team);
+  download_staged(from, by_row.address(), rows.size(), rows.data());
+  download_staged(from, by_column.address(), columns.size(), columns.data());
   codes.by_row = std::move(rows);
   codes.by_column = std::move(columns);
 }

@@ -21,8 +21,8 @@ using Launch = FunctionRef<void(const EncodeWork& work, Queue& queue)>;
 // Values that are on the device.
 class DeviceSource {
  public:
-  DeviceSource(const Device& device, const DeviceColumns& table, const Rows& rows, Team& team)
-      : table_(table), index_(device, rows, team) {}
+  DeviceSource(const Device& device, const DeviceColumns& table, const Rows& rows, Team&)
+      : table_(table), index_(device, rows) {}
 
   template <class Number>
   void run(std::vector<CodedFeature> features, std::span<const std::size_t> numbers,

@@ -6,37 +6,40 @@
 #include <cmath>
 #include <optional>
 
+#include "cuda/staging.h"
+
 namespace arboost::cuda {
 namespace {
 
 constexpr unsigned threads = 256;
 
-void upload(const double* from, std::size_t n, DeviceArray<double>& to, Queue& queue) {
+void upload(const Device& device, const double* from, std::size_t n, DeviceArray<double>& to) {
   make_room(to, n);
-  queue.upload(from, n, to);
+  upload_staged(device, from, n * sizeof(double), to.address());
 }
 
 }  // namespace
 
 void DeviceRounds::open(const LossRows& rows) {
-  if (y_of_ != rows.y || n_rows_ != rows.n_rows) {
-    upload(rows.y, rows.n_rows, y_, queue_);
-    if (rows.weight != nullptr) upload(rows.weight, rows.n_rows, weight_, queue_);
+  const bool is_other = y_of_ != rows.y || n_rows_ != rows.n_rows;
+  if (is_other || !is_current_) queue_.wait();  // its work may read what is replaced
+  if (is_other) {
+    upload(device_, rows.y, rows.n_rows, y_);
+    if (rows.weight != nullptr) upload(device_, rows.weight, rows.n_rows, weight_);
     y_of_ = rows.y;
     is_current_ = false;
   }
   n_rows_ = rows.n_rows;
   outputs_ = rows.outputs;
   if (is_current_) return;
-  upload(rows.scores, n_rows_ * outputs_, scores_, queue_);
-  queue_.wait();  // copies read the host's memory
+  upload(device_, rows.scores, n_rows_ * outputs_, scores_);
   is_current_ = true;
 }
 
 void DeviceRounds::fetch(double* scores) {
   if (is_newer_) {
-    queue_.download(scores_, n_rows_ * outputs_, scores);
     queue_.wait();
+    download_staged(device_, scores_.address(), n_rows_ * outputs_ * sizeof(double), scores);
   }
   is_newer_ = is_current_ = false;
 }
@@ -64,8 +67,7 @@ std::vector<std::int64_t> DeviceRounds::run(const LossSpec& spec, const Gradient
 void DeviceRounds::apply_loss(const LossSpec& spec, double largest_weight, Gradients& out) {
   check_parameters(spec, outputs_);
   if (parameters_.size() < spec.parameters.size()) {
-    upload(spec.parameters.data(), spec.parameters.size(), parameters_, queue_);
-    queue_.wait();
+    upload(device_, spec.parameters.data(), spec.parameters.size(), parameters_);
   }
   make_room(pairs_, n_rows_ * outputs_);
   const LossRows rows{y_.data(), weight_.data(), scores_.data(), n_rows_, outputs_};

@@ -66,8 +66,7 @@ DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, Tr
   state_ = std::make_unique<DeviceState>(device, codes);
   DeviceState& s = *state_;
   if (!table_rows_.empty()) {
-    s.table_rows = DeviceArray<RowId>(table_rows_.size());
-    s.queue.upload(table_rows_.data(), table_rows_.size(), s.table_rows);
+    s.replace(table_rows_.data(), table_rows_.size(), s.table_rows);
   }
   if (!table_rows_.empty() && params_.allow_zero_gain) {
     s.position_of_row = DeviceArray<std::uint32_t>(codes.n_rows);
@@ -108,8 +107,7 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
   const std::size_t width = policy_.width();
   const FixedPair* pairs = gradients.device_pairs;
   if (pairs == nullptr) {
-    make_room(s.all_pairs, gradients.pairs.size());
-    s.queue.upload(gradients.pairs.data(), gradients.pairs.size(), s.all_pairs);
+    s.replace(gradients.pairs.data(), gradients.pairs.size(), s.all_pairs);
     pairs = s.all_pairs.data();
   }
   const auto first = static_cast<std::ptrdiff_t>(output), n = static_cast<std::ptrdiff_t>(width);
@@ -132,8 +130,7 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
   const double factor = std::ldexp(1.0, -drop);
   make_room(s.sample_pairs, sample->size * width);
   if (weights != nullptr) {
-    make_room(s.weights, sample->size);
-    s.queue.upload(weights, sample->size, s.weights);
+    s.replace(weights, sample->size, s.weights);
   }
   const PairRows rows{all.pairs,
                       all.row_stride,
@@ -167,8 +164,7 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
   tree_rows_ = training_rows();
   if (sample_ != nullptr) {
     tree_rows_ = {sample_->size, sample_->positions.data(), tree_rows_.table_rows};
-    make_room(s.positions, sample_->size);
-    s.queue.upload(sample_->positions.data(), sample_->size, s.positions);
+    s.replace(sample_->positions.data(), sample_->size, s.positions);
   }
   pairs_ = pairs_of(gradients, output, sample_);
   take_targets(gradients, output);

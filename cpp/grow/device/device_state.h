@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/device.h"
+#include "cuda/staging.h"
 #include "cuda/totals.h"
 #include "grow/device/device_records.h"
 #include "grow/device/device_rounds.h"
@@ -75,6 +76,13 @@ struct DeviceState {
     n_sent += (bytes + 15) / 16 * 16;
     std::memcpy(staged, from.data(), bytes);
     queue.copy_in(staged, bytes, to.address());
+  }
+  // Copies a long array of the host in place of one that work of the queue may read.
+  template <class T>
+  void replace(const T* from, std::size_t n, DeviceArray<T>& to) {
+    queue.wait();
+    make_room(to, n);
+    upload_staged(device, from, n * sizeof(T), to.address());
   }
   template <class T>
   std::vector<T> receive(Address from, std::size_t n) {

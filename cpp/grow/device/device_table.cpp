@@ -1,20 +1,16 @@
 // One copy of each array, through pinned memory; none of codes that were made on the device.
 #include "grow/device/device_table.h"
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
 #include <utility>
 
-#include "base/parallel.h"
 #include "cuda/staging.h"
 #include "tree/rule.h"
 
 namespace arboost::cuda {
 namespace {
-
-constexpr int most_copying_threads = 8;  // more do not copy faster
 
 // The codes that binning has left on this device; null where they are in the host's memory.
 std::shared_ptr<const CodesOnDevice> codes_on(const Device& device, const Codes& codes) {
@@ -33,9 +29,8 @@ std::shared_ptr<const CodesOnDevice> codes_on(const Device& device, const Codes&
 DeviceTable::DeviceTable(Device& device, const Codes& codes, Queue& queue)
     : there_(codes_on(device, codes)) {
   const SparseCodes& sparse = codes.sparse;
-  Team team(std::min(available_threads(), most_copying_threads));
   const auto upload = [&]<class T>(const T* from, std::size_t n, DeviceArray<T>& to) {
-    to = uploaded(device, from, n, team);
+    to = uploaded(device, from, n);
     return to.data();
   };
   codes_ = {.by_row = there_ ? there_->by_row.data()

@@ -60,4 +60,4 @@ def columns_of(array: CudaArray) -> core.DeviceColumns:
 
 def host_columns(columns: core.Columns | core.DeviceColumns) -> core.Columns:
     """Return the columns in the memory of the host: a copy of those of a device."""
-    return columns.to_host(0) if isinstance(columns, core.DeviceColumns) else columns
+    return columns.to_host() if isinstance(columns, core.DeviceColumns) else columns
