@@ -27,6 +27,7 @@ void bind_random(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_partial_dependence(nb::module_& m);
 void bind_cuda(nb::module_& m);
+void bind_cuda_arrays(nb::module_& m);
 
 }  // namespace arboost::bindings
 
@@ -60,4 +61,5 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_kernels(m);
   arboost::bindings::bind_partial_dependence(m);
   arboost::bindings::bind_cuda(m);
+  arboost::bindings::bind_cuda_arrays(m);
 }

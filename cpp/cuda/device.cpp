@@ -269,4 +269,16 @@ void Queue::await(const Answer& answer) {
   if (!is_given()) throw DeviceError("a kernel of the CUDA device gave no answer");
 }
 
+void wait_for(std::uint64_t stream) {
+  check(driver().StreamSynchronize(reinterpret_cast<Stream>(stream)), "work of another package");
+}
+
+int device_of(Address address) {
+  constexpr int device_ordinal = 9;
+  int ordinal = 0;
+  check(driver().PointerGetAttribute(&ordinal, device_ordinal, address),
+        "asking for the device of an array");
+  return ordinal;
+}
+
 }  // namespace arboost::cuda

@@ -171,4 +171,10 @@ class Queue {
   std::uint32_t ticket_ = 0;
 };
 
+// Waits for a stream of another package: a handle of the driver, or 1 for the default stream.
+void wait_for(std::uint64_t stream);
+
+// Number of the device that an address belongs to. Throws DeviceError for other memory.
+int device_of(Address address);
+
 }  // namespace arboost::cuda

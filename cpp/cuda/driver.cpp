@@ -70,6 +70,7 @@ Driver load_driver() {
   take("cuCtxPushCurrent_v2", d.CtxPushCurrent);
   take("cuCtxPopCurrent_v2", d.CtxPopCurrent);
   take("cuMemGetInfo_v2", d.MemGetInfo);
+  take("cuPointerGetAttribute", d.PointerGetAttribute);
   take("cuMemAlloc_v2", d.MemAlloc);
   take("cuMemFree_v2", d.MemFree);
   take("cuMemHostAlloc", d.MemHostAlloc);

@@ -38,6 +38,7 @@ struct Driver {
   Result (*CtxPushCurrent)(Context);
   Result (*CtxPopCurrent)(Context*);
   Result (*MemGetInfo)(std::size_t*, std::size_t*);
+  Result (*PointerGetAttribute)(void*, int, Address);
   Result (*MemAlloc)(Address*, std::size_t);
   Result (*MemFree)(Address);
   Result (*MemHostAlloc)(void**, std::size_t, unsigned);
