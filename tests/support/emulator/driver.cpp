@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>  // prev
 #include <map>
 #include <mutex>
 #include <string>
@@ -138,6 +139,14 @@ int cuMemFree_v2(std::uint64_t address) {
   allocations.erase(found);
   std::free(memory - margin);
   return ok;
+}
+int cuPointerGetAttribute(void* value, int which, std::uint64_t address) {
+  constexpr int device_ordinal = 9;
+  std::lock_guard lock(mutex);
+  const auto after = allocations.upper_bound(address);
+  if (which != device_ordinal || after == allocations.begin()) return 1;
+  const auto& [begin, bytes] = *std::prev(after);
+  return *static_cast<int*>(value) = 0, address < begin + bytes ? ok : 1;
 }
 int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
   *memory = std::malloc(bytes);
