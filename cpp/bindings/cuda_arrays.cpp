@@ -100,6 +100,14 @@ void copy_from_cuda(
   queue.wait();
 }
 
+void copy_to_cuda(const Vector<std::uint8_t>& values, std::uint64_t address, int device) {
+  nb::gil_scoped_release release;
+  cuda::Device::Use use(cuda::Device::number(device));
+  cuda::Queue queue;
+  queue.copy_in(values.data(), values.size(), address);
+  queue.wait();
+}
+
 void wait_for_cuda_stream(std::uint64_t stream, int device) {
   nb::gil_scoped_release release;
   cuda::Device::Use use(cuda::Device::number(device));
@@ -126,6 +134,8 @@ void bind_cuda_arrays(nb::module_& m) {
         "are those of an element, as NumPy has them.");
   m.def("copy_from_cuda", &copy_from_cuda, nb::arg("address"), nb::arg("device"),
         nb::arg("out").noconvert(), "Copies device memory to the host.");
+  m.def("copy_to_cuda", &copy_to_cuda, nb::arg("values").noconvert(), nb::arg("address"),
+        nb::arg("device"), "Copies memory of the host to the device.");
   m.def("wait_for_cuda_stream", &wait_for_cuda_stream, nb::arg("stream"), nb::arg("device"),
         "Waits until the work of a stream is done: its handle; 1 for the default stream.");
   m.def("cuda_device_of", &cuda::device_of, nb::arg("address"),

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.cuda.arrays import refuse_device_array
 from arboost.data import messages
 from arboost.data.feature_names import feature_indices
 from arboost.data.levels import Levels, encoded_values
@@ -199,6 +200,7 @@ def _read(X: object, schema: Schema | None) -> RawTable:
     """Return the columns of any table; a series with the names of a schema is one row."""
     if isinstance(X, np.ndarray):
         return from_numpy(X)
+    refuse_device_array(X, "X", 'Use device="cuda" in the fit')
     if is_sparse(X):
         return from_scipy(X)
     pandas = sys.modules.get("pandas")
