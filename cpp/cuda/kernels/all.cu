@@ -1,4 +1,5 @@
 // All kernels, as one program.
+#include "explain/device/kernels/shap.cu"
 #include "grow/device/kernels/gradients.cu"
 #include "grow/device/kernels/histograms.cu"
 #include "grow/device/kernels/large_nodes.cu"
