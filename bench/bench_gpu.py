@@ -2,6 +2,7 @@
 
 Fits of about fifty settings on both devices are compared byte by byte. Then boosters of three
 shapes are timed: a fit of a `Dataset`, so without binning, from the call of `fit` to its return.
+Last, predictions and SHAP values of many models are compared, and those of one are timed.
 Needs arboost and an NVIDIA GPU; `--rows 100000` leaves out the large tables.
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from support import harness
 from support.gpu_fits import fits
+from support.gpu_predictions import predictions
 
 FEATURES = 28
 SHAPES: dict[str, dict[str, Any]] = {
@@ -46,9 +48,12 @@ def main() -> None:
     args = harness.parse(parser)
     different = compare(args.compare_rows)
     times = [time_fits(rows, args.rounds, args.repeats) for rows in args.rows]
-    harness.save(args, {"rounds": args.rounds, "times": times} | different)
+    found = predictions(max(args.rows), args.rounds, args.repeats)
+    harness.save(args, {"rounds": args.rounds, "times": times, "predictions": found} | different)
     if different["different"]:
         raise SystemExit(f"other models on the device: {', '.join(different['different'])}")
+    if found["different"]:
+        raise SystemExit(f"other predictions on the device: {', '.join(found['different'])}")
 
 
 def compare(rows: int) -> dict[str, Any]:
