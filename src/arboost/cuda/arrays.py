@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -90,6 +90,12 @@ class CudaArray:
     def ndim(self) -> int:
         """Number of dimensions."""
         return len(self.shape)
+
+    def ravel(self) -> CudaArray:
+        """Return an array in C order as one of one dimension, without a copy."""
+        if self.strides != _c_strides(self.shape, self.dtype.itemsize):
+            raise ValueError("an array on a CUDA device is flattened in C order only")
+        return replace(self, shape=(self.size,), strides=(self.dtype.itemsize,))
 
     def wait(self) -> None:
         """Wait for the work that writes the array."""
