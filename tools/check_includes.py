@@ -37,8 +37,10 @@ FOLDERS = (
     "reweight",
     "predict/bits",  # prediction of small trees by bit masks
     "predict",
+    "predict/device",  # prediction on a CUDA device
     "predict/quantiles",  # medians of trees, quantiles of leaves
     "explain/shap",
+    "explain/device",  # SHAP values on a CUDA device
     "explain",
     "save",
     "isa",  # kernels of all stages for each instruction set

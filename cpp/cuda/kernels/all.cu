@@ -1,6 +1,7 @@
 // All kernels, as one program.
 #include "bin/device/kernels/columns.cu"
 #include "bin/device/kernels/encode.cu"
+#include "explain/device/kernels/shap.cu"
 #include "grow/device/kernels/gradients.cu"
 #include "grow/device/kernels/histograms.cu"
 #include "grow/device/kernels/large_nodes.cu"
@@ -10,3 +11,6 @@
 #include "grow/device/kernels/rows.cu"
 #include "grow/device/kernels/search.cu"
 #include "grow/device/kernels/trees.cu"
+#include "predict/device/kernels/answers.cu"
+#include "predict/device/kernels/codes.cu"
+#include "predict/device/kernels/walk.cu"

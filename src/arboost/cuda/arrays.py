@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 
-__all__ = ["CudaArray", "as_kind_of", "device_array", "is_device_array", "refuse_device_array"]
+__all__ = [
+    "CudaArray",
+    "as_kind_of",
+    "device_array",
+    "frame_names",
+    "is_device_array",
+    "refuse_device_array",
+]
 
 # Types of memory that a device reads, by their numbers in DLPack: its own, and managed memory.
 _DLPACK_TYPES = (2, 13)
@@ -85,6 +92,12 @@ class CudaArray:
     def ndim(self) -> int:
         """Number of dimensions."""
         return len(self.shape)
+
+    def ravel(self) -> CudaArray:
+        """Return an array in C order as one of one dimension, without a copy."""
+        if self.strides != _c_strides(self.shape, self.dtype.itemsize):
+            raise ValueError("an array on a CUDA device is flattened in C order only")
+        return replace(self, shape=(self.size,), strides=(self.dtype.itemsize,))
 
     def wait(self) -> None:
         """Wait for the work that writes the array."""
@@ -184,9 +197,24 @@ def device_array(X: Any, name: str = "X") -> CudaArray | None:
     if _is_cudf_frame(X):
         X = _cudf_values(X, name)
     if _dlpack_device(X) is not None:
-        return _checked(_from_dlpack(X), name)
+        try:
+            return _checked(_from_dlpack(X), name)
+        except (BufferError, RuntimeError):  # bool has come to DLPack late
+            if _interface(X) is None:
+                raise
     interface = _interface(X)
     return None if interface is None else _checked(_from_interface(X, interface, name), name)
+
+
+def frame_names(X: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a data frame of cuDF; None for arrays.
+
+    As in tables of pandas, names that are no strings are none.
+    """
+    if not (_is_cudf_frame(X) and hasattr(X, "columns")):
+        return None
+    names = tuple(X.columns)
+    return names if all(isinstance(name, str) for name in names) else None
 
 
 def as_kind_of(array: CudaArray, X: object) -> Any:
