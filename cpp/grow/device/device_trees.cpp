@@ -147,12 +147,12 @@ void DeviceTrees::grow_level(TreeWork& work) {
   const std::size_t channels = work.values.channels, n_rows = s.elements[0].size();
   LevelRoom &level = levels_[turn], &next = levels_[1 - turn];
   // Medium and large nodes have children in the next level.
-  next.room =
-      std::max<std::size_t>(1, 2 * (counts.n_open[medium_kind] + counts.n_open[large_kind]));
+  const std::size_t n_inner = counts.n_open[medium_kind] + counts.n_open[large_kind];
+  next.room = std::max<std::size_t>(1, 2 * n_inner);
   make_spare_room(next.open, node_kinds * next.room);
   make_spare_room(next.sums, node_kinds * next.room * channels);
   make_spare_room(next.tiles, n_rows / rows_of_tile + n_rows / block_rows + 1);
-  make_spare_room(left_sums_, counts.n_open[medium_kind] * channels);
+  make_spare_room(left_sums_, n_inner * channels);
   TreeCounts* all = counts_.data();
   const auto level_of = [&](const LevelRoom& room, std::size_t which) {
     return TreeLevel{room.open.data(), room.sums.data(), room.tiles.data(), &all->levels[which],
@@ -166,8 +166,8 @@ void DeviceTrees::grow_level(TreeWork& work) {
   work.to = s.elements[1 - turn].data();
   s.queue.fill_zero(reinterpret_cast<Address>(work.next.counts), sizeof(LevelCounts));
   if (counts.n_open[large_kind] > 0) grow_large(work);
-  if (counts.n_open[medium_kind] > 0)
-    s.queue.launch(s.device.kernel("grow_medium"), {counts.n_open[medium_kind]}, threads, 0, work);
+  if (n_inner > 0)  // large nodes may have become medium ones
+    s.queue.launch(s.device.kernel("grow_medium"), {n_inner}, threads, 0, work);
   if (counts.n_open[small_kind] > 0) {
     const std::size_t bytes = channels * sizeof(std::int64_t);
     const std::size_t warps = std::clamp<std::size_t>((16 << 10) / bytes, 1, threads / 32);

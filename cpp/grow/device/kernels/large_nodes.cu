@@ -68,6 +68,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads) tile_histograms(TreeW
       if (q < n_features) tables[q].add(code[q], value);
   }
   __syncthreads();
+#pragma unroll 1
   for (std::uint32_t q = 0; q < n_features; ++q) {
     const std::int64_t sum = tables[q].sum(threadIdx.x);
     std::int64_t* to = histograms_of(w, tile.open, first_feature + q);
@@ -75,41 +76,36 @@ extern "C" __global__ void __launch_bounds__(tree_threads) tile_histograms(TreeW
   }
 }
 
-// The best feature of a large node; by its last block. Sets the node's split where there is one.
+// The best feature of a large node; by its last block. Sets the node's split where there is one. A
+// node whose drawn features are all constant joins the medium ones, which try further features.
 inline void choose_split(const TreeWork& w, std::uint32_t open, double score, double floor) {
-  __shared__ CodeTable table;
   const OpenNode& at = open_node(w.level, large_kind, open);
   TreeNode node = w.nodes[at.number];
   const std::int64_t* sums = open_sums(w, w.level, large_kind, open);
   const volatile FoundCut* found =  // of other blocks
       w.found + std::uint64_t{open - w.first_large} * w.n_drawn;
   Cut own{floor, no_place, 0};
-  std::uint64_t last = 0;  // highest hash of the drawn features
   bool varies = false;
-  const std::uint64_t key = column_key(w, at.path);
   for (std::uint32_t j = threadIdx.x; j < w.n_drawn; j += tree_threads) {
-    const std::uint64_t hash = column_hash(key, drawn_feature(w, open, j));
-    last = hash > last ? hash : last;
     varies |= found[j].varies != 0;
     if (found[j].found) own = better_cut(own, {found[j].score, j, 0});
   }
   const Cut highest = BlockGroup::all(own, better_cut);
   varies = BlockGroup::any(varies);
-  TableSource source{w.from + node.begin, node.end - node.begin, &table};
-  NodeBest best{floor, 0, 0, 0, -1, 0, 0};
-  if (highest.score > floor) {
-    const volatile FoundCut& cut = found[highest.place];
-    const std::uint32_t feature = drawn_feature(w, open, highest.place);
-    best = {
-        cut.score,        cut.left_h,      cut.bin, cut.next, static_cast<std::int32_t>(feature),
-        cut.missing_left, cut.missing_seen};
-  } else if (!varies) {
-    last = BlockGroup::all(last, [](std::uint64_t a, std::uint64_t b) { return a < b ? b : a; });
-    search_node<BlockGroup>(w, source, sums, at.path, w.n_drawn, last, best);
+  if (!varies && threadIdx.x == 0) {
+    const std::uint32_t other = atomicAdd(&w.level.counts->n_open[medium_kind], 1u);
+    open_node(w.level, medium_kind, other) = at;
+    std::int64_t* own_sums = open_sums(w, w.level, medium_kind, other);
+    for (std::uint32_t c = 0; c < w.values.channels; ++c) own_sums[c] = sums[c];
   }
-  if (best.feature < 0 || is_pure<BlockGroup>(w.targets, source.elements, source.n)) return;
+  if (!(highest.score > floor)) return;
+  if (is_pure<BlockGroup>(w.targets, w.from + node.begin, node.end - node.begin)) return;
   if (threadIdx.x != 0) return;
-  settle(w, score, sums, best, node);
+  const volatile FoundCut& cut = found[highest.place];
+  const auto feature = static_cast<std::int32_t>(drawn_feature(w, open, highest.place));
+  settle(w, score, sums,
+         {cut.score, cut.left_h, cut.bin, cut.next, feature, cut.missing_left, cut.missing_seen},
+         node);
   w.nodes[at.number] = node;
 }
 
@@ -144,39 +140,48 @@ extern "C" __global__ void __launch_bounds__(tree_threads) divide_tiles(TreeWork
   const Element* from = w.from + node.begin;
   Element* to = w.to + node.begin;
   const RowTest test = test_of(w, node);
-  constexpr std::uint32_t n_rounds = rows_of_tile / tree_threads;
-  std::uint32_t places[n_rounds];
-  std::uint32_t lefts = 0;  // rounds whose row goes left, by bit
-  if (threadIdx.x < 2) counts[threadIdx.x] = 0;
-  __syncthreads();
-#pragma unroll
-  for (std::uint32_t round = 0; round < n_rounds; ++round) {
-    const std::uint32_t i = tile.first + round * tree_threads + threadIdx.x;
-    const bool left = i < end && test(from[i]);
-    if (left) lefts |= 1u << round;
-    places[round] = reserve(i < end, left, counts);
-  }
-  __syncthreads();
-  if (threadIdx.x < 2)
-    bases[threadIdx.x] =
-        atomicAdd(threadIdx.x == 0 ? &large.left : &large.right, counts[threadIdx.x]);
-  __syncthreads();
+  constexpr std::uint32_t n_rounds = 4;
   std::int64_t* sums = w.large_sums + std::uint64_t{tile.open} * w.values.channels;
+#pragma unroll 1
+  for (std::uint32_t first = tile.first; first < end; first += n_rounds * tree_threads) {
+    Element rows[n_rounds];
+    std::uint32_t places[n_rounds];
+    std::uint32_t lefts = 0;  // rounds whose row goes left, by bit
+    if (threadIdx.x < 2) counts[threadIdx.x] = 0;
+    __syncthreads();
 #pragma unroll
-  for (std::uint32_t round = 0; round < n_rounds; ++round) {
-    const std::uint32_t i = tile.first + round * tree_threads + threadIdx.x;
-    if (i >= end) continue;
-    const bool left = lefts >> round & 1;
-    const std::uint32_t place = bases[left ? 0 : 1] + places[round];
-    to[left ? place : n - 1 - place] = from[i];
-  }
-  for (std::uint32_t c = 0; c < w.values.channels; ++c) {
-    std::int64_t sum = 0;
-    for (std::uint32_t round = 0; round < n_rounds; ++round)
-      if (lefts >> round & 1)
-        sum += value_of(w.values, from[tile.first + round * tree_threads + threadIdx.x], c);
-    sum = warp_sum(sum);
-    if (lane_of() == 0) add_to(sums + c, sum);
+    for (std::uint32_t round = 0; round < n_rounds; ++round) {
+      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
+      rows[round] = i < end ? from[i] : 0;
+    }
+#pragma unroll
+    for (std::uint32_t round = 0; round < n_rounds; ++round) {
+      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
+      const bool left = i < end && test(rows[round]);
+      if (left) lefts |= 1u << round;
+      places[round] = reserve(i < end, left, counts);
+    }
+    __syncthreads();
+    if (threadIdx.x < 2)
+      bases[threadIdx.x] =
+          atomicAdd(threadIdx.x == 0 ? &large.left : &large.right, counts[threadIdx.x]);
+    __syncthreads();
+#pragma unroll
+    for (std::uint32_t round = 0; round < n_rounds; ++round) {
+      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
+      const bool left = lefts >> round & 1;
+      const std::uint32_t place = bases[left ? 0 : 1] + places[round];
+      if (i < end) to[left ? place : n - 1 - place] = rows[round];
+    }
+#pragma unroll 1
+    for (std::uint32_t c = 0; c < w.values.channels; ++c) {
+      std::int64_t sum = 0;
+#pragma unroll
+      for (std::uint32_t round = 0; round < n_rounds; ++round)
+        if (lefts >> round & 1) sum += value_of(w.values, rows[round], c);
+      sum = warp_sum(sum);
+      if (lane_of() == 0) add_to(sums + c, sum);
+    }
   }
   if (!is_last(&large.n_divided, (n + rows_of_tile - 1) / rows_of_tile) || threadIdx.x != 0) return;
   const volatile LargeNode& done = large;

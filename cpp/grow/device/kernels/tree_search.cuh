@@ -37,15 +37,23 @@ inline std::int64_t sum_of(std::int64_t a, std::int64_t b) {
   return a + b;
 }
 
-inline double log_at(double x) {
+// One copy of each: compilation takes long.
+__attribute__((noinline)) inline double log_at(double x) {
   return device::log_of(x);
+}
+__attribute__((noinline)) inline double log_side(double h_per_g, bool two_classes, double g,
+                                                 double h) {
+  GainParams p;
+  p.h_per_g = h_per_g;
+  p.two_classes = two_classes;
+  return log_score(p, g, h, log_at);
 }
 
 inline double cut_score(const GainParams& p, std::int64_t left, std::int64_t right) {
   if (p.criterion == Criterion::quadratic)
     return split_score<true, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
-  return log_score(p, sum_g(left), sum_h(left), log_at) +
-         log_score(p, sum_g(right), sum_h(right), log_at);
+  return log_side(p.h_per_g, p.two_classes, sum_g(left), sum_h(left)) +
+         log_side(p.h_per_g, p.two_classes, sum_g(right), sum_h(right));
 }
 
 // The split of a feature after a thread's entry, with missing values on the right and on the left.
@@ -67,6 +75,7 @@ inline EntryCuts score_entry(const TreeWork& w, const Source& source, const std:
   // A code without rows gives the split of the one before it.
   const bool skips = channels == 1 && w.cut_values == nullptr;
   EntryCuts cuts{0, 0, 0, 0, 0, !is_entry, !is_entry, false, false};
+#pragma unroll 1
   for (std::uint32_t c = 0; c < channels; ++c) {
     const ChannelSums sums = source.read(w, column, c);
     const std::int64_t total = totals[c];
@@ -186,10 +195,12 @@ inline void search_node(const TreeWork& w, Source& source, const std::int64_t* t
   const std::uint64_t key = column_key(w, path);
   const bool draws = w.n_drawn < w.n_features;
   bool varies = false;
+#pragma unroll 1
   for (; n < w.n_drawn || (!varies && n < w.n_features); ++n) {
     std::uint32_t feature = n;
     if (draws) {
       Ranked own{no_feature, no_feature};
+#pragma unroll 1
       for (std::uint32_t f = Group::rank(); f < w.n_features; f += Group::size) {
         const std::uint64_t hash = column_hash(key, f);
         if ((hash > last || n == 0) && hash <= own.hash) own = {hash, f};

@@ -13,6 +13,7 @@ inline bool are_pure(const TargetPairs& targets, Element element, bool is_row) {
   const RowId row = row_of(element);
   const std::uint32_t position =
       is_row && targets.position_of_row != nullptr ? targets.position_of_row[row] : row;
+#pragma unroll 1
   for (std::uint32_t k = 0; k < targets.outputs; ++k) {
     ValueBounds own;
     if (is_row)
@@ -27,6 +28,7 @@ inline bool are_pure(const TargetPairs& targets, Element element, bool is_row) {
 inline std::uint32_t split_lanes(const TreeWork& w, const LaneNode& at, Element& element,
                                  Element* rows, std::int64_t* sums, std::uint32_t& n_left) {
   const bool is_row = lane_of() >= at.begin && lane_of() < at.end;
+#pragma unroll 1
   for (std::uint32_t c = 0; c < w.values.channels; ++c) {
     const std::int64_t sum = warp_sum(is_row ? value_of(w.values, element, c) : 0);
     if (lane_of() == 0) sums[c] = sum;
@@ -91,6 +93,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads) grow_small(TreeWork w
 extern "C" __global__ void __launch_bounds__(tree_threads) grow_medium(TreeWork w) {
   __shared__ CodeTable table;
   __shared__ std::uint32_t counts[2];
+  if (blockIdx.x >= w.level.counts->n_open[medium_kind]) return;
   const OpenNode open = open_node(w.level, medium_kind, blockIdx.x);
   std::int64_t* sums = open_sums(w, w.level, medium_kind, blockIdx.x);
   TreeNode node = w.nodes[open.number];
@@ -107,6 +110,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads) grow_medium(TreeWork 
   const RowTest test = test_of(w, node);
   if (threadIdx.x < 2) counts[threadIdx.x] = 0;
   __syncthreads();
+#pragma unroll 1
   for (std::uint32_t first = 0; first < n; first += tree_threads) {
     const std::uint32_t i = first + threadIdx.x;
     const Element e = i < n ? from[i] : 0;
@@ -117,6 +121,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads) grow_medium(TreeWork 
   __syncthreads();
   const std::uint32_t n_left = counts[0];
   std::int64_t* left_sums = w.left_sums + std::uint64_t{blockIdx.x} * w.values.channels;
+#pragma unroll 1
   for (std::uint32_t c = 0; c < w.values.channels; ++c) {
     std::int64_t sum = 0;
     for (std::uint32_t i = threadIdx.x; i < n_left; i += tree_threads)

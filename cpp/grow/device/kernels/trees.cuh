@@ -14,11 +14,13 @@ inline std::int64_t* open_sums(const TreeWork& w, const TreeLevel& level, std::u
   return level.sums + (std::uint64_t{kind} * level.room + at) * w.values.channels;
 }
 
-inline double score_of_node(const TreeWork& w, const std::int64_t* sums) {
+// One copy: compilation takes long.
+__attribute__((noinline)) inline double score_of_node(const TreeWork& w, const std::int64_t* sums) {
   return node_score(w.gain, sums, log_at);
 }
 inline std::int64_t hessian_of(const TreeWork& w, const std::int64_t* sums) {
   std::int64_t h = 0;
+#pragma unroll 1
   for (int k = 0; k < w.gain.outputs; ++k) h += sum_h(sums[k]);
   return h;
 }
@@ -88,6 +90,7 @@ template <class Sum>
 inline void list_child(const TreeWork& w, std::uint32_t number, std::uint32_t n, std::uint64_t path,
                        Sum sum) {
   std::int64_t h = 0;
+#pragma unroll 1
   for (int k = 0; k < w.gain.outputs; ++k) h += sum_h(sum(k));
   if (!may_split(w, w.depth + 1, n, h)) return;
   const std::uint32_t kind = n <= warp_rows    ? small_kind
@@ -96,10 +99,12 @@ inline void list_child(const TreeWork& w, std::uint32_t number, std::uint32_t n,
   const std::uint32_t at = atomicAdd(&w.next.counts->n_open[kind], 1u);
   open_node(w.next, kind, at) = {path, number, 0};
   std::int64_t* sums = open_sums(w, w.next, kind, at);
+#pragma unroll 1
   for (int c = 0; c < w.gain.channels; ++c) sums[c] = sum(c);
   if (kind != large_kind) return;
   const std::uint32_t n_tiles = (n + rows_of_tile - 1) / rows_of_tile;
   RowTile* tiles = w.next.tiles + atomicAdd(&w.next.counts->n_tiles, n_tiles);
+#pragma unroll 1
   for (std::uint32_t t = 0; t < n_tiles; ++t) tiles[t] = {at, t * rows_of_tile};
 }
 
