@@ -1,4 +1,4 @@
-"""Fits of boosters with varied settings, whose models must be the same on every device."""
+"""Fits with varied settings, whose models must be the same on every device."""
 
 from __future__ import annotations
 
@@ -59,10 +59,70 @@ _REGRESSORS: dict[str, dict[str, Any]] = {
     "early stopping": {"n_estimators": 40, "n_iter_no_change": 3},
     "automatic": {"preset": "fast"},
 }
+_FOREST = {"n_estimators": 6}
+_FORESTS: dict[str, dict[str, Any]] = {
+    "": {},
+    "depth 8": {"max_depth": 8},
+    "leaf size": {"min_samples_leaf": 5},
+    "all features": {"max_features": None, "bootstrap": False, "n_estimators": 1},
+    "out of bag": {"oob_score": True, "max_depth": 12, "n_estimators": 20},
+    "pruned": {"ccp_alpha": 0.001},
+    "impurity decrease": {"min_impurity_decrease": 1e-4},
+    "60 leaves": {"max_leaf_nodes": 60},
+    "categories": {"categorical_features": [1, 2], "max_depth": 8, "n_estimators": 2},
+    "two-byte bins": {"max_bins": 1000, "max_depth": 8, "n_estimators": 2},
+}
+_CLASSIFIERS: dict[str, dict[str, Any]] = {
+    "gini": {},
+    "entropy": {"criterion": "entropy"},
+    "entropy, leaf size": {"criterion": "entropy", "min_samples_leaf": 5},
+    "balanced": {"class_weight": "balanced_subsample"},
+}
 
 
 def fits(rows: int, n_jobs: int) -> dict[str, Fit]:
     """Return the fits by name; each takes the name of a device."""
+    return _boosters(rows, n_jobs) | _trees(rows, n_jobs)
+
+
+def _trees(rows: int, n_jobs: int) -> dict[str, Fit]:
+    """Return the fits of forests, decision trees and AdaBoost."""
+    import arboost
+
+    X = _numbers(rows)
+    y = _target(X)
+    classes = np.floor(y).astype(int)
+    flags = _flags(rows // 4)
+    some = {"n_jobs": n_jobs, "verbose": 0}
+
+    def fit(make: Any, target: Any, table: Any = X, **params: Any) -> Fit:
+        return lambda device: make(**(some | params), device=device).fit(table, target)
+
+    found = {}
+    for name, params in _FORESTS.items():
+        given = _FOREST | params
+        found[f"forest {name}"] = fit(arboost.RandomForestRegressor, y, **given)
+        given = given | {"bootstrap": given.get("bootstrap", True)}
+        found[f"extra trees {name}"] = fit(arboost.ExtraTreesRegressor, y, **given)
+    for name, params in _CLASSIFIERS.items():
+        for n_classes in (2, 5):
+            label, given = f"{name}, {n_classes} classes", _FOREST | params
+            labels = classes % n_classes
+            found[f"forest {label}"] = fit(arboost.RandomForestClassifier, labels, **given)
+            found[f"extra trees {label}"] = fit(arboost.ExtraTreesClassifier, labels, **given)
+    forest = arboost.RandomForestRegressor
+    found["forest of two targets"] = fit(forest, np.c_[y, X[:, 3]], **_FOREST)
+    found["forest of counts"] = fit(forest, np.floor(y), criterion="poisson", **_FOREST)
+    found["forest, shared columns"] = fit(forest, _target(flags), flags, **_FOREST)
+    found["forest, sparse"] = fit(forest, _target(flags), _sparse(flags), max_depth=8, **_FOREST)
+    found["decision tree"] = fit(arboost.DecisionTreeRegressor, y)
+    found["AdaBoost"] = fit(arboost.AdaBoostClassifier, classes % 3, max_depth=3, n_estimators=6)
+    found["AdaBoost.R2"] = fit(arboost.AdaBoostRegressor, y, n_estimators=6)
+    return found
+
+
+def _boosters(rows: int, n_jobs: int) -> dict[str, Fit]:
+    """Return the fits of boosters."""
     import arboost
 
     X = _numbers(rows)

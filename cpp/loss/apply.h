@@ -24,6 +24,7 @@ struct Gradients {
   int g_exponent = 0, h_exponent = 0;          // value = integer * 2^-exponent
   std::vector<std::int64_t> sum_abs_g, sum_h;  // per output, in integer units
   bool is_filled = false;                      // a loss has been applied
+  std::uint64_t version = 0;                   // of the pairs, among those of all gradients
   // The same pairs in the memory of a device, and only there; null: in this process.
   const FixedPair* device_pairs = nullptr;
 

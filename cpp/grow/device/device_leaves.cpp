@@ -87,11 +87,27 @@ LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, RowsOf s
       s.queue.launch(s.device.kernel("number_rows"), {blocks_for(n)}, threads, 0, numbers,
                      static_cast<std::uint32_t>(n), s.number_of_row.data());
     }
-    const std::vector<LeafRows> leaves = leaf_rows(shape);
+    std::vector<LeafRows> leaves;
+    std::uint32_t n_tiles = 0;
+    const auto add = [&](std::size_t begin, std::size_t end, std::uint32_t buffer,
+                         std::size_t leaf) {
+      if (begin == end) return;
+      leaves.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), buffer,
+                        static_cast<std::uint32_t>(leaf), n_tiles});
+      n_tiles += static_cast<std::uint32_t>(blocks_for(end - begin, tile_rows));
+    };
+    for (std::size_t id = 0; id < shape.size(); ++id) {
+      if (shape.left()[id] != 0) continue;
+      const auto [node, below] = shape.placed()[id];
+      if (below != nullptr)
+        add(below->begin, below->end, trees_->buffer_of(*below), id);
+      else
+        each_holder(node, [&, id](const GrowNode& one) {
+          add(one.begin, one.end, static_cast<std::uint32_t>(one.buffer), id);
+        });
+    }
     if (leaves.empty())
       return {std::vector<std::int64_t>(size), pairs.g_exponent, pairs.h_exponent};
-    const LeafRows& last = leaves.back();
-    const std::size_t n_tiles = last.first_tile + blocks_for(last.end - last.begin, tile_rows);
     s.send(leaves, s.leaves);
     s.queue.launch(s.device.kernel("leaf_sums"), {n_tiles}, threads, 0, s.leaves.data(),
                    static_cast<std::uint32_t>(leaves.size()), s.elements[0].data(),

@@ -107,7 +107,10 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
   const std::size_t width = policy_.width();
   const FixedPair* pairs = gradients.device_pairs;
   if (pairs == nullptr) {
-    s.replace(gradients.pairs.data(), gradients.pairs.size(), s.all_pairs);
+    if (s.pairs_version != gradients.version) {  // trees of a forest share them
+      s.replace(gradients.pairs.data(), gradients.pairs.size(), s.all_pairs);
+      s.pairs_version = gradients.version;
+    }
     pairs = s.all_pairs.data();
   }
   const auto first = static_cast<std::ptrdiff_t>(output), n = static_cast<std::ptrdiff_t>(width);

@@ -34,6 +34,7 @@ struct DeviceState {
   DeviceArray<std::uint32_t> positions;
   DeviceArray<float> weights;
   DeviceArray<FixedPair> all_pairs, sample_pairs;
+  std::uint64_t pairs_version = 0;  // Gradients::version of all_pairs
   DeviceArray<Element> elements[2];
   DeviceArray<PackedSum> wide;
   DeviceArray<std::uint32_t> number_of_row, leaf_of_row;

@@ -8,31 +8,42 @@
 
 namespace arboost::cuda {
 
-// Nodes are grown by a warp, by a block, or by a block for each tile of their rows: three kinds, by
-// their number of rows.
-constexpr std::uint32_t warp_rows = 256, block_rows = 8192, rows_of_tile = 4096;
-constexpr std::uint32_t node_kinds = 3, large_kind = 2;
+// Three kinds of nodes, by their number of rows: a warp grows the whole subtree of a small one, a
+// row a lane; a block splits a medium one; of a large one, a block takes each tile of the rows.
+constexpr std::uint32_t warp_rows = 32, block_rows = 8192, rows_of_tile = 4096;
+constexpr std::uint32_t node_kinds = 3, small_kind = 0, medium_kind = 1, large_kind = 2;
 
 constexpr std::uint32_t most_codes = 256;       // of a feature, missing included
 constexpr std::uint32_t features_of_block = 4;  // whose histograms a block builds together
 
 // A node of a tree that grows.
 struct TreeNode {
-  double gain;  // of its split, in units; below 0: it is a leaf
-  std::uint64_t path;
-  std::uint32_t begin, end;  // elements, in the array of its level
-  std::uint32_t left;        // left child in the next level; the right one follows
-  std::uint32_t bin;
+  double gain;               // of its split, in units; below 0: it is a leaf
+  std::uint32_t begin, end;  // elements
+  std::uint32_t left;        // left child; the right one follows
   std::int32_t feature;
-  std::uint32_t missing_left;
+  std::uint16_t bin;
+  std::uint8_t missing_left;
+  std::uint8_t buffer;  // which array of elements
+  std::uint32_t unused;
 };
 
-// Numbers of a level. They begin as 0.
+// A node that may be split.
+struct OpenNode {
+  std::uint64_t path;
+  std::uint32_t number, unused;
+};
+
+// Numbers of a level: of nodes that may be split, by kind, and of tiles of large ones.
 struct LevelCounts {
-  std::uint32_t n_nodes;
-  std::uint32_t n_open[node_kinds];  // nodes that may be split, by kind
-  std::uint32_t n_tiles;             // of large ones
-  std::uint32_t unused[3];
+  std::uint32_t n_open[node_kinds];
+  std::uint32_t n_tiles;
+};
+
+// Numbers of a tree; those of two levels take turns.
+struct TreeCounts {
+  LevelCounts levels[2];
+  std::uint32_t n_nodes, unused;
 };
 
 // Rows of a large node that one block takes.
@@ -55,28 +66,26 @@ struct FoundCut {
   std::uint32_t found, varies, missing_left, missing_seen;
 };
 
-// Nodes of one level.
+// Nodes of one level that may be split.
 struct TreeLevel {
-  TreeNode* nodes;
-  std::int64_t* sums;       // [node][channels]
-  std::int64_t* left_sums;  // [node][channels], of nodes that are divided
-  std::uint32_t* open;      // [kind][room]: nodes that may be split
+  OpenNode* open;      // [kind][room]
+  std::int64_t* sums;  // [kind][room][channels]
   RowTile* tiles;
   LevelCounts* counts;
   std::uint32_t room;
 };
 
-// Column of a feature, with values of its bins.
+// Column of a feature.
 struct TreeColumn {
   std::uint32_t store, n_bins, has_missing, unused;
   const std::uint8_t* own_codes;  // by code of a shared column; null: it has a column of its own
 };
 
-// Limits of children that are split, as in TreePolicy::may_split.
+// Limits of nodes that are split, as in TreePolicy::may_split.
 struct SplitLimits {
   std::uint64_t min_rows;
   std::int64_t min_h;  // over all outputs
-  std::uint32_t any;   // 0: children of this level are leaves
+  std::uint32_t max_depth;
 };
 
 // One level of one tree.
@@ -90,17 +99,21 @@ struct TreeWork {
   const double* cut_values;  // [feature][most_codes], for random cuts; null: best cuts
   RowValues values;
   TargetPairs targets;
-  // Features of a node are drawn by hashes of its path.
+  // Features of a node are those of the lowest hashes of its path.
   std::uint64_t seed, number, cut_key;
   std::uint32_t n_features, n_drawn;
-  const std::uint16_t* drawn;  // [node][n_drawn], ascending; null: all features
-  const Element* from;
+  TreeNode* nodes;
+  std::uint32_t* n_nodes;
+  std::uint32_t depth, buffer;  // of the level, and of its elements
+  Element* from;
   Element* to;
   TreeLevel level, next;
-  // By large node: state, left sums [channels], histograms [n_drawn][channels][most_codes] and the
-  // splits of features.
+  std::int64_t* left_sums;  // [medium node][channels]
+  // By large node: state, left sums [channels], drawn features [n_drawn], histograms
+  // [n_drawn][channels][most_codes] and the splits of features.
   LargeNode* large;
   std::int64_t* large_sums;
+  std::uint16_t* drawn;
   std::int64_t* histograms;
   FoundCut* found;
   std::uint32_t first_large, n_large;  // of this launch: histograms of as many fit into memory

@@ -6,12 +6,12 @@
 #include <cstring>
 
 #include "grow/device/device_state.h"
-#include "grow/rows/row_leaves.h"  // each_holder
 
 namespace arboost::cuda {
 namespace {
 
 constexpr std::size_t most_features = 4096;  // hashes of a node's features are in shared memory
+constexpr std::size_t most_channels = 512;   // so are the sums of small nodes
 
 template <class T>
 void make_spare_room(DeviceArray<T>& array, std::size_t size) {
@@ -19,11 +19,7 @@ void make_spare_room(DeviceArray<T>& array, std::size_t size) {
 }
 
 std::uint32_t kind_of(std::size_t n_rows) {
-  return n_rows <= warp_rows ? 0 : n_rows <= block_rows ? 1 : large_kind;
-}
-
-std::uint32_t n_open(const LevelCounts& counts) {
-  return counts.n_open[0] + counts.n_open[1] + counts.n_open[2];
+  return n_rows <= warp_rows ? small_kind : n_rows <= block_rows ? medium_kind : large_kind;
 }
 
 }  // namespace
@@ -59,7 +55,7 @@ DeviceTrees::DeviceTrees(DeviceState& state, const Codes& codes, const TreePolic
   }
   state_.send(columns, columns_);
   state_.send(edges, edges_);
-  counts_ = DeviceArray<LevelCounts>(2);
+  counts_ = DeviceArray<TreeCounts>(1);
   if (!policy.params().random_cuts) return;
   cuts.assign(codes.n_features * most_codes, 0.0);
   const CutDraws draws = search.draws(0);
@@ -70,119 +66,122 @@ DeviceTrees::DeviceTrees(DeviceState& state, const Codes& codes, const TreePolic
   state_.send(cuts, cut_values_);
 }
 
-void DeviceTrees::open_root(const GrowNode& root, bool may_split) {
+void DeviceTrees::open_root(const GrowNode& root, bool may_split, std::int64_t max_depth) {
   const auto n = static_cast<std::uint32_t>(root.n_rows());
-  if (nodes_.empty()) nodes_.emplace_back();
-  state_.send(std::vector<TreeNode>{{-1.0, root.path, 0, n, 0, 0, 0, 0}}, nodes_[0]);
-  sizes_.assign(1, 1);
+  std::size_t most_nodes = 2 * std::size_t{n} + 1;
+  if (max_depth < 31) most_nodes = std::min(most_nodes, std::size_t{2} << max_depth);
+  make_room(nodes_, most_nodes);
+  state_.send(std::vector<TreeNode>{{-1.0, 0, n, 0, 0, 0, 0, 0, 0}}, nodes_);
   LevelRoom& level = levels_[0];
   level.room = 1;
-  state_.send(root.sums, level.sums);
-  state_.send(std::vector<std::uint32_t>(node_kinds, 0), level.open);
+  const std::uint32_t kind = kind_of(n);
+  std::vector<std::int64_t> sums;
+  for (std::uint32_t k = 0; k < node_kinds; ++k)
+    sums.insert(sums.end(), root.sums.begin(), root.sums.end());
+  state_.send(sums, level.sums);
+  state_.send(std::vector<OpenNode>(node_kinds, {root.path, 0, 0}), level.open);
+  std::vector<RowTile> tiles;
+  for (std::uint32_t first = 0; kind == large_kind && first < n; first += rows_of_tile)
+    tiles.push_back({0, first});
+  if (!tiles.empty()) state_.send(tiles, level.tiles);
   found_ = {};
   found_.n_nodes = 1;
-  found_.n_open[kind_of(n)] = may_split ? 1 : 0;
-  std::vector<RowTile> tiles;
-  for (std::uint32_t first = 0; kind_of(n) == large_kind && first < n; first += rows_of_tile)
-    tiles.push_back({0, first});
-  found_.n_tiles = static_cast<std::uint32_t>(tiles.size());
-  if (!tiles.empty()) state_.send(tiles, level.tiles);
-  state_.send(std::vector<LevelCounts>{found_, {}}, counts_);
+  found_.levels[0].n_open[kind] = may_split ? 1 : 0;
+  found_.levels[0].n_tiles = static_cast<std::uint32_t>(tiles.size());
+  state_.send(std::vector<TreeCounts>{found_}, counts_);
 }
 
-void DeviceTrees::grow(const TreePolicy& policy, const TreeRequest& request, const GrowNode& root,
-                       const RowValues& values, const TargetPairs& targets, Team& team) {
+TreeWork DeviceTrees::work_of(const TreePolicy& policy, const TreeRequest& request) const {
   const TreeParams& params = policy.params();
-  open_root(root, policy.may_split(root));
-  const auto n_features = static_cast<std::uint32_t>(codes_.n_features);
-  const auto min_h = 2 * std::int64_t{policy.gain().min_h} * policy.gain().outputs;
   TreeWork work{};
   work.gain = policy.gain();
   work.gain.grouped = nullptr;
   work.min_gain = policy.min_gain();
+  constexpr std::int64_t no_limit = 0xffffffff;
   work.limits = {
       static_cast<std::uint64_t>(std::max(2 * params.min_samples_leaf, params.min_samples_split)),
-      min_h, 1};
+      2 * std::int64_t{policy.gain().min_h} * policy.gain().outputs,
+      static_cast<std::uint32_t>(std::min(params.max_depth, no_limit))};
   work.codes = state_.table->codes();
   work.columns = columns_.data();
   work.edges = edges_.data();
   work.cut_values = cut_values_.data();
-  work.values = values;
-  work.targets = targets;
   work.seed = request.seed;
   work.number = request.number;
   work.cut_key = policy.cut_key();
-  work.n_features = n_features;
-  work.n_drawn = static_cast<std::uint32_t>(draw_size(params.colsample_bynode, n_features));
-  for (std::int64_t depth = 0; n_open(found_) > 0; ++depth) {
+  work.n_features = static_cast<std::uint32_t>(codes_.n_features);
+  work.n_drawn = static_cast<std::uint32_t>(draw_size(params.colsample_bynode, codes_.n_features));
+  work.nodes = nodes_.data();
+  work.n_nodes = &counts_.data()->n_nodes;
+  return work;
+}
+
+void DeviceTrees::grow(const TreePolicy& policy, const TreeRequest& request, const GrowNode& root,
+                       const RowValues& values, const TargetPairs& targets, Team& team) {
+  open_root(root, policy.may_split(root), policy.params().max_depth);
+  TreeWork work = work_of(policy, request);
+  work.values = values;
+  work.targets = targets;
+  const auto is_done = [](const LevelCounts& counts) {
+    return std::all_of(counts.n_open, counts.n_open + node_kinds, [](auto n) { return n == 0; });
+  };
+  while (!is_done(found_.levels[work.depth % 2])) {
     team.poll_if_due(0);
-    work.limits.any = depth + 1 < params.max_depth ? 1 : 0;
     grow_level(work);
+    ++work.depth;
   }
   take_nodes();
 }
 
-// Grows one level: the last one of sizes_.
+// Waits for bytes of the device, in received_.
+void DeviceTrees::receive(Address from, std::size_t bytes) {
+  state_.queue.copy_out(from, bytes, received_.room(std::bit_ceil(bytes)));
+  state_.queue.wait();
+  state_.n_sent = 0;
+}
+
 void DeviceTrees::grow_level(TreeWork& work) {
   DeviceState& s = state_;
-  const std::size_t depth = sizes_.size() - 1, room = 2 * std::size_t{n_open(found_)};
-  const auto channels = static_cast<std::size_t>(work.gain.channels);
-  LevelRoom &level = levels_[depth % 2], &next = levels_[1 - depth % 2];
-  const std::size_t n_rows = s.elements[0].size();
-  if (nodes_.size() == depth + 1) nodes_.emplace_back();
-  make_spare_room(nodes_[depth + 1], room);
-  make_spare_room(next.sums, room * channels);
-  make_spare_room(next.open, node_kinds * room);
+  const std::size_t turn = work.depth % 2;
+  const LevelCounts counts = found_.levels[turn];
+  const std::size_t channels = work.values.channels, n_rows = s.elements[0].size();
+  LevelRoom &level = levels_[turn], &next = levels_[1 - turn];
+  // Medium and large nodes have children in the next level.
+  const std::size_t n_inner = counts.n_open[medium_kind] + counts.n_open[large_kind];
+  next.room = std::max<std::size_t>(1, 2 * n_inner);
+  make_spare_room(next.open, node_kinds * next.room);
+  make_spare_room(next.sums, node_kinds * next.room * channels);
   make_spare_room(next.tiles, n_rows / rows_of_tile + n_rows / block_rows + 1);
-  make_spare_room(left_sums_, sizes_.back() * channels);
-  next.room = room;
-  LevelCounts* counts[2] = {counts_.data() + depth % 2, counts_.data() + 1 - depth % 2};
-  s.queue.fill_zero(reinterpret_cast<Address>(counts[1]), sizeof(LevelCounts));
-  work.level = {nodes_[depth].data(),
-                level.sums.data(),
-                left_sums_.data(),
-                level.open.data(),
-                level.tiles.data(),
-                counts[0],
-                static_cast<std::uint32_t>(level.room)};
-  work.next = {nodes_[depth + 1].data(),
-               next.sums.data(),
-               nullptr,
-               next.open.data(),
-               next.tiles.data(),
-               counts[1],
-               static_cast<std::uint32_t>(next.room)};
-  work.from = s.elements[depth % 2].data();
-  work.to = s.elements[1 - depth % 2].data();
-  work.drawn = nullptr;
-  if (work.n_drawn < work.n_features) {
-    make_spare_room(drawn_, sizes_.back() * work.n_drawn);
-    work.drawn = drawn_.data();
-    const std::size_t bytes = work.n_features * sizeof(std::uint64_t);
-    const std::size_t warps = std::clamp<std::size_t>((32 << 10) / bytes, 1, 8);
-    s.queue.launch(s.device.kernel("draw_features"), {blocks_for(n_open(found_), warps)},
-                   static_cast<unsigned>(32 * warps), warps * bytes, work, drawn_.data());
+  make_spare_room(left_sums_, n_inner * channels);
+  TreeCounts* all = counts_.data();
+  const auto level_of = [&](const LevelRoom& room, std::size_t which) {
+    return TreeLevel{room.open.data(), room.sums.data(), room.tiles.data(), &all->levels[which],
+                     static_cast<std::uint32_t>(room.room)};
+  };
+  work.level = level_of(level, turn);
+  work.next = level_of(next, 1 - turn);
+  work.left_sums = left_sums_.data();
+  work.buffer = static_cast<std::uint32_t>(turn);
+  work.from = s.elements[turn].data();
+  work.to = s.elements[1 - turn].data();
+  s.queue.fill_zero(reinterpret_cast<Address>(work.next.counts), sizeof(LevelCounts));
+  if (counts.n_open[large_kind] > 0) grow_large(work);
+  if (n_inner > 0)  // large nodes may have become medium ones
+    s.queue.launch(s.device.kernel("grow_medium"), {n_inner}, threads, 0, work);
+  if (counts.n_open[small_kind] > 0) {
+    const std::size_t bytes = channels * sizeof(std::int64_t);
+    const std::size_t warps = std::clamp<std::size_t>((16 << 10) / bytes, 1, threads / 32);
+    s.queue.launch(s.device.kernel("grow_small"), {blocks_for(counts.n_open[small_kind], warps)},
+                   static_cast<unsigned>(32 * warps), warps * bytes, work);
   }
-  const bool logs = work.gain.criterion != Criterion::quadratic;
-  if (found_.n_open[large_kind] > 0) grow_large(work);
-  if (found_.n_open[1] > 0)
-    s.queue.launch(s.device.kernel(logs ? "grow_medium_by_logs" : "grow_medium"),
-                   {found_.n_open[1]}, threads, 0, work);
-  if (found_.n_open[0] > 0)
-    s.queue.launch(s.device.kernel(logs ? "grow_small_by_logs" : "grow_small"),
-                   {blocks_for(found_.n_open[0], threads / 32)}, threads, 0, work);
-  std::byte* staged = received_.room(sizeof(LevelCounts));
-  s.queue.copy_out(reinterpret_cast<Address>(counts[1]), sizeof(LevelCounts), staged);
-  s.queue.wait();
-  s.n_sent = 0;
-  std::memcpy(&found_, staged, sizeof(LevelCounts));
-  sizes_.push_back(found_.n_nodes);
+  receive(counts_.address(), sizeof(TreeCounts));
+  std::memcpy(&found_, received_.room(sizeof(TreeCounts)), sizeof(TreeCounts));
 }
 
 void DeviceTrees::grow_large(TreeWork& work) {
   DeviceState& s = state_;
-  const std::size_t n = found_.n_open[large_kind];
-  const auto channels = static_cast<std::size_t>(work.gain.channels);
+  const LevelCounts& counts = found_.levels[work.depth % 2];
+  const std::size_t n = counts.n_open[large_kind], channels = work.values.channels;
   const std::size_t size = work.n_drawn * channels * most_codes;  // of a node's histograms
   constexpr std::size_t most_blocks = 65535;
   const std::size_t together = std::clamp<std::size_t>(
@@ -191,82 +190,47 @@ void DeviceTrees::grow_large(TreeWork& work) {
   make_spare_room(large_sums_, n * channels);
   make_spare_room(histograms_, together * size);
   make_spare_room(cuts_, together * work.n_drawn);
-  s.queue.fill_zero(large_.address(), n * sizeof(LargeNode));
-  s.queue.fill_zero(large_sums_.address(), n * channels * sizeof(std::int64_t));
+  make_spare_room(drawn_, n * work.n_drawn);
   work.large = large_.data();
   work.large_sums = large_sums_.data();
   work.histograms = histograms_.data();
   work.found = cuts_.data();
-  const bool logs = work.gain.criterion != Criterion::quadratic;
+  work.drawn = drawn_.data();
+  s.queue.fill_zero(large_.address(), n * sizeof(LargeNode));
+  s.queue.fill_zero(large_sums_.address(), n * channels * sizeof(std::int64_t));
+  if (work.n_drawn < work.n_features)
+    s.queue.launch(s.device.kernel("draw_features"), {n}, threads,
+                   work.n_features * sizeof(std::uint64_t), work);
   for (std::size_t first = 0; first < n; first += together) {
     work.first_large = static_cast<std::uint32_t>(first);
     work.n_large = static_cast<std::uint32_t>(std::min(together, n - first));
     s.queue.fill_zero(histograms_.address(), work.n_large * size * sizeof(std::int64_t));
     s.queue.launch(s.device.kernel("tile_histograms"),
-                   {found_.n_tiles, blocks_for(work.n_drawn, features_of_block), channels}, threads,
+                   {counts.n_tiles, blocks_for(work.n_drawn, features_of_block), channels}, threads,
                    0, work);
-    s.queue.launch(s.device.kernel(logs ? "search_large_by_logs" : "search_large"),
-                   {work.n_drawn, work.n_large}, threads, 0, work);
+    s.queue.launch(s.device.kernel("search_large"), {work.n_drawn, work.n_large}, threads, 0, work);
   }
-  s.queue.launch(s.device.kernel("divide_tiles"), {found_.n_tiles}, threads, 0, work);
+  s.queue.launch(s.device.kernel("divide_tiles"), {counts.n_tiles}, threads, 0, work);
 }
 
-// Copies the nodes of all levels to the host.
+// Copies the nodes to the host.
 void DeviceTrees::take_nodes() {
-  DeviceState& s = state_;
-  std::size_t n_nodes = 0;
-  for (const std::size_t size : sizes_) n_nodes += size;
-  std::byte* staged = received_.room(std::bit_ceil(n_nodes * sizeof(TreeNode)));
-  std::size_t first = 0;
-  for (std::size_t depth = 0; depth < sizes_.size(); ++depth) {
-    s.queue.copy_out(nodes_[depth].address(), sizes_[depth] * sizeof(TreeNode),
-                     staged + first * sizeof(TreeNode));
-    first += sizes_[depth];
+  const std::size_t n = found_.n_nodes;
+  receive(nodes_.address(), n * sizeof(TreeNode));
+  const auto* nodes = reinterpret_cast<const TreeNode*>(received_.room(1));
+  grown_.nodes.resize(n);
+  buffers_.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    const TreeNode& node = nodes[j];
+    buffers_[j] = node.buffer;
+    grown_.nodes[j] = {.gain = node.gain,
+                       .begin = node.begin,
+                       .end = node.end,
+                       .left = static_cast<std::uint32_t>(node.left - j),
+                       .bin = node.bin,
+                       .feature = node.feature,
+                       .missing_left = node.missing_left != 0};
   }
-  s.queue.wait();
-  s.n_sent = 0;
-  const auto* nodes = reinterpret_cast<const TreeNode*>(staged);
-  grown_.nodes.resize(n_nodes);
-  std::size_t number = 0, of_next = 0;
-  for (const std::size_t size : sizes_) {
-    of_next += size;
-    for (std::size_t j = 0; j < size; ++j, ++number) {
-      const TreeNode& node = nodes[number];
-      grown_.nodes[number] = {.gain = node.gain,
-                              .begin = node.begin,
-                              .end = node.end,
-                              .left = static_cast<std::uint32_t>(of_next + node.left - number),
-                              .bin = node.bin,
-                              .feature = node.feature,
-                              .missing_left = node.missing_left != 0};
-    }
-  }
-}
-
-std::vector<LeafRows> leaf_rows(const TreeShape& shape) {
-  std::vector<LeafRows> leaves;
-  std::vector<std::uint8_t> buffers(shape.size(), 0);  // of nodes of whole trees, by level
-  std::uint32_t n_tiles = 0;
-  const auto add = [&](std::size_t begin, std::size_t end, int buffer, std::size_t leaf) {
-    if (begin == end) return;
-    leaves.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end),
-                      static_cast<std::uint32_t>(buffer), static_cast<std::uint32_t>(leaf),
-                      n_tiles});
-    n_tiles += static_cast<std::uint32_t>(blocks_for(end - begin, tile_rows));
-  };
-  for (std::size_t id = 0; id < shape.size(); ++id) {
-    const auto left = static_cast<std::size_t>(shape.left()[id]);
-    if (left != 0) {
-      buffers[left] = buffers[left + 1] = buffers[id] ^ 1;
-      continue;
-    }
-    const auto [node, below] = shape.placed()[id];
-    if (below != nullptr)
-      add(below->begin, below->end, buffers[id], id);
-    else
-      each_holder(node, [&](const GrowNode& one) { add(one.begin, one.end, one.buffer, id); });
-  }
-  return leaves;
 }
 
 }  // namespace arboost::cuda

@@ -1,11 +1,10 @@
 // CART trees that grow on a device as a whole, level by level: a few launches and one wait a level.
 //
 // Nodes draw few features, so no histogram is kept: every node is searched from its own rows, and
-// the host sees a level's number of nodes only.
+// the host sees a level's number of nodes only. Subtrees of small nodes take no further level.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/parallel.h"
@@ -33,11 +32,25 @@ class DeviceTrees {
             const RowValues& values, const TargetPairs& targets, Team& team);
 
   const SubtreeNodes& grown() const { return grown_; }
+  // Array of the elements of a node of the tree that has grown.
+  std::uint32_t buffer_of(const SubtreeNode& node) const {
+    return buffers_[static_cast<std::size_t>(&node - grown_.nodes.data())];
+  }
 
  private:
-  void open_root(const GrowNode& root, bool may_split);
+  // Nodes of one of two levels that may be split.
+  struct LevelRoom {
+    DeviceArray<OpenNode> open;
+    DeviceArray<std::int64_t> sums;
+    DeviceArray<RowTile> tiles;
+    std::size_t room = 0;
+  };
+
+  void open_root(const GrowNode& root, bool may_split, std::int64_t max_depth);
+  TreeWork work_of(const TreePolicy& policy, const TreeRequest& request) const;
   void grow_level(TreeWork& work);
   void grow_large(TreeWork& work);
+  void receive(Address from, std::size_t bytes);
   void take_nodes();
 
   DeviceState& state_;
@@ -46,26 +59,17 @@ class DeviceTrees {
   DeviceArray<TreeColumn> columns_;
   DeviceArray<std::uint8_t> own_codes_;
   DeviceArray<double> edges_, cut_values_;
-  std::vector<DeviceArray<TreeNode>> nodes_;  // by level
-  std::vector<std::size_t> sizes_;            // of the levels of the tree
-  struct LevelRoom {
-    DeviceArray<std::int64_t> sums;
-    DeviceArray<std::uint32_t> open;
-    DeviceArray<RowTile> tiles;
-    std::size_t room = 0;
-  };
+  DeviceArray<TreeNode> nodes_;
+  DeviceArray<TreeCounts> counts_;
+  TreeCounts found_{};
   LevelRoom levels_[2];
-  DeviceArray<LevelCounts> counts_;  // of two levels
-  LevelCounts found_{};              // of the level that is grown
   DeviceArray<std::int64_t> left_sums_, large_sums_, histograms_;
   DeviceArray<std::uint16_t> drawn_;
   DeviceArray<LargeNode> large_;
   DeviceArray<FoundCut> cuts_;
   PinnedBytes received_;
   SubtreeNodes grown_;
+  std::vector<std::uint8_t> buffers_;  // of the nodes' elements
 };
-
-// Elements of the leaves of a tree, on the device.
-std::vector<LeafRows> leaf_rows(const TreeShape& shape);
 
 }  // namespace arboost::cuda

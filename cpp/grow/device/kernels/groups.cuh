@@ -28,6 +28,7 @@ struct WarpGroup {
   // join(a, b) over all threads, the same in each of them.
   template <class T, class Join>
   static T all(T value, Join join) {
+#pragma unroll 1  // compilation takes long
     for (int step = 16; step > 0; step >>= 1) value = join(value, from_lane(value, step));
     return value;
   }
@@ -57,6 +58,7 @@ struct BlockGroup {
     if (lane_of() == 0) memcpy(room[warp_of()], &value, sizeof(T));
     __syncthreads();
     memcpy(&value, room[0], sizeof(T));
+#pragma unroll 1
     for (std::uint32_t w = 1; w < n_warps; ++w) {
       T other;
       memcpy(&other, room[w], sizeof(T));

@@ -19,9 +19,11 @@ inline bool is_pure(const TargetPairs& targets, const Element* elements, std::ui
         targets.position_of_row == nullptr ? row : targets.position_of_row[row];
     return bounds_of(targets.pairs[position * targets.row_stride + k * targets.output_stride]);
   };
+#pragma unroll 1
   for (std::uint32_t k = 0; k < targets.outputs; ++k) {
     ValueBounds own = bounds_at(0, k);
     // Most nodes are impure, and tell so by their first rows.
+#pragma unroll 1
     for (std::uint32_t first = 0; first < n; first += Group::size) {
       const std::uint32_t i = first + Group::rank();
       if (i < n) own.narrow(bounds_at(i, k));

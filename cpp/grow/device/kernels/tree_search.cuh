@@ -1,11 +1,9 @@
-// The best split of a node among features, by a group of threads. The same scores, in the same
-// order, as in grow/search/split.h and grow/split.
+// The best split of a node among features, by a group of threads. The same scores, of equals the
+// same, as in grow/search/split.h and grow/split.
 #pragma once
 
 #include "base/random.h"
-#include "grow/device/device_tree_records.h"
-#include "grow/device/kernels/groups.cuh"
-#include "grow/device/kernels/rows.cuh"
+#include "grow/device/kernels/tree_sources.cuh"
 #include "grow/search/node_score.h"
 #include "grow/search/random_cut.h"
 #include "loss/functions.h"
@@ -24,192 +22,100 @@ struct Cut {
   double score;
   std::uint32_t place, unused;
 };
+constexpr std::uint32_t no_place = 0xffffffffu;
 
 inline Cut better_cut(const Cut& a, const Cut& b) {
   return b.score > a.score || (b.score == a.score && b.place < a.place) ? b : a;
 }
-
-// Histogram of one feature in shared memory; slots of a lane's bins are in banks of their own.
-struct CodeTable {
-  static constexpr std::uint32_t size = most_codes + most_codes / 8;
-  std::int32_t g[size], h[size];
-
-  static std::uint32_t slot(std::uint32_t code) { return code + code / 8; }
-  std::int64_t sum(std::uint32_t code) const { return pack(g[slot(code)], h[slot(code)]); }
-};
-
-// The codes of a feature.
-struct CodesOf {
-  const std::uint8_t* first;
-  std::uint64_t stride;
-  const std::uint8_t* own_codes;
-
-  std::uint32_t operator[](RowId row) const {
-    const std::uint32_t stored = first[row * stride];
-    return own_codes == nullptr ? stored : own_codes[stored];
-  }
-};
-
-// Few rows are on a sector each, in either order; those of the row-major order serve all features.
-inline CodesOf codes_of(const DeviceCodes& codes, const TreeColumn& column, std::uint32_t n_rows) {
-  constexpr std::uint32_t dense = 16;
-  if (n_rows >= codes.n_rows / dense)
-    return {codes.by_column + column.store * codes.n_rows, 1, column.own_codes};
-  return {codes.by_row + column.store, codes.row_stride, column.own_codes};
+inline std::uint32_t lower_of(std::uint32_t a, std::uint32_t b) {
+  return a < b ? a : b;
+}
+inline std::uint32_t higher_of(std::uint32_t a, std::uint32_t b) {
+  return a < b ? b : a;
+}
+inline std::int64_t sum_of(std::int64_t a, std::int64_t b) {
+  return a + b;
 }
 
-// Sums of a feature's codes, from the rows of a node.
-template <class Group>
-struct RowSource {
-  const Element* elements;
-  std::uint32_t n;
-  CodeTable* table;
+// One copy of each: compilation takes long.
+__attribute__((noinline)) inline double log_at(double x) {
+  return device::log_of(x);
+}
+__attribute__((noinline)) inline double log_side(double h_per_g, bool two_classes, double g,
+                                                 double h) {
+  GainParams p;
+  p.h_per_g = h_per_g;
+  p.two_classes = two_classes;
+  return log_score(p, g, h, log_at);
+}
 
-  template <int n_bins>
-  void read(const TreeWork& w, const TreeColumn& column, std::uint32_t, std::uint32_t channel,
-            std::int64_t (&own)[n_bins], std::int64_t& missing) const {
-    Group::sync();
-    for (std::uint32_t j = Group::rank(); j < CodeTable::size; j += Group::size)
-      table->g[j] = table->h[j] = 0;
-    Group::sync();
-    const CodesOf codes = codes_of(w.codes, column, n);
-    constexpr std::uint32_t ahead = 4;
-    for (std::uint32_t first = Group::rank(); first < n; first += ahead * Group::size) {
-      Element e[ahead];
-      std::uint32_t code[ahead];
-#pragma unroll
-      for (std::uint32_t a = 0; a < ahead; ++a) {
-        const std::uint32_t i = first + a * Group::size;
-        e[a] = elements[i < n ? i : n - 1];
-      }
-#pragma unroll
-      for (std::uint32_t a = 0; a < ahead; ++a) code[a] = codes[row_of(e[a])];
-#pragma unroll
-      for (std::uint32_t a = 0; a < ahead; ++a) {
-        if (first + a * Group::size >= n) continue;
-        const PackedSum value = value_of(w.values, e[a], channel);
-        const std::uint32_t slot = CodeTable::slot(code[a]);
-        if (sum_g(value) != 0) atomicAdd(&table->g[slot], sum_g(value));
-        atomicAdd(&table->h[slot], sum_h(value));
-      }
-    }
-    Group::sync();
-#pragma unroll
-    for (int j = 0; j < n_bins; ++j) {
-      const std::uint32_t bin = Group::rank() * n_bins + j;
-      own[j] = bin < column.n_bins ? table->sum(bin) : 0;
-    }
-    missing = column.has_missing ? table->sum(column.n_bins) : 0;
-  }
-};
-
-// The same from the histograms of a large node.
-struct HistogramSource {
-  const std::int64_t* histograms;  // of the node
-
-  template <int n_bins>
-  void read(const TreeWork& w, const TreeColumn& column, std::uint32_t j, std::uint32_t channel,
-            std::int64_t (&own)[n_bins], std::int64_t& missing) const {
-    const std::int64_t* sums =
-        histograms + (static_cast<std::uint64_t>(j) * w.values.channels + channel) * most_codes;
-    own[0] = threadIdx.x < column.n_bins ? sums[threadIdx.x] : 0;
-    missing = column.has_missing ? sums[column.n_bins] : 0;
-  }
-};
-
-template <bool logs>
 inline double cut_score(const GainParams& p, std::int64_t left, std::int64_t right) {
-  if constexpr (logs) {
-    const auto log = [](double x) { return device::log_of(x); };
-    return log_score(p, sum_g(left), sum_h(left), log) +
-           log_score(p, sum_g(right), sum_h(right), log);
-  } else {
+  if (p.criterion == Criterion::quadratic)
     return split_score<true, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
-  }
+  return log_side(p.h_per_g, p.two_classes, sum_g(left), sum_h(left)) +
+         log_side(p.h_per_g, p.two_classes, sum_g(right), sum_h(right));
 }
 
-// Splits of one feature with a group's share of its bins.
-template <int n_bins>
-struct FeatureCuts {
-  double right[n_bins], left[n_bins];  // scores with missing values on that side
-  std::int64_t left_h[n_bins];         // without missing values
-  std::int64_t missing_h, total_h;     // over all outputs
-  std::uint32_t seen;                  // bins that occur, by bit
-  std::uint32_t not_right, not_left;   // forbidden splits
+// The split of a feature after a thread's entry, with missing values on the right and on the left.
+struct EntryCuts {
+  double right, left;               // scores
+  std::int64_t left_h;              // over all outputs, without missing values
+  std::int64_t missing_h, total_h;  // of the node
+  bool not_right, not_left;         // forbidden
+  bool seen;                        // some row of the node has the code
   bool has_missing;
 };
 
-// Scores all splits of a feature; `number` is that of the feature among those of the node.
-template <class Group, bool logs, int n_bins, class Source>
-inline void score_feature(const TreeWork& w, const Source& source, const std::int64_t* totals,
-                          const TreeColumn& column, std::uint32_t number,
-                          FeatureCuts<n_bins>& cuts) {
+template <class Source>
+inline EntryCuts score_entry(const TreeWork& w, const Source& source, const std::int64_t* totals,
+                             const TreeColumn& column, bool is_entry) {
   const GainParams& p = w.gain;
   const auto outputs = static_cast<std::uint32_t>(p.outputs);
   const auto channels = static_cast<std::uint32_t>(p.channels);
-  // A bin without rows gives the split of the one before it.
+  // A code without rows gives the split of the one before it.
   const bool skips = channels == 1 && w.cut_values == nullptr;
-  cuts.missing_h = cuts.total_h = 0;
-  cuts.seen = cuts.not_right = cuts.not_left = 0;
-  cuts.has_missing = false;
-#pragma unroll
-  for (int j = 0; j < n_bins; ++j) {
-    cuts.right[j] = cuts.left[j] = 0;
-    cuts.left_h[j] = 0;
-  }
+  EntryCuts cuts{0, 0, 0, 0, 0, !is_entry, !is_entry, false, false};
+#pragma unroll 1
   for (std::uint32_t c = 0; c < channels; ++c) {
-    std::int64_t own[n_bins], missing, sum = 0;
-    source.read(w, column, number, c, own, missing);
-#pragma unroll
-    for (int j = 0; j < n_bins; ++j) {
-      if (own[j] != 0) cuts.seen |= 1u << j;
-      sum += own[j];
-    }
-    cuts.has_missing |= missing != 0;
-    std::int64_t prefix = Group::sum_before(sum);
+    const ChannelSums sums = source.read(w, column, c);
     const std::int64_t total = totals[c];
-    if (c < outputs) {
-      cuts.missing_h += sum_h(missing);
-      cuts.total_h += sum_h(total);
+    cuts.seen |= is_entry && sums.own != 0;
+    cuts.has_missing |= sums.missing != 0;
+    if (c == outputs) {  // counts of rows
+      const std::int64_t right = sums.before, left = sums.before + sums.missing;
+      cuts.not_right |= right < p.min_count || total - right < p.min_count;
+      cuts.not_left |= left < p.min_count || total - left < p.min_count;
+      continue;
     }
-#pragma unroll
-    for (int j = 0; j < n_bins; ++j) {
-      prefix += own[j];
-      const std::int64_t with = prefix + missing;
-      if (c == outputs) {  // counts of rows
-        if (prefix < p.min_count || total - prefix < p.min_count) cuts.not_right |= 1u << j;
-        if (with < p.min_count || total - with < p.min_count) cuts.not_left |= 1u << j;
-        continue;
-      }
-      cuts.left_h[j] += sum_h(prefix);
-      if (skips && own[j] == 0) {
-        cuts.not_right |= 1u << j;
-        cuts.not_left |= 1u << j;
-        continue;
-      }
-      cuts.right[j] += cut_score<logs>(p, prefix, total - prefix);
-      if (missing != 0 || (column.has_missing && channels > 1))
-        cuts.left[j] += cut_score<logs>(p, with, total - with);
-      if constexpr (logs) {
-        if (p.criterion != Criterion::poisson) continue;  // a mean of 0 has infinite deviance
-        if (sum_g(prefix) >= 0 || sum_g(total - prefix) >= 0) cuts.not_right |= 1u << j;
-        if (sum_g(with) >= 0 || sum_g(total - with) >= 0) cuts.not_left |= 1u << j;
-      }
+    cuts.missing_h += sum_h(sums.missing);
+    cuts.total_h += sum_h(total);
+    cuts.left_h += sum_h(sums.before);
+    if (skips && sums.own == 0) {
+      cuts.not_right = cuts.not_left = true;
+      continue;
+    }
+    const int n_sides = column.has_missing && (channels > 1 || sums.missing != 0) ? 2 : 1;
+#pragma unroll 1
+    for (int side = 0; side < n_sides && is_entry; ++side) {
+      const std::int64_t left = side == 0 ? sums.before : sums.before + sums.missing;
+      const double score = cut_score(p, left, total - left);
+      // A mean of 0 has infinite deviance for any positive count.
+      const bool forbidden =
+          p.criterion == Criterion::poisson && (sum_g(left) >= 0 || sum_g(total - left) >= 0);
+      (side == 0 ? cuts.right : cuts.left) += score;
+      (side == 0 ? cuts.not_right : cuts.not_left) |= forbidden;
     }
   }
+  return cuts;
 }
 
 // The bin of a random cut of a feature; n_bins: there is none.
-template <class Group, int n_bins>
+template <class Group>
 inline std::uint32_t random_bin(const TreeWork& w, std::uint64_t path, std::uint32_t feature,
-                                const TreeColumn& column, const FeatureCuts<n_bins>& cuts) {
-  const std::uint32_t first = Group::rank() * n_bins;
-  const std::uint32_t own_low = cuts.seen == 0 ? column.n_bins : first + __ffs(cuts.seen) - 1;
-  const std::uint32_t own_high = cuts.seen == 0 ? 0 : first + 31 - __clz(cuts.seen);
-  const std::uint32_t low =
-      Group::all(own_low, [](std::uint32_t a, std::uint32_t b) { return a < b ? a : b; });
-  const std::uint32_t high =
-      Group::all(own_high, [](std::uint32_t a, std::uint32_t b) { return a < b ? b : a; });
+                                const TreeColumn& column, std::uint32_t code,
+                                const EntryCuts& cuts) {
+  const std::uint32_t low = Group::all(cuts.seen ? code : column.n_bins, lower_of);
+  const std::uint32_t high = Group::all(cuts.seen ? code : 0u, higher_of);
   if (low == column.n_bins || (low == high && !cuts.has_missing)) return column.n_bins;
   if (low == high) return column.n_bins - 1;  // all values on the left, missing rows on the right
   const double* values = w.cut_values + static_cast<std::uint64_t>(feature) * most_codes;
@@ -217,101 +123,92 @@ inline std::uint32_t random_bin(const TreeWork& w, std::uint64_t path, std::uint
   return draw_cut(key, [=](std::uint32_t bin) { return values[bin]; }, most_codes, low, high);
 }
 
-// Takes the best split of a feature where it beats the best one so far. Returns true if the feature
-// varies in the node, or may.
-template <class Group, bool logs, class Source>
-inline bool search_feature(const TreeWork& w, const Source& source, const std::int64_t* totals,
-                           std::uint64_t path, std::uint32_t number, std::uint32_t feature,
-                           NodeBest& best) {
-  constexpr int n_bins = most_codes / Group::size;
+// Takes the best split of a feature where it beats the best one so far; of equal ones that of the
+// first feature. Returns true if the feature varies in the node.
+template <class Group, class Source>
+inline bool search_feature(const TreeWork& w, Source& source, const std::int64_t* totals,
+                           std::uint64_t path, std::uint32_t feature, NodeBest& best) {
   const TreeColumn column = w.columns[feature];
-  FeatureCuts<n_bins> cuts;
-  score_feature<Group, logs>(w, source, totals, column, number, cuts);
-  const bool random = w.cut_values != nullptr;
-  const std::uint32_t cut = random ? random_bin<Group>(w, path, feature, column, cuts) : 0;
+  source.open(w, column);
+  const std::uint32_t code = source.code();
+  const bool is_entry = source.is_entry(column);
+  const EntryCuts cuts = score_entry(w, source, totals, column, is_entry);
   const std::int64_t min_h = std::int64_t{w.gain.min_h} * w.gain.outputs;
-  const std::uint32_t last = cuts.has_missing ? column.n_bins : column.n_bins - 1;
-  Cut own{best.score, 0xffffffffu, 0};
-#pragma unroll
-  for (int j = 0; j < n_bins; ++j) {
-    const std::uint32_t bin = Group::rank() * n_bins + j;
-    if (random && bin != cut) continue;
-    const std::int64_t h = cuts.left_h[j], with = h + cuts.missing_h;
-    if (bin < last && h >= min_h && cuts.total_h - h >= min_h && !(cuts.not_right >> j & 1))
-      own = better_cut(own, {cuts.right[j], bin, 0});
-    if (cuts.has_missing && bin + 1 < column.n_bins && with >= min_h &&
-        cuts.total_h - with >= min_h && !(cuts.not_left >> j & 1))
-      own = better_cut(own, {cuts.left[j], most_codes + bin, 0});
+  std::uint32_t place = code;
+  bool is_candidate = is_entry;
+  if (w.cut_values != nullptr) {
+    place = random_bin<Group>(w, path, feature, column, code, cuts);
+    const std::uint32_t at = Group::all(is_entry && code <= place ? code + 1 : 0u, higher_of);
+    is_candidate = is_entry && code + 1 == at && place < column.n_bins;
   }
+  Cut own{best.score, no_place, 0};
+  const std::uint32_t end = cuts.has_missing ? column.n_bins : column.n_bins - 1;
+  const auto try_side = [&](double score, std::int64_t left_h, bool forbidden, std::uint32_t at) {
+    if (is_candidate && !forbidden && left_h >= min_h && cuts.total_h - left_h >= min_h)
+      own = better_cut(own, {score, at, 0});
+  };
+  if (place < end) try_side(cuts.right, cuts.left_h, cuts.not_right, place);
+  if (cuts.has_missing && place + 1 < column.n_bins)
+    try_side(cuts.left, cuts.left_h + cuts.missing_h, cuts.not_left, most_codes + place);
   const Cut found = Group::all(own, better_cut);
-  const auto add = [](std::int64_t a, std::int64_t b) { return a + b; };
-  if (!(found.score > best.score)) {
-    const std::int64_t n_seen = Group::all(std::int64_t{__popc(cuts.seen)}, add);
-    return n_seen + (cuts.has_missing ? 1 : 0) > 1;
-  }
+  const bool is_better = found.place != no_place &&
+                         (found.score > best.score ||
+                          (best.feature >= 0 && static_cast<std::int32_t>(feature) < best.feature));
+  if (!is_better)
+    return Group::all(cuts.seen ? 1u : 0u, [](std::uint32_t a, std::uint32_t b) { return a + b; }) +
+               (cuts.has_missing ? 1 : 0) >
+           1;
   best.score = found.score;
   best.feature = static_cast<std::int32_t>(feature);
   best.missing_left = found.place >= most_codes;
   best.missing_seen = cuts.has_missing;
   best.bin = found.place % most_codes;
-  std::int64_t left_h = 0;
-  std::uint32_t next = column.n_bins;
-#pragma unroll
-  for (int j = 0; j < n_bins; ++j) {
-    const std::uint32_t bin = Group::rank() * n_bins + j;
-    if (bin == best.bin) left_h = cuts.left_h[j];
-    if (bin > best.bin && bin < next && cuts.seen >> j & 1) next = bin;
-  }
-  best.left_h = Group::all(left_h, add) + (best.missing_left ? cuts.missing_h : 0);
-  best.next = Group::all(next, [](std::uint32_t a, std::uint32_t b) { return a < b ? a : b; });
+  best.left_h = Group::all(is_candidate && place == best.bin ? cuts.left_h : 0, sum_of) +
+                (best.missing_left ? cuts.missing_h : 0);
+  best.next = Group::all(cuts.seen && code > best.bin ? code : column.n_bins, lower_of);
   return true;
 }
 
-// All drawn features may be constant in the node. Then further features are drawn up to the first
-// that is not, as in grow/split/random_cuts.cpp.
-template <class Group, bool logs>
-inline void search_further(const TreeWork& w, const RowSource<Group>& rows,
-                           const std::int64_t* totals, std::uint64_t path,
-                           const std::uint16_t* drawn, NodeBest& best) {
-  struct Place {
-    std::uint64_t hash;
-    std::uint64_t feature;
-  };
-  constexpr std::uint64_t none = ~std::uint64_t{0};
-  const std::uint64_t key = counter_hash(w.seed, Purpose::node_columns, w.number, path);
-  const auto hash_of = [=](std::uint32_t f) { return mix_bits(mix_bits(key + f)); };
-  std::uint64_t last = 0;
-  for (std::uint32_t j = Group::rank(); j < w.n_drawn; j += Group::size) {
-    const std::uint64_t hash = hash_of(drawn[j]);
-    last = hash > last ? hash : last;
-  }
-  last = Group::all(last, [](std::uint64_t a, std::uint64_t b) { return a < b ? b : a; });
-  for (;;) {
-    Place own{none, none};
-    for (std::uint32_t f = Group::rank(); f < w.n_features; f += Group::size) {
-      const std::uint64_t hash = hash_of(f);
-      if (hash > last && hash <= own.hash) own = {hash, f};
-    }
-    const Place next =
-        Group::all(own, [](const Place& a, const Place& b) { return b.hash < a.hash ? b : a; });
-    if (next.feature == none) return;
-    if (search_feature<Group, logs>(w, rows, totals, path, 0,
-                                    static_cast<std::uint32_t>(next.feature), best))
-      return;
-    last = next.hash;
-  }
+// A feature by its place in a node's order of features: that of their hashes.
+struct Ranked {
+  std::uint64_t hash, feature;
+};
+constexpr std::uint64_t no_feature = ~std::uint64_t{0};
+
+inline Ranked lower_rank(const Ranked& a, const Ranked& b) {
+  return b.hash < a.hash ? b : a;
 }
 
-// The best split of a node from its rows; its feature is -1 where there is none.
-template <class Group, bool logs>
-inline NodeBest search_rows(const TreeWork& w, const RowSource<Group>& rows,
-                            const std::int64_t* totals, std::uint64_t path, double floor,
-                            const std::uint16_t* drawn) {
-  NodeBest best{floor, 0, 0, 0, -1, 0, 0};
+inline std::uint64_t column_key(const TreeWork& w, std::uint64_t path) {
+  return counter_hash(w.seed, Purpose::node_columns, w.number, path);
+}
+inline std::uint64_t column_hash(std::uint64_t key, std::uint32_t feature) {
+  return mix_bits(mix_bits(key + feature));
+}
+
+// The best split of a node after n features, the last of which has the hash `last`. All drawn
+// features may be constant in the node: then further ones are tried up to the first that is not, as
+// in grow/split/random_cuts.cpp.
+template <class Group, class Source>
+inline void search_node(const TreeWork& w, Source& source, const std::int64_t* totals,
+                        std::uint64_t path, std::uint32_t n, std::uint64_t last, NodeBest& best) {
+  const std::uint64_t key = column_key(w, path);
+  const bool draws = w.n_drawn < w.n_features;
   bool varies = false;
-  for (std::uint32_t j = 0; j < w.n_drawn; ++j)
-    varies |= search_feature<Group, logs>(w, rows, totals, path, j, drawn == nullptr ? j : drawn[j],
-                                          best);
-  if (!varies && drawn != nullptr) search_further<Group, logs>(w, rows, totals, path, drawn, best);
-  return best;
+#pragma unroll 1
+  for (; n < w.n_drawn || (!varies && n < w.n_features); ++n) {
+    std::uint32_t feature = n;
+    if (draws) {
+      Ranked own{no_feature, no_feature};
+#pragma unroll 1
+      for (std::uint32_t f = Group::rank(); f < w.n_features; f += Group::size) {
+        const std::uint64_t hash = column_hash(key, f);
+        if ((hash > last || n == 0) && hash <= own.hash) own = {hash, f};
+      }
+      const Ranked next = Group::all(own, lower_rank);
+      last = next.hash;
+      feature = static_cast<std::uint32_t>(next.feature);
+    }
+    varies |= search_feature<Group>(w, source, totals, path, feature, best);
+  }
 }

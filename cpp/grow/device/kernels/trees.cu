@@ -1,120 +1,134 @@
-// A level of a tree: splits of its nodes, rows of their children.
-//
-// A node of few rows is a warp's, one of more a block's: it searches the drawn features one after
-// the other from the rows, divides the rows and appends the children to the next level. Rows of
-// large nodes are divided into tiles, a block each; histograms of the drawn features are added up.
+// Small and medium nodes of a level: no histogram is kept, each node is searched from its rows.
 #include "grow/device/kernels/purity.cuh"
-#include "grow/device/kernels/tree_search.cuh"
 #include "grow/device/kernels/trees.cuh"
 
-// The features of the nodes that may be split: those of the lowest hashes. A warp takes a node.
-extern "C" __global__ void draw_features(TreeWork w, std::uint16_t* drawn) {
-  ARBOOST_DYNAMIC_SHARED(std::uint64_t, room);
-  const LevelCounts& counts = *w.level.counts;
-  std::uint32_t at = blockIdx.x * (blockDim.x / 32) + warp_of(), kind = 0;
-  while (kind < node_kinds && at >= counts.n_open[kind]) at -= counts.n_open[kind++];
-  if (kind == node_kinds) return;
-  const std::uint32_t node = w.level.open[kind * w.level.room + at];
-  const std::uint64_t key =
-      counter_hash(w.seed, Purpose::node_columns, w.number, w.level.nodes[node].path);
-  std::uint64_t* hashes = room + warp_of() * w.n_features;
-  for (std::uint32_t f = lane_of(); f < w.n_features; f += 32)
-    hashes[f] = mix_bits(mix_bits(key + f));
-  __syncwarp();
-  std::uint16_t* out = drawn + static_cast<std::uint64_t>(node) * w.n_drawn;
-  std::uint32_t n = 0;
-  for (std::uint32_t first = 0; first < w.n_features; first += 32) {
-    const std::uint32_t f = first + lane_of();
-    std::uint32_t n_lower = w.n_drawn;
-    if (f < w.n_features) {
-      n_lower = 0;
-      for (std::uint32_t other = 0; other < w.n_features; ++other)
-        n_lower += hashes[other] < hashes[f] ? 1 : 0;
-    }
-    const std::uint32_t lanes = __ballot_sync(all_lanes, n_lower < w.n_drawn);
-    if (lanes >> lane_of() & 1)
-      out[n + __popc(lanes & ((1u << lane_of()) - 1))] = static_cast<std::uint16_t>(f);
-    n += __popc(lanes);
+// A node of a subtree whose rows are in a warp's lanes.
+struct LaneNode {
+  std::uint64_t path;
+  std::uint32_t number, begin, end, depth;
+};
+
+// True if one target value is within the rounding of all rows' pairs, as in purity.cuh.
+inline bool are_pure(const TargetPairs& targets, Element element, bool is_row) {
+  const RowId row = row_of(element);
+  const std::uint32_t position =
+      is_row && targets.position_of_row != nullptr ? targets.position_of_row[row] : row;
+#pragma unroll 1
+  for (std::uint32_t k = 0; k < targets.outputs; ++k) {
+    ValueBounds own;
+    if (is_row)
+      own = bounds_of(targets.pairs[position * targets.row_stride + k * targets.output_stride]);
+    if (WarpGroup::all(own, both).is_empty()) return false;
   }
+  return true;
 }
 
-// Divides the rows of a node by its split, and appends its children.
-template <class Group>
-inline void divide(const TreeWork& w, std::uint32_t number, const TreeNode& node,
-                   std::uint32_t* counts) {
+// Splits one node of a subtree; returns the number of its left child, or 0 where it stays a leaf.
+// `element` is the lane's row, `rows` and `sums` are shared by the warp.
+inline std::uint32_t split_lanes(const TreeWork& w, const LaneNode& at, Element& element,
+                                 Element* rows, std::int64_t* sums, std::uint32_t& n_left) {
+  const bool is_row = lane_of() >= at.begin && lane_of() < at.end;
+#pragma unroll 1
+  for (std::uint32_t c = 0; c < w.values.channels; ++c) {
+    const std::int64_t sum = warp_sum(is_row ? value_of(w.values, element, c) : 0);
+    if (lane_of() == 0) sums[c] = sum;
+  }
+  __syncwarp();
+  if (!may_split(w, at.depth, at.end - at.begin, hessian_of(w, sums))) return 0;
+  if (are_pure(w.targets, element, is_row)) return 0;
+  const double score = score_of_node(w, sums);
+  NodeBest best{score_floor(w.gain, sums, score, w.min_gain, true), 0, 0, 0, -1, 0, 0};
+  LaneSource source{element, is_row};
+  search_node<WarpGroup>(w, source, sums, at.path, 0, 0, best);
+  if (best.feature < 0) return 0;
+  TreeNode node = w.nodes[at.number];
+  settle(w, score, sums, best, node);
+  const bool left = is_row && test_of(w, node)(element);
+  const std::uint32_t lefts = __ballot_sync(all_lanes, left);
+  const std::uint32_t rights = __ballot_sync(all_lanes, is_row && !left);
+  const std::uint32_t below = (1u << lane_of()) - 1;
+  n_left = __popc(lefts);
+  if (is_row)
+    rows[at.begin + (left ? __popc(lefts & below) : n_left + __popc(rights & below))] = element;
+  __syncwarp();
+  if (is_row) element = rows[lane_of()];
+  std::uint32_t child = 0;
+  if (lane_of() == 0) child = append_children(w, at.number, node, n_left, w.buffer);
+  return __shfl_sync(all_lanes, child, 0);
+}
+
+// Grows whole subtrees of small nodes, a warp each. Dynamic shared memory: sums of each warp's
+// node.
+extern "C" __global__ void __launch_bounds__(tree_threads) grow_small(TreeWork w) {
+  ARBOOST_DYNAMIC_SHARED(std::int64_t, all_sums);
+  __shared__ Element all_rows[tree_warps][warp_rows];
+  __shared__ LaneNode nodes[tree_warps][warp_rows + 1];
+  const std::uint32_t which = blockIdx.x * (blockDim.x / 32) + warp_of();
+  if (which >= w.level.counts->n_open[small_kind]) return;
+  const OpenNode open = open_node(w.level, small_kind, which);
+  const TreeNode root = w.nodes[open.number];
+  const std::uint32_t n = root.end - root.begin;
+  LaneNode* waiting = nodes[warp_of()];
+  Element element = lane_of() < n ? w.from[root.begin + lane_of()] : 0;
+  if (lane_of() == 0) waiting[0] = {open.path, open.number, 0, n, w.depth};
+  for (std::uint32_t n_waiting = 1; n_waiting > 0;) {
+    __syncwarp();
+    const LaneNode at = waiting[--n_waiting];
+    __syncwarp();
+    std::uint32_t n_left = 0;
+    const std::uint32_t child = split_lanes(w, at, element, all_rows[warp_of()],
+                                            all_sums + warp_of() * w.values.channels, n_left);
+    if (child == 0) continue;
+    const std::uint32_t middle = at.begin + n_left;
+    if (lane_of() == 0) {
+      waiting[n_waiting] = {mix_bits(2 * at.path), child, at.begin, middle, at.depth + 1};
+      waiting[n_waiting + 1] = {mix_bits(2 * at.path + 1), child + 1, middle, at.end, at.depth + 1};
+    }
+    n_waiting += 2;
+  }
+  if (lane_of() < n) w.from[root.begin + lane_of()] = element;
+}
+
+// Splits medium nodes, a block each.
+extern "C" __global__ void __launch_bounds__(tree_threads) grow_medium(TreeWork w) {
+  __shared__ CodeTable table;
+  __shared__ std::uint32_t counts[2];
+  if (blockIdx.x >= w.level.counts->n_open[medium_kind]) return;
+  const OpenNode open = open_node(w.level, medium_kind, blockIdx.x);
+  std::int64_t* sums = open_sums(w, w.level, medium_kind, blockIdx.x);
+  TreeNode node = w.nodes[open.number];
   const std::uint32_t n = node.end - node.begin;
   const Element* from = w.from + node.begin;
   Element* to = w.to + node.begin;
+  if (is_pure<BlockGroup>(w.targets, from, n)) return;
+  const double score = score_of_node(w, sums);
+  NodeBest best{score_floor(w.gain, sums, score, w.min_gain, true), 0, 0, 0, -1, 0, 0};
+  TableSource source{from, n, &table};
+  search_node<BlockGroup>(w, source, sums, open.path, 0, 0, best);
+  if (best.feature < 0) return;
+  settle(w, score, sums, best, node);
   const RowTest test = test_of(w, node);
-  Group::sync();
-  if (Group::rank() < 2) counts[Group::rank()] = 0;
-  Group::sync();
-  for (std::uint32_t first = 0; first < n; first += Group::size) {
-    const std::uint32_t i = first + Group::rank();
+  if (threadIdx.x < 2) counts[threadIdx.x] = 0;
+  __syncthreads();
+#pragma unroll 1
+  for (std::uint32_t first = 0; first < n; first += tree_threads) {
+    const std::uint32_t i = first + threadIdx.x;
     const Element e = i < n ? from[i] : 0;
     const bool left = i < n && test(e);
     const std::uint32_t place = reserve(i < n, left, counts);
     if (i < n) to[left ? place : n - 1 - place] = e;
   }
-  Group::sync();
+  __syncthreads();
   const std::uint32_t n_left = counts[0];
-  const auto left_sum = [&](std::uint32_t channel) {
-    std::int64_t sum = 0;
-    for (std::uint32_t i = Group::rank(); i < n_left; i += Group::size)
-      sum += value_of(w.values, to[i], channel);
-    return Group::all(sum, [](std::int64_t a, std::int64_t b) { return a + b; });
-  };
-  std::int64_t* sums = w.level.left_sums + static_cast<std::uint64_t>(number) * w.gain.channels;
+  std::int64_t* left_sums = w.left_sums + std::uint64_t{blockIdx.x} * w.values.channels;
+#pragma unroll 1
   for (std::uint32_t c = 0; c < w.values.channels; ++c) {
-    const std::int64_t sum = left_sum(c);
-    if (Group::rank() == 0) sums[c] = sum;
+    std::int64_t sum = 0;
+    for (std::uint32_t i = threadIdx.x; i < n_left; i += tree_threads)
+      sum += value_of(w.values, to[i], c);
+    sum = BlockGroup::all(sum, sum_of);
+    if (threadIdx.x == 0) left_sums[c] = sum;
   }
-  if (Group::rank() == 0) append_children(w, number, n_left, [=](int c) { return sums[c]; });
-}
-
-// Grows one node from its rows: nothing, or its split and its children.
-template <class Group, bool logs>
-inline void grow_node(const TreeWork& w, std::uint32_t number, CodeTable* table,
-                      std::uint32_t* counts) {
-  TreeNode node = w.level.nodes[number];
-  const RowSource<Group> rows{w.from + node.begin, node.end - node.begin, table};
-  if (is_pure<Group>(w.targets, rows.elements, rows.n)) return;
-  const std::int64_t* sums = sums_of(w, w.level, number);
-  const double score = score_of_node(w, sums);
-  const double floor = score_floor(w.gain, sums, score, w.min_gain, true);
-  const NodeBest best =
-      search_rows<Group, logs>(w, rows, sums, node.path, floor, drawn_of(w, number));
-  if (best.feature < 0) return;
-  settle(w, score, sums, best, node);
-  if (Group::rank() == 0) w.level.nodes[number] = node;
-  divide<Group>(w, number, node, counts);
-}
-
-template <bool logs>
-inline void grow_by_warps(const TreeWork& w) {
-  __shared__ CodeTable tables[tree_warps];
-  __shared__ std::uint32_t counts[tree_warps][2];
-  const std::uint32_t at = blockIdx.x * tree_warps + warp_of();
-  if (at >= w.level.counts->n_open[0]) return;
-  grow_node<WarpGroup, logs>(w, w.level.open[at], &tables[warp_of()], counts[warp_of()]);
-}
-
-template <bool logs>
-inline void grow_by_blocks(const TreeWork& w) {
-  __shared__ CodeTable table;
-  __shared__ std::uint32_t counts[2];
-  grow_node<BlockGroup, logs>(w, w.level.open[w.level.room + blockIdx.x], &table, counts);
-}
-
-extern "C" __global__ void __launch_bounds__(tree_threads) grow_small(TreeWork w) {
-  grow_by_warps<false>(w);
-}
-extern "C" __global__ void __launch_bounds__(tree_threads) grow_small_by_logs(TreeWork w) {
-  grow_by_warps<true>(w);
-}
-extern "C" __global__ void __launch_bounds__(tree_threads) grow_medium(TreeWork w) {
-  grow_by_blocks<false>(w);
-}
-extern "C" __global__ void __launch_bounds__(tree_threads) grow_medium_by_logs(TreeWork w) {
-  grow_by_blocks<true>(w);
+  if (threadIdx.x == 0)
+    finish_split(w, open, node, n_left, sums, [=](int c) { return left_sums[c]; });
 }
