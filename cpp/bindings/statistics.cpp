@@ -1,13 +1,16 @@
-// Bindings of target encoding.
+// Bindings of target encoding and of class labels.
 #include "bin/statistics.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <stdexcept>
 
 #include "bindings/common.h"
+#include "table/labels.h"
 
 namespace arboost::bindings {
 namespace {
@@ -73,6 +76,29 @@ Owned<double> bound_scores(const Vector<std::int32_t>& codes, std::size_t n_leve
   return to_numpy(std::move(scores));
 }
 
+template <class Label>
+void bind_labels(nb::module_& m) {
+  using namespace nb::literals;
+  using Out = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  m.def(
+      "index_labels",
+      [](const Vector<Label>& given, double widest, Out out, int n_threads) -> nb::object {
+        const std::span<const Label> all(given.data(), given.size());
+        require(!all.empty() && out.size() == all.size(), "as many indices as labels");
+        std::optional<std::vector<Label>> found;
+        {
+          nb::gil_scoped_release release;
+          Team team(threads_for(all.size(), n_threads), python_poll());
+          found = index_labels(all, widest, team, out.data());
+        }
+        if (!found) return nb::none();
+        return nb::cast(to_numpy(std::move(*found)));
+      },
+      "labels"_a.noconvert(), "widest"_a, "out"_a.noconvert(), "n_threads"_a,
+      "Distinct labels, ascending; the index of each row's label among them goes to out. None "
+      "where labels are not whole numbers, or a distance of `widest` or more apart.");
+}
+
 }  // namespace
 
 void bind_statistics(nb::module_& m) {
@@ -87,6 +113,28 @@ void bind_statistics(nb::module_& m) {
         "missing.");
   m.def("class_scores", &bound_scores, "codes"_a, "n_levels"_a, "target"_a, "weight"_a.none(),
         "n_classes"_a, "Numbers for classes whose means differ most between levels.");
+  m.def(
+      "class_counts",
+      [](const Vector<double>& codes, std::size_t n_classes, int n_threads) {
+        std::vector<std::int64_t> counts;
+        {
+          nb::gil_scoped_release release;
+          Team team(threads_for(codes.size(), n_threads), python_poll());
+          counts = class_counts({codes.data(), codes.size()}, n_classes, team);
+        }
+        return to_numpy(std::move(counts));
+      },
+      "codes"_a.noconvert(), "n_classes"_a, "n_threads"_a, "Number of rows of each class.");
+  bind_labels<std::int8_t>(m);
+  bind_labels<std::int16_t>(m);
+  bind_labels<std::int32_t>(m);
+  bind_labels<std::int64_t>(m);
+  bind_labels<std::uint8_t>(m);
+  bind_labels<std::uint16_t>(m);
+  bind_labels<std::uint32_t>(m);
+  bind_labels<std::uint64_t>(m);
+  bind_labels<float>(m);
+  bind_labels<double>(m);
 }
 
 }  // namespace arboost::bindings

@@ -348,6 +348,8 @@ def test_wrong_values_have_the_messages_of_numpy(rng):
         booster().fit(X, CudaArray.of(y))
     with pytest.raises(ValueError, match="X has 900 rows, but y has 5 values"):
         booster().fit(X, CudaArray.of(y[:5]))
+    with pytest.raises(ValueError, match="array of 3 dimensions on a CUDA device"):
+        booster().fit(CudaArray.of(np.zeros((3, 2, 2), np.float32)), y[:3])
     with pytest.raises(TypeError, match="array of complex64 on a CUDA device"):
         booster().fit(CudaArray.of(np.zeros((3, 2), np.complex64)), y[:3])
 

@@ -46,7 +46,8 @@ class Dataset:
     ----------
     X : table of shape (n_rows, n_features)
         NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
-        scipy.sparse, lists or dicts. NaN and None are missing values.
+        scipy.sparse, lists or dicts; or an array in device memory, which is binned there. NaN and
+        None are missing values.
     y : array of shape (n_rows,), optional
         Target: numbers or labels, or the name of a column of X, which is then no feature. Required
         if a category has more than 100 levels.

@@ -11,6 +11,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.backend import core
 from arboost.cuda.arrays import CudaArray, device_array, is_device_array
 from arboost.data.messages import column_name_message, listing
 from arboost.data.raw_columns import is_missing
@@ -129,20 +130,32 @@ def numbers_of(y: NDArray[Any], name: str = "y") -> NDArray[np.float64]:
     return values
 
 
-def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def encode_labels(y: NDArray[Any], n_threads: int = 1) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return the sorted classes, and the class index of each label."""
+    if y.dtype.kind in "biuf" and y.dtype.itemsize <= np.dtype(np.float64).itemsize:
+        found = _indexed_labels(y, n_threads)
+        if found is not None:
+            return found
     _check_labels(y)
     if y.dtype.kind == "f" and y.dtype.itemsize > np.dtype(np.float64).itemsize:
         y = y.astype(np.float64)  # long doubles depend on the platform
     y = y.astype(y.dtype.newbyteorder("="), copy=False)
-    if y.dtype.kind not in "OU":
-        # The difference of two labels may overflow their own type.
-        wide = y.astype({"f": np.float64, "i": np.int64}.get(y.dtype.kind, np.uint64), copy=False)
-        low, high = wide.min(), wide.max()
-        if float(high) - float(low) < _COUNTED_LABELS:
-            return _count_labels(y, (wide - low).astype(np.intp))
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.float64)
+
+
+def _indexed_labels(
+    y: NDArray[Any], n_threads: int
+) -> tuple[NDArray[Any], NDArray[np.float64]] | None:
+    """Return the result of `encode_labels` for whole numbers in a narrow range; None for others."""
+    name = f"{y.dtype.kind}{y.dtype.itemsize}"
+    own = "?" if name == "b1" else name
+    labels = np.ascontiguousarray(y, dtype={"b1": "u1", "f2": "f4"}.get(name, name))
+    codes = np.empty(len(y))
+    classes: Any = core.index_labels(labels, _COUNTED_LABELS, codes, n_threads)
+    if classes is None:
+        return None
+    return classes.astype(own, copy=False), codes
 
 
 def codes_of(y: NDArray[Any], classes: NDArray[Any], name: str, origin: str) -> NDArray[np.float64]:
@@ -265,19 +278,6 @@ def _check_length(name: str, length: int, n_rows: int) -> None:
         )
 
 
-def _count_labels(
-    y: NDArray[Any], offset: NDArray[np.intp]
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the result of `encode_labels` from the labels' offsets to the smallest one."""
-    present = np.flatnonzero(np.bincount(offset))
-    size = present[-1] + 1
-    label = np.empty(size, y.dtype)
-    label[offset] = y
-    index = np.empty(size)
-    index[present] = np.arange(len(present))
-    return label[present], index[offset]
-
-
 def _check_labels(y: NDArray[Any]) -> None:
     advice = "A classifier takes whole numbers, truth values or strings. "
     if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
@@ -325,6 +325,7 @@ class Task:
         y: NDArray[Any],
         known: NDArray[Any] | None = None,
         origin: str = "init_model",
+        n_threads: int = 1,
     ) -> Self:
         """Return the task of a target.
 
@@ -336,6 +337,8 @@ class Task:
             Classes of the model whose training is continued.
         origin : str
             The owner of the known classes, in messages.
+        n_threads : int
+            The result does not depend on it.
 
         Examples
         --------
@@ -346,7 +349,7 @@ class Task:
             return cls(kind, numbers_of(y))
         if known is not None:
             return cls(kind, codes_of(y, known, "y", origin), known)
-        classes, codes = encode_labels(y)
+        classes, codes = encode_labels(y, n_threads)
         return cls(kind, codes, classes)
 
     def encode(self, y: NDArray[Any], name: str) -> NDArray[np.float64]:
@@ -359,6 +362,10 @@ class Task:
     def n_classes(self) -> int | None:
         """Number of classes; None for regression."""
         return None if self.classes is None else len(self.classes)
+
+    def class_counts(self, n_threads: int = 1) -> NDArray[np.int64]:
+        """Return the number of rows of each class."""
+        return core.class_counts(self.y, len(cast(Any, self.classes)), n_threads)
 
     @property
     def n_outputs(self) -> int:

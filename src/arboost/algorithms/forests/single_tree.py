@@ -58,8 +58,8 @@ class DecisionTree(EngineEstimator):
         X : table of shape (n_rows, n_features), or arboost.Dataset
             NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
             scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and
-            times, or categories. NaN and None are missing values. A Dataset brings its own y and
-            weights.
+            times, or categories. NaN and None are missing values. With device="cuda" also an array
+            in device memory. A Dataset brings its own y and weights.
         y : array of shape (n_rows,) or (n_rows, n_targets)
             Or the name of a column of X, which is then no feature.
         sample_weight : array of shape (n_rows,), optional

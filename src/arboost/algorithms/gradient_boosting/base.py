@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from arboost.algorithms.estimator import EngineEstimator, category_encoding, column_options
 from arboost.algorithms.gradient_boosting.recipe import check_together, make_loss, make_recipe
 from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
+from arboost.backend import threads
 from arboost.data.schema import Schema
 from arboost.data.table import Table, ingest
 from arboost.data.target import Task, class_factors
@@ -82,8 +83,8 @@ class GradientBoosting(EngineEstimator):
         X : table of shape (n_rows, n_features), or arboost.Dataset
             NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
             scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and
-            times, or categories. NaN and None are missing values. A Dataset brings its own y and
-            weights.
+            times, or categories. NaN and None are missing values. With device="cuda" also an array
+            in device memory. A Dataset brings its own y and weights.
         y : array of shape (n_rows,)
             Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
             which is then no feature.
@@ -187,7 +188,8 @@ class GradientBoosting(EngineEstimator):
         """Return the training rows with target encodings, and their task."""
         known = None if old is None else old.schema
         rows = training_rows(X, y, weight, known, column_options(params), device=params["device"])
-        task = Task.of(self._KIND, rows.y, None if old is None else old.classes)
+        classes = None if old is None else old.classes
+        task = Task.of(self._KIND, rows.y, classes, n_threads=threads(params["n_jobs"]))
         encoding = category_encoding(params, self._USUAL_ENCODING)
         return target_encode_rows(rows, [task], known, encoding), task
 
@@ -205,7 +207,8 @@ class GradientBoosting(EngineEstimator):
         self, params: dict[str, Any], rows: EngineRows, task: Task, *, has_validation: bool
     ) -> dict[str, Any]:
         """Return the parameters of a fit to these rows, without "auto"."""
-        return auto.resolve(params, _size(rows, task), has_validation=has_validation)
+        size = _size(rows, task, params["n_jobs"])
+        return auto.resolve(params, size, has_validation=has_validation)
 
     def _plan(
         self, params: dict[str, Any], task: Task, schema: Schema
@@ -220,7 +223,7 @@ class GradientBoosting(EngineEstimator):
         """Return the search for the number of rounds; None for a given number or X_val."""
         if given["n_estimators"] != AUTO or not splits:
             return None
-        size = _size(rows, task)
+        size = _size(rows, task, given["n_jobs"])
         plan = auto.round_search(given, size, has_groups=groups is not None)
         params = auto.resolve(given, size, has_validation=False)
         params |= {"learning_rate": plan.learning_rate}
@@ -272,8 +275,8 @@ def _reader(schema: Schema, params: Mapping[str, Any]) -> Callable[[object], Tab
     return partial(ingest, schema=schema, device=params["device"])
 
 
-def _size(rows: EngineRows, task: Task) -> TableSize:
-    counts = np.ones(1) if task.classes is None else np.bincount(task.y.astype(np.intp))
+def _size(rows: EngineRows, task: Task, n_jobs: int | None) -> TableSize:
+    counts = np.ones(1) if task.classes is None else task.class_counts(threads(n_jobs))
     balance = float(counts.min() / counts.mean())
     return TableSize(len(rows.y), rows.schema.n_features, task.n_outputs, balance)
 
