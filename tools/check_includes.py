@@ -37,6 +37,7 @@ FOLDERS = (
     "reweight",
     "predict/bits",  # prediction of small trees by bit masks
     "predict",
+    "predict/device",  # prediction on a CUDA device
     "predict/quantiles",  # medians of trees, quantiles of leaves
     "explain/shap",
     "explain",

@@ -29,6 +29,7 @@ void bind_kernels(nb::module_& m);
 void bind_partial_dependence(nb::module_& m);
 void bind_cuda(nb::module_& m);
 void bind_cuda_arrays(nb::module_& m);
+void bind_cuda_predict(nb::module_& m);
 
 }  // namespace arboost::bindings
 
@@ -64,4 +65,5 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_partial_dependence(m);
   arboost::bindings::bind_cuda(m);
   arboost::bindings::bind_cuda_arrays(m);
+  arboost::bindings::bind_cuda_predict(m);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "loss/far_exponents.h"
 #include "loss/loss_kernels.h"
 
 namespace arboost {
@@ -13,22 +14,19 @@ namespace {
 constexpr std::size_t block_size = 256;
 using Limits = std::numeric_limits<double>;
 
-// The kernel's range is slightly smaller than that of doubles.
-constexpr double kernel_exponent = 708.0;
-
 void exponentials_of_block(double* numbers, std::size_t n) {
   bool far = false;
-  for (std::size_t i = 0; i < n; ++i) far |= std::abs(numbers[i]) > kernel_exponent;
+  for (std::size_t i = 0; i < n; ++i) far |= is_far_exponent(numbers[i]);
   if (!far) return loss_kernels().exponentials(numbers, n);
   double half[block_size];
-  for (std::size_t i = 0; i < n; ++i) half[i] = std::clamp(numbers[i] / 2, -600.0, 600.0);
+  for (std::size_t i = 0; i < n; ++i) half[i] = half_of_exponent(numbers[i]);
   loss_kernels().exponentials(half, n);
   for (std::size_t i = 0; i < n; ++i) half[i] *= half[i];
   for (std::size_t i = 0; i < n; ++i)
-    if (std::abs(numbers[i]) <= kernel_exponent)
-      loss_kernels().exponentials(numbers + i, 1);
-    else
+    if (is_far_exponent(numbers[i]))
       numbers[i] = half[i];
+    else
+      loss_kernels().exponentials(numbers + i, 1);
 }
 
 // An unevaluated sum, |low| at most half a unit in the last place of `high`.

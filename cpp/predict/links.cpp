@@ -2,7 +2,6 @@
 #include "predict/links.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>  // invalid_argument
 
 #include "loss/elementary.h"
@@ -12,29 +11,19 @@ namespace {
 
 constexpr std::size_t rows_at_once = 256;
 
-// The logarithm of the largest double, rounded down.
-constexpr double largest_exponent = 709.782712893384;
-
-// Uses e^x for x <= 0 only: no overflow, and no cancellation in 1 - p.
 void logistic(const double* raw, double factor, std::size_t n, double* out) {
   double small[rows_at_once];
-  for (std::size_t i = 0; i < n; ++i) {
-    // Probabilities saturate at 0 and 1 long before; twice a larger score might be infinite.
-    const double bounded =
-        factor == 1 ? raw[i] : std::clamp(raw[i], -largest_exponent, largest_exponent);
-    small[i] = -std::abs(factor * bounded);
-  }
+  for (std::size_t i = 0; i < n; ++i) small[i] = exponent_of_logistic(raw[i], factor);
   exponentials(small, n);
   for (std::size_t i = 0; i < n; ++i) {
-    const double sum = 1.0 + small[i], likely = 1.0 / sum, unlikely = small[i] / sum;
-    const bool second = raw[i] > 0;
-    out[2 * i] = second ? unlikely : likely;
-    out[2 * i + 1] = second ? likely : unlikely;
+    const TwoShares shares = shares_of_logistic(raw[i], small[i]);
+    out[2 * i] = shares.first;
+    out[2 * i + 1] = shares.second;
   }
 }
 
 void softmax(const double* raw, std::size_t n_outputs, double* out) {
-  const double highest = *std::max_element(raw, raw + n_outputs);
+  const double highest = highest_score(raw, n_outputs);
   for (std::size_t k = 0; k < n_outputs; ++k) out[k] = raw[k] - highest;
   exponentials(out, n_outputs);
   double sum = 0;
@@ -50,10 +39,7 @@ void apply_to_few(Link link, const double* raw, std::size_t n, std::size_t n_out
       std::copy_n(raw, size, out);
       break;
     case Link::exp:
-      for (std::size_t i = 0; i < size; ++i)
-        out[i] = raw[i] < largest_exponent ? raw[i]
-                 : std::isnan(raw[i])      ? raw[i]
-                                           : largest_exponent;
+      for (std::size_t i = 0; i < size; ++i) out[i] = exponent_of_exp(raw[i]);
       exponentials(out, size);
       break;
     case Link::logistic:
@@ -68,14 +54,13 @@ void apply_to_few(Link link, const double* raw, std::size_t n, std::size_t n_out
       break;
     case Link::share_of_two:
       for (std::size_t i = 0; i < n; ++i) {
-        // Means of differences leave the range by rounding only.
-        const double half = 0.5 * std::clamp(raw[i], -1.0, 1.0);
-        out[2 * i] = 0.5 - half;
-        out[2 * i + 1] = 0.5 + half;
+        const TwoShares shares = shares_of_difference(raw[i]);
+        out[2 * i] = shares.first;
+        out[2 * i + 1] = shares.second;
       }
       break;
     case Link::shares:
-      for (std::size_t i = 0; i < size; ++i) out[i] = std::clamp(raw[i], 0.0, 1.0);
+      for (std::size_t i = 0; i < size; ++i) out[i] = clipped(raw[i], 0.0, 1.0);
       break;
   }
 }

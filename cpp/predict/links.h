@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <string_view>
 
-namespace arboost {
+#include "predict/link_parts.h"
 
-enum class Link { identity, exp, logistic, logistic_of_double, softmax, share_of_two, shares };
+namespace arboost {
 
 // Throws std::invalid_argument for other names.
 Link link_of(std::string_view name);

@@ -58,6 +58,13 @@ class EnsemblePredictor:
         """Predictors of the members by name."""
         return {member.name: member.model for member in self._ensemble.members}
 
+    def to(self, device: str) -> EnsemblePredictor:
+        """Return the ensemble with the trees of all members on another device.
+
+        As `arboost.Predictor.to`, but for tables of the host only.
+        """
+        return EnsemblePredictor(self._ensemble.on_device(device))
+
     def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the predicted values or class labels of the rows of X."""
         return self._ensemble.predictions(X, _threads(n_jobs))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import threads
+from arboost.cuda.arrays import is_device_array
 from arboost.explain.methods import ExplainMethods
 from arboost.explain.monotone import MonotoneProof, verify_monotone
 from arboost.formats.container import read_file
@@ -25,6 +26,12 @@ from arboost.formats.model_file import (
 )
 from arboost.formats.write import remove_orphans
 from arboost.model.leaves import leaf_ids
+from arboost.model.on_device import (
+    leaves_of_array,
+    predictions_of_array,
+    probabilities_of_array,
+    raw_scores_of_array,
+)
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import (
     predictions,
@@ -84,8 +91,12 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         """
         if rounds is not None:
             return self.truncated(rounds).predict(X, n_jobs=n_jobs)
-        of_row = predictions_of_row(self, X) if _is_valid(n_jobs) else None
-        return predictions(self, self._raw(X, n_jobs)) if of_row is None else of_row
+        of_row = predictions_of_row(self, X) if self._takes_row(n_jobs) else None
+        if of_row is not None:
+            return of_row
+        if is_device_array(X):
+            return predictions_of_array(self, X)
+        return predictions(self, self._raw(X, n_jobs))
 
     def predict_proba(
         self, X: object, *, rounds: int | None = None, n_jobs: int | None = None
@@ -96,8 +107,12 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         """
         if rounds is not None:
             return self.truncated(rounds).predict_proba(X, n_jobs=n_jobs)
-        of_row = probabilities_of_row(self, X) if _is_valid(n_jobs) else None
-        return probabilities(self, self._raw(X, n_jobs)) if of_row is None else of_row
+        of_row = probabilities_of_row(self, X) if self._takes_row(n_jobs) else None
+        if of_row is not None:
+            return of_row
+        if is_device_array(X):
+            return probabilities_of_array(self, X)
+        return probabilities(self, self._raw(X, n_jobs))
 
     def predict_raw(
         self, X: object, *, rounds: int | None = None, n_jobs: int | None = None
@@ -105,8 +120,10 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
         if rounds is not None:
             return self.truncated(rounds).predict_raw(X, n_jobs=n_jobs)
-        of_row = raw_scores_of_row(self, X) if _is_valid(n_jobs) else None
-        return self._raw(X, n_jobs) if of_row is None else of_row
+        of_row = raw_scores_of_row(self, X) if self._takes_row(n_jobs) else None
+        if of_row is not None:
+            return of_row
+        return raw_scores_of_array(self, X) if is_device_array(X) else self._raw(X, n_jobs)
 
     def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[np.float64]]:
         """Yield the raw scores after each round."""
@@ -134,6 +151,8 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         >>> model.fit([[0], [1]], [0, 1]).model_.apply([[0], [1]]).tolist()
         [[1, 1], [2, 2]]
         """
+        if is_device_array(X):
+            return leaves_of_array(self, X)
         return leaf_ids(self, read_table(self, X), n_threads=_threads(n_jobs))
 
     def predict_quantiles(
@@ -237,6 +256,10 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
 
         return cls(**from_json(text).fields())
 
+    def _takes_row(self, n_jobs: object) -> bool:
+        """Whether single rows are predicted without `ingest`, on the processor."""
+        return self.device == "cpu" and _is_valid(n_jobs)
+
     def _raw(self, X: object, n_jobs: int | None) -> NDArray[np.float64]:
         return raw_scores(self, X, n_threads=_threads(n_jobs))
 
@@ -244,11 +267,13 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         features = _counted(self.schema.n_features, "feature")
         trees = _counted(self.n_trees, "tree")
         how = "" if self.combine == "sum" else f"{self.combine} of "
-        return f"Predictor({self.kind}, {features}, {how}{trees})"
+        where = "" if self.device == "cpu" else f", on {self.device}"
+        return f"Predictor({self.kind}, {features}, {how}{trees}{where})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Unlike pickled arrays, the bytes of a model file are checked when they are read.
-        return _from_bytes, (to_bytes(self),)
+        where = () if self.device == "cpu" else (self.device,)
+        return _from_bytes, (to_bytes(self), *where)
 
     def __copy__(self) -> Self:
         return self  # frozen
@@ -257,7 +282,9 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         return self
 
 
-def load(path: ModelSource, *, mmap: bool = False) -> Predictor | EnsemblePredictor:
+def load(
+    path: ModelSource, *, mmap: bool = False, device: str = "cpu"
+) -> Predictor | EnsemblePredictor:
     """Return the model in a file, or its content, that ``save`` or ``to_json`` wrote.
 
     Memory is counted before it is allocated: a file takes at most 64 MB plus 1,024 times its size,
@@ -271,6 +298,8 @@ def load(path: ModelSource, *, mmap: bool = False) -> Predictor | EnsemblePredic
         Whether to map the file into memory, so that processes share the pages of its arrays. It
         must be saved with ``layout="arrays"``, and not be changed in place while it is in use;
         ``save`` never changes a file in place.
+    device : str, default="cpu"
+        Device of the predictions: "cpu", "cuda", or "cuda:1" and so on; see `Predictor.to`.
 
     Returns
     -------
@@ -281,6 +310,8 @@ def load(path: ModelSource, *, mmap: bool = False) -> Predictor | EnsemblePredic
     arboost.ModelFormatError
         The file holds no model, is damaged, would take more memory than that, or needs a newer
         version.
+    arboost.DeviceError
+        There is no such device.
 
     Examples
     --------
@@ -296,6 +327,10 @@ def load(path: ModelSource, *, mmap: bool = False) -> Predictor | EnsemblePredic
     """
     if not isinstance(mmap, bool):
         raise TypeError(f"mmap={mmap!r} is not allowed: it must be True or False.")
+    return _loaded(path, mmap=mmap).to(device)
+
+
+def _loaded(path: ModelSource, *, mmap: bool) -> Predictor | EnsemblePredictor:
     if not isinstance(path, str | os.PathLike):
         if mmap:
             raise TypeError(
@@ -335,8 +370,9 @@ def _from_content(data: bytes, name: str) -> Predictor | EnsemblePredictor:
     return Predictor(**from_json(data, name).fields())
 
 
-def _from_bytes(data: bytes) -> Predictor:
-    return Predictor(**from_bytes(data, "the pickled model").fields())
+def _from_bytes(data: bytes, device: str = "cpu") -> Predictor:
+    # A device that is not there is an error of the first prediction: the model can still be moved.
+    return Predictor(**from_bytes(data, "the pickled model").fields() | {"device": device})
 
 
 def _counted(number: int, thing: str) -> str:

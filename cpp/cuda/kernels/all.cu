@@ -10,3 +10,6 @@
 #include "grow/device/kernels/rows.cu"
 #include "grow/device/kernels/search.cu"
 #include "grow/device/kernels/trees.cu"
+#include "predict/device/kernels/answers.cu"
+#include "predict/device/kernels/codes.cu"
+#include "predict/device/kernels/walk.cu"

@@ -199,6 +199,14 @@ class Ensemble:
             final = made(**final.fields())
         return replace(self, members=tuple(members), final=final)
 
+    def on_device(self, device: str) -> Self:
+        """Return the ensemble with all models on a device."""
+        members = (replace(one, model=one.model.to(device)) for one in self.members)
+        final = self.final
+        if isinstance(final, Model):
+            final = final.to(device)
+        return replace(self, members=tuple(members), final=final)
+
     def validate(self) -> None:
         """Raise ValueError unless the parts fit together; for an ensemble from a file."""
         require(self.kind in ("regressor", "classifier"), f"the kind {self.kind!r}")

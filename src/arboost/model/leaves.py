@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.cuda.devices import device_number
 from arboost.data.table import Table
 from arboost.model.forest import Forest
 from arboost.model.model import Model
+from arboost.model.on_device import cuda_forest
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -42,6 +44,10 @@ def leaf_ids(model: Model, table: Table, *, n_threads: int) -> NDArray[np.int32]
     >>> leaf_ids(model, ingest(X, model.schema), n_threads=1).tolist()
     [[1, 1], [1, 1], [2, 2]]
     """
+    if model.device != "cpu":
+        leaves = np.empty((table.n_rows, model.n_trees), np.int32)
+        cuda_forest(model, device_number(model.device)).leaves(table.columns, leaves, n_threads)
+        return leaves
     return _leaves(model.packed, model.n_trees, table, n_threads)
 
 

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.cuda.devices import check_device
 from arboost.data.schema import Schema
 from arboost.model.forest import Forest, frozen_array
 from arboost.model.leaf_distributions import LeafDistributions
 from arboost.model.outputs import require, validate_outputs
+from arboost.params.check import check
 from arboost.params.kinds import is_number
 
 __all__ = ["COMBINATIONS", "Model", "checked_rounds", "provenance_of"]
@@ -58,6 +60,8 @@ class Model:
     provenance : dict
         Metadata of the fit: "version" of the library, "rows", and where held-out rows chose the
         last round "metric" and "best_score". Empty if unknown.
+    device : str
+        Device of the predictions: "cpu", "cuda" or "cuda:1". It is no part of model files.
     """
 
     forest: Forest
@@ -73,6 +77,7 @@ class Model:
     targets: tuple[int, ...] = ()
     distributions: LeafDistributions | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         for name in ("base_score", "tree_weights"):
@@ -107,6 +112,11 @@ class Model:
     def packed(self) -> core.PackedForest:
         """The forest in the layout of the core; built on first use."""
         return core.PackedForest(self.forest, self.schema.n_features, self.n_outputs)
+
+    @cached_property
+    def on_devices(self) -> dict[int, core.CudaForest]:
+        """The forest in the memory of devices, by their numbers; filled on first use."""
+        return {}
 
     @cached_property
     def row(self) -> core.RowModel | None:
@@ -146,6 +156,34 @@ class Model:
             tree_weights=self.tree_weights[:n_trees],  # empty without a median
             distributions=None if distributions is None else distributions.first(n_trees),
         )
+
+    def to(self, device: str) -> Self:
+        """Return the model on another device: predictions and SHAP values are computed there.
+
+        They are the same, byte by byte. Tables of the host are copied to the device, a part at a
+        time, and results back. Arrays of CuPy, PyTorch, cuDF and others in device memory are read
+        where they are, by a model on any device, and results are arrays of the same kind there.
+
+        Parameters
+        ----------
+        device : str
+            "cpu", "cuda", or "cuda:1" and so on.
+
+        Raises
+        ------
+        arboost.DeviceError
+            There is no such device. The same is raised by methods that do not run on it.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor().fit([[0], [1]], [0, 1]).model_
+        >>> model.to("cpu").device
+        'cpu'
+        """
+        name: str = check({"device": device})["device"]
+        check_device(name, "hist")
+        return self if name == self.device else replace(self, device=name)
 
     def fields(self) -> dict[str, Any]:
         """Return the fields by name, as the constructor takes them."""

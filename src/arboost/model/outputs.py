@@ -16,6 +16,7 @@ __all__ = [
     "OutputSpec",
     "Probabilities",
     "TargetPart",
+    "check_classifier",
     "require",
     "target_link",
     "target_parts",
@@ -57,6 +58,15 @@ class OutputSpec(Protocol):
     def targets(self) -> tuple[int, ...]:
         """Number of outputs of each target; empty for a single target."""
         ...
+
+
+def check_classifier(model: OutputSpec) -> None:
+    """Raise TypeError unless a model has class probabilities."""
+    if model.kind != "classifier":
+        raise TypeError(
+            f"predict_proba was asked of a {model.kind}: only a classifier has probabilities. "
+            "Use predict."
+        )
 
 
 def target_link(n_outputs: int, n_classes: int) -> str:

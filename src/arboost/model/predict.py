@@ -15,12 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.cuda.devices import device_number
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table, ingest
 from arboost.model.links import LINKS
 from arboost.model.model import Model
+from arboost.model.on_device import combination, cuda_forest, refuse_device
 from arboost.model.one_row import encoded_row
-from arboost.model.outputs import ALL_CLASS_LINKS, Labels, OutputSpec, Probabilities, target_parts
+from arboost.model.outputs import (
+    ALL_CLASS_LINKS,
+    Labels,
+    OutputSpec,
+    Probabilities,
+    check_classifier,
+    target_parts,
+)
 
 __all__ = [
     "decision",
@@ -79,6 +88,11 @@ def probabilities_of_row(model: Model, X: object) -> NDArray[np.float64] | None:
 
 def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
     """Return the raw scores of the rows of a table that has the columns of the model's schema."""
+    if model.device != "cpu":
+        scores = np.empty((table.n_rows, model.n_outputs))
+        forest = cuda_forest(model, device_number(model.device))
+        forest.scores(table.columns, **combination(model), out=scores, n_threads=n_threads)
+        return scores
     if model.combine == "median":
         return _median_scores(model, table, model.n_trees, n_threads)
     scores = _start(model, table)
@@ -88,6 +102,7 @@ def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.fl
 
 def tree_values(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
     """Return the leaf value of each row in each tree, shape (n_rows, n_trees)."""
+    refuse_device(model, "tree_values")
     values = np.zeros((table.n_rows, model.n_trees))
     forest = replace(model.forest, output=np.arange(model.n_trees, dtype=np.int32))
     core.traverse(
@@ -103,6 +118,7 @@ def tree_values(model: Model, table: Table, *, n_threads: int) -> NDArray[np.flo
 
 def tree_scores(model: Model, table: Table, tree: int, *, n_threads: int) -> NDArray[np.float64]:
     """Return the leaf values of each row in one tree, shape (n_rows, n_outputs)."""
+    refuse_device(model, "tree_scores")
     scores = np.zeros((table.n_rows, model.n_outputs))
     _add_trees(model, table, scores, range(tree, tree + 1), n_threads)
     return scores
@@ -110,6 +126,7 @@ def tree_scores(model: Model, table: Table, tree: int, *, n_threads: int) -> NDA
 
 def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[NDArray[np.float64]]:
     """Yield the raw scores after each round, each in an array of its own."""
+    refuse_device(model, "staged_raw")
     table = read_table(model, X)
     if model.combine == "median":
         for n_trees in range(1, model.n_trees + 1):
@@ -132,11 +149,7 @@ def probabilities(model: OutputSpec, raw: NDArray[np.float64]) -> Probabilities:
 
     For several targets the result is a list of such arrays.
     """
-    if model.kind != "classifier":
-        raise TypeError(
-            f"predict_proba was asked of a {model.kind}: only a classifier has probabilities. "
-            "Use predict."
-        )
+    check_classifier(model)
     if model.targets:
         return [LINKS[link](columns) for link, _, columns in _by_target(model, raw)]
     return LINKS[model.link](raw)

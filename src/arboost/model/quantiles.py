@@ -19,6 +19,7 @@ from arboost.data.table import Table
 from arboost.model.leaf_distributions import SHARE_UNITS, LeafDistributions
 from arboost.model.leaves import forest_leaves
 from arboost.model.model import Model
+from arboost.model.on_device import refuse_device
 
 __all__ = [
     "LeafDistributions",
@@ -185,6 +186,7 @@ def table_quantiles(
     >>> table_quantiles(model, table, in_leaves, 0.5, n_threads=1)
     array([3., 3., 9.])
     """
+    refuse_device(model, "predict_quantiles")
     checked = _checked(quantiles)
     result = np.empty((table.n_rows, len(checked)))
     core.traverse_quantiles(

@@ -1,0 +1,147 @@
+// Bindings of prediction on CUDA devices.
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "bindings/common.h"
+#include "bindings/cuda_forest.h"
+#include "bindings/forest_arrays.h"
+#include "predict/device/device_answers.h"
+
+namespace arboost::bindings {
+namespace {
+
+using Bytes = Vector<std::uint8_t>;
+
+cuda::ValueType value_type(const std::string& kind, std::size_t bytes) {
+  using Type = cuda::ValueType;
+  const std::string name = kind + std::to_string(bytes);
+  constexpr std::pair<const char*, Type> types[] = {
+      {"b1", Type::boolean}, {"i1", Type::int8},    {"i2", Type::int16},  {"i4", Type::int32},
+      {"i8", Type::int64},   {"u1", Type::uint8},   {"u2", Type::uint16}, {"u4", Type::uint32},
+      {"u8", Type::uint64},  {"f4", Type::float32}, {"f8", Type::float64}};
+  for (const auto& [known, type] : types)
+    if (name == known) return type;
+  throw nb::type_error("A table on a device must be of numbers of at most 64 bits, or of bool.");
+}
+
+CudaTable make_table(std::uint64_t address, std::size_t n_rows, std::size_t n_columns,
+                     std::int64_t row_stride, std::int64_t column_stride, const std::string& kind,
+                     std::size_t bytes, double missing) {
+  return {.rows = {.values = reinterpret_cast<const unsigned char*>(address),
+                   .row_stride = row_stride,
+                   .column_stride = column_stride,
+                   .type = value_type(kind, bytes),
+                   .missing = missing},
+          .n_rows = n_rows,
+          .n_columns = n_columns};
+}
+
+cuda::DeviceForest::Combination combination(const Vector<double>& base, double mean_of,
+                                            const Vector<double>& weights) {
+  return {{base.data(), base.size()}, mean_of, {weights.data(), weights.size()}};
+}
+
+void host_scores(const KeptCudaForest& forest, const Columns& columns, const Vector<double>& base,
+                 double mean_of, const Vector<double>& weights, const Scores& out, int n_threads) {
+  require(out.shape(0) == columns.n_rows && out.shape(1) == forest.made.n_outputs(),
+          "out is not one column for each output with the table's rows");
+  const cuda::RowSource rows = forest.source(columns);
+  nb::gil_scoped_release release;
+  Team team(threads_for(columns.n_rows * forest.made.trees().columns.size(), n_threads),
+            python_poll());
+  forest.made.scores(rows, combination(base, mean_of, weights), team,
+                     {.host = reinterpret_cast<std::byte*>(out.data())});
+}
+
+void device_scores(const KeptCudaForest& forest, const CudaTable& table, const Vector<double>& base,
+                   double mean_of, const Vector<double>& weights, std::uint64_t out) {
+  const cuda::RowSource rows = forest.source(table);
+  nb::gil_scoped_release release;
+  Team alone(1);
+  forest.made.scores(rows, combination(base, mean_of, weights), alone, {.device = out});
+}
+
+void host_leaves(const KeptCudaForest& forest, const Columns& columns, const Leaves& out,
+                 int n_threads) {
+  require(out.shape(0) == columns.n_rows && out.shape(1) == forest.made.n_trees(),
+          "out is not one column for each tree with the table's rows");
+  const cuda::RowSource rows = forest.source(columns);
+  nb::gil_scoped_release release;
+  Team team(threads_for(columns.n_rows * forest.made.trees().columns.size(), n_threads),
+            python_poll());
+  forest.made.leaves(rows, team, {.host = reinterpret_cast<std::byte*>(out.data())});
+}
+
+void device_leaves(const KeptCudaForest& forest, const CudaTable& table, std::uint64_t out) {
+  const cuda::RowSource rows = forest.source(table);
+  nb::gil_scoped_release release;
+  Team alone(1);
+  forest.made.leaves(rows, alone, {.device = out});
+}
+
+void link(const std::string& name, std::uint64_t raw, std::size_t stride, std::size_t n_outputs,
+          std::size_t n_rows, std::uint64_t out, int device) {
+  const cuda::RawRows rows{raw, stride, n_outputs, n_rows};
+  nb::gil_scoped_release release;
+  cuda::Device& where = cuda::Device::number(device);
+  if (name == "ordered") return cuda::sort_on_device(where, rows, out);
+  const Link which = link_of(name);
+  answer_width(which, n_outputs);  // checks them
+  cuda::link_on_device(where, which, rows, out);
+}
+
+void labels(std::uint64_t raw, std::size_t stride, std::size_t n_outputs, std::size_t n_rows,
+            const Bytes& all, std::size_t bytes, std::size_t out_stride, std::uint64_t out,
+            int device) {
+  require(bytes > 0 && all.size() >= bytes * (n_outputs == 1 ? 2 : n_outputs),
+          "fewer labels than outputs");
+  nb::gil_scoped_release release;
+  cuda::label_on_device(cuda::Device::number(device), {raw, stride, n_outputs, n_rows},
+                        std::as_bytes(std::span(all.data(), all.size())), bytes, out_stride, out);
+}
+
+}  // namespace
+
+void bind_cuda_predict(nb::module_& m) {
+  nb::class_<CudaTable>(m, "CudaTable", "A table of numbers in device memory.")
+      .def(
+          "__init__",
+          [](CudaTable* self, std::uint64_t address, std::size_t n_rows, std::size_t n_columns,
+             std::int64_t row_stride, std::int64_t column_stride, const std::string& kind,
+             std::size_t bytes, double missing) {
+            new (self) CudaTable(make_table(address, n_rows, n_columns, row_stride, column_stride,
+                                            kind, bytes, missing));
+          },
+          nb::arg("address"), nb::arg("n_rows"), nb::arg("n_columns"), nb::arg("row_stride"),
+          nb::arg("column_stride"), nb::arg("kind"), nb::arg("bytes"), nb::arg("missing"));
+  nb::class_<KeptCudaForest>(m, "CudaForest", "A forest in the memory of a CUDA device.")
+      .def(nb::init<nb::handle, std::size_t, std::size_t, int>(), nb::arg("forest"),
+           nb::arg("n_columns"), nb::arg("n_outputs"), nb::arg("device"))
+      .def("set_levels", &KeptCudaForest::set_levels, nb::arg("feature"), nb::arg("levels"),
+           nb::arg("numbers"),
+           "Sets the levels of a category, ascending, and the number of each in the table of the "
+           "fit, for tables in device memory.")
+      .def("scores", &host_scores, nb::arg("columns"), nb::arg("base"), nb::arg("mean_of"),
+           nb::arg("weights"), nb::arg("out").noconvert(), nb::arg("n_threads"),
+           "Writes raw scores to out[row][output]: sums where mean_of is 0, weighted medians where "
+           "there are weights.")
+      .def("scores", &device_scores, nb::arg("table"), nb::arg("base"), nb::arg("mean_of"),
+           nb::arg("weights"), nb::arg("out"),
+           "The same of a table and to an address on the device.")
+      .def("leaves", &host_leaves, nb::arg("columns"), nb::arg("out").noconvert(),
+           nb::arg("n_threads"),
+           "Writes to out[row][tree] the leaf of the row, as a node of its tree.")
+      .def("leaves", &device_leaves, nb::arg("table"), nb::arg("out"),
+           "The same of a table and to an address on the device.");
+  m.def("cuda_link", &link, nb::arg("name"), nb::arg("raw"), nb::arg("stride"),
+        nb::arg("n_outputs"), nb::arg("n_rows"), nb::arg("out"), nb::arg("device"),
+        "Applies a link to raw scores on the device.");
+  m.def("cuda_labels", &labels, nb::arg("raw"), nb::arg("stride"), nb::arg("n_outputs"),
+        nb::arg("n_rows"), nb::arg("labels"), nb::arg("bytes"), nb::arg("out_stride"),
+        nb::arg("out"), nb::arg("device"), "Writes the label of the highest score of each row.");
+}
+
+}  // namespace arboost::bindings

@@ -1,0 +1,300 @@
+// Two chunks at a time: one is read on the host while the device works on the other.
+#include "predict/device/device_forest.h"
+
+#include <algorithm>
+#include <cstring>    // memcpy
+#include <stdexcept>  // invalid_argument
+
+namespace arboost::cuda {
+namespace {
+
+constexpr std::size_t chunk_bytes = std::size_t{128} << 20;
+constexpr std::size_t fewest_rows = 512, most_chunk_rows = std::size_t{1} << 27;
+constexpr std::size_t shared_words = 48 * 1024;  // bytes of a block's rows in shared memory
+
+std::size_t in_parts(std::size_t n, std::size_t size) {
+  return (n + size - 1) / size;
+}
+
+template <class T>
+void send(const std::vector<T>& from, DeviceArray<T>& to, Queue& queue) {
+  to = DeviceArray<T>(from.size());
+  queue.upload(from.data(), from.size(), to);
+}
+
+}  // namespace
+
+struct DeviceForest::Lane {
+  Queue queue;
+  PinnedBytes read, received;
+  DeviceArray<double> values;
+  DeviceArray<std::uint32_t> words;
+  DeviceArray<std::byte> results, scratch;
+  // Results that the queue is copying to the host: from the pinned memory they go on to here.
+  std::byte* target = nullptr;
+  std::size_t target_bytes = 0;
+};
+
+// Lanes of one call, given back at its end.
+struct DeviceForest::Borrowed {
+  explicit Borrowed(const DeviceForest& forest) : forest_(forest) {
+    for (auto& lane : lanes) {
+      {
+        std::lock_guard lock(forest_.mutex_);
+        if (!forest_.free_lanes_.empty()) {
+          lane = std::move(forest_.free_lanes_.back());
+          forest_.free_lanes_.pop_back();
+        }
+      }
+      if (lane == nullptr) lane = std::make_unique<Lane>();
+      lane->target = nullptr;
+    }
+  }
+  ~Borrowed() {
+    if (!is_done) return;  // after an error, kernels may still use the buffers
+    std::lock_guard lock(forest_.mutex_);
+    for (auto& lane : lanes) forest_.free_lanes_.push_back(std::move(lane));
+  }
+
+  std::unique_ptr<Lane> lanes[2];
+  bool is_done = false;
+
+ private:
+  const DeviceForest& forest_;
+};
+
+DeviceForest::DeviceForest(int device, const Forest& forest, std::size_t n_columns,
+                           std::size_t n_outputs)
+    : device_(Device::number(device)),
+      n_columns_(n_columns),
+      n_outputs_(n_outputs),
+      width_(forest.width),
+      trees_(device_trees(forest, n_columns, n_outputs)),
+      level_columns_(trees_.columns),
+      level_numbers_(trees_.numbers) {
+  for (std::size_t c = 0; c < level_columns_.size(); ++c)
+    level_columns_[c].source = static_cast<std::uint32_t>(trees_.features[c]);
+  Device::Use use(device_);
+  Queue queue;
+  send(trees_.nodes, nodes_, queue);
+  send(trees_.tree_start, tree_start_, queue);
+  send(trees_.order, order_, queue);
+  send(trees_.output_start, output_start_, queue);
+  send(trees_.sets, sets_, queue);
+  send(trees_.columns, host_columns_, queue);
+  send(trees_.numbers, host_numbers_, queue);
+  if (width_ > 1) {
+    values_ = DeviceArray<double>(forest.value.size());
+    queue.upload(forest.value.data(), forest.value.size(), values_);
+  }
+  if (trees_.small) {
+    send(trees_.small->nodes, small_nodes_, queue);
+    send(trees_.small->values, small_values_, queue);
+    send(trees_.small->groups, groups_, queue);
+  }
+  queue.wait();
+}
+
+DeviceForest::~DeviceForest() {
+  const auto give_back = [this](auto&... arrays) { ((arrays = {}), ...); };
+  try {
+    Device::Use use(device_);
+    free_lanes_.clear();
+    give_back(nodes_, tree_start_, order_, output_start_, small_nodes_, values_, small_values_,
+              sets_, groups_, host_columns_, host_numbers_, device_columns_, device_numbers_,
+              device_codes_);
+  } catch (const DeviceError&) {  // the device is gone, and its memory with it
+  }
+}
+
+void DeviceForest::set_levels(std::size_t feature, std::span<const double> levels,
+                              std::span<const double> numbers) {
+  if (levels.size() != numbers.size())
+    throw std::invalid_argument("levels and their numbers differ in length");
+  for (std::size_t c = 0; c < level_columns_.size(); ++c) {
+    if (trees_.features[c] != feature) continue;
+    CodedColumn& column = level_columns_[c];
+    column.kind = CodedColumn::levels;
+    column.first = static_cast<std::uint32_t>(level_numbers_.size());
+    column.n = static_cast<std::uint32_t>(levels.size());
+    column.first_code = static_cast<std::uint32_t>(level_codes_.size());
+    level_numbers_.insert(level_numbers_.end(), levels.begin(), levels.end());
+    for (const double number : numbers)
+      level_codes_.push_back(trees_.code_of(static_cast<std::uint32_t>(c), number));
+  }
+}
+
+// Uploads the columns of tables in device memory, once.
+void DeviceForest::start_levels() const {
+  std::lock_guard lock(mutex_);
+  if (has_levels_) return;
+  Queue queue;
+  send(level_columns_, device_columns_, queue);
+  send(level_numbers_, device_numbers_, queue);
+  send(level_codes_, device_codes_, queue);
+  queue.wait();
+  has_levels_ = true;
+}
+
+std::size_t DeviceForest::rows_of_chunk(const RowSource& rows, std::size_t more_bytes) const {
+  std::size_t row_bytes = trees_.n_words() * sizeof(std::uint32_t) + more_bytes + 1;
+  if (rows.host != nullptr) row_bytes += trees_.columns.size() * sizeof(double);
+  // Two chunks, and room for others.
+  const std::size_t room = std::min(chunk_bytes, device_.free_bytes() / 4);
+  const std::size_t fitting = room / row_bytes / fewest_rows * fewest_rows;
+  return std::min(
+      {std::max(fewest_rows, fitting), most_chunk_rows, std::max<std::size_t>(1, rows.n_rows)});
+}
+
+// Values of the host -> pinned memory -> device, [column][row].
+void DeviceForest::read_chunk(const RowSource& rows, std::size_t begin, std::size_t n, Team& team,
+                              Lane& lane) const {
+  const std::size_t n_used = trees_.columns.size();
+  auto* values = reinterpret_cast<double*>(lane.read.room(n_used * n * sizeof(double)));
+  constexpr std::size_t grain = 16 * block_rows;
+  team.for_chunks(0, n, grain, [&](std::size_t first, std::size_t last, int) {
+    for (std::size_t at = first; at < last; at += block_rows)
+      for (std::size_t c = 0; c < n_used; ++c)
+        read_block(rows.host->columns[trees_.features[c]], begin + at,
+                   begin + std::min(last, at + block_rows), values + c * n + at, 1);
+  });
+  make_room(lane.values, n_used * n);
+  lane.queue.upload(values, n_used * n, lane.values);
+}
+
+void DeviceForest::code_chunk(const RowSource& rows, std::size_t begin, std::size_t n, Team& team,
+                              Lane& lane) const {
+  make_room(lane.words, trees_.n_words() * n);
+  if (trees_.columns.empty()) return;
+  CodedColumns coded{.columns = host_columns_.data(),
+                     .numbers = host_numbers_.data(),
+                     .level_codes = nullptr,
+                     .n_columns = static_cast<std::uint32_t>(trees_.columns.size()),
+                     .per_word = trees_.per_word};
+  TableRows table = rows.device;
+  if (rows.host != nullptr) {
+    read_chunk(rows, begin, n, team, lane);
+    table = {.values = reinterpret_cast<const unsigned char*>(lane.values.data()),
+             .row_stride = sizeof(double),
+             .column_stride = static_cast<std::int64_t>(n * sizeof(double)),
+             .type = ValueType::float64,
+             .missing = std::numeric_limits<double>::quiet_NaN()};
+  } else {
+    coded.columns = device_columns_.data();
+    coded.numbers = device_numbers_.data();
+    coded.level_codes = device_codes_.data();
+    table.values += static_cast<std::int64_t>(begin) * table.row_stride;
+  }
+  lane.queue.launch(device_.kernel("code_rows"), {trees_.n_words(), in_parts(n, code_tile)},
+                    code_threads, 0, table, coded, static_cast<std::uint64_t>(n),
+                    lane.words.data());
+}
+
+void DeviceForest::finish_chunk(Lane& lane) const {
+  lane.queue.wait();
+  if (lane.target != nullptr)
+    std::memcpy(lane.target, lane.received.room(lane.target_bytes), lane.target_bytes);
+  lane.target = nullptr;
+}
+
+void DeviceForest::for_rows(const RowSource& rows, std::size_t result_bytes,
+                            std::size_t scratch_bytes, Team& team, RowSink out,
+                            const std::function<void(const Chunk&)>& work) const {
+  if (rows.n_rows == 0) return;
+  Device::Use use(device_);
+  if (rows.host == nullptr) start_levels();
+  const bool to_host = out.host != nullptr;
+  const std::size_t size = rows_of_chunk(rows, scratch_bytes + (to_host ? result_bytes : 0));
+  Borrowed borrowed(*this);
+  std::size_t number = 0;
+  for (std::size_t begin = 0; begin < rows.n_rows; begin += size, ++number) {
+    const std::size_t n = std::min(size, rows.n_rows - begin);
+    Lane& lane = *borrowed.lanes[number % 2];
+    finish_chunk(lane);
+    code_chunk(rows, begin, n, team, lane);
+    make_room(lane.scratch, scratch_bytes * n);
+    if (to_host) make_room(lane.results, result_bytes * n);
+    const Address results = to_host ? lane.results.address() : out.device + begin * result_bytes;
+    const CodedRows coded{lane.words.data(), n, trees_.n_words(), trees_.per_word};
+    work({lane.queue, coded, results, lane.scratch});
+    if (!to_host) continue;
+    lane.target = out.host + begin * result_bytes;
+    lane.target_bytes = n * result_bytes;
+    lane.queue.copy_out(results, lane.target_bytes, lane.received.room(lane.target_bytes));
+  }
+  for (auto& lane : borrowed.lanes) finish_chunk(*lane);
+  borrowed.is_done = true;
+}
+
+AnyTrees DeviceForest::any_trees() const {
+  return {nodes_.data(),
+          tree_start_.data(),
+          order_.data(),
+          output_start_.data(),
+          static_cast<std::uint32_t>(n_trees()),
+          static_cast<std::uint32_t>(n_outputs_),
+          static_cast<std::uint32_t>(width_),
+          values_.data(),
+          sets_.data()};
+}
+
+void DeviceForest::walk_small(const Chunk& chunk, const ScoreRows& out) const {
+  const DeviceTrees::Small& small = *trees_.small;
+  const SmallTrees trees{small_nodes_.data(), small_values_.data(),
+                         groups_.data(),      static_cast<std::uint32_t>(small.groups.size()),
+                         small.most_trees,    small.depth,
+                         small.block_rows,    sets_.data()};
+  const std::size_t room = std::size_t{small.most_trees} << small.depth;
+  const std::size_t shared = room * (sizeof(double) + sizeof(std::uint32_t)) +
+                             chunk.rows.n_words * small.block_rows * sizeof(std::uint32_t);
+  const char* name = trees_.sets.empty() ? "walk_small_trees" : "walk_small_trees_with_sets";
+  chunk.queue.launch(device_.kernel(name, shared), {in_parts(chunk.rows.n_rows, small.block_rows)},
+                     small.block_rows / rows_of_thread, shared, chunk.rows, trees, out);
+}
+
+template <class... Args>
+void DeviceForest::walk_any(const char* kernel, const Chunk& chunk, std::size_t parts,
+                            const Args&... args) const {
+  const std::size_t words = chunk.rows.n_words * walk_threads * sizeof(std::uint32_t);
+  const bool in_shared = words <= shared_words;
+  chunk.queue.launch(device_.kernel(kernel), {in_parts(chunk.rows.n_rows, walk_threads), parts},
+                     walk_threads, in_shared ? words : 0, chunk.rows, any_trees(), args...,
+                     in_shared);
+}
+
+void DeviceForest::scores(const RowSource& rows, const Combination& how, Team& team,
+                          RowSink out) const {
+  const bool is_median = !how.weights.empty();
+  if (how.base.size() != n_outputs_ ||
+      (is_median && (how.weights.size() != n_trees() || n_outputs_ != 1)))
+    throw std::invalid_argument("base scores or weights that do not fit the forest");
+  Device::Use use(device_);
+  Queue queue;
+  DeviceArray<double> base(n_outputs_), weights(how.weights.size());
+  queue.upload(how.base.data(), n_outputs_, base);
+  queue.upload(how.weights.data(), how.weights.size(), weights);
+  queue.wait();
+  const std::size_t scratch = is_median ? n_trees() * sizeof(double) : 0;
+  for_rows(rows, n_outputs_ * sizeof(double), scratch, team, out, [&](const Chunk& chunk) {
+    const ScoreRows target{reinterpret_cast<double*>(chunk.results), base.data(), how.mean_of,
+                           static_cast<std::uint32_t>(n_outputs_)};
+    if (is_median)
+      walk_any("walk_medians", chunk, 1, target, weights.data(),
+               reinterpret_cast<double*>(chunk.scratch.data()));
+    else if (trees_.small)
+      walk_small(chunk, target);
+    else if (width_ == 1)
+      walk_any("walk_trees", chunk, n_outputs_, target);
+    else
+      walk_any("walk_vector_trees", chunk, in_parts(width_, outputs_at_once), target);
+  });
+}
+
+void DeviceForest::leaves(const RowSource& rows, Team& team, RowSink out) const {
+  if (n_trees() == 0) return;
+  for_rows(rows, n_trees() * sizeof(std::int32_t), 0, team, out, [&](const Chunk& chunk) {
+    walk_any("walk_leaves", chunk, 1, reinterpret_cast<std::int32_t*>(chunk.results));
+  });
+}
+
+}  // namespace arboost::cuda

@@ -1,0 +1,120 @@
+// A forest in the memory of a CUDA device, and predictions there. The same bits as on the host.
+//
+// Tables of the host are read as doubles into pinned memory, a chunk at a time, while the device
+// works on the chunk before. Tables in device memory are read where they are. Rows become words of
+// codes, which kernels walk (predict/device/walk_records.h). Any number of rows fits: chunks are
+// made as small as free memory needs. Thread-safe: each call borrows buffers of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/parallel.h"
+#include "cuda/device.h"
+#include "predict/device/device_trees.h"
+#include "table/columns.h"
+
+namespace arboost::cuda {
+
+// Rows to predict: a table of the host, or one in device memory.
+struct RowSource {
+  const Columns* host = nullptr;
+  TableRows device{};
+  std::size_t n_rows = 0;
+};
+
+// Where results go: [row] of some bytes each, on the host or in device memory.
+struct RowSink {
+  std::byte* host = nullptr;
+  Address device = 0;
+};
+
+class DeviceForest {
+ public:
+  // Throws as pack_trees does.
+  DeviceForest(int device, const Forest& forest, std::size_t n_columns, std::size_t n_outputs);
+  ~DeviceForest();
+  DeviceForest(const DeviceForest&) = delete;
+  DeviceForest& operator=(const DeviceForest&) = delete;
+
+  // Levels of a category, ascending, and the number of each in the table of the fit: tables in
+  // device memory have levels, those of the host their numbers. Before the first prediction.
+  void set_levels(std::size_t feature, std::span<const double> levels,
+                  std::span<const double> numbers);
+
+  struct Combination {
+    std::span<const double> base;
+    double mean_of;                   // 0: sums
+    std::span<const double> weights;  // of a median; else empty
+  };
+  // double [row][output]
+  void scores(const RowSource& rows, const Combination& how, Team& team, RowSink out) const;
+  // std::int32_t [row][tree]
+  void leaves(const RowSource& rows, Team& team, RowSink out) const;
+
+  Device& device() const { return device_; }
+  const DeviceTrees& trees() const { return trees_; }
+  std::size_t n_columns() const { return n_columns_; }
+  std::size_t n_outputs() const { return n_outputs_; }
+  std::size_t n_trees() const { return trees_.tree_start.size() - 1; }
+  const CodeSet* sets() const { return sets_.data(); }
+
+  // Work on the coded rows of a chunk, in the order of its queue.
+  struct Chunk {
+    Queue& queue;
+    CodedRows rows;
+    Address results;
+    DeviceArray<std::byte>& scratch;
+  };
+  // Runs work on all rows, chunk by chunk; so many bytes of results and scratch a row.
+  void for_rows(const RowSource& rows, std::size_t result_bytes, std::size_t scratch_bytes,
+                Team& team, RowSink out, const std::function<void(const Chunk&)>& work) const;
+
+ private:
+  struct Lane;      // buffers of a chunk, and its queue
+  struct Borrowed;  // lanes of a call
+
+  std::size_t rows_of_chunk(const RowSource& rows, std::size_t more_bytes) const;
+  void read_chunk(const RowSource& rows, std::size_t begin, std::size_t n, Team& team,
+                  Lane& lane) const;
+  void code_chunk(const RowSource& rows, std::size_t begin, std::size_t n, Team& team,
+                  Lane& lane) const;
+  void finish_chunk(Lane& lane) const;
+  void start_levels() const;
+  AnyTrees any_trees() const;
+  void walk_small(const Chunk& chunk, const ScoreRows& out) const;
+  // Launches a kernel on trees of any depth, with so many blocks for the same rows.
+  template <class... Args>
+  void walk_any(const char* kernel, const Chunk& chunk, std::size_t parts,
+                const Args&... args) const;
+
+  Device& device_;
+  std::size_t n_columns_, n_outputs_, width_;
+  DeviceTrees trees_;
+  std::vector<CodedColumn> level_columns_;  // of tables in device memory
+  std::vector<double> level_numbers_;
+  std::vector<std::uint32_t> level_codes_;
+
+  DeviceArray<TreeNode> nodes_;
+  DeviceArray<std::uint64_t> tree_start_;
+  DeviceArray<std::uint32_t> order_, output_start_, small_nodes_;
+  DeviceArray<double> values_, small_values_;
+  DeviceArray<CodeSet> sets_;
+  DeviceArray<TreeGroup> groups_;
+  DeviceArray<CodedColumn> host_columns_;
+  DeviceArray<double> host_numbers_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  mutable bool has_levels_ = false;
+  mutable DeviceArray<CodedColumn> device_columns_;
+  mutable DeviceArray<double> device_numbers_;
+  mutable DeviceArray<std::uint32_t> device_codes_;
+  mutable std::vector<std::unique_ptr<Lane>> free_lanes_;
+};
+
+}  // namespace arboost::cuda
