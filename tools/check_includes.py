@@ -40,6 +40,7 @@ FOLDERS = (
     "predict/device",  # prediction on a CUDA device
     "predict/quantiles",  # medians of trees, quantiles of leaves
     "explain/shap",
+    "explain/device",  # SHAP values on a CUDA device
     "explain",
     "save",
     "isa",  # kernels of all stages for each instruction set

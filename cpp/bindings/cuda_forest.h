@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <mutex>
 
 #include "bindings/common.h"
 #include "bindings/forest_arrays.h"
 #include "bindings/kept_forest.h"  // Scores, Leaves
+#include "explain/device/device_shap.h"
 #include "predict/device/device_forest.h"
 
 namespace arboost::bindings {
@@ -35,7 +38,26 @@ struct KeptCudaForest {
     return {.host = nullptr, .device = table.rows, .n_rows = table.n_rows};
   }
 
+  // SHAP programs, prepared by the first call from the same forest.
+  const cuda::DeviceShap& shap(nb::handle forest, int n_threads) const {
+    const ForestArrays arrays(forest);
+    const auto cover = array_attribute<Vector<double>>(forest, "cover");
+    require(cover.size() == arrays.left.size() && arrays.output.size() == made.n_trees(),
+            "another forest than that on the device");
+    nb::gil_scoped_release release;
+    std::lock_guard lock(mutex);
+    if (shap_programs == nullptr) {
+      const ShapForest checked(arrays.views(), {cover.data(), cover.size()}, made.n_columns(),
+                               made.n_outputs());
+      Team team(threads_for(128 * arrays.left.size(), n_threads), python_poll());
+      shap_programs = std::make_unique<cuda::DeviceShap>(made, checked, team);
+    }
+    return *shap_programs;
+  }
+
   cuda::DeviceForest made;
+  mutable std::mutex mutex;
+  mutable std::unique_ptr<const cuda::DeviceShap> shap_programs;  // is destroyed first
 };
 
 }  // namespace arboost::bindings

@@ -82,6 +82,30 @@ void device_leaves(const KeptCudaForest& forest, const CudaTable& table, std::ui
   forest.made.leaves(rows, alone, {.device = out});
 }
 
+using ShapOut = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+void host_shap(const KeptCudaForest& forest, nb::handle trees, const Columns& columns,
+               double mean_of, const ShapOut& out, int n_threads) {
+  require(out.shape(0) == columns.n_rows && out.shape(1) == forest.made.n_columns() &&
+              out.shape(2) == forest.made.n_outputs(),
+          "out is not features by outputs for each row");
+  const cuda::RowSource rows = forest.source(columns);
+  const cuda::DeviceShap& shap = forest.shap(trees, n_threads);
+  nb::gil_scoped_release release;
+  Team team(threads_for(columns.n_rows * forest.made.trees().columns.size(), n_threads),
+            python_poll());
+  shap.values(rows, mean_of, team, {.host = reinterpret_cast<std::byte*>(out.data())});
+}
+
+void device_shap(const KeptCudaForest& forest, nb::handle trees, const CudaTable& table,
+                 double mean_of, std::uint64_t out, int n_threads) {
+  const cuda::RowSource rows = forest.source(table);
+  const cuda::DeviceShap& shap = forest.shap(trees, n_threads);
+  nb::gil_scoped_release release;
+  Team alone(1);
+  shap.values(rows, mean_of, alone, {.device = out});
+}
+
 void link(const std::string& name, std::uint64_t raw, std::size_t stride, std::size_t n_outputs,
           std::size_t n_rows, std::uint64_t out, int device) {
   const cuda::RawRows rows{raw, stride, n_outputs, n_rows};
@@ -135,6 +159,13 @@ void bind_cuda_predict(nb::module_& m) {
            nb::arg("n_threads"),
            "Writes to out[row][tree] the leaf of the row, as a node of its tree.")
       .def("leaves", &device_leaves, nb::arg("table"), nb::arg("out"),
+           "The same of a table and to an address on the device.")
+      .def("shap_values", &host_shap, nb::arg("forest"), nb::arg("columns"), nb::arg("mean_of"),
+           nb::arg("out").noconvert(), nb::arg("n_threads"),
+           "Writes SHAP values to out[row][feature][output], divided by mean_of unless it is 0. "
+           "`forest` is that of the constructor.")
+      .def("shap_values", &device_shap, nb::arg("forest"), nb::arg("table"), nb::arg("mean_of"),
+           nb::arg("out"), nb::arg("n_threads"),
            "The same of a table and to an address on the device.");
   m.def("cuda_link", &link, nb::arg("name"), nb::arg("raw"), nb::arg("stride"),
         nb::arg("n_outputs"), nb::arg("n_rows"), nb::arg("out"), nb::arg("device"),

@@ -105,6 +105,40 @@ def test_tables_of_the_host_and_of_the_device(name):
         same(expected, getattr(model, method)(on_device))  # rows are predicted where they are
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "median"])
+def test_shap_values(name):
+    model = MODELS[name]()
+    X = table(150, 1)
+    expected = model.shap_values(X)
+    same(expected, model.to("cuda").shap_values(X))
+    same(expected, model.shap_values(CudaArray.of_numpy(X)))
+
+
+def test_shap_values_of_wide_tables_and_deep_trees():
+    rng = np.random.default_rng(0)
+    X = rng.random((120, 400))
+    y = X[:, ::2].sum(axis=1)
+    wide = arboost.GradientBoostingRegressor(n_estimators=300, max_depth=2, colsample_bytree=0.1)
+    deep = arboost.DecisionTreeRegressor(max_features=5, random_state=0)
+    for estimator in (wide, deep):
+        model = estimator.fit(X, y).model_
+        same(model.shap_values(X), model.shap_values(CudaArray.of_numpy(X)))
+        same(model.predict(X), model.predict(CudaArray.of_numpy(X)))
+
+
+def test_shap_values_that_need_the_processor():
+    X = table()
+    model = regressor().to("cuda")
+    with pytest.raises(arboost.DeviceError, match="shap_interactions does not run"):
+        model.shap_interactions(X)
+    with pytest.raises(arboost.DeviceError, match="background does not run"):
+        model.shap_values(X, background=X)
+    with pytest.raises(arboost.DeviceError, match="background do not run"):
+        model.shap_values(CudaArray.of_numpy(X), background=X)
+    with pytest.raises(TypeError, match="weighted median"):
+        MODELS["median"]().shap_values(CudaArray.of_numpy(X))
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"])
 def test_types_of_numbers(dtype):
     X = np.nan_to_num(np.abs(table())).astype(dtype)

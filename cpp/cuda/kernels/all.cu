@@ -1,6 +1,7 @@
 // All kernels, as one program.
 #include "bin/device/kernels/columns.cu"
 #include "bin/device/kernels/encode.cu"
+#include "explain/device/kernels/shap.cu"
 #include "grow/device/kernels/gradients.cu"
 #include "grow/device/kernels/histograms.cu"
 #include "grow/device/kernels/large_nodes.cu"

@@ -249,7 +249,7 @@ void DeviceForest::walk_small(const Chunk& chunk, const ScoreRows& out) const {
                              chunk.rows.n_words * small.block_rows * sizeof(std::uint32_t);
   const char* name = trees_.sets.empty() ? "walk_small_trees" : "walk_small_trees_with_sets";
   chunk.queue.launch(device_.kernel(name, shared), {in_parts(chunk.rows.n_rows, small.block_rows)},
-                     small.block_rows / rows_of_thread, shared, chunk.rows, trees, out);
+                     small.block_rows / rows_at_once, shared, chunk.rows, trees, out);
 }
 
 template <class... Args>

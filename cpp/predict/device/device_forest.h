@@ -62,7 +62,6 @@ class DeviceForest {
   std::size_t n_columns() const { return n_columns_; }
   std::size_t n_outputs() const { return n_outputs_; }
   std::size_t n_trees() const { return trees_.tree_start.size() - 1; }
-  const CodeSet* sets() const { return sets_.data(); }
 
   // Work on the coded rows of a chunk, in the order of its queue.
   struct Chunk {

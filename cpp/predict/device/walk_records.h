@@ -95,7 +95,7 @@ struct SmallTrees {
   std::uint32_t depth, block_rows;
   const CodeSet* sets;
 };
-constexpr std::uint32_t rows_of_thread = 2;
+constexpr std::uint32_t rows_at_once = 2;
 
 // scores[row][output] = base + sum of the trees; or base + sum / mean_of, where that is not 0.
 struct ScoreRows {

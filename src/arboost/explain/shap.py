@@ -13,11 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.cuda.arrays import CudaArray, as_kind_of, is_device_array
+from arboost.cuda.devices import device_number
 from arboost.data.levels import Levels
 from arboost.data.raw_columns import RawTable
 from arboost.data.schema import Schema
 from arboost.data.table import Table, read_raw
+from arboost.errors import DeviceError
 from arboost.model.model import Model
+from arboost.model.on_device import combination, cuda_forest, refuse_device, table_of_array
 from arboost.model.predict import read_table, table_scores
 
 __all__ = [
@@ -54,6 +58,8 @@ def shap_values(model: Model, X: object, background: object, *, n_threads: int) 
 
     The shape is (n_rows, n_features), with several outputs (n_rows, n_features, n_outputs).
     """
+    if is_device_array(X):
+        return _values_of_array(model, X, background, n_threads)
     return _values(model, read_table(model, X), background, n_threads)
 
 
@@ -62,6 +68,7 @@ def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
 
     The shape is (n_rows, n_features, n_features), with several outputs there is one more axis.
     """
+    refuse_device(model, "shap_interactions")
     forest = _forest(model, "shap_interactions")
     table = read_table(model, X)
     n_features = model.schema.n_features
@@ -101,8 +108,20 @@ def table_shap_values(
     model: Model, table: Table, background: Table | None, n_threads: int
 ) -> Floats:
     """Return the SHAP values of the rows of a table, shape (n_rows, n_features, n_outputs)."""
-    forest = _forest(model, "shap_values")
     values = np.empty((table.n_rows, model.schema.n_features, model.n_outputs))
+    if model.device != "cpu":
+        if background is not None:
+            refuse_device(model, "shap_values with a background")
+        _check_sum(model, "shap_values")
+        cuda_forest(model, device_number(model.device)).shap_values(
+            forest=model.forest,
+            columns=table.columns,
+            mean_of=combination(model)["mean_of"],
+            out=values,
+            n_threads=n_threads,
+        )
+        return values
+    forest = _forest(model, "shap_values")
     if background is None:
         forest.values(columns=table.columns, out=values, n_threads=n_threads)
     else:
@@ -115,13 +134,41 @@ def table_shap_values(
     return _scaled(model, values)
 
 
-def _forest(model: Model, method: str) -> core.ShapForest:
+def _values_of_array(model: Model, X: object, background: object, n_threads: int) -> Floats:
+    """Return the SHAP values of the rows of a table in device memory, in an array of its kind."""
+    if background is not None:
+        raise DeviceError(
+            "shap_values with a background do not run on a CUDA device, where X is. Pass copies "
+            "of X and background in the memory of the host to a model on the processor."
+        )
+    _check_sum(model, "shap_values")
+    forest, table, array = table_of_array(model, X)
+    n_rows, n_features = array.shape
+    shape = (n_rows, n_features) + (model.n_outputs,) * (model.n_outputs > 1)
+    values = CudaArray.empty(shape, np.float64, array.device)
+    forest.shap_values(
+        forest=model.forest,
+        table=table,
+        mean_of=combination(model)["mean_of"],
+        out=values.address,
+        n_threads=n_threads,
+    )
+    found: Floats = as_kind_of(values, X)
+    return found
+
+
+def _check_sum(model: Model, method: str) -> None:
+    """Raise TypeError unless the scores of a model are sums or means of its trees."""
     if model.combine == "median":
         raise TypeError(
             f"{method} was asked of a model whose trees are combined by a weighted median, as "
             "AdaBoostRegressor does: SHAP values are defined for sums and means of trees only. Use "
             "a forest or GradientBoostingRegressor, or shap.KernelExplainer of predict."
         )
+
+
+def _forest(model: Model, method: str) -> core.ShapForest:
+    _check_sum(model, method)
     return core.ShapForest(model.forest, model.schema.n_features, model.n_outputs)
 
 

@@ -24,16 +24,16 @@ inline double start_of(const ScoreRows& out, std::uint32_t output) {
 // Adds the values of n trees of a group to the sums of a thread's rows.
 template <std::uint32_t n, bool with_sets>
 inline void add_small(const std::uint32_t* nodes, const double* values, const SmallTrees& trees,
-                      const unsigned char* const (&codes)[rows_of_thread],
-                      double (&sums)[rows_of_thread]) {
-  std::uint32_t at[rows_of_thread][n];
+                      const unsigned char* const (&codes)[rows_at_once],
+                      double (&sums)[rows_at_once]) {
+  std::uint32_t at[rows_at_once][n];
 #pragma unroll
-  for (std::uint32_t r = 0; r < rows_of_thread; ++r)
+  for (std::uint32_t r = 0; r < rows_at_once; ++r)
 #pragma unroll
     for (std::uint32_t t = 0; t < n; ++t) at[r][t] = 1;
   for (std::uint32_t level = 0; level < trees.depth; ++level) {
 #pragma unroll
-    for (std::uint32_t r = 0; r < rows_of_thread; ++r)
+    for (std::uint32_t r = 0; r < rows_at_once; ++r)
 #pragma unroll
       for (std::uint32_t t = 0; t < n; ++t) {
         const std::uint32_t node = nodes[(t << trees.depth) + at[r][t]];
@@ -46,7 +46,7 @@ inline void add_small(const std::uint32_t* nodes, const double* values, const Sm
       }
   }
 #pragma unroll
-  for (std::uint32_t r = 0; r < rows_of_thread; ++r)
+  for (std::uint32_t r = 0; r < rows_at_once; ++r)
 #pragma unroll
     for (std::uint32_t t = 0; t < n; ++t)
       sums[r] += values[(t << trees.depth) + at[r][t] - (1u << trees.depth)];
@@ -63,9 +63,9 @@ inline void walk_small(const CodedRows& rows, const SmallTrees& trees, const Sco
   for (std::uint32_t w = 0; w < rows.n_words; ++w)
     for (std::uint32_t i = threadIdx.x; i < n_rows; i += blockDim.x)
       words[w * n_rows + i] = first + i < rows.n_rows ? rows.words[w * rows.n_rows + first + i] : 0;
-  const unsigned char* codes[rows_of_thread];
-  double sums[rows_of_thread];
-  for (std::uint32_t r = 0; r < rows_of_thread; ++r)
+  const unsigned char* codes[rows_at_once];
+  double sums[rows_at_once];
+  for (std::uint32_t r = 0; r < rows_at_once; ++r)
     codes[r] = reinterpret_cast<const unsigned char*>(words + threadIdx.x + r * blockDim.x);
   for (std::uint32_t g = 0; g < trees.n_groups; ++g) {
     const TreeGroup group = trees.groups[g];
@@ -86,7 +86,7 @@ inline void walk_small(const CodedRows& rows, const SmallTrees& trees, const Sco
       add_small<1, with_sets>(nodes + (t << trees.depth), values + (t << trees.depth), trees, codes,
                               sums);
     if (group.is_last)
-      for (std::uint32_t r = 0; r < rows_of_thread; ++r) {
+      for (std::uint32_t r = 0; r < rows_at_once; ++r) {
         const std::uint64_t row = first + threadIdx.x + r * blockDim.x;
         if (row < rows.n_rows) store_score(out, row, group.output, sums[r]);
       }

@@ -1,0 +1,90 @@
+// One launch a chunk of rows.
+#include "explain/device/device_shap.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "explain/device/shap_pages.h"
+
+namespace arboost::cuda {
+namespace {
+
+constexpr std::size_t most_program_bytes = std::size_t{4} << 30;
+constexpr std::size_t staged_bytes =
+    page_numbers * sizeof(double) + page_steps * sizeof(DeviceShapStep);
+
+template <class T>
+void send(const std::vector<T>& from, DeviceArray<T>& to, Queue& queue) {
+  to = DeviceArray<T>(from.size());
+  queue.upload(from.data(), from.size(), to);
+}
+
+}  // namespace
+
+DeviceShap::DeviceShap(const DeviceForest& trees, const ShapForest& forest, Team& team)
+    : trees_(trees), n_features_(forest.n_features), n_outputs_(forest.n_outputs) {
+  Device& device = trees.device();
+  const std::size_t room = std::min(most_program_bytes, device.free_bytes() / 2);
+  const HostShapPages host = shap_pages(trees.trees(), forest, room, team);
+  stack_ = host.stack;
+  std::vector<std::uint32_t> features(trees.trees().features.begin(), trees.trees().features.end());
+  Device::Use use(device);
+  Queue queue;
+  send(host.pages, pages_, queue);
+  send(host.steps, steps_, queue);
+  send(host.numbers, numbers_, queue);
+  send(host.page_start, page_start_, queue);
+  send(features, features_, queue);
+  send(forest.sets, sets_, queue);
+  queue.wait();
+}
+
+DeviceShap::~DeviceShap() {
+  try {
+    Device::Use use(trees_.device());
+    pages_ = {};
+    steps_ = {};
+    numbers_ = {};
+    page_start_ = {};
+    features_ = {};
+    sets_ = {};
+  } catch (const DeviceError&) {  // the device is gone, and its memory with it
+  }
+}
+
+std::size_t DeviceShap::shared_bytes() const {
+  const DeviceTrees& trees = trees_.trees();
+  return staged_bytes + shap_threads * ((2 * stack_ + trees.columns.size()) * sizeof(double) +
+                                        trees.n_words() * sizeof(std::uint32_t));
+}
+
+void DeviceShap::launch(const DeviceForest::Chunk& chunk, const ShapResults& out) const {
+  const auto n_columns = static_cast<std::uint32_t>(trees_.trees().columns.size());
+  const ShapPages pages{pages_.data(),    steps_.data(), numbers_.data(), page_start_.data(),
+                        features_.data(), n_columns,     stack_};
+  const std::size_t blocks = (chunk.rows.n_rows + shap_threads - 1) / shap_threads;
+  const std::size_t shared = shared_bytes();
+  Device& device = trees_.device();
+  if (shared <= device.shared_bytes())
+    return chunk.queue.launch(device.kernel("shap_rows", shared), {blocks, n_outputs_},
+                              shap_threads, shared, chunk.rows, pages, sets_.data(), out);
+  make_room(chunk.scratch, blocks * shap_threads * n_outputs_ * scratch_bytes());
+  chunk.queue.launch(device.kernel("shap_wide_rows"), {blocks, n_outputs_}, shap_threads,
+                     staged_bytes, chunk.rows, pages, sets_.data(), out,
+                     reinterpret_cast<double*>(chunk.scratch.data()));
+}
+
+void DeviceShap::values(const RowSource& rows, double mean_of, Team& team, RowSink out) const {
+  const std::size_t row_bytes = n_features_ * n_outputs_ * sizeof(double);
+  const bool is_shared = shared_bytes() <= trees_.device().shared_bytes();
+  const std::size_t scratch = is_shared ? 0 : n_outputs_ * scratch_bytes();
+  trees_.for_rows(rows, row_bytes, scratch, team, out, [&](const DeviceForest::Chunk& chunk) {
+    chunk.queue.fill_zero(chunk.results, chunk.rows.n_rows * row_bytes);
+    if (trees_.trees().columns.empty()) return;
+    launch(chunk,
+           {reinterpret_cast<double*>(chunk.results), mean_of,
+            static_cast<std::uint32_t>(n_features_), static_cast<std::uint32_t>(n_outputs_)});
+  });
+}
+
+}  // namespace arboost::cuda
