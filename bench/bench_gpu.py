@@ -3,6 +3,7 @@
 Fits of about fifty settings on both devices are compared byte by byte. Then boosters of three
 shapes are timed: a fit of a `Dataset`, so without binning, from the call of `fit` to its return.
 Binning is timed by itself, from NumPy and from device memory.
+Last, predictions and SHAP values of many models are compared, and those of one are timed.
 Needs arboost and an NVIDIA GPU; `--rows 100000` leaves out the large tables.
 """
 
@@ -19,6 +20,7 @@ import numpy as np
 from support import harness
 from support.gpu_binning import time_binning
 from support.gpu_fits import fits
+from support.gpu_predictions import predictions
 
 FEATURES = 28
 SHAPES: dict[str, dict[str, Any]] = {
@@ -48,9 +50,12 @@ def main() -> None:
     args = harness.parse(parser)
     different = compare(args.compare_rows)
     times = [time_fits(rows, args.rounds, args.repeats) for rows in args.rows]
-    harness.save(args, {"rounds": args.rounds, "times": times} | different)
+    found = predictions(max(args.rows), args.rounds, args.repeats)
+    harness.save(args, {"rounds": args.rounds, "times": times, "predictions": found} | different)
     if different["different"]:
         raise SystemExit(f"other models on the device: {', '.join(different['different'])}")
+    if found["different"]:
+        raise SystemExit(f"other predictions on the device: {', '.join(found['different'])}")
 
 
 def compare(rows: int) -> dict[str, Any]:
