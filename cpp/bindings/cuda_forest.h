@@ -27,12 +27,12 @@ struct KeptCudaForest {
     made.set_levels(feature, {levels.data(), levels.size()}, {numbers.data(), numbers.size()});
   }
 
-  cuda::RowSource source(const Columns& columns) const {
+  cuda::TableSource source(const Columns& columns) const {
     require(columns.columns.size() == made.n_columns(),
             "the table has another number of columns than the forest");
     return {.host = &columns, .device = {}, .n_rows = columns.n_rows};
   }
-  cuda::RowSource source(const CudaTable& table) const {
+  cuda::TableSource source(const CudaTable& table) const {
     require(table.n_columns == made.n_columns(),
             "the table has another number of columns than the forest");
     return {.host = nullptr, .device = table.rows, .n_rows = table.n_rows};

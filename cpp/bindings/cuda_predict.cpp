@@ -48,7 +48,7 @@ void host_scores(const KeptCudaForest& forest, const Columns& columns, const Vec
                  double mean_of, const Vector<double>& weights, const Scores& out, int n_threads) {
   require(out.shape(0) == columns.n_rows && out.shape(1) == forest.made.n_outputs(),
           "out is not one column for each output with the table's rows");
-  const cuda::RowSource rows = forest.source(columns);
+  const cuda::TableSource rows = forest.source(columns);
   nb::gil_scoped_release release;
   Team team(threads_for(columns.n_rows * forest.made.trees().columns.size(), n_threads),
             python_poll());
@@ -58,7 +58,7 @@ void host_scores(const KeptCudaForest& forest, const Columns& columns, const Vec
 
 void device_scores(const KeptCudaForest& forest, const CudaTable& table, const Vector<double>& base,
                    double mean_of, const Vector<double>& weights, std::uint64_t out) {
-  const cuda::RowSource rows = forest.source(table);
+  const cuda::TableSource rows = forest.source(table);
   nb::gil_scoped_release release;
   Team alone(1);
   forest.made.scores(rows, combination(base, mean_of, weights), alone, {.device = out});
@@ -68,7 +68,7 @@ void host_leaves(const KeptCudaForest& forest, const Columns& columns, const Lea
                  int n_threads) {
   require(out.shape(0) == columns.n_rows && out.shape(1) == forest.made.n_trees(),
           "out is not one column for each tree with the table's rows");
-  const cuda::RowSource rows = forest.source(columns);
+  const cuda::TableSource rows = forest.source(columns);
   nb::gil_scoped_release release;
   Team team(threads_for(columns.n_rows * forest.made.trees().columns.size(), n_threads),
             python_poll());
@@ -76,7 +76,7 @@ void host_leaves(const KeptCudaForest& forest, const Columns& columns, const Lea
 }
 
 void device_leaves(const KeptCudaForest& forest, const CudaTable& table, std::uint64_t out) {
-  const cuda::RowSource rows = forest.source(table);
+  const cuda::TableSource rows = forest.source(table);
   nb::gil_scoped_release release;
   Team alone(1);
   forest.made.leaves(rows, alone, {.device = out});
@@ -89,7 +89,7 @@ void host_shap(const KeptCudaForest& forest, nb::handle trees, const Columns& co
   require(out.shape(0) == columns.n_rows && out.shape(1) == forest.made.n_columns() &&
               out.shape(2) == forest.made.n_outputs(),
           "out is not features by outputs for each row");
-  const cuda::RowSource rows = forest.source(columns);
+  const cuda::TableSource rows = forest.source(columns);
   const cuda::DeviceShap& shap = forest.shap(trees, n_threads);
   nb::gil_scoped_release release;
   Team team(threads_for(columns.n_rows * forest.made.trees().columns.size(), n_threads),
@@ -99,7 +99,7 @@ void host_shap(const KeptCudaForest& forest, nb::handle trees, const Columns& co
 
 void device_shap(const KeptCudaForest& forest, nb::handle trees, const CudaTable& table,
                  double mean_of, std::uint64_t out, int n_threads) {
-  const cuda::RowSource rows = forest.source(table);
+  const cuda::TableSource rows = forest.source(table);
   const cuda::DeviceShap& shap = forest.shap(trees, n_threads);
   nb::gil_scoped_release release;
   Team alone(1);

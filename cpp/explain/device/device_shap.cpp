@@ -53,7 +53,7 @@ DeviceShap::~DeviceShap() {
 }
 
 std::size_t DeviceShap::shared_bytes() const {
-  const DeviceTrees& trees = trees_.trees();
+  const ForestLayout& trees = trees_.trees();
   return staged_bytes + shap_threads * ((2 * stack_ + trees.columns.size()) * sizeof(double) +
                                         trees.n_words() * sizeof(std::uint32_t));
 }
@@ -74,7 +74,7 @@ void DeviceShap::launch(const DeviceForest::Chunk& chunk, const ShapResults& out
                      reinterpret_cast<double*>(chunk.scratch.data()));
 }
 
-void DeviceShap::values(const RowSource& rows, double mean_of, Team& team, RowSink out) const {
+void DeviceShap::values(const TableSource& rows, double mean_of, Team& team, RowSink out) const {
   const std::size_t row_bytes = n_features_ * n_outputs_ * sizeof(double);
   const bool is_shared = shared_bytes() <= trees_.device().shared_bytes();
   const std::size_t scratch = is_shared ? 0 : n_outputs_ * scratch_bytes();

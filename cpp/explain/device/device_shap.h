@@ -25,7 +25,7 @@ class DeviceShap {
   DeviceShap& operator=(const DeviceShap&) = delete;
 
   // double [row][feature][output]; divided by mean_of, where that is not 0.
-  void values(const RowSource& rows, double mean_of, Team& team, RowSink out) const;
+  void values(const TableSource& rows, double mean_of, Team& team, RowSink out) const;
 
  private:
   // Bytes of a block in shared memory, if its rows are there.

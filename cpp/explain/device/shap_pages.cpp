@@ -16,7 +16,7 @@ constexpr std::size_t alignment = 2;  // numbers: 16 bytes
 // Pages of some trees, with one program for all of them.
 class PageWriter {
  public:
-  PageWriter(const DeviceTrees& trees, const ShapForest& forest)
+  PageWriter(const ForestLayout& trees, const ShapForest& forest)
       : trees_(trees), forest_(forest), program_(forest, false) {
     for (const ShapForest::Column& column : forest.columns)
       columns_.push_back(trees.column_of(column.feature, column.of_codes));
@@ -88,7 +88,7 @@ class PageWriter {
     made.test = step.missing_left ? code : code - 1;
   }
 
-  const DeviceTrees& trees_;
+  const ForestLayout& trees_;
   const ShapForest& forest_;
   ShapProgram program_;
   std::size_t tree_ = ~std::size_t{0};
@@ -119,8 +119,8 @@ std::size_t bytes_of(const HostShapPages& pages) {
 
 }  // namespace
 
-HostShapPages shap_pages(const DeviceTrees& trees, const ShapForest& forest, std::size_t most_bytes,
-                         Team& team) {
+HostShapPages shap_pages(const ForestLayout& trees, const ShapForest& forest,
+                         std::size_t most_bytes, Team& team) {
   HostShapPages all;
   std::vector<std::unique_ptr<PageWriter>> writers(static_cast<std::size_t>(team.size()));
   std::atomic<std::size_t> bytes{0};

@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "explain/device/shap_records.h"
 #include "explain/shap/shap_program.h"
-#include "predict/device/device_trees.h"
+#include "predict/device/forest_layout.h"
 
 namespace arboost::cuda {
 
@@ -21,7 +21,7 @@ struct HostShapPages {
 };
 
 // Throws DeviceError where the trees are too deep, or need more than so many bytes.
-HostShapPages shap_pages(const DeviceTrees& trees, const ShapForest& forest, std::size_t most_bytes,
-                         Team& team);
+HostShapPages shap_pages(const ForestLayout& trees, const ShapForest& forest,
+                         std::size_t most_bytes, Team& team);
 
 }  // namespace arboost::cuda

@@ -69,7 +69,7 @@ DeviceForest::DeviceForest(int device, const Forest& forest, std::size_t n_colum
       n_columns_(n_columns),
       n_outputs_(n_outputs),
       width_(forest.width),
-      trees_(device_trees(forest, n_columns, n_outputs)),
+      trees_(forest_layout(forest, n_columns, n_outputs)),
       level_columns_(trees_.columns),
       level_numbers_(trees_.numbers) {
   for (std::size_t c = 0; c < level_columns_.size(); ++c)
@@ -136,7 +136,7 @@ void DeviceForest::start_levels() const {
   has_levels_ = true;
 }
 
-std::size_t DeviceForest::rows_of_chunk(const RowSource& rows, std::size_t more_bytes) const {
+std::size_t DeviceForest::rows_of_chunk(const TableSource& rows, std::size_t more_bytes) const {
   std::size_t row_bytes = trees_.n_words() * sizeof(std::uint32_t) + more_bytes + 1;
   if (rows.host != nullptr) row_bytes += trees_.columns.size() * sizeof(double);
   // Two chunks, and room for others.
@@ -147,7 +147,7 @@ std::size_t DeviceForest::rows_of_chunk(const RowSource& rows, std::size_t more_
 }
 
 // Values of the host -> pinned memory -> device, [column][row].
-void DeviceForest::read_chunk(const RowSource& rows, std::size_t begin, std::size_t n, Team& team,
+void DeviceForest::read_chunk(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
                               Lane& lane) const {
   const std::size_t n_used = trees_.columns.size();
   auto* values = reinterpret_cast<double*>(lane.read.room(n_used * n * sizeof(double)));
@@ -162,7 +162,7 @@ void DeviceForest::read_chunk(const RowSource& rows, std::size_t begin, std::siz
   lane.queue.upload(values, n_used * n, lane.values);
 }
 
-void DeviceForest::code_chunk(const RowSource& rows, std::size_t begin, std::size_t n, Team& team,
+void DeviceForest::code_chunk(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
                               Lane& lane) const {
   make_room(lane.words, trees_.n_words() * n);
   if (trees_.columns.empty()) return;
@@ -197,7 +197,7 @@ void DeviceForest::finish_chunk(Lane& lane) const {
   lane.target = nullptr;
 }
 
-void DeviceForest::for_rows(const RowSource& rows, std::size_t result_bytes,
+void DeviceForest::for_rows(const TableSource& rows, std::size_t result_bytes,
                             std::size_t scratch_bytes, Team& team, RowSink out,
                             const std::function<void(const Chunk&)>& work) const {
   if (rows.n_rows == 0) return;
@@ -239,7 +239,7 @@ AnyTrees DeviceForest::any_trees() const {
 }
 
 void DeviceForest::walk_small(const Chunk& chunk, const ScoreRows& out) const {
-  const DeviceTrees::Small& small = *trees_.small;
+  const ForestLayout::Small& small = *trees_.small;
   const SmallTrees trees{small_nodes_.data(), small_values_.data(),
                          groups_.data(),      static_cast<std::uint32_t>(small.groups.size()),
                          small.most_trees,    small.depth,
@@ -262,7 +262,7 @@ void DeviceForest::walk_any(const char* kernel, const Chunk& chunk, std::size_t 
                      in_shared);
 }
 
-void DeviceForest::scores(const RowSource& rows, const Combination& how, Team& team,
+void DeviceForest::scores(const TableSource& rows, const Combination& how, Team& team,
                           RowSink out) const {
   const bool is_median = !how.weights.empty();
   if (how.base.size() != n_outputs_ ||
@@ -290,7 +290,7 @@ void DeviceForest::scores(const RowSource& rows, const Combination& how, Team& t
   });
 }
 
-void DeviceForest::leaves(const RowSource& rows, Team& team, RowSink out) const {
+void DeviceForest::leaves(const TableSource& rows, Team& team, RowSink out) const {
   if (n_trees() == 0) return;
   for_rows(rows, n_trees() * sizeof(std::int32_t), 0, team, out, [&](const Chunk& chunk) {
     walk_any("walk_leaves", chunk, 1, reinterpret_cast<std::int32_t*>(chunk.results));

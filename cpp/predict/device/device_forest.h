@@ -16,13 +16,13 @@
 
 #include "base/parallel.h"
 #include "cuda/device.h"
-#include "predict/device/device_trees.h"
+#include "predict/device/forest_layout.h"
 #include "table/columns.h"
 
 namespace arboost::cuda {
 
 // Rows to predict: a table of the host, or one in device memory.
-struct RowSource {
+struct TableSource {
   const Columns* host = nullptr;
   TableRows device{};
   std::size_t n_rows = 0;
@@ -53,12 +53,12 @@ class DeviceForest {
     std::span<const double> weights;  // of a median; else empty
   };
   // double [row][output]
-  void scores(const RowSource& rows, const Combination& how, Team& team, RowSink out) const;
+  void scores(const TableSource& rows, const Combination& how, Team& team, RowSink out) const;
   // std::int32_t [row][tree]
-  void leaves(const RowSource& rows, Team& team, RowSink out) const;
+  void leaves(const TableSource& rows, Team& team, RowSink out) const;
 
   Device& device() const { return device_; }
-  const DeviceTrees& trees() const { return trees_; }
+  const ForestLayout& trees() const { return trees_; }
   std::size_t n_columns() const { return n_columns_; }
   std::size_t n_outputs() const { return n_outputs_; }
   std::size_t n_trees() const { return trees_.tree_start.size() - 1; }
@@ -71,17 +71,17 @@ class DeviceForest {
     DeviceArray<std::byte>& scratch;
   };
   // Runs work on all rows, chunk by chunk; so many bytes of results and scratch a row.
-  void for_rows(const RowSource& rows, std::size_t result_bytes, std::size_t scratch_bytes,
+  void for_rows(const TableSource& rows, std::size_t result_bytes, std::size_t scratch_bytes,
                 Team& team, RowSink out, const std::function<void(const Chunk&)>& work) const;
 
  private:
   struct Lane;      // buffers of a chunk, and its queue
   struct Borrowed;  // lanes of a call
 
-  std::size_t rows_of_chunk(const RowSource& rows, std::size_t more_bytes) const;
-  void read_chunk(const RowSource& rows, std::size_t begin, std::size_t n, Team& team,
+  std::size_t rows_of_chunk(const TableSource& rows, std::size_t more_bytes) const;
+  void read_chunk(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
                   Lane& lane) const;
-  void code_chunk(const RowSource& rows, std::size_t begin, std::size_t n, Team& team,
+  void code_chunk(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
                   Lane& lane) const;
   void finish_chunk(Lane& lane) const;
   void start_levels() const;
@@ -94,12 +94,12 @@ class DeviceForest {
 
   Device& device_;
   std::size_t n_columns_, n_outputs_, width_;
-  DeviceTrees trees_;
+  ForestLayout trees_;
   std::vector<CodedColumn> level_columns_;  // of tables in device memory
   std::vector<double> level_numbers_;
   std::vector<std::uint32_t> level_codes_;
 
-  DeviceArray<TreeNode> nodes_;
+  DeviceArray<ForestNode> nodes_;
   DeviceArray<std::uint64_t> tree_start_;
   DeviceArray<std::uint32_t> order_, output_start_, small_nodes_;
   DeviceArray<double> values_, small_values_;

@@ -59,7 +59,7 @@ struct CodedRows {
 };
 
 // A node of any tree, in the order of the model. A leaf has no child.
-struct alignas(16) TreeNode {
+struct alignas(16) ForestNode {
   std::uint32_t next;     // left child; the right one follows it
   std::uint32_t column;   // and the two flags below
   std::uint64_t content;  // number or set of a split; of a leaf, the bits of its first value
@@ -67,7 +67,7 @@ struct alignas(16) TreeNode {
 constexpr std::uint32_t shift_flag = 1u << 31, set_flag = 1u << 30, column_mask = set_flag - 1;
 
 struct AnyTrees {
-  const TreeNode* nodes;
+  const ForestNode* nodes;
   const std::uint64_t* tree_start;
   const std::uint32_t* order;         // trees by output, those of one output in their order
   const std::uint32_t* output_start;  // in the order

@@ -168,12 +168,12 @@ using namespace arboost::cuda;
 // Everything in shared memory.
 extern "C" __global__ void __launch_bounds__(64)
     shap_rows(CodedRows rows, ShapPages pages, const CodeSet* sets, ShapResults out) {
-  ARBOOST_DYNAMIC_SHARED(double, room);
+  ARBOOST_DYNAMIC_SHARED(double, shap_room);
   constexpr std::uint32_t staged = page_numbers + page_steps * sizeof(DeviceShapStep) / 8;
-  double* own = room + staged + threadIdx.x;
+  double* own = shap_room + staged + threadIdx.x;
   const std::uint64_t number = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const bool is_row = number < rows.n_rows;
-  auto* words = reinterpret_cast<std::uint32_t*>(room + staged +
+  auto* words = reinterpret_cast<std::uint32_t*>(shap_room + staged +
                                                  (2 * pages.stack + pages.n_columns) * blockDim.x);
   for (std::uint32_t w = 0; w < rows.n_words; ++w)
     words[w * blockDim.x + threadIdx.x] = is_row ? rows.words[w * rows.n_rows + number] : 0;
@@ -188,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(64)
               .left = 0,
               .right = 0};
   for (std::uint32_t c = 0; c < pages.n_columns; ++c) row.phi[c * blockDim.x] = 0;
-  walk_pages<true>(row, pages, room, sets);
+  walk_pages<true>(row, pages, shap_room, sets);
   if (is_row) store_shap(row, pages, out, number);
 }
 
@@ -196,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(64)
 extern "C" __global__ void __launch_bounds__(64)
     shap_wide_rows(CodedRows rows, ShapPages pages, const CodeSet* sets, ShapResults out,
                    double* scratch) {
-  ARBOOST_DYNAMIC_SHARED(double, room);
+  ARBOOST_DYNAMIC_SHARED(double, shap_room);
   const std::uint64_t number = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const bool is_row = number < rows.n_rows;
   const std::uint64_t n = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
@@ -212,6 +212,6 @@ extern "C" __global__ void __launch_bounds__(64)
               .left = 0,
               .right = 0};
   for (std::uint32_t c = 0; c < pages.n_columns; ++c) row.phi[c * n] = 0;
-  walk_pages<false>(row, pages, room, sets);
+  walk_pages<false>(row, pages, shap_room, sets);
   if (is_row) store_shap(row, pages, out, number);
 }

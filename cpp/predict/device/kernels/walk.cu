@@ -54,8 +54,8 @@ inline void add_small(const std::uint32_t* nodes, const double* values, const Sm
 
 template <bool with_sets>
 inline void walk_small(const CodedRows& rows, const SmallTrees& trees, const ScoreRows& out) {
-  ARBOOST_DYNAMIC_SHARED(double, shared);
-  double* values = shared;
+  ARBOOST_DYNAMIC_SHARED(double, small_room);
+  double* values = small_room;
   const std::uint32_t room = trees.most_trees << trees.depth, n_rows = trees.block_rows;
   auto* nodes = reinterpret_cast<std::uint32_t*>(values + room);
   std::uint32_t* words = nodes + room;
@@ -107,7 +107,7 @@ inline RowCodes row_codes(const CodedRows& rows, std::uint32_t* shared, std::uin
 }
 
 // The leaf of a row in a tree.
-inline std::uint32_t leaf_of(const TreeNode* tree, const RowCodes& row, const CodeSet* sets) {
+inline std::uint32_t leaf_of(const ForestNode* tree, const RowCodes& row, const CodeSet* sets) {
   std::uint32_t at = 0;
   for (;;) {
     const uint4 loaded = *reinterpret_cast<const uint4*>(tree + at);
@@ -119,7 +119,7 @@ inline std::uint32_t leaf_of(const TreeNode* tree, const RowCodes& row, const Co
     at = loaded.x + (right ? 1 : 0);
   }
 }
-inline double value_of(const TreeNode& leaf) {
+inline double value_of(const ForestNode& leaf) {
   return __longlong_as_double(static_cast<long long>(leaf.content));
 }
 
@@ -139,14 +139,14 @@ extern "C" __global__ void __launch_bounds__(256)
 // Trees of leaves of one value. A block takes one output (y).
 extern "C" __global__ void __launch_bounds__(128)
     walk_trees(CodedRows rows, AnyTrees trees, ScoreRows out, bool in_shared) {
-  ARBOOST_DYNAMIC_SHARED(std::uint32_t, shared);
+  ARBOOST_DYNAMIC_SHARED(std::uint32_t, row_words);
   const std::uint64_t row = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (row >= rows.n_rows) return;
-  const RowCodes codes = row_codes(rows, in_shared ? shared : nullptr, row);
+  const RowCodes codes = row_codes(rows, in_shared ? row_words : nullptr, row);
   const std::uint32_t output = blockIdx.y;
   double sum = start_of(out, output);
   for (std::uint32_t i = trees.output_start[output]; i < trees.output_start[output + 1]; ++i) {
-    const TreeNode* tree = trees.nodes + trees.tree_start[trees.order[i]];
+    const ForestNode* tree = trees.nodes + trees.tree_start[trees.order[i]];
     sum += value_of(tree[leaf_of(tree, codes, trees.sets)]);
   }
   store_score(out, row, output, sum);
@@ -155,10 +155,10 @@ extern "C" __global__ void __launch_bounds__(128)
 // Trees whose leaves have a value for each output. A block takes some outputs (y).
 extern "C" __global__ void __launch_bounds__(128)
     walk_vector_trees(CodedRows rows, AnyTrees trees, ScoreRows out, bool in_shared) {
-  ARBOOST_DYNAMIC_SHARED(std::uint32_t, shared);
+  ARBOOST_DYNAMIC_SHARED(std::uint32_t, row_words);
   const std::uint64_t row = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (row >= rows.n_rows) return;
-  const RowCodes codes = row_codes(rows, in_shared ? shared : nullptr, row);
+  const RowCodes codes = row_codes(rows, in_shared ? row_words : nullptr, row);
   const std::uint32_t first = blockIdx.y * outputs_at_once;
   const std::uint32_t n = min(outputs_at_once, trees.width - first);
   double sums[outputs_at_once];
@@ -181,10 +181,10 @@ extern "C" __global__ void __launch_bounds__(128)
 // leaves[row][tree]
 extern "C" __global__ void __launch_bounds__(128)
     walk_leaves(CodedRows rows, AnyTrees trees, std::int32_t* leaves, bool in_shared) {
-  ARBOOST_DYNAMIC_SHARED(std::uint32_t, shared);
+  ARBOOST_DYNAMIC_SHARED(std::uint32_t, row_words);
   const std::uint64_t row = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (row >= rows.n_rows) return;
-  const RowCodes codes = row_codes(rows, in_shared ? shared : nullptr, row);
+  const RowCodes codes = row_codes(rows, in_shared ? row_words : nullptr, row);
   for (std::uint32_t t = 0; t < trees.n_trees; ++t)
     leaves[row * trees.n_trees + t] =
         static_cast<std::int32_t>(leaf_of(trees.nodes + trees.tree_start[t], codes, trees.sets));
@@ -194,13 +194,13 @@ extern "C" __global__ void __launch_bounds__(128)
 extern "C" __global__ void __launch_bounds__(128)
     walk_medians(CodedRows rows, AnyTrees trees, ScoreRows out, const double* weights,
                  double* values, bool in_shared) {
-  ARBOOST_DYNAMIC_SHARED(std::uint32_t, shared);
+  ARBOOST_DYNAMIC_SHARED(std::uint32_t, row_words);
   const std::uint64_t row = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (row >= rows.n_rows) return;
-  const RowCodes codes = row_codes(rows, in_shared ? shared : nullptr, row);
+  const RowCodes codes = row_codes(rows, in_shared ? row_words : nullptr, row);
   double* own = values + row;
   for (std::uint32_t t = 0; t < trees.n_trees; ++t) {
-    const TreeNode* tree = trees.nodes + trees.tree_start[t];
+    const ForestNode* tree = trees.nodes + trees.tree_start[t];
     own[t * rows.n_rows] = value_of(tree[leaf_of(tree, codes, trees.sets)]);
   }
   // In the order of the values, and of the trees where values are equal: first the sum of all

@@ -1,5 +1,5 @@
 // Cost: about 100 ns a node, most of it for the ranks of thresholds.
-#include "predict/device/device_trees.h"
+#include "predict/device/forest_layout.h"
 
 #include <algorithm>
 #include <bit>  // bit_cast
@@ -23,7 +23,7 @@ class Builder {
   Builder(const Forest& forest, const Packed& packed, std::size_t n_outputs)
       : forest_(forest), packed_(packed), n_outputs_(n_outputs) {}
 
-  DeviceTrees build() {
+  ForestLayout build() {
     find_columns();
     for (std::size_t i = 0; i < forest_.left.size(); ++i) made_.nodes.push_back(node(i));
     made_.tree_start.assign(forest_.tree_start.begin(), forest_.tree_start.end());
@@ -68,7 +68,7 @@ class Builder {
     made_.per_word = most <= 254 ? 4 : most <= 65534 ? 2 : 1;
   }
 
-  TreeNode node(std::size_t i) {
+  ForestNode node(std::size_t i) {
     if (!is_split(i)) return {0, 0, std::bit_cast<std::uint64_t>(forest_.value[i * forest_.width])};
     const auto next = static_cast<std::uint32_t>(forest_.left[i]);
     const std::uint32_t column = number_.at(key(i));
@@ -100,13 +100,13 @@ class Builder {
     made_.output_start.push_back(static_cast<std::uint32_t>(made_.order.size()));
   }
 
-  std::optional<DeviceTrees::Small> small() const {
-    DeviceTrees::Small found{.nodes = {},
-                             .values = {},
-                             .groups = {},
-                             .most_trees = 0,
-                             .depth = 1,
-                             .block_rows = most_block_rows};
+  std::optional<ForestLayout::Small> small() const {
+    ForestLayout::Small found{.nodes = {},
+                              .values = {},
+                              .groups = {},
+                              .most_trees = 0,
+                              .depth = 1,
+                              .block_rows = most_block_rows};
     for (const Tree& tree : packed_.trees)
       found.depth = std::max(found.depth, static_cast<std::uint32_t>(tree.depth));
     while (made_.n_words() * found.block_rows * 4 > most_offset) found.block_rows /= 2;
@@ -123,7 +123,7 @@ class Builder {
     return found;
   }
 
-  void add_groups(DeviceTrees::Small& found, std::uint32_t output) const {
+  void add_groups(ForestLayout::Small& found, std::uint32_t output) const {
     const std::uint32_t begin = made_.output_start[output], end = made_.output_start[output + 1];
     std::uint32_t first = begin;
     do {
@@ -134,10 +134,10 @@ class Builder {
   }
 
   // Fills in a node, number `at` of tree i; a leaf above the last level passes rows on to the left.
-  void complete(DeviceTrees::Small& found, std::size_t i, std::size_t first, std::size_t which,
+  void complete(ForestLayout::Small& found, std::size_t i, std::size_t first, std::size_t which,
                 std::size_t at, std::uint32_t level) const {
     const std::size_t begin = i << found.depth;
-    const TreeNode& node = made_.nodes[first + which];
+    const ForestNode& node = made_.nodes[first + which];
     if (level == found.depth) {
       found.values[begin + at - (std::size_t{1} << found.depth)] =
           std::bit_cast<double>(node.content);
@@ -162,19 +162,19 @@ class Builder {
   const Packed& packed_;
   std::size_t n_outputs_;
   std::map<Key, std::uint32_t> number_;  // of the columns
-  DeviceTrees made_;
+  ForestLayout made_;
 };
 
 }  // namespace
 
-std::uint32_t DeviceTrees::column_of(std::size_t feature, bool of_codes) const {
+std::uint32_t ForestLayout::column_of(std::size_t feature, bool of_codes) const {
   for (std::uint32_t c = 0; c < columns.size(); ++c)
     if (features[c] == feature && (columns[c].kind == CodedColumn::level_codes) == of_codes)
       return c;
   return 0;
 }
 
-std::uint32_t DeviceTrees::code_of(std::uint32_t column, double value) const {
+std::uint32_t ForestLayout::code_of(std::uint32_t column, double value) const {
   if (std::isnan(value)) return 0;
   const CodedColumn& which = columns[column];
   if (which.kind == CodedColumn::level_codes)
@@ -185,7 +185,7 @@ std::uint32_t DeviceTrees::code_of(std::uint32_t column, double value) const {
   return 1 + static_cast<std::uint32_t>(std::lower_bound(first, first + which.n, value) - first);
 }
 
-DeviceTrees device_trees(const Forest& forest, std::size_t n_columns, std::size_t n_outputs) {
+ForestLayout forest_layout(const Forest& forest, std::size_t n_columns, std::size_t n_outputs) {
   if (forest.width != 1 && forest.width != n_outputs)
     throw std::invalid_argument("leaves that do not fit the outputs");
   const Packed packed = pack_trees(forest, {0, forest.output.size()}, n_columns, n_outputs);

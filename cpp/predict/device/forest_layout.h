@@ -11,7 +11,7 @@
 
 namespace arboost::cuda {
 
-struct DeviceTrees {
+struct ForestLayout {
   struct Small {
     std::vector<std::uint32_t> nodes;
     std::vector<double> values;
@@ -23,7 +23,7 @@ struct DeviceTrees {
   std::vector<std::size_t> features;  // of the columns
   std::vector<double> numbers;        // thresholds
   std::uint32_t per_word;
-  std::vector<TreeNode> nodes;
+  std::vector<ForestNode> nodes;
   std::vector<std::uint64_t> tree_start;
   std::vector<std::uint32_t> order, output_start;
   std::vector<CodeSet> sets;
@@ -39,6 +39,6 @@ struct DeviceTrees {
 };
 
 // Throws std::invalid_argument where a tree leads outside its nodes, the columns or the outputs.
-DeviceTrees device_trees(const Forest& forest, std::size_t n_columns, std::size_t n_outputs);
+ForestLayout forest_layout(const Forest& forest, std::size_t n_columns, std::size_t n_outputs);
 
 }  // namespace arboost::cuda
