@@ -16,7 +16,7 @@ SHAP_ROWS = 20_000
 
 def predictions(rows: int, rounds: int, repeats: int) -> dict[str, Any]:
     """Return seconds of predictions and SHAP values on the device, and the results that differ."""
-    different = compare(20_000)
+    different = compare(5_000)
     X = np.random.default_rng(0).standard_normal((rows, FEATURES), dtype=np.float32)
     model = _booster(X[:200_000], rounds)
     some = X[:SHAP_ROWS]
