@@ -1,6 +1,8 @@
 """Predictions on a CUDA device are the processor's, byte by byte."""
 
 import copy
+import gc
+import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -89,6 +91,17 @@ def same(one, other):
         assert one.tobytes() == other.tobytes()
 
 
+@pytest.fixture
+def emulator():
+    """Return the emulator, with memory and a device again at the end."""
+    library = emulated()
+    if library is None:
+        pytest.skip("memory and failures of a real device cannot be set")
+    yield library
+    library.emulator_set_memory(4 << 30)
+    library.emulator_lose_device_after(-1)
+
+
 METHODS = ["predict", "predict_raw", "apply"]
 
 
@@ -169,18 +182,12 @@ def test_several_targets():
         same(getattr(forest, method)(X), getattr(forest.to("cuda"), method)(X))
 
 
-def test_rows_in_chunks():
-    emulator = emulated()
-    if emulator is None:
-        pytest.skip("the memory of a device cannot be set")
+def test_rows_in_chunks(emulator):
     model, X = regressor(), table(3000)
     there = model.to("cuda")
     there.predict(X[:5])
     emulator.emulator_set_memory(emulator.emulator_used_memory() + (200 << 10))
-    try:
-        same(model.predict(X), there.predict(X))
-    finally:
-        emulator.emulator_set_memory(4 << 30)
+    same(model.predict(X), there.predict(X))
 
 
 def test_frames_are_matched_by_name():
@@ -253,6 +260,70 @@ def test_methods_that_need_the_processor_name_themselves():
     forest = arboost.RandomForestRegressor(n_estimators=3, quantiles=True).fit(X, target(X))
     with pytest.raises(arboost.DeviceError, match="predict_quantiles does not run"):
         forest.model_.to("cuda").predict_quantiles(X)
+
+
+def test_estimators_predict_where_the_rows_are():
+    X = table()
+    y = target(X).astype(int) % 2
+    model = arboost.GradientBoostingClassifier(**GRADIENT).fit(X, y)
+    on_device = CudaArray.of_numpy(X)
+    for method in ("predict", "predict_proba", "decision_function", "shap_values", "apply"):
+        same(getattr(model, method)(X), getattr(model, method)(on_device))
+    with pytest.raises(TypeError, match="Take the logarithm of predict_proba"):
+        model.predict_log_proba(on_device)
+    with pytest.raises(TypeError, match="in the memory of a CUDA device"):
+        model.partial_dependence(on_device, 0)
+
+
+def test_device_without_memory_is_an_error_and_stays_usable(emulator):
+    model, X = regressor(), table()
+    there = model.to("cuda")
+    emulator.emulator_set_memory(emulator.emulator_used_memory())
+    with pytest.raises(arboost.DeviceError, match="out of memory"):
+        there.predict(X)
+    emulator.emulator_set_memory(4 << 30)
+    same(model.predict(X), there.predict(X))
+
+
+def test_memory_is_free_again(emulator):
+    before = emulator.emulator_used_memory()
+    there = regressor().to("cuda")
+    there.shap_values(table()[:20])
+    assert emulator.emulator_used_memory() > before
+    del there
+    gc.collect()
+    assert emulator.emulator_used_memory() == before
+
+
+def test_device_that_disappears(emulator):
+    model, X = regressor(), table()
+    there = model.to("cuda")
+    there.predict(X)
+    emulator.emulator_lose_device_after(3)
+    with pytest.raises(arboost.DeviceError, match="failed on the CUDA device"):
+        there.predict(X)
+    emulator.emulator_lose_device_after(-1)
+    same(model.predict(X), there.predict(X))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_forked_process_says_what_to_do():
+    there, X = regressor().to("cuda"), table()
+    there.predict(X)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            there.predict(X)
+            os.write(writer, b"no error")
+        except arboost.DeviceError as error:
+            os.write(writer, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert b"before this process was forked" in os.read(reader, 1000)
+    os.close(reader)
+    os.close(writer)
 
 
 def test_unknown_devices():

@@ -93,6 +93,12 @@ class CudaArray:
         """Number of dimensions."""
         return len(self.shape)
 
+    def ravel(self) -> CudaArray:
+        """Return an array in C order as one of one dimension, without a copy."""
+        if self.strides != _c_strides(self.shape, self.dtype.itemsize):
+            raise ValueError("an array on a CUDA device is flattened in C order only")
+        return replace(self, shape=(self.size,), strides=(self.dtype.itemsize,))
+
     def wait(self) -> None:
         """Wait for the work that writes the array."""
         if self.stream is not None:

@@ -126,12 +126,12 @@ def predictions_of_array(model: Model, X: object) -> NDArray[Any]:
     raw = _raw(model, X)
     if model.classes is None:
         values = raw if model.link == "identity" else _linked(model.link, raw, 0, model.n_outputs)
-        found: NDArray[Any] = as_kind_of(_vector(values) if model.n_outputs == 1 else values, X)
+        found: NDArray[Any] = as_kind_of(values.ravel() if model.n_outputs == 1 else values, X)
         return found
     labels = _labels(target_parts(model), raw)
     if not isinstance(labels, CudaArray):
         return labels if model.targets else labels[:, 0]
-    found = as_kind_of(labels if model.targets else _vector(labels), X)
+    found = as_kind_of(labels if model.targets else labels.ravel(), X)
     return found
 
 
@@ -220,10 +220,3 @@ def _number_labels(parts: list[TargetPart], raw: CudaArray) -> CudaArray:
             device=raw.device,
         )
     return out
-
-
-def _vector(array: CudaArray) -> CudaArray:
-    """Return an array of one column as a vector."""
-    return CudaArray(
-        array.address, array.shape[:1], array.strides[1:], array.dtype, array.device, array.owner
-    )

@@ -141,7 +141,7 @@ def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[ND
 
 def decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return raw scores as `decision_function` gives them: a vector where there is one output."""
-    return raw[:, 0] if raw.shape[1] == 1 else raw
+    return raw.ravel() if raw.shape[1] == 1 else raw
 
 
 def probabilities(model: OutputSpec, raw: NDArray[np.float64]) -> Probabilities:
