@@ -91,6 +91,20 @@ def test_work_of_other_packages_is_waited_for():
 
 
 @pytest.mark.usefixtures("first_device")
+def test_interface_where_dlpack_lacks_a_type():
+    class Both(WithInterface, WithDlpack):
+        device = (2, 0)
+
+        def __dlpack__(self, *, stream=None):
+            raise BufferError("no bool here")
+
+    assert device_array(Both(VALUES > 3)).dtype == np.bool_
+    Both.__cuda_array_interface__ = None
+    with pytest.raises(BufferError, match="no bool here"):
+        device_array(Both(VALUES > 3))
+
+
+@pytest.mark.usefixtures("first_device")
 def test_unusable_arrays_are_refused():
     with pytest.raises(ValueError, match=r"X is an array .* with a mask .*fillna"):
         device_array(WithInterface(VALUES, mask=WithInterface(VALUES)))

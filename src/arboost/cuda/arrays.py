@@ -197,7 +197,11 @@ def device_array(X: Any, name: str = "X") -> CudaArray | None:
     if _is_cudf_frame(X):
         X = _cudf_values(X, name)
     if _dlpack_device(X) is not None:
-        return _checked(_from_dlpack(X), name)
+        try:
+            return _checked(_from_dlpack(X), name)
+        except (BufferError, RuntimeError):  # bool has come to DLPack late
+            if _interface(X) is None:
+                raise
     interface = _interface(X)
     return None if interface is None else _checked(_from_interface(X, interface, name), name)
 
