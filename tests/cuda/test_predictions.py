@@ -170,6 +170,8 @@ def test_order_of_the_array_does_not_matter():
     some = (-wide.strides[0], 2 * wide.strides[1])
     backwards = CudaArray(last, X.shape, some, wide.dtype, 0, wide)
     same(model.predict(X[::-1]), model.predict(backwards))
+    for turned in (np.asfortranarray(X), X[::-1], X.astype("f2"), np.repeat(X, 2, axis=1)[:, ::2]):
+        same(model.predict(turned), model.to("cuda").predict(turned))
 
 
 def test_several_targets():
