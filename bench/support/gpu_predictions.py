@@ -32,7 +32,7 @@ def _time(model: Any, X: Any, repeats: int, some: Any) -> dict[str, float]:
     from arboost.cuda.arrays import CudaArray
 
     there = model.to("cuda")
-    on_device, few = CudaArray.of(X), CudaArray.of_numpy(some)
+    on_device, few = CudaArray.of(X), CudaArray.of(some)
     works: dict[str, Callable[[], Any]] = {
         f"predict {len(X):,} rows on the device (asked for: {PREDICT_BAR} s)": (
             lambda: there.predict(on_device)

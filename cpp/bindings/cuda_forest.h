@@ -30,12 +30,12 @@ struct KeptCudaForest {
   cuda::TableSource source(const Columns& columns) const {
     require(columns.columns.size() == made.n_columns(),
             "the table has another number of columns than the forest");
-    return {.host = &columns, .device = {}, .n_rows = columns.n_rows};
+    return cuda::host_source(columns, made.trees().columns.size());
   }
   cuda::TableSource source(const CudaTable& table) const {
     require(table.n_columns == made.n_columns(),
             "the table has another number of columns than the forest");
-    return {.host = nullptr, .device = table.rows, .n_rows = table.n_rows};
+    return cuda::device_source(table.rows, table.n_rows);
   }
 
   // SHAP programs, prepared by the first call from the same forest.

@@ -27,9 +27,8 @@ void send(const std::vector<T>& from, DeviceArray<T>& to, Queue& queue) {
 struct DeviceForest::Lane {
   Queue queue;
   PinnedBytes read, received;
-  DeviceArray<double> values;
   DeviceArray<std::uint32_t> words;
-  DeviceArray<std::byte> results, scratch;
+  DeviceArray<std::byte> values, results, scratch;
   // Results that the queue is copying to the host: from the pinned memory they go on to here.
   std::byte* target = nullptr;
   std::size_t target_bytes = 0;
@@ -82,6 +81,7 @@ DeviceForest::DeviceForest(int device, const Forest& forest, std::size_t n_colum
   send(trees_.output_start, output_start_, queue);
   send(trees_.sets, sets_, queue);
   send(trees_.columns, host_columns_, queue);
+  send(level_columns_, matrix_columns_, queue);
   send(trees_.numbers, host_numbers_, queue);
   if (width_ > 1) {
     values_ = DeviceArray<double>(forest.value.size());
@@ -101,8 +101,8 @@ DeviceForest::~DeviceForest() {
     Device::Use use(device_);
     free_lanes_.clear();
     give_back(nodes_, tree_start_, order_, output_start_, small_nodes_, values_, small_values_,
-              sets_, groups_, host_columns_, host_numbers_, device_columns_, device_numbers_,
-              device_codes_);
+              sets_, groups_, host_columns_, matrix_columns_, host_numbers_, device_columns_,
+              device_numbers_, device_codes_);
   } catch (const DeviceError&) {  // the device is gone, and its memory with it
   }
 }
@@ -138,7 +138,8 @@ void DeviceForest::start_levels() const {
 
 std::size_t DeviceForest::rows_of_chunk(const TableSource& rows, std::size_t more_bytes) const {
   std::size_t row_bytes = trees_.n_words() * sizeof(std::uint32_t) + more_bytes + 1;
-  if (rows.host != nullptr) row_bytes += trees_.columns.size() * sizeof(double);
+  if (rows.host != nullptr)
+    row_bytes += rows.row_bytes > 0 ? rows.row_bytes : trees_.columns.size() * sizeof(double);
   // Two chunks, and room for others.
   const std::size_t room = std::min(chunk_bytes, device_.free_bytes() / 4);
   const std::size_t fitting = room / row_bytes / fewest_rows * fewest_rows;
@@ -146,11 +147,28 @@ std::size_t DeviceForest::rows_of_chunk(const TableSource& rows, std::size_t mor
       {std::max(fewest_rows, fitting), most_chunk_rows, std::max<std::size_t>(1, rows.n_rows)});
 }
 
-// Values of the host -> pinned memory -> device, [column][row].
-void DeviceForest::read_chunk(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
-                              Lane& lane) const {
-  const std::size_t n_used = trees_.columns.size();
-  auto* values = reinterpret_cast<double*>(lane.read.room(n_used * n * sizeof(double)));
+// Rows of the host as they are -> pinned memory -> device.
+ValueRows DeviceForest::send_rows(const TableSource& rows, std::size_t begin, std::size_t n,
+                                  Team& team, Lane& lane) const {
+  const std::size_t bytes = n * rows.row_bytes;
+  const unsigned char* from = rows.rows.values + begin * rows.row_bytes;
+  std::byte* sent = lane.read.room(bytes);
+  team.for_chunks(0, bytes, std::size_t{1} << 20, [&](std::size_t first, std::size_t last, int) {
+    std::memcpy(sent + first, from + first, last - first);
+  });
+  make_room(lane.values, bytes);
+  lane.queue.upload(sent, bytes, lane.values);
+  ValueRows table = rows.rows;
+  table.values = reinterpret_cast<const unsigned char*>(lane.values.data());
+  return table;
+}
+
+// Columns that splits look at -> doubles in pinned memory -> device, [column][row].
+ValueRows DeviceForest::send_columns(const TableSource& rows, std::size_t begin, std::size_t n,
+                                     Team& team, Lane& lane) const {
+  const std::size_t n_used = trees_.columns.size(), bytes = n_used * n * sizeof(double);
+  std::byte* sent = lane.read.room(bytes);
+  auto* values = reinterpret_cast<double*>(sent);
   constexpr std::size_t grain = 16 * block_rows;
   team.for_chunks(0, n, grain, [&](std::size_t first, std::size_t last, int) {
     for (std::size_t at = first; at < last; at += block_rows)
@@ -158,32 +176,33 @@ void DeviceForest::read_chunk(const TableSource& rows, std::size_t begin, std::s
         read_block(rows.host->columns[trees_.features[c]], begin + at,
                    begin + std::min(last, at + block_rows), values + c * n + at, 1);
   });
-  make_room(lane.values, n_used * n);
-  lane.queue.upload(values, n_used * n, lane.values);
+  make_room(lane.values, bytes);
+  lane.queue.upload(sent, bytes, lane.values);
+  return {.values = reinterpret_cast<const unsigned char*>(lane.values.data()),
+          .row_stride = sizeof(double),
+          .column_stride = static_cast<std::int64_t>(n * sizeof(double)),
+          .type = ValueType::float64,
+          .missing = std::numeric_limits<double>::quiet_NaN()};
 }
 
 void DeviceForest::code_chunk(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
                               Lane& lane) const {
   make_room(lane.words, trees_.n_words() * n);
   if (trees_.columns.empty()) return;
-  CodedColumns coded{.columns = host_columns_.data(),
-                     .numbers = host_numbers_.data(),
-                     .level_codes = nullptr,
+  CodedColumns coded{.columns = device_columns_.data(),
+                     .numbers = device_numbers_.data(),
+                     .level_codes = device_codes_.data(),
                      .n_columns = static_cast<std::uint32_t>(trees_.columns.size()),
                      .per_word = trees_.per_word};
-  ValueRows table = rows.device;
-  if (rows.host != nullptr) {
-    read_chunk(rows, begin, n, team, lane);
-    table = {.values = reinterpret_cast<const unsigned char*>(lane.values.data()),
-             .row_stride = sizeof(double),
-             .column_stride = static_cast<std::int64_t>(n * sizeof(double)),
-             .type = ValueType::float64,
-             .missing = std::numeric_limits<double>::quiet_NaN()};
-  } else {
-    coded.columns = device_columns_.data();
-    coded.numbers = device_numbers_.data();
-    coded.level_codes = device_codes_.data();
+  ValueRows table = rows.rows;
+  if (rows.host == nullptr) {
     table.values += static_cast<std::int64_t>(begin) * table.row_stride;
+  } else {
+    const bool by_row = rows.row_bytes > 0;
+    coded.columns = by_row ? matrix_columns_.data() : host_columns_.data();
+    coded.numbers = host_numbers_.data();
+    table =
+        by_row ? send_rows(rows, begin, n, team, lane) : send_columns(rows, begin, n, team, lane);
   }
   lane.queue.launch(device_.kernel("code_rows"), {trees_.n_words(), in_parts(n, code_tile)},
                     code_threads, 0, table, coded, static_cast<std::uint64_t>(n),

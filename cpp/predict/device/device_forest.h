@@ -1,6 +1,6 @@
 // A forest in the memory of a CUDA device, and predictions there. The same bits as on the host.
 //
-// Tables of the host are read as doubles into pinned memory, a chunk at a time, while the device
+// Tables of the host are copied or read into pinned memory, a chunk at a time, while the device
 // works on the chunk before. Tables in device memory are read where they are. Rows become words of
 // codes, which kernels walk (predict/device/walk_records.h). Any number of rows fits: chunks are
 // made as small as free memory needs. Thread-safe: each call borrows buffers of its own.
@@ -17,16 +17,9 @@
 #include "base/parallel.h"
 #include "cuda/device.h"
 #include "predict/device/forest_layout.h"
-#include "table/columns.h"
+#include "predict/device/table_source.h"
 
 namespace arboost::cuda {
-
-// Rows to predict: a table of the host, or one in device memory.
-struct TableSource {
-  const Columns* host = nullptr;
-  ValueRows device{};
-  std::size_t n_rows = 0;
-};
 
 // Where results go: [row] of some bytes each, on the host or in device memory.
 struct RowSink {
@@ -79,8 +72,10 @@ class DeviceForest {
   struct Borrowed;  // lanes of a call
 
   std::size_t rows_of_chunk(const TableSource& rows, std::size_t more_bytes) const;
-  void read_chunk(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
-                  Lane& lane) const;
+  ValueRows send_rows(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
+                      Lane& lane) const;
+  ValueRows send_columns(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
+                         Lane& lane) const;
   void code_chunk(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
                   Lane& lane) const;
   void finish_chunk(Lane& lane) const;
@@ -105,7 +100,7 @@ class DeviceForest {
   DeviceArray<double> values_, small_values_;
   DeviceArray<CodeSet> sets_;
   DeviceArray<TreeGroup> groups_;
-  DeviceArray<CodedColumn> host_columns_;
+  DeviceArray<CodedColumn> host_columns_, matrix_columns_;  // by their number, by feature
   DeviceArray<double> host_numbers_;
 
   mutable std::mutex mutex_;  // guards what follows

@@ -165,7 +165,7 @@ extern "C" __global__ void combine(BatchWork batch, std::uint32_t n_adders) {
        j < (batch.histogram_size + n_slots - 1) / n_slots * n_slots; j += gridDim.x * n_slots) {
     const bool is_slot = j < batch.histogram_size;
     std::int64_t sum = 0;
-    if (parts.is_divided && is_slot) sum = sum_of(parts, batch, j, adder, n_adders);
+    if (parts.is_divided && is_slot) sum = sum_of_parts(parts, batch, j, adder, n_adders);
     for (std::uint32_t step = n_adders / 2; step > 0; step >>= 1)
       sum += __shfl_xor_sync(all_lanes, sum, step);
     if (!is_slot || adder != 0) continue;

@@ -31,8 +31,8 @@ inline SegmentParts parts_of(const BatchWork& batch, std::uint32_t s) {
 }
 
 // The sum of every n_adders-th part of a slot.
-inline std::int64_t sum_of(const SegmentParts& parts, const BatchWork& batch, std::uint32_t slot,
-                           std::uint32_t adder, std::uint32_t n_adders) {
+inline std::int64_t sum_of_parts(const SegmentParts& parts, const BatchWork& batch,
+                                 std::uint32_t slot, std::uint32_t adder, std::uint32_t n_adders) {
   std::int64_t sum = 0;
 #pragma unroll 4
   for (std::uint32_t b = adder; b < parts.n; b += n_adders)
@@ -42,5 +42,5 @@ inline std::int64_t sum_of(const SegmentParts& parts, const BatchWork& batch, st
 
 // A slot of a segment's histogram.
 inline std::int64_t slot_of(const SegmentParts& parts, const BatchWork& batch, std::uint32_t slot) {
-  return parts.is_divided ? sum_of(parts, batch, slot, 0, 1) : parts.histogram[slot];
+  return parts.is_divided ? sum_of_parts(parts, batch, slot, 0, 1) : parts.histogram[slot];
 }
