@@ -1,4 +1,4 @@
-// A forest on a CUDA device, and the tables that it reads there.
+// A forest on a CUDA device.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +13,21 @@
 
 namespace arboost::bindings {
 
-struct CudaTable {
-  cuda::ValueRows rows;
-  std::size_t n_rows, n_columns;
-};
-
 struct KeptCudaForest {
   KeptCudaForest(nb::handle forest, std::size_t n_columns, std::size_t n_outputs, int device)
       : made(device, ForestArrays(forest).views(), n_columns, n_outputs) {}
-
-  void set_levels(std::size_t feature, const Vector<double>& levels,
-                  const Vector<double>& numbers) {
-    made.set_levels(feature, {levels.data(), levels.size()}, {numbers.data(), numbers.size()});
-  }
 
   cuda::TableSource source(const Columns& columns) const {
     require(columns.columns.size() == made.n_columns(),
             "the table has another number of columns than the forest");
     return cuda::host_source(columns, made.trees().columns.size());
   }
-  cuda::TableSource source(const CudaTable& table) const {
-    require(table.n_columns == made.n_columns(),
+  cuda::TableSource source(const cuda::DeviceColumns& columns) const {
+    require(columns.columns.size() == made.n_columns(),
             "the table has another number of columns than the forest");
-    return cuda::device_source(table.rows, table.n_rows);
+    require(&cuda::Device::number(columns.device) == &made.device(),
+            "the table is on another device than the forest");
+    return cuda::device_source(columns);
   }
 
   // SHAP programs, prepared by the first call from the same forest.

@@ -15,30 +15,6 @@ namespace {
 
 using Bytes = Vector<std::uint8_t>;
 
-cuda::ValueType value_type(const std::string& kind, std::size_t bytes) {
-  using Type = cuda::ValueType;
-  const std::string name = kind + std::to_string(bytes);
-  constexpr std::pair<const char*, Type> types[] = {
-      {"b1", Type::boolean}, {"i1", Type::int8},    {"i2", Type::int16},  {"i4", Type::int32},
-      {"i8", Type::int64},   {"u1", Type::uint8},   {"u2", Type::uint16}, {"u4", Type::uint32},
-      {"u8", Type::uint64},  {"f4", Type::float32}, {"f8", Type::float64}};
-  for (const auto& [known, type] : types)
-    if (name == known) return type;
-  throw nb::type_error("A table on a device must be of numbers of at most 64 bits, or of bool.");
-}
-
-CudaTable make_table(std::uint64_t address, std::size_t n_rows, std::size_t n_columns,
-                     std::int64_t row_stride, std::int64_t column_stride, const std::string& kind,
-                     std::size_t bytes, double missing) {
-  return {.rows = {.values = reinterpret_cast<const unsigned char*>(address),
-                   .row_stride = row_stride,
-                   .column_stride = column_stride,
-                   .type = value_type(kind, bytes),
-                   .missing = missing},
-          .n_rows = n_rows,
-          .n_columns = n_columns};
-}
-
 cuda::DeviceForest::Combination combination(const Vector<double>& base, double mean_of,
                                             const Vector<double>& weights) {
   return {{base.data(), base.size()}, mean_of, {weights.data(), weights.size()}};
@@ -56,9 +32,10 @@ void host_scores(const KeptCudaForest& forest, const Columns& columns, const Vec
                      {.host = reinterpret_cast<std::byte*>(out.data())});
 }
 
-void device_scores(const KeptCudaForest& forest, const CudaTable& table, const Vector<double>& base,
-                   double mean_of, const Vector<double>& weights, std::uint64_t out) {
-  const cuda::TableSource rows = forest.source(table);
+void device_scores(const KeptCudaForest& forest, const cuda::DeviceColumns& columns,
+                   const Vector<double>& base, double mean_of, const Vector<double>& weights,
+                   std::uint64_t out) {
+  const cuda::TableSource rows = forest.source(columns);
   nb::gil_scoped_release release;
   Team alone(1);
   forest.made.scores(rows, combination(base, mean_of, weights), alone, {.device = out});
@@ -75,8 +52,9 @@ void host_leaves(const KeptCudaForest& forest, const Columns& columns, const Lea
   forest.made.leaves(rows, team, {.host = reinterpret_cast<std::byte*>(out.data())});
 }
 
-void device_leaves(const KeptCudaForest& forest, const CudaTable& table, std::uint64_t out) {
-  const cuda::TableSource rows = forest.source(table);
+void device_leaves(const KeptCudaForest& forest, const cuda::DeviceColumns& columns,
+                   std::uint64_t out) {
+  const cuda::TableSource rows = forest.source(columns);
   nb::gil_scoped_release release;
   Team alone(1);
   forest.made.leaves(rows, alone, {.device = out});
@@ -97,9 +75,9 @@ void host_shap(const KeptCudaForest& forest, nb::handle trees, const Columns& co
   shap.values(rows, mean_of, team, {.host = reinterpret_cast<std::byte*>(out.data())});
 }
 
-void device_shap(const KeptCudaForest& forest, nb::handle trees, const CudaTable& table,
+void device_shap(const KeptCudaForest& forest, nb::handle trees, const cuda::DeviceColumns& columns,
                  double mean_of, std::uint64_t out, int n_threads) {
-  const cuda::TableSource rows = forest.source(table);
+  const cuda::TableSource rows = forest.source(columns);
   const cuda::DeviceShap& shap = forest.shap(trees, n_threads);
   nb::gil_scoped_release release;
   Team alone(1);
@@ -130,41 +108,26 @@ void labels(std::uint64_t raw, std::size_t stride, std::size_t n_outputs, std::s
 }  // namespace
 
 void bind_cuda_predict(nb::module_& m) {
-  nb::class_<CudaTable>(m, "CudaTable", "A table of numbers in device memory.")
-      .def(
-          "__init__",
-          [](CudaTable* self, std::uint64_t address, std::size_t n_rows, std::size_t n_columns,
-             std::int64_t row_stride, std::int64_t column_stride, const std::string& kind,
-             std::size_t bytes, double missing) {
-            new (self) CudaTable(make_table(address, n_rows, n_columns, row_stride, column_stride,
-                                            kind, bytes, missing));
-          },
-          nb::arg("address"), nb::arg("n_rows"), nb::arg("n_columns"), nb::arg("row_stride"),
-          nb::arg("column_stride"), nb::arg("kind"), nb::arg("bytes"), nb::arg("missing"));
   nb::class_<KeptCudaForest>(m, "CudaForest", "A forest in the memory of a CUDA device.")
       .def(nb::init<nb::handle, std::size_t, std::size_t, int>(), nb::arg("forest"),
            nb::arg("n_columns"), nb::arg("n_outputs"), nb::arg("device"))
-      .def("set_levels", &KeptCudaForest::set_levels, nb::arg("feature"), nb::arg("levels"),
-           nb::arg("numbers"),
-           "Sets the levels of a category, ascending, and the number of each in the table of the "
-           "fit, for tables in device memory.")
       .def("scores", &host_scores, nb::arg("columns"), nb::arg("base"), nb::arg("mean_of"),
            nb::arg("weights"), nb::arg("out").noconvert(), nb::arg("n_threads"),
            "Writes raw scores to out[row][output]: sums where mean_of is 0, weighted medians where "
            "there are weights.")
-      .def("scores", &device_scores, nb::arg("table"), nb::arg("base"), nb::arg("mean_of"),
+      .def("scores", &device_scores, nb::arg("columns"), nb::arg("base"), nb::arg("mean_of"),
            nb::arg("weights"), nb::arg("out"),
            "The same of a table and to an address on the device.")
       .def("leaves", &host_leaves, nb::arg("columns"), nb::arg("out").noconvert(),
            nb::arg("n_threads"),
            "Writes to out[row][tree] the leaf of the row, as a node of its tree.")
-      .def("leaves", &device_leaves, nb::arg("table"), nb::arg("out"),
+      .def("leaves", &device_leaves, nb::arg("columns"), nb::arg("out"),
            "The same of a table and to an address on the device.")
       .def("shap_values", &host_shap, nb::arg("forest"), nb::arg("columns"), nb::arg("mean_of"),
            nb::arg("out").noconvert(), nb::arg("n_threads"),
            "Writes SHAP values to out[row][feature][output], divided by mean_of unless it is 0. "
            "`forest` is that of the constructor.")
-      .def("shap_values", &device_shap, nb::arg("forest"), nb::arg("table"), nb::arg("mean_of"),
+      .def("shap_values", &device_shap, nb::arg("forest"), nb::arg("columns"), nb::arg("mean_of"),
            nb::arg("out"), nb::arg("n_threads"),
            "The same of a table and to an address on the device.");
   m.def("cuda_link", &link, nb::arg("name"), nb::arg("raw"), nb::arg("stride"),

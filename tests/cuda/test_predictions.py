@@ -124,7 +124,7 @@ def test_shap_values(name):
     X = table(150, 1)
     expected = model.shap_values(X)
     same(expected, model.to("cuda").shap_values(X))
-    same(expected, model.shap_values(CudaArray.of_numpy(X)))
+    same(expected, model.shap_values(CudaArray.of(X)))
 
 
 def test_shap_values_of_wide_tables_and_deep_trees():
@@ -135,8 +135,8 @@ def test_shap_values_of_wide_tables_and_deep_trees():
     deep = arboost.DecisionTreeRegressor(max_features=5, random_state=0)
     for estimator in (wide, deep):
         model = estimator.fit(X, y).model_
-        same(model.shap_values(X), model.shap_values(CudaArray.of_numpy(X)))
-        same(model.predict(X), model.predict(CudaArray.of_numpy(X)))
+        same(model.shap_values(X), model.shap_values(CudaArray.of(X)))
+        same(model.predict(X), model.predict(CudaArray.of(X)))
 
 
 def test_shap_values_that_need_the_processor():
@@ -147,9 +147,9 @@ def test_shap_values_that_need_the_processor():
     with pytest.raises(arboost.DeviceError, match="background does not run"):
         model.shap_values(X, background=X)
     with pytest.raises(arboost.DeviceError, match="background do not run"):
-        model.shap_values(CudaArray.of_numpy(X), background=X)
+        model.shap_values(CudaArray.of(X), background=X)
     with pytest.raises(TypeError, match="weighted median"):
-        MODELS["median"]().shap_values(CudaArray.of_numpy(X))
+        MODELS["median"]().shap_values(CudaArray.of(X))
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"])
@@ -211,15 +211,13 @@ def test_wrong_arrays_are_refused():
     with pytest.raises(TypeError, match="predict_proba was asked of a regressor"):
         model.predict_proba(CudaArray.of(table()))
     with pytest.raises(TypeError, match=r"in the memory of a CUDA device.*X.to_numpy\(\)"):
-        arboost.GradientBoostingRegressor(**GRADIENT).fit(
-            CudaArray.of(table()), target(table())
-        )
+        arboost.GradientBoostingRegressor(**GRADIENT).fit(CudaArray.of(table()), target(table()))
 
 
 @pytest.mark.skipif(len(core.cuda_devices()) == 1, reason="only one CUDA device")
 def test_array_of_another_device():
     model = regressor().to("cuda:1")
-    with pytest.raises(arboost.DeviceError, match=r'X is on device="cuda:0".*model.to\("cuda:0"\)'):
+    with pytest.raises(arboost.DeviceError, match=r'X is in the memory of the device "cuda:0"'):
         model.predict(CudaArray.of(table()))
 
 
@@ -268,7 +266,7 @@ def test_estimators_predict_where_the_rows_are():
     X = table()
     y = target(X).astype(int) % 2
     model = arboost.GradientBoostingClassifier(**GRADIENT).fit(X, y)
-    on_device = CudaArray.of_numpy(X)
+    on_device = CudaArray.of(X)
     for method in ("predict", "predict_proba", "decision_function", "shap_values", "apply"):
         same(getattr(model, method)(X), getattr(model, method)(on_device))
     with pytest.raises(TypeError, match="Take the logarithm of predict_proba"):

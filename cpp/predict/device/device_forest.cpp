@@ -27,8 +27,11 @@ void send(const std::vector<T>& from, DeviceArray<T>& to, Queue& queue) {
 struct DeviceForest::Lane {
   Queue queue;
   PinnedBytes read, received;
+  std::vector<CodedColumn> columns;  // that the queue is copying
+  DeviceArray<CodedColumn> coded;
   DeviceArray<std::uint32_t> words;
-  DeviceArray<std::byte> values, results, scratch;
+  DeviceArray<std::uint8_t> values;
+  DeviceArray<std::byte> results, scratch;
   // Results that the queue is copying to the host: from the pinned memory they go on to here.
   std::byte* target = nullptr;
   std::size_t target_bytes = 0;
@@ -68,11 +71,7 @@ DeviceForest::DeviceForest(int device, const Forest& forest, std::size_t n_colum
       n_columns_(n_columns),
       n_outputs_(n_outputs),
       width_(forest.width),
-      trees_(forest_layout(forest, n_columns, n_outputs)),
-      level_columns_(trees_.columns),
-      level_numbers_(trees_.numbers) {
-  for (std::size_t c = 0; c < level_columns_.size(); ++c)
-    level_columns_[c].source = static_cast<std::uint32_t>(trees_.features[c]);
+      trees_(forest_layout(forest, n_columns, n_outputs)) {
   Device::Use use(device_);
   Queue queue;
   send(trees_.nodes, nodes_, queue);
@@ -80,9 +79,7 @@ DeviceForest::DeviceForest(int device, const Forest& forest, std::size_t n_colum
   send(trees_.order, order_, queue);
   send(trees_.output_start, output_start_, queue);
   send(trees_.sets, sets_, queue);
-  send(trees_.columns, host_columns_, queue);
-  send(level_columns_, matrix_columns_, queue);
-  send(trees_.numbers, host_numbers_, queue);
+  send(trees_.thresholds, thresholds_, queue);
   if (width_ > 1) {
     values_ = DeviceArray<double>(forest.value.size());
     queue.upload(forest.value.data(), forest.value.size(), values_);
@@ -101,45 +98,15 @@ DeviceForest::~DeviceForest() {
     Device::Use use(device_);
     free_lanes_.clear();
     give_back(nodes_, tree_start_, order_, output_start_, small_nodes_, values_, small_values_,
-              sets_, groups_, host_columns_, matrix_columns_, host_numbers_, device_columns_,
-              device_numbers_, device_codes_);
+              sets_, groups_, thresholds_);
   } catch (const DeviceError&) {  // the device is gone, and its memory with it
   }
-}
-
-void DeviceForest::set_levels(std::size_t feature, std::span<const double> levels,
-                              std::span<const double> numbers) {
-  if (levels.size() != numbers.size())
-    throw std::invalid_argument("levels and their numbers differ in length");
-  for (std::size_t c = 0; c < level_columns_.size(); ++c) {
-    if (trees_.features[c] != feature) continue;
-    CodedColumn& column = level_columns_[c];
-    column.kind = CodedColumn::levels;
-    column.first = static_cast<std::uint32_t>(level_numbers_.size());
-    column.n = static_cast<std::uint32_t>(levels.size());
-    column.first_code = static_cast<std::uint32_t>(level_codes_.size());
-    level_numbers_.insert(level_numbers_.end(), levels.begin(), levels.end());
-    for (const double number : numbers)
-      level_codes_.push_back(trees_.code_of(static_cast<std::uint32_t>(c), number));
-  }
-}
-
-// Uploads the columns of tables in device memory, once.
-void DeviceForest::start_levels() const {
-  std::lock_guard lock(mutex_);
-  if (has_levels_) return;
-  Queue queue;
-  send(level_columns_, device_columns_, queue);
-  send(level_numbers_, device_numbers_, queue);
-  send(level_codes_, device_codes_, queue);
-  queue.wait();
-  has_levels_ = true;
 }
 
 std::size_t DeviceForest::rows_of_chunk(const TableSource& rows, std::size_t more_bytes) const {
   std::size_t row_bytes = trees_.n_words() * sizeof(std::uint32_t) + more_bytes + 1;
   if (rows.host != nullptr)
-    row_bytes += rows.row_bytes > 0 ? rows.row_bytes : trees_.columns.size() * sizeof(double);
+    row_bytes += rows.matrix != nullptr ? rows.row_bytes : trees_.columns.size() * sizeof(double);
   // Two chunks, and room for others.
   const std::size_t room = std::min(chunk_bytes, device_.free_bytes() / 4);
   const std::size_t fitting = room / row_bytes / fewest_rows * fewest_rows;
@@ -148,25 +115,27 @@ std::size_t DeviceForest::rows_of_chunk(const TableSource& rows, std::size_t mor
 }
 
 // Rows of the host as they are -> pinned memory -> device.
-ValueRows DeviceForest::send_rows(const TableSource& rows, std::size_t begin, std::size_t n,
-                                  Team& team, Lane& lane) const {
+void DeviceForest::send_rows(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
+                             Lane& lane) const {
   const std::size_t bytes = n * rows.row_bytes;
-  const unsigned char* from = rows.rows.values + begin * rows.row_bytes;
+  const std::byte* from = rows.matrix + begin * rows.row_bytes;
   std::byte* sent = lane.read.room(bytes);
   team.for_chunks(0, bytes, std::size_t{1} << 20, [&](std::size_t first, std::size_t last, int) {
     std::memcpy(sent + first, from + first, last - first);
   });
   make_room(lane.values, bytes);
-  lane.queue.upload(sent, bytes, lane.values);
-  ValueRows table = rows.rows;
-  table.values = reinterpret_cast<const unsigned char*>(lane.values.data());
-  return table;
+  lane.queue.copy_in(sent, bytes, lane.values.address());
+  for (std::size_t c = 0; c < lane.columns.size(); ++c) {
+    const Column& column = rows.host->columns[trees_.features[c]];
+    lane.columns[c].column = {lane.values.data() + trees_.features[c] * item_size(column.type),
+                              column.stride, column.missing, column.type};
+  }
 }
 
 // Columns that splits look at -> doubles in pinned memory -> device, [column][row].
-ValueRows DeviceForest::send_columns(const TableSource& rows, std::size_t begin, std::size_t n,
-                                     Team& team, Lane& lane) const {
-  const std::size_t n_used = trees_.columns.size(), bytes = n_used * n * sizeof(double);
+void DeviceForest::send_columns(const TableSource& rows, std::size_t begin, std::size_t n,
+                                Team& team, Lane& lane) const {
+  const std::size_t n_used = lane.columns.size(), bytes = n_used * n * sizeof(double);
   std::byte* sent = lane.read.room(bytes);
   auto* values = reinterpret_cast<double*>(sent);
   constexpr std::size_t grain = 16 * block_rows;
@@ -177,36 +146,35 @@ ValueRows DeviceForest::send_columns(const TableSource& rows, std::size_t begin,
                    begin + std::min(last, at + block_rows), values + c * n + at, 1);
   });
   make_room(lane.values, bytes);
-  lane.queue.upload(sent, bytes, lane.values);
-  return {.values = reinterpret_cast<const unsigned char*>(lane.values.data()),
-          .row_stride = sizeof(double),
-          .column_stride = static_cast<std::int64_t>(n * sizeof(double)),
-          .type = ValueType::float64,
-          .missing = std::numeric_limits<double>::quiet_NaN()};
+  lane.queue.copy_in(sent, bytes, lane.values.address());
+  for (std::size_t c = 0; c < n_used; ++c)
+    lane.columns[c].column = {lane.values.data() + c * n * sizeof(double), sizeof(double),
+                              std::numeric_limits<double>::quiet_NaN(), Type::float64};
 }
 
 void DeviceForest::code_chunk(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
                               Lane& lane) const {
   make_room(lane.words, trees_.n_words() * n);
   if (trees_.columns.empty()) return;
-  CodedColumns coded{.columns = device_columns_.data(),
-                     .numbers = device_numbers_.data(),
-                     .level_codes = device_codes_.data(),
-                     .n_columns = static_cast<std::uint32_t>(trees_.columns.size()),
-                     .per_word = trees_.per_word};
-  ValueRows table = rows.rows;
-  if (rows.host == nullptr) {
-    table.values += static_cast<std::int64_t>(begin) * table.row_stride;
+  lane.columns = trees_.columns;
+  if (rows.device != nullptr) {
+    for (std::size_t c = 0; c < lane.columns.size(); ++c) {
+      DeviceColumn& column = lane.columns[c].column = rows.device->columns[trees_.features[c]];
+      column.values += static_cast<std::int64_t>(begin) * column.stride;
+    }
+  } else if (rows.matrix != nullptr) {
+    send_rows(rows, begin, n, team, lane);
   } else {
-    const bool by_row = rows.row_bytes > 0;
-    coded.columns = by_row ? matrix_columns_.data() : host_columns_.data();
-    coded.numbers = host_numbers_.data();
-    table =
-        by_row ? send_rows(rows, begin, n, team, lane) : send_columns(rows, begin, n, team, lane);
+    send_columns(rows, begin, n, team, lane);
   }
+  make_room(lane.coded, lane.columns.size());
+  lane.queue.upload(lane.columns.data(), lane.columns.size(), lane.coded);
+  const CodedColumns coded{.columns = lane.coded.data(),
+                           .thresholds = thresholds_.data(),
+                           .n_columns = static_cast<std::uint32_t>(lane.columns.size()),
+                           .per_word = trees_.per_word};
   lane.queue.launch(device_.kernel("code_rows"), {trees_.n_words(), in_parts(n, code_tile)},
-                    code_threads, 0, table, coded, static_cast<std::uint64_t>(n),
-                    lane.words.data());
+                    code_threads, 0, coded, static_cast<std::uint64_t>(n), lane.words.data());
 }
 
 void DeviceForest::finish_chunk(Lane& lane) const {
@@ -221,7 +189,6 @@ void DeviceForest::for_rows(const TableSource& rows, std::size_t result_bytes,
                             const std::function<void(const Chunk&)>& work) const {
   if (rows.n_rows == 0) return;
   Device::Use use(device_);
-  if (rows.host == nullptr) start_levels();
   const bool to_host = out.host != nullptr;
   const std::size_t size = rows_of_chunk(rows, scratch_bytes + (to_host ? result_bytes : 0));
   Borrowed borrowed(*this);

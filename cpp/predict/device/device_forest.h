@@ -35,11 +35,6 @@ class DeviceForest {
   DeviceForest(const DeviceForest&) = delete;
   DeviceForest& operator=(const DeviceForest&) = delete;
 
-  // Levels of a category, ascending, and the number of each in the table of the fit: tables in
-  // device memory have levels, those of the host their numbers. Before the first prediction.
-  void set_levels(std::size_t feature, std::span<const double> levels,
-                  std::span<const double> numbers);
-
   struct Combination {
     std::span<const double> base;
     double mean_of;                   // 0: sums
@@ -72,14 +67,13 @@ class DeviceForest {
   struct Borrowed;  // lanes of a call
 
   std::size_t rows_of_chunk(const TableSource& rows, std::size_t more_bytes) const;
-  ValueRows send_rows(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
-                      Lane& lane) const;
-  ValueRows send_columns(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
-                         Lane& lane) const;
+  void send_rows(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
+                 Lane& lane) const;
+  void send_columns(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
+                    Lane& lane) const;
   void code_chunk(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
                   Lane& lane) const;
   void finish_chunk(Lane& lane) const;
-  void start_levels() const;
   AnyTrees any_trees() const;
   void walk_small(const Chunk& chunk, const ScoreRows& out) const;
   // Launches a kernel on trees of any depth, with so many blocks for the same rows.
@@ -90,9 +84,6 @@ class DeviceForest {
   Device& device_;
   std::size_t n_columns_, n_outputs_, width_;
   ForestLayout trees_;
-  std::vector<CodedColumn> level_columns_;  // of tables in device memory
-  std::vector<double> level_numbers_;
-  std::vector<std::uint32_t> level_codes_;
 
   DeviceArray<ForestNode> nodes_;
   DeviceArray<std::uint64_t> tree_start_;
@@ -100,14 +91,9 @@ class DeviceForest {
   DeviceArray<double> values_, small_values_;
   DeviceArray<CodeSet> sets_;
   DeviceArray<TreeGroup> groups_;
-  DeviceArray<CodedColumn> host_columns_, matrix_columns_;  // by their number, by feature
-  DeviceArray<double> host_numbers_;
+  DeviceArray<double> thresholds_;
 
   mutable std::mutex mutex_;  // guards what follows
-  mutable bool has_levels_ = false;
-  mutable DeviceArray<CodedColumn> device_columns_;
-  mutable DeviceArray<double> device_numbers_;
-  mutable DeviceArray<std::uint32_t> device_codes_;
   mutable std::vector<std::unique_ptr<Lane>> free_lanes_;
 };
 

@@ -57,13 +57,12 @@ class Builder {
       most = std::max(most, known.size());
       number_[which] = static_cast<std::uint32_t>(made_.columns.size());
       made_.columns.push_back(
-          {.source = number_[which],
+          {.column = {},
            .kind = which.second ? CodedColumn::level_codes : CodedColumn::thresholds,
-           .first = static_cast<std::uint32_t>(made_.numbers.size()),
-           .n = static_cast<std::uint32_t>(known.size()),
-           .first_code = 0});
+           .first = static_cast<std::uint32_t>(made_.thresholds.size()),
+           .n = static_cast<std::uint32_t>(known.size())});
       made_.features.push_back(which.first);
-      made_.numbers.insert(made_.numbers.end(), known.begin(), known.end());
+      made_.thresholds.insert(made_.thresholds.end(), known.begin(), known.end());
     }
     made_.per_word = most <= 254 ? 4 : most <= 65534 ? 2 : 1;
   }
@@ -181,7 +180,7 @@ std::uint32_t ForestLayout::code_of(std::uint32_t column, double value) const {
     return value >= 0 && value < 255 && value == std::floor(value)
                ? 1 + static_cast<std::uint32_t>(value)
                : 0;
-  const double* first = numbers.data() + which.first;
+  const double* first = thresholds.data() + which.first;
   return 1 + static_cast<std::uint32_t>(std::lower_bound(first, first + which.n, value) - first);
 }
 

@@ -19,9 +19,9 @@ struct ForestLayout {
     std::uint32_t most_trees, depth, block_rows;
   };
 
-  std::vector<CodedColumn> columns;   // whose source is their own number
+  std::vector<CodedColumn> columns;   // without values
   std::vector<std::size_t> features;  // of the columns
-  std::vector<double> numbers;        // thresholds
+  std::vector<double> thresholds;     // of all columns
   std::uint32_t per_word;
   std::vector<ForestNode> nodes;
   std::vector<std::uint64_t> tree_start;

@@ -3,23 +3,24 @@
 
 #include <cstddef>
 
-#include "predict/device/walk_records.h"
+#include "bin/device/device_columns.h"
 #include "table/columns.h"
 
 namespace arboost::cuda {
 
 struct TableSource {
   const Columns* host = nullptr;
-  // The table in device memory; of the host, where its rows are one after the other.
-  ValueRows rows{};
+  const DeviceColumns* device = nullptr;
   std::size_t n_rows = 0;
-  std::size_t row_bytes = 0;  // of such a table of the host, else 0
+  // Where a table of the host has all values of one type in C order: the first, and bytes a row.
+  const std::byte* matrix = nullptr;
+  std::size_t row_bytes = 0;
 };
 
-TableSource device_source(const ValueRows& rows, std::size_t n_rows);
+TableSource device_source(const DeviceColumns& columns);
 
-// Tables of the host of one type, in C order, are sent as they are, unless so many doubles a row
-// are fewer bytes; all others column by column.
+// Tables of one type in C order are sent as they are, unless so many doubles a row are fewer bytes;
+// all others column by column.
 TableSource host_source(const Columns& columns, std::size_t n_used);
 
 }  // namespace arboost::cuda

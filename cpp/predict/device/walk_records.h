@@ -7,45 +7,22 @@
 
 #include <cstdint>
 
-#include "tree/split_rule.h"  // CodeSet
+#include "bin/device/bin_records.h"  // DeviceColumn
+#include "tree/split_rule.h"         // CodeSet
 
 namespace arboost::cuda {
 
-enum class ValueType : std::uint32_t {
-  boolean,
-  int8,
-  int16,
-  int32,
-  int64,
-  uint8,
-  uint16,
-  uint32,
-  uint64,
-  float32,
-  float64,
-};
-
-// A table in device memory.
-struct ValueRows {
-  const unsigned char* values;             // first row and column
-  std::int64_t row_stride, column_stride;  // in bytes
-  ValueType type;
-  double missing;  // number that means missing; NaN: none
-};
-
 // Values of a column -> codes.
 struct CodedColumn {
-  enum Kind : std::uint32_t { thresholds, level_codes, levels };
-  std::uint32_t source;      // column of the table
-  Kind kind;                 // numbers, level codes, or numbers that are levels
-  std::uint32_t first, n;    // thresholds or levels, ascending
-  std::uint32_t first_code;  // codes of the levels
+  enum Kind : std::uint32_t { thresholds, level_codes };
+  DeviceColumn column;
+  Kind kind;
+  std::uint32_t first, n;  // thresholds, ascending
 };
 
 struct CodedColumns {
   const CodedColumn* columns;
-  const double* numbers;  // thresholds and levels of all columns
-  const std::uint32_t* level_codes;
+  const double* thresholds;  // of all columns
   std::uint32_t n_columns;
   std::uint32_t per_word;  // codes: 4, 2 or 1
 };

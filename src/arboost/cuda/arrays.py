@@ -22,7 +22,6 @@ __all__ = [
     "CudaArray",
     "as_kind_of",
     "device_array",
-    "frame_names",
     "is_device_array",
     "refuse_device_array",
 ]
@@ -204,17 +203,6 @@ def device_array(X: Any, name: str = "X") -> CudaArray | None:
                 raise
     interface = _interface(X)
     return None if interface is None else _checked(_from_interface(X, interface, name), name)
-
-
-def frame_names(X: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns of a data frame of cuDF; None for arrays.
-
-    As in tables of pandas, names that are no strings are none.
-    """
-    if not (_is_cudf_frame(X) and hasattr(X, "columns")):
-        return None
-    names = tuple(X.columns)
-    return names if all(isinstance(name, str) for name in names) else None
 
 
 def as_kind_of(array: CudaArray, X: object) -> Any:

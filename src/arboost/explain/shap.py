@@ -142,13 +142,14 @@ def _values_of_array(model: Model, X: object, background: object, n_threads: int
             "of X and background in the memory of the host to a model on the processor."
         )
     _check_sum(model, "shap_values")
-    forest, table, array = table_of_array(model, X)
-    n_rows, n_features = array.shape
-    shape = (n_rows, n_features) + (model.n_outputs,) * (model.n_outputs > 1)
-    values = CudaArray.empty(shape, np.float64, array.device)
-    forest.shap_values(
+    columns = table_of_array(model, X)
+    shape = (columns.n_rows, model.schema.n_features)
+    values = CudaArray.empty(
+        shape + (model.n_outputs,) * (model.n_outputs > 1), np.float64, columns.device
+    )
+    cuda_forest(model, columns.device).shap_values(
         forest=model.forest,
-        table=table,
+        columns=columns,
         mean_of=combination(model)["mean_of"],
         out=values.address,
         n_threads=n_threads,

@@ -1,6 +1,6 @@
 """Model + table in device memory -> predictions there, in the kind of array that came in.
 
-    X (CuPy, PyTorch, cuDF, ...) --> CudaTable --> CudaForest --> raw scores --> link --> as X
+    X (CuPy, PyTorch, cuDF, ...) --> DeviceColumns --> CudaForest --> raw scores --> link --> as X
 
 The bytes are those of the processor. Tables of the host are uploaded by the core, a chunk at a
 time; `table_scores` and `leaf_ids` do so for models that were moved to a device.
@@ -14,12 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.cuda.arrays import CudaArray, as_kind_of, device_array, frame_names
-from arboost.cuda.devices import device_number
-from arboost.data import messages
-from arboost.data.schema import Schema
-from arboost.data.table import is_reordered
-from arboost.errors import DeviceError, SchemaError
+from arboost.cuda.arrays import CudaArray, as_kind_of
+from arboost.data.table import ingest
+from arboost.errors import DeviceError
 from arboost.model.model import Model
 from arboost.model.outputs import (
     ALL_CLASS_LINKS,
@@ -37,10 +34,10 @@ __all__ = [
     "probabilities_of_array",
     "raw_scores_of_array",
     "refuse_device",
+    "scores_of_columns",
     "table_of_array",
 ]
 
-_DIMENSIONS = 2  # of a table
 _TWO_COLUMNS = ("logistic", "logistic_of_double", "share_of_two")
 _NUMBERS = set("biuf")  # kinds of labels that a device holds
 
@@ -48,19 +45,10 @@ _NUMBERS = set("biuf")  # kinds of labels that a device holds
 def cuda_forest(model: Model, number: int) -> core.CudaForest:
     """Return the forest of a model on a device; it is uploaded once."""
     known = model.on_devices.get(number)
-    if known is not None:
-        return known
-    schema = model.schema
-    forest = core.CudaForest(model.forest, schema.n_features, model.n_outputs, number)
-    for feature in schema.special:
-        levels = schema.levels_of(feature)
-        if levels is None or levels.kind == "string":
-            continue
-        numbers = np.arange(len(levels), dtype=np.float64)
-        forest.set_levels(
-            feature, levels.values, numbers if levels.numbers is None else levels.numbers
-        )
-    return model.on_devices.setdefault(number, forest)
+    if known is None:
+        forest = core.CudaForest(model.forest, model.schema.n_features, model.n_outputs, number)
+        known = model.on_devices.setdefault(number, forest)
+    return known
 
 
 def combination(model: Model) -> dict[str, Any]:
@@ -80,41 +68,18 @@ def refuse_device(model: Model, method: str) -> None:
         )
 
 
-def table_of_array(model: Model, X: Any) -> tuple[core.CudaForest, core.CudaTable, CudaArray]:
-    """Return a table in device memory, with the forest of the model there."""
-    schema, names = model.schema, frame_names(X)
-    if names is not None and is_reordered(names, len(names), schema, "Model"):
-        X = X[list(schema.names or ())]
-    array = device_array(X)
-    assert array is not None
-    if array.ndim != _DIMENSIONS:
-        raise ValueError(messages.dimensions_message(array))
-    if names is None:
-        is_reordered(None, array.shape[1], schema, "Model")  # raises for another number of columns
-    _check_types(schema)
-    if model.device != "cpu" and device_number(model.device) != array.device:
-        raise DeviceError(
-            f'X is on device="cuda:{array.device}", but the model on device="{model.device}". Use '
-            f'model.to("cuda:{array.device}"), or copy X.'
-        )
-    forest = cuda_forest(model, array.device)
-    array.wait()
-    table = core.CudaTable(
-        address=array.address,
-        n_rows=array.shape[0],
-        n_columns=array.shape[1],
-        row_stride=array.strides[0],
-        column_stride=array.strides[1],
-        kind=array.dtype.kind,
-        bytes=array.dtype.itemsize,
-        missing=schema.missing,
-    )
-    return forest, table, array
+def table_of_array(model: Model, X: object) -> core.DeviceColumns:
+    """Return a table in device memory by the schema of a model, which may be on any device."""
+    device = None if model.device == "cpu" else model.device
+    columns = ingest(X, model.schema, device=device).values
+    assert isinstance(columns, core.DeviceColumns)
+    return columns
 
 
 def raw_scores_of_array(model: Model, X: object) -> NDArray[np.float64]:
     """Return the raw scores of the rows of a table in device memory."""
-    scores: NDArray[np.float64] = as_kind_of(_raw(model, X), X)
+    raw = scores_of_columns(model, table_of_array(model, X))
+    scores: NDArray[np.float64] = as_kind_of(raw, X)
     return scores
 
 
@@ -123,7 +88,7 @@ def predictions_of_array(model: Model, X: object) -> NDArray[Any]:
 
     Labels that are no numbers are an array of NumPy.
     """
-    raw = _raw(model, X)
+    raw = scores_of_columns(model, table_of_array(model, X))
     if model.classes is None:
         values = raw if model.link == "identity" else _linked(model.link, raw, 0, model.n_outputs)
         found: NDArray[Any] = as_kind_of(values.ravel() if model.n_outputs == 1 else values, X)
@@ -138,7 +103,7 @@ def predictions_of_array(model: Model, X: object) -> NDArray[Any]:
 def probabilities_of_array(model: Model, X: object) -> Probabilities:
     """Return the class probabilities of these rows; a list of arrays for several targets."""
     check_classifier(model)
-    raw = _raw(model, X)
+    raw = scores_of_columns(model, table_of_array(model, X))
     shares: list[NDArray[np.float64]] = [
         as_kind_of(_linked(link, raw, first, n_outputs), X)
         for link, _, first, n_outputs in target_parts(model)
@@ -148,27 +113,18 @@ def probabilities_of_array(model: Model, X: object) -> Probabilities:
 
 def leaves_of_array(model: Model, X: object) -> NDArray[np.int32]:
     """Return the leaf of each of these rows in each tree, int32 of shape (n_rows, n_trees)."""
-    forest, table, array = table_of_array(model, X)
-    leaves = CudaArray.empty((array.shape[0], model.n_trees), np.int32, array.device)
-    forest.leaves(table=table, out=leaves.address)
+    columns = table_of_array(model, X)
+    leaves = CudaArray.empty((columns.n_rows, model.n_trees), np.int32, columns.device)
+    cuda_forest(model, columns.device).leaves(columns, leaves.address)
     found: NDArray[np.int32] = as_kind_of(leaves, X)
     return found
 
 
-def _check_types(schema: Schema) -> None:
-    """Raise SchemaError where the model has columns of strings or times."""
-    for feature in schema.special:
-        levels = schema.levels_of(feature)
-        is_text = levels is not None and levels.kind == "string" and len(levels) > 0
-        fitted = schema.unit_of(feature) or ("string" if is_text else "")
-        if fitted:
-            raise SchemaError(messages.other_type_message(schema.label(feature), fitted, "number"))
-
-
-def _raw(model: Model, X: object) -> CudaArray:
-    forest, table, array = table_of_array(model, X)
-    raw = CudaArray.empty((array.shape[0], model.n_outputs), np.float64, array.device)
-    forest.scores(table=table, **combination(model), out=raw.address)
+def scores_of_columns(model: Model, columns: core.DeviceColumns) -> CudaArray:
+    """Return the raw scores of a table in device memory that has the columns of the schema."""
+    raw = CudaArray.empty((columns.n_rows, model.n_outputs), np.float64, columns.device)
+    forest = cuda_forest(model, columns.device)
+    forest.scores(columns, **combination(model), out=raw.address)
     return raw
 
 

@@ -20,7 +20,12 @@ from arboost.data.dataset import Dataset
 from arboost.data.table import Table, ingest
 from arboost.model.links import LINKS
 from arboost.model.model import Model
-from arboost.model.on_device import combination, cuda_forest, refuse_device
+from arboost.model.on_device import (
+    combination,
+    cuda_forest,
+    refuse_device,
+    scores_of_columns,
+)
 from arboost.model.one_row import encoded_row
 from arboost.model.outputs import (
     ALL_CLASS_LINKS,
@@ -88,6 +93,9 @@ def probabilities_of_row(model: Model, X: object) -> NDArray[np.float64] | None:
 
 def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
     """Return the raw scores of the rows of a table that has the columns of the model's schema."""
+    if isinstance(table.values, core.DeviceColumns):
+        copied: NDArray[np.float64] = scores_of_columns(model, table.values).to_numpy()
+        return copied
     if model.device != "cpu":
         scores = np.empty((table.n_rows, model.n_outputs))
         forest = cuda_forest(model, device_number(model.device))
