@@ -30,6 +30,28 @@ const Sample* draw(const RoundParams& params, std::uint64_t round, const RoundSt
   return &state.sample;
 }
 
+// The same on a device, which has the gradients.
+const Sample* draw(const RoundParams& params, std::uint64_t round, const RoundState& state,
+                   cuda::DeviceRows& device) {
+  const RowSampling& rows = params.sampling;
+  const std::uint32_t bits = draw_bits({params.seed, round});
+  switch (rows.method) {
+    case RowSampling::Method::uniform:
+      if (rows.rate >= 1) return nullptr;
+      device.draw_uniform(rows.rate, bits, state.sample);
+      break;
+    case RowSampling::Method::gradient_based:
+      if (rows.rate >= 1) return nullptr;
+      device.draw_by_gradient(state.gradients, rows.rate, rows.reg_lambda, bits, state.sample);
+      break;
+    case RowSampling::Method::goss:
+      if (params.first_round + round < rows.full_rounds) return nullptr;
+      device.draw_one_side(state.gradients, rows.top_rate, rows.other_rate, bits, state.sample);
+      break;
+  }
+  return &state.sample;
+}
+
 }  // namespace
 
 std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows& rows,
@@ -39,9 +61,7 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
   const auto start = Clock::now();
   GrownTrees& forest = state.forest;
   const std::size_t trees_per_round = rows.outputs / forest.width;
-  // Samples by gradient are drawn here, so scores and gradients are, too.
-  const bool on_device = params.sampling.method == RowSampling::Method::uniform;
-  cuda::DeviceRows* device = on_device ? grower.on_device() : nullptr;
+  cuda::DeviceRows* device = grower.on_device();
   std::optional<cuda::Device::Use> use;
   if (device != nullptr) device->open_rounds(rows, use);
   std::size_t done = 0;
@@ -51,7 +71,9 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
     else
       apply_loss(params.loss, rows, params.largest_weight, state.gradients, loss_team);
     grower.propose(state.gradients, team);
-    const Sample* sample = draw(params, forest.n_trees() / trees_per_round, state, team);
+    const std::uint64_t round = forest.n_trees() / trees_per_round;
+    const Sample* sample =
+        device != nullptr ? draw(params, round, state, *device) : draw(params, round, state, team);
     for (std::size_t output = 0; output < rows.outputs; output += forest.width) {
       const TreeRequest request{.seed = params.seed,
                                 .number = forest.n_trees(),

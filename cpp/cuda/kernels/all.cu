@@ -9,6 +9,7 @@
 #include "grow/device/kernels/partition.cu"
 #include "grow/device/kernels/purity.cu"
 #include "grow/device/kernels/rows.cu"
+#include "grow/device/kernels/samples.cu"
 #include "grow/device/kernels/search.cu"
 #include "grow/device/kernels/trees.cu"
 #include "predict/device/kernels/answers.cu"

@@ -125,16 +125,15 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
             some(gradients.sum_abs_g),
             some(gradients.sum_h)};
   if (sample == nullptr) return all;
-  const float* weights = sample->weights_or_null();
-  const float largest = weights == nullptr || sample->size == 0
-                            ? 1.0f
-                            : std::max(1.0f, *std::max_element(weights, weights + sample->size));
-  const int drop = bits_of_factor(largest);
-  const double factor = std::ldexp(1.0, -drop);
-  make_room(s.sample_pairs, sample->size * width);
-  if (weights != nullptr) {
+  float largest = sample->largest_weight;
+  if (!sample->on_device && sample->weighted && sample->size > 0) {
+    const float* weights = sample->weights.data();
+    largest = *std::max_element(weights, weights + sample->size);
     s.replace(weights, sample->size, s.weights);
   }
+  const int drop = bits_of_factor(std::max(1.0f, largest));
+  const double factor = std::ldexp(1.0, -drop);
+  make_room(s.sample_pairs, sample->size * width);
   const PairRows rows{all.pairs,
                       all.row_stride,
                       all.output_stride,
@@ -145,7 +144,7 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
                       0,
                       0};
   s.queue.launch(s.device.kernel("gather_pairs"), {std::min<std::size_t>(1024, blocks_for(rows.n))},
-                 threads, 0, rows, weights == nullptr ? nullptr : s.weights.data(), factor,
+                 threads, 0, rows, sample->weighted ? s.weights.data() : nullptr, factor,
                  s.sample_pairs.data(), s.sample_sums.start(2 * width, s.queue));
   const std::vector<std::int64_t> sums = s.sample_sums.wait(s.queue);
   Pairs own{s.sample_pairs.data(),       width, 1, gradients.g_exponent - drop,
@@ -167,7 +166,7 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
   tree_rows_ = training_rows();
   if (sample_ != nullptr) {
     tree_rows_ = {sample_->size, sample_->positions.data(), tree_rows_.table_rows};
-    s.replace(sample_->positions.data(), sample_->size, s.positions);
+    if (!sample_->on_device) s.replace(sample_->positions.data(), sample_->size, s.positions);
   }
   pairs_ = pairs_of(gradients, output, sample_);
   take_targets(gradients, output);

@@ -56,6 +56,12 @@ class DeviceRows final : public BatchRows {
   // Copies newer scores back, after which the host may change them.
   void fetch_scores(double* scores);
   void add_values(const GrownTrees& forest, std::size_t output);
+  // The same samples as in grow/sample/sample.h, from gradients on the device.
+  void draw_uniform(double rate, std::uint32_t seed, Sample& out);
+  void draw_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
+                        std::uint32_t seed, Sample& out);
+  void draw_one_side(const Gradients& gradients, double top_rate, double other_rate,
+                     std::uint32_t seed, Sample& out);
 
  protected:
   void open_root(TreePolicy& policy, Team& team) override;
@@ -75,6 +81,9 @@ class DeviceRows final : public BatchRows {
   };
   // Takes the pairs of all training rows for tests of purity.
   void take_targets(const Gradients& gradients, std::size_t output);
+  std::vector<float> norms_at(const NormArgs& norms, const NormRows& rows);
+  template <class Plan>
+  void collect(const char* kernel, const Plan& plan, bool weighted, Sample& out);
   Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
   void send_tree(const GrownTrees& forest);
   void walk() const;

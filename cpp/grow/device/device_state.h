@@ -32,7 +32,7 @@ struct DeviceState {
   DeviceArray<RowId> table_rows;
   DeviceArray<std::uint32_t> position_of_row;  // for purity
   DeviceArray<std::uint32_t> positions;
-  DeviceArray<float> weights;
+  DeviceArray<float> weights, norms;
   DeviceArray<FixedPair> all_pairs, sample_pairs;
   std::uint64_t pairs_version = 0;  // Gradients::version of all_pairs
   DeviceArray<Element> elements[2];

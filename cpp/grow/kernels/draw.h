@@ -6,7 +6,8 @@
 
 #include <cmath>  // sqrt
 
-#include "base/random.h"  // short_hash
+#include "base/random.h"  // mix_bits
+#include "grow/kernels/draw_row.h"
 #include "grow/kernels/grow_kernels.h"
 
 namespace arboost::ARBOOST_ISA {
@@ -19,9 +20,7 @@ void gradient_norms(const NormArgs& args, std::size_t begin, std::size_t end, fl
     const FixedPair* ARBOOST_RESTRICT pairs =
         args.pairs + k * args.output_stride + begin * args.row_stride;
     const auto add = [&](std::size_t i, const FixedPair& pair) {
-      const float g = static_cast<float>(pair.g) * args.g_unit;
-      const float h = static_cast<float>(pair.h) * args.h_unit;
-      norms[i] += g * g + h * h;
+      norms[i] += square_of(args, pair);
     };
     if (args.row_stride == 1)  // said to the compiler, so that it loads whole vectors
       for (std::size_t i = 0; i < n; ++i) add(i, pairs[i]);
@@ -30,15 +29,6 @@ void gradient_norms(const NormArgs& args, std::size_t begin, std::size_t end, fl
   }
   if (args.squared) return;
   for (std::size_t i = 0; i < n; ++i) norms[i] = std::sqrt(norms[i]);
-}
-
-// Weight of a row that is drawn with probability min(1, norm / mu). Without branches: a norm of 0
-// counts as the smallest float, and so gets the largest weight.
-inline float weight_of(float mu, float largest, float norm) {
-  const float some = norm > 0x1p-126f ? norm : 0x1p-126f;
-  const float weight = mu / some;
-  const float limited = weight < largest ? weight : largest;
-  return limited > 1.0f ? limited : 1.0f;
 }
 
 constexpr std::size_t draw_block = 512;
@@ -57,34 +47,24 @@ inline std::size_t append_kept(const std::uint32_t* kept, const float* block_wei
   return n;
 }
 
-// The leading 24 bits of a row's hash; signed, because only that converts to float in vectors
-// everywhere.
-inline std::int32_t draw_bits(std::uint32_t row, std::uint32_t seed) {
-  return static_cast<std::int32_t>(short_hash(row, seed) >> 8);
-}
-
 // The rows are marked in blocks, in loops that vectorise, and then collected.
 std::size_t draw(const DrawArgs& args, std::size_t begin, std::size_t end, std::uint32_t* positions,
                  float* weights) {
   std::uint32_t kept[draw_block];
   float norms[draw_block], block_weights[draw_block];
-  const std::uint32_t seed = args.seed, limit = args.limit;
-  const float mu = args.mu, largest = args.largest_weight;
+  const DrawArgs a = args;
   std::size_t n = 0;
   for (std::size_t first = begin; first < end; first += draw_block) {
     const std::size_t size = end - first < draw_block ? end - first : draw_block;
     const auto start = static_cast<std::uint32_t>(first);
-    if (args.norms.pairs == nullptr) {
-      for (std::uint32_t j = 0; j < size; ++j)
-        kept[j] = short_hash(start + j, seed) <= limit ? 1 : 0;
+    if (a.norms.pairs == nullptr) {
+      for (std::uint32_t j = 0; j < size; ++j) kept[j] = draw_row(a, start + j).kept;
     } else {
-      gradient_norms(args.norms, first, first + size, norms);
+      gradient_norms(a.norms, first, first + size, norms);
       for (std::uint32_t j = 0; j < size; ++j) {
-        const float weight = weight_of(mu, largest, norms[j]);
-        // u < 1 / weight with u in (0, 1): always for a weight of 1.
-        const float u = (static_cast<float>(draw_bits(start + j, seed)) + 0.5f) * 0x1p-24f;
-        block_weights[j] = weight;
-        kept[j] = u * weight < 1.0f ? 1 : 0;
+        const DrawnRow row = draw_row(a, start + j, norms[j]);
+        block_weights[j] = row.weight;
+        kept[j] = row.kept;
       }
     }
     n = append_kept(kept, block_weights, first, size, n, positions, weights);
@@ -92,11 +72,8 @@ std::size_t draw(const DrawArgs& args, std::size_t begin, std::size_t end, std::
   return n;
 }
 
-// One hash decides both whether a row counts as large, with probability q, and whether it is kept,
-// with probability q + (1 - q) p.
 std::size_t draw_top(const TopArgs& args, std::size_t begin, std::size_t end,
                      std::uint32_t* positions, float* weights) {
-  constexpr std::int32_t always = 1 << 24;
   std::uint32_t kept[draw_block];
   float norms[draw_block], block_weights[draw_block];
   const TopArgs a = args;
@@ -106,13 +83,9 @@ std::size_t draw_top(const TopArgs& args, std::size_t begin, std::size_t end,
     const auto start = static_cast<std::uint32_t>(first);
     gradient_norms(a.norms, first, first + size, norms);
     for (std::uint32_t j = 0; j < size; ++j) {
-      const std::int32_t bits = draw_bits(start + j, a.seed);
-      const std::int32_t some_large = norms[j] >= a.at ? a.at_large : 0;
-      const std::int32_t some_kept = norms[j] >= a.at ? a.at_kept : a.other_kept;
-      const std::int32_t large = norms[j] >= a.above ? always : some_large;
-      const std::int32_t limit = norms[j] >= a.above ? always : some_kept;
-      block_weights[j] = bits < large ? 1.0f : a.weight;
-      kept[j] = bits < limit ? 1 : 0;
+      const DrawnRow row = draw_row(a, start + j, norms[j]);
+      block_weights[j] = row.weight;
+      kept[j] = row.kept;
     }
     n = append_kept(kept, block_weights, first, size, n, positions, weights);
   }

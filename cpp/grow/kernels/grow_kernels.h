@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/types.h"
+#include "grow/kernels/draw_row.h"
 #include "grow/search/gain.h"
 #include "grow/search/random_cut.h"
 #include "grow/search/search_data.h"
@@ -17,34 +18,6 @@
 #include "tree/tree_rows.h"
 
 namespace arboost {
-
-struct NormArgs {
-  const FixedPair* pairs;
-  std::size_t row_stride, output_stride, outputs;
-  float g_unit, h_unit;  // real value of one integer unit
-  bool squared;          // squared norms: the same order, and cheaper
-};
-
-struct DrawArgs {
-  std::uint32_t seed;
-  std::uint32_t limit;   // without norms: rows whose hash is at most this are kept
-  NormArgs norms;        // no pairs: all rows are equal
-  float mu;              // rows of at least this norm are kept
-  float largest_weight;  // inverse of the smallest probability
-};
-
-// One-side sampling: all rows of large norm, and some of the others. Probabilities are in units of
-// 2^-24.
-struct TopArgs {
-  std::uint32_t seed;
-  NormArgs norms;           // squared norms
-  float above;              // rows of this norm or a larger one are kept
-  float at;                 // rows in [at, above) may count as large
-  std::int32_t at_large;    // probability of these rows to count as large
-  std::int32_t at_kept;     // ... and to be kept at all
-  std::int32_t other_kept;  // probability of all other rows to be kept
-  float weight;             // of rows kept at random
-};
 
 struct NarrowArgs {
   const FixedPair* pairs;  // by number

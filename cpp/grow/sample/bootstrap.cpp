@@ -177,6 +177,7 @@ void count_parts(const Draws<Place>& draws, std::uint64_t length, RowsOf rows_of
                  Team& team) {
   const std::size_t n = draws.places.size();
   out.weighted = true;
+  out.on_device = false;
   make_room(out.positions, n);
   make_room(out.weights, n);
   std::uint32_t* positions = out.positions.data();

@@ -31,6 +31,7 @@ void collect(std::size_t n_rows, std::uint32_t seed, bool weighted, DrawChunk dr
   const std::size_t n_chunks = (n_rows + chunk_rows - 1) / chunk_rows;
   std::vector<std::size_t> kept(n_chunks, 0);
   out.weighted = weighted;
+  out.on_device = false;
   make_room(out.positions, n_rows);
   if (out.weighted) make_room(out.weights, n_rows);
   std::uint32_t* positions = out.positions.data();
@@ -48,11 +49,8 @@ void collect(std::size_t n_rows, std::uint32_t seed, bool weighted, DrawChunk dr
     out.size += kept[c];
   }
   if (out.size > 0) return;
-  // A sample must not be empty: if no row was drawn, it is the first row by hash.
   out.size = 1;
-  positions[0] = 0;
-  for (std::uint32_t i = 1; i < n_rows; ++i)
-    if (short_hash(i, seed) < short_hash(positions[0], seed)) positions[0] = i;
+  positions[0] = row_of_empty(n_rows, seed);
   if (weights != nullptr) weights[0] = 1;
 }
 
@@ -62,30 +60,25 @@ void collect(std::size_t n_rows, const DrawArgs& args, Sample& out, Team& team) 
       [&](auto... range) { return grow_kernels().draw(args, range...); }, out, team);
 }
 
-NormArgs norms_of(const Gradients& gradients, double reg_lambda, bool squared) {
-  // Only ratios of norms matter: gradients count 2^-30 an integer, and hessians as much as they are
-  // worth in that unit.
-  const double h_unit =
-      std::sqrt(reg_lambda) * std::ldexp(1.0, gradients.g_exponent - gradients.h_exponent - 30);
-  return {gradients.pairs.data(),
-          gradients.row_stride(),
-          gradients.output_stride(),
-          gradients.outputs,
-          0x1p-30f,
-          static_cast<float>(h_unit),
-          squared};
+std::vector<float> norms_at(NormArgs args, const NormRows& rows) {
+  args.row_stride *= rows.step;
+  std::vector<float> norms(rows.n);
+  grow_kernels().gradient_norms(args, 0, rows.n, norms.data());
+  return norms;
 }
 
-// Histogram of the norms in 2^(31 - shift) buckets, over all rows or about 2^log_rows of them at
-// equal distances. (An odd distance, against tables in which classes take turns.)
-std::vector<std::int64_t> count_norms(NormArgs args, std::size_t n_rows, int log_rows, int shift) {
-  const std::size_t step = n_rows >> log_rows | 1, n = n_rows / step;
-  args.row_stride *= step;
-  std::vector<float> norms(n);
-  grow_kernels().gradient_norms(args, 0, n, norms.data());
+// Histogram of norms in 2^(31 - shift) buckets.
+std::vector<std::int64_t> count_norms(std::span<const float> norms, int shift) {
   std::vector<std::int64_t> counts(std::size_t{1} << (31 - shift), 0);
   for (const float norm : norms) ++counts[std::bit_cast<std::uint32_t>(norm) >> shift];
   return counts;
+}
+
+// All rows or about 2^log_rows of them. (An odd distance, against tables in which classes take
+// turns.)
+NormRows rows_for(std::size_t n_rows, int log_rows) {
+  const std::size_t step = n_rows >> log_rows | 1;
+  return {step, n_rows / step};
 }
 
 // The mu at which the mean of min(1, s / mu) is `rate`, every s taken for the middle of its bucket.
@@ -128,26 +121,43 @@ std::int32_t chance(double share) {
 
 }  // namespace
 
-void sample_uniform(std::size_t n_rows, double rate, std::uint32_t seed, Sample& out, Team& team) {
+DrawArgs uniform_plan(double rate, std::uint32_t seed) {
   // The largest of round(rate * 2^32) hashes; the rate is above 0 and below 1.
   const double below = std::clamp(std::nearbyint(std::ldexp(rate, 32)), 1.0, 0x1p32);
-  const DrawArgs args{seed, static_cast<std::uint32_t>(below - 1), {}, 0, 1};
-  collect(n_rows, args, out, team);
+  return {seed, static_cast<std::uint32_t>(below - 1), {}, 0, 1};
 }
 
-void sample_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
-                        std::uint32_t seed, Sample& out, Team& team) {
-  const NormArgs norms = norms_of(gradients, reg_lambda, false);
-  const float mu = threshold(count_norms(norms, gradients.n_rows, 14, bucket_shift), rate);
-  const DrawArgs args{seed, 0, norms, mu, largest_weight};
-  collect(gradients.n_rows, args, out, team);
+NormArgs norms_of(const Gradients& gradients, double reg_lambda, bool squared) {
+  // Only ratios of norms matter: gradients count 2^-30 an integer, and hessians as much as they are
+  // worth in that unit.
+  const double h_unit =
+      std::sqrt(reg_lambda) * std::ldexp(1.0, gradients.g_exponent - gradients.h_exponent - 30);
+  return {gradients.pairs.data(),
+          gradients.row_stride(),
+          gradients.output_stride(),
+          gradients.outputs,
+          0x1p-30f,
+          static_cast<float>(h_unit),
+          squared};
 }
 
-void sample_one_side(const Gradients& gradients, double top_rate, double other_rate,
-                     std::uint32_t seed, Sample& out, Team& team) {
-  const NormArgs norms = norms_of(gradients, 0, true);
-  const std::vector<std::int64_t> counts =
-      count_norms(norms, gradients.n_rows, fine_log_rows, fine_shift);
+NormRows rows_by_gradient(std::size_t n_rows) {
+  return rows_for(n_rows, 14);
+}
+
+DrawArgs plan_by_gradient(const NormArgs& norms, std::span<const float> counted, double rate,
+                          std::uint32_t seed) {
+  const float mu = threshold(count_norms(counted, bucket_shift), rate);
+  return {seed, 0, norms, mu, largest_weight};
+}
+
+NormRows rows_one_side(std::size_t n_rows) {
+  return rows_for(n_rows, fine_log_rows);
+}
+
+TopArgs plan_one_side(const NormArgs& norms, std::span<const float> counted, double top_rate,
+                      double other_rate, std::uint32_t seed) {
+  const std::vector<std::int64_t> counts = count_norms(counted, fine_shift);
   double n_counted = 0;
   for (const std::int64_t count : counts) n_counted += static_cast<double>(count);
   // Down to the bucket of the last large row. At least one row is large and no square is infinite,
@@ -164,14 +174,39 @@ void sample_one_side(const Gradients& gradients, double top_rate, double other_r
   const std::int32_t other_kept = chance(p);
   const double exact_p = other_kept * 0x1p-24;  // the probability that the weight inverts
   const std::int32_t at_large = chance(q);
-  const TopArgs args{.seed = seed,
-                     .norms = norms,
-                     .above = fine_start(last + 1),
-                     .at = fine_start(last),
-                     .at_large = at_large,
-                     .at_kept = at_large + chance((1.0 - at_large * 0x1p-24) * exact_p),
-                     .other_kept = other_kept,
-                     .weight = static_cast<float>(1.0 / exact_p)};
+  return {.seed = seed,
+          .norms = norms,
+          .above = fine_start(last + 1),
+          .at = fine_start(last),
+          .at_large = at_large,
+          .at_kept = at_large + chance((1.0 - at_large * 0x1p-24) * exact_p),
+          .other_kept = other_kept,
+          .weight = static_cast<float>(1.0 / exact_p)};
+}
+
+std::uint32_t row_of_empty(std::size_t n_rows, std::uint32_t seed) {
+  std::uint32_t first = 0;
+  for (std::uint32_t i = 1; i < n_rows; ++i)
+    if (short_hash(i, seed) < short_hash(first, seed)) first = i;
+  return first;
+}
+
+void sample_uniform(std::size_t n_rows, double rate, std::uint32_t seed, Sample& out, Team& team) {
+  collect(n_rows, uniform_plan(rate, seed), out, team);
+}
+
+void sample_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
+                        std::uint32_t seed, Sample& out, Team& team) {
+  const NormArgs norms = norms_of(gradients, reg_lambda, false);
+  const std::vector<float> counted = norms_at(norms, rows_by_gradient(gradients.n_rows));
+  collect(gradients.n_rows, plan_by_gradient(norms, counted, rate, seed), out, team);
+}
+
+void sample_one_side(const Gradients& gradients, double top_rate, double other_rate,
+                     std::uint32_t seed, Sample& out, Team& team) {
+  const NormArgs norms = norms_of(gradients, 0, true);
+  const std::vector<float> counted = norms_at(norms, rows_one_side(gradients.n_rows));
+  const TopArgs args = plan_one_side(norms, counted, top_rate, other_rate, seed);
   collect(
       gradients.n_rows, seed, true,
       [&](auto... range) { return grow_kernels().draw_top(args, range...); }, out, team);

@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "grow/kernels/draw_row.h"
 #include "loss/apply.h"
 
 namespace arboost {
@@ -18,11 +19,32 @@ namespace arboost {
 struct Sample {
   std::size_t size = 0;
   bool weighted = false;
+  bool on_device = false;    // positions and weights are in the memory of the device of the rows
+  float largest_weight = 1;  // on a device
   Buffer<std::uint32_t> positions;
   Buffer<float> weights;
 
   const float* weights_or_null() const { return weighted ? weights.data() : nullptr; }
 };
+
+// Plans of draws without replacement, for any place where the rows are.
+
+// Rows at equal distances whose norms are counted for a plan: row k * step, for k < n.
+struct NormRows {
+  std::size_t step, n;
+};
+DrawArgs uniform_plan(double rate, std::uint32_t seed);
+// By gradient. norms_of takes the pairs from the host's memory.
+NormArgs norms_of(const Gradients& gradients, double reg_lambda, bool squared);
+NormRows rows_by_gradient(std::size_t n_rows);
+DrawArgs plan_by_gradient(const NormArgs& norms, std::span<const float> counted, double rate,
+                          std::uint32_t seed);
+// One-sided.
+NormRows rows_one_side(std::size_t n_rows);
+TopArgs plan_one_side(const NormArgs& norms, std::span<const float> counted, double top_rate,
+                      double other_rate, std::uint32_t seed);
+// The row of a sample that would be empty otherwise: the first by hash.
+std::uint32_t row_of_empty(std::size_t n_rows, std::uint32_t seed);
 
 // The seed of a fit, and the number of the draw.
 struct DrawSeed {
