@@ -334,14 +334,14 @@ def test_array_on_another_device(rng):
     ("shape", "message"),
     [((0, 3), "Found array with 0 sample"), ((5, 0), "0 feature"), ((6,), "Expected 2D array")],
 )
-def test_wrong_shapes_have_the_messages_of(shape, message):
+def test_wrong_shapes_have_the_messages_of_numpy(shape, message):
     X = np.zeros(shape, np.float32)
     for given in (X, CudaArray.of(X)):
         with pytest.raises(ValueError, match=message):
             booster().fit(given, np.zeros(len(X)))
 
 
-def test_wrong_values_have_the_messages_of(rng):
+def test_wrong_values_have_the_messages_of_numpy(rng):
     X, y = CudaArray.of(table(rng)), np.zeros(900)
     y[7] = np.nan
     with pytest.raises(ValueError, match="y contains 1 missing or infinite"):

@@ -35,7 +35,7 @@ const std::map<std::string, Call> kernels = {
 #include "kernels.inc"
 };
 
-constexpr int ok = 0, out_of_memory = 2, not_found = 500, launch_failed = 719;
+constexpr int ok = 0, out_of_memory = 2, no_device = 100, not_found = 500, launch_failed = 719;
 constexpr std::size_t margin = 256;
 constexpr unsigned char margin_byte = 0xe5, garbage = 0xcd;
 
@@ -43,6 +43,11 @@ std::mutex mutex;
 std::map<std::uint64_t, std::size_t> allocations;
 std::size_t used = 0, limit = std::size_t{4} << 30;
 long calls_left = -1;  // until the device is lost; negative: never
+
+int number_of(const char* setting, int usual) {
+  const char* given = std::getenv(setting);
+  return given == nullptr ? usual : std::atoi(given);
+}
 
 bool is_lost() {
   std::lock_guard lock(mutex);
@@ -74,19 +79,21 @@ void emulator_lose_device_after(long n_calls) {
 }
 
 int cuInit(unsigned) {
-  return ok;
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return visible != nullptr && *visible == 0 ? no_device : ok;
 }
 int cuDriverGetVersion(int* version) {
-  return *version = 12080, ok;
+  return *version = number_of("EMULATOR_DRIVER", 12080), ok;
 }
 int cuGetErrorString(int error, const char** text) {
   *text = error == out_of_memory   ? "out of memory"
+          : error == no_device     ? "no CUDA-capable device is detected"
           : error == launch_failed ? "unspecified launch failure"
                                    : "unknown error";
   return ok;
 }
 int cuDeviceGetCount(int* n) {
-  return *n = 2, ok;
+  return *n = number_of("EMULATOR_DEVICES", 2), ok;
 }
 int cuDeviceGet(int* device, int number) {
   return *device = number, ok;

@@ -26,6 +26,7 @@ extern "C" __global__ void __launch_bounds__(table_threads, tables_of_processor)
   const std::uint32_t n_columns = min(32u, codes.n_stores - first_column);
   const std::uint32_t r = lane_of() / 8, l = lane_of() % 8;
   const bool has_columns = 4 * l < n_columns;
+  const bool is_count = channel == values.outputs;  // of rows, in place of h
   const std::uint8_t* words = codes.by_row + first_column + (has_columns ? 4 * l : 0);
   const std::uint64_t n = batch.state->n_rows;
   auto at = static_cast<std::uint32_t>(n * blockIdx.x / gridDim.x);
@@ -67,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(table_threads, tables_of_processor)
           const std::uint32_t byte = (step + r) & 3;
           const std::uint32_t slot = (word[a] >> (8 * byte) & 255) * 32 + byte * 8 + l;
           if (4 * l + byte >= n_columns) continue;
-          atomicAdd(&table_g[slot], g);
+          if (!is_count) atomicAdd(&table_g[slot], g);
           atomicAdd(&table_h[slot], h);
         }
       }

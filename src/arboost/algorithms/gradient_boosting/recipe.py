@@ -17,7 +17,7 @@ from arboost.data.target import Task
 from arboost.errors import warn_caller
 from arboost.grow.grower import TreeParams
 from arboost.grow.row_sampling import RowSampling
-from arboost.losses import Loss, make
+from arboost.losses import CustomLoss, Loss, make
 from arboost.model.outputs import CLASS_LINKS
 from arboost.params.auto import AUTO
 from arboost.params.shared import LEVELS
@@ -181,6 +181,11 @@ def _check_loss(params: dict[str, Any], loss: Loss) -> None:
     if params["base_score"] is not None and loss.link == "softmax":
         reason = f"a classifier has a base score only with two classes, and y has {loss.n_outputs}"
         _refuse("base_score", params["base_score"], reason, "Use base_score=None.")
+    if isinstance(params["loss"], CustomLoss) and params.get("device", "cpu") != "cpu":
+        warn_caller(
+            f"The loss {loss.name!r} is of NumPy functions: its gradients are computed on the host "
+            f"and copied to device={params['device']!r} in every round."
+        )
 
 
 def _check_monotone(params: dict[str, Any], loss: Loss) -> None:
