@@ -4,6 +4,7 @@
 
 #include "bindings/common.h"
 #include "cuda/device.h"
+#include "cuda/kernel_sources.h"
 
 namespace arboost::bindings {
 
@@ -36,13 +37,25 @@ void bind_cuda(nb::module_& m) {
       },
       "Names of the CUDA devices; raises DeviceError where there is no driver.");
   m.def(
-      "compile_cuda_kernels",
-      [](int architecture) {
-        const std::vector<char> binary = cuda::compiled_kernels(architecture);
+      "cuda_programs",
+      [] {
+        nb::dict programs;
+        for (const cuda::KernelProgram& program : cuda::kernel_programs()) {
+          nb::list kernels;
+          for (const char* kernel : program.kernels) kernels.append(kernel);
+          programs[program.name] = kernels;
+        }
+        return programs;
+      },
+      "Names of the programs of kernels, and of the kernels of each.");
+  m.def(
+      "compile_cuda_program",
+      [](const std::string& program, int architecture) {
+        const std::vector<char> binary = cuda::compiled_program(program, architecture);
         return nb::bytes(binary.data(), binary.size());
       },
-      nb::arg("architecture"),
-      "Machine code of all kernels for an architecture such as 90; needs no device. Raises "
+      nb::arg("program"), nb::arg("architecture"),
+      "Machine code of a program's kernels for an architecture such as 90; needs no device. Raises "
       "DeviceError where there is no run-time compiler, or a kernel does not compile.");
 }
 

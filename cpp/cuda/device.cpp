@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>  // hash
 #include <map>
+#include <stdexcept>  // logic_error, invalid_argument
 
 #include "cuda/kernel_sources.h"
 
@@ -41,12 +42,12 @@ void release(Call call) {
 }
 
 // A hash of all that decides on the compiled kernels (FNV-1a).
-std::uint64_t fingerprint(int architecture) {
+std::uint64_t fingerprint(const KernelProgram& program, int architecture) {
   std::uint64_t hash = 1469598103934665603u;
   const auto add = [&hash](const std::string& text) {
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   };
-  add(kernel_source);
+  add(program.source);
   for (const Header& header : kernel_headers()) add(header.text);
   for (const std::string& option : options) add(option);
   add(std::to_string(architecture));
@@ -75,19 +76,30 @@ void write_file(const std::filesystem::path& path, const std::vector<char>& byte
   std::filesystem::rename(scratch, path, ignored);
 }
 
-std::vector<char> kernels_for(int architecture) {
+std::vector<char> compiled(const KernelProgram& program, int architecture) {
+  return compile(program.source, kernel_headers(), options, architecture, places().compilers);
+}
+
+std::vector<char> kept_or_compiled(const KernelProgram& program, int architecture) {
   const Places where = places();
-  char name[64];
-  std::snprintf(name, sizeof name, "kernels-sm%d-%016llx.cubin", architecture,
-                static_cast<unsigned long long>(fingerprint(architecture)));
+  char name[96];
+  std::snprintf(name, sizeof name, "%s-sm%d-%016llx.cubin", program.name, architecture,
+                static_cast<unsigned long long>(fingerprint(program, architecture)));
   const std::filesystem::path path = std::filesystem::path(where.cache) / name;
   if (!where.cache.empty()) {
     std::vector<char> kept = read_file(path);
     if (!kept.empty()) return kept;
   }
-  std::vector<char> compiled = compiled_kernels(architecture);
-  if (!where.cache.empty()) write_file(path, compiled);
-  return compiled;
+  std::vector<char> binary = compiled(program, architecture);
+  if (!where.cache.empty()) write_file(path, binary);
+  return binary;
+}
+
+const KernelProgram& program_of(const std::string& kernel) {
+  for (const KernelProgram& program : kernel_programs())
+    for (const char* name : program.kernels)
+      if (kernel == name) return program;
+  throw std::logic_error("no program has the kernel " + kernel);
 }
 
 }  // namespace
@@ -97,8 +109,10 @@ void set_places(Places where) {
   known_places = std::move(where);
 }
 
-std::vector<char> compiled_kernels(int architecture) {
-  return compile(kernel_source, kernel_headers(), options, architecture, places().compilers);
+std::vector<char> compiled_program(const std::string& name, int architecture) {
+  for (const KernelProgram& program : kernel_programs())
+    if (name == program.name) return compiled(program, architecture);
+  throw std::invalid_argument("there is no program " + name);
 }
 
 int Device::count() {
@@ -146,17 +160,21 @@ std::size_t Device::free_bytes() const {
   return free;
 }
 
-void Device::load() {
-  const std::vector<char> binary = kernels_for(architecture_);
-  check(driver().ModuleLoadData(&module_, binary.data()), "loading the kernels");
+Module Device::module_of(const KernelProgram& program) {
+  Module& module = modules_[program.name];
+  if (module == nullptr) {
+    const std::vector<char> binary = kept_or_compiled(program, architecture_);
+    check(driver().ModuleLoadData(&module, binary.data()), "loading the kernels");
+  }
+  return module;
 }
 
 Function Device::kernel(const char* name, std::size_t shared_bytes) {
   std::lock_guard lock(mutex_);
   Kernel& kernel = kernels_[name];
   if (kernel.function == nullptr) {
-    if (module_ == nullptr) load();
-    check(driver().ModuleGetFunction(&kernel.function, module_, name), "finding a kernel");
+    const Module module = module_of(program_of(name));
+    check(driver().ModuleGetFunction(&kernel.function, module, name), "finding a kernel");
   }
   if (shared_bytes > kernel.shared_bytes) {  // never less: other fits use the kernel, too
     check(driver().FuncSetAttribute(kernel.function, shared_bytes_of_kernel,

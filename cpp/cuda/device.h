@@ -16,6 +16,8 @@
 
 namespace arboost::cuda {
 
+struct KernelProgram;
+
 // Where the run-time compiler and compiled kernels lie; set once by the package.
 struct Places {
   std::vector<std::string> compilers;
@@ -23,8 +25,9 @@ struct Places {
 };
 void set_places(Places places);
 
-// Machine code of all kernels for an architecture such as 90. Needs the run-time compiler alone.
-std::vector<char> compiled_kernels(int architecture);
+// Machine code of a program's kernels (cuda/kernel_sources.h) for an architecture such as 90. Needs
+// the run-time compiler alone.
+std::vector<char> compiled_program(const std::string& name, int architecture);
 
 // One device of this process, shared by all its fits. Thread-safe.
 class Device {
@@ -51,14 +54,14 @@ class Device {
 
  private:
   explicit Device(int ordinal);
-  void load();
+  Module module_of(const KernelProgram& program);
 
   std::string name_;
   int handle_ = 0, architecture_ = 0, multiprocessors_ = 0;
   std::size_t shared_bytes_ = 0;
   Context context_ = nullptr;
-  std::mutex mutex_;  // guards what follows
-  Module module_ = nullptr;
+  std::mutex mutex_;                                 // guards what follows
+  std::unordered_map<std::string, Module> modules_;  // by program
   struct Kernel {
     Function function = nullptr;
     std::size_t shared_bytes = 48 << 10;  // that a block may have

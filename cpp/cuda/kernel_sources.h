@@ -7,7 +7,14 @@
 
 namespace arboost::cuda {
 
-extern const char* const kernel_source;
+// Kernels that are compiled together, when the first of them is asked for.
+struct KernelProgram {
+  const char* name;
+  const char* source;
+  std::span<const char* const> kernels;
+};
+std::span<const KernelProgram> kernel_programs();
+
 // All headers that kernels include, by the names that they include them by.
 std::span<const Header> kernel_headers();
 

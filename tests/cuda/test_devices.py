@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import arboost
+from arboost.backend import core
 from arboost.cuda import devices
 from support.cuda import compiler_report, emulated, has_compiler, has_device
 from support.paths import ROOT
@@ -79,25 +80,24 @@ def test_cache_folder_can_be_set(tmp_path, monkeypatch):
     assert devices._cache_folder().name in {"arboost", "cache"}
 
 
-def test_core_carries_all_headers_of_the_kernels():
-    """The run-time compiler finds no file: each include must be embedded by the build."""
-    embedded = set(
-        re.findall(r"[\w/]+\.(?:h|cuh|cu)\b", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))
-    )
-    waiting, seen = ["cuda/kernels/all.cu"], set()
-    while waiting:
-        name = waiting.pop()
-        text = (ROOT / "cpp" / name).read_text(encoding="utf-8")
-        for included in re.findall(r'#include "([^"]+)"', text):
-            assert included in embedded, f"{name} includes {included}"
-            if included not in seen:
-                waiting.append(included)
-            seen.add(included)
-        for standard in set(re.findall(r"#include <([^>]+)>", text)) - {"intrin.h"}:  # of MSVC
-            assert (ROOT / "cpp" / "cuda" / "kernels" / "std" / standard).exists(), (name, standard)
+KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(")
+
+
+def test_each_kernel_is_in_one_program():
+    names = [name for kernels in core.cuda_programs().values() for name in kernels]
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "cpp").rglob("*.cu")]
+    assert sorted(names) == sorted(name for text in sources for name in KERNEL.findall(text))
+    asked_for = [
+        name
+        for path in (ROOT / "cpp").rglob("*.cpp")
+        for name in re.findall(r'kernel\("(\w+)"', path.read_text(encoding="utf-8"))
+    ]
+    assert set(asked_for) <= set(names)
+    assert len(asked_for) > 20
 
 
 @pytest.mark.skipif(not has_compiler(), reason="no run-time compiler of CUDA")
-@pytest.mark.parametrize("architecture", [75, 80, 90])
-def test_kernels_compile(architecture):
-    assert compiler_report(architecture) == "compiled"
+@pytest.mark.parametrize("architecture", [75, 90])
+@pytest.mark.parametrize("program", list(core.cuda_programs()))
+def test_kernels_compile(program, architecture):
+    assert compiler_report(program, architecture) == "compiled"

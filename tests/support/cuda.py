@@ -42,19 +42,19 @@ def _start_emulator():
 @cache
 def has_compiler():
     """Whether CUDA's run-time compiler is installed."""
-    report = compiler_report(80)
+    report = compiler_report("shap", 80)
     return report != "" and "was not found" not in report
 
 
-def compiler_report(architecture):
-    """Return the message of the real compiler for an architecture; "compiled" if all is well.
+def compiler_report(program, architecture):
+    """Return the message of the real compiler for a program; "compiled" if all is well.
 
     In a process of its own: the compiler looks for a driver, and must not find the emulator.
     """
     program = (
         "from arboost.backend import core\nfrom arboost.cuda.devices import device_number\n"
         "device_number('cuda')\n"
-        f"assert core.compile_cuda_kernels({architecture})[:4] == b'\\x7fELF'"
+        f"assert core.compile_cuda_program('{program}', {architecture})[:4] == b'\\x7fELF'"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False

@@ -13,7 +13,7 @@
 
 #include "kernel_words.h"
 // All kernels.
-#include "cuda/kernels/all.cu"
+#include "cuda/programs/all.cu"
 
 namespace {
 

@@ -9,13 +9,24 @@ namespace arboost::cuda {
 
 constexpr std::uint32_t tile_pitch = coded_features + 1;
 
-// Values of every step-th row of a tile, from `start` on; NaN beyond the last row.
+// Loads in flight: many for the usual types, few for all others, since compilation takes long.
+template <class T>
+constexpr int loads_at_once = 2;
+template <>
+constexpr int loads_at_once<float> = 8;
+template <>
+constexpr int loads_at_once<double> = 8;
+
+// Values of every step-th row of a tile, from `start` on; NaN beyond the last row. One copy for all
+// kernels.
 template <class Number>
-inline void load_values(const DeviceColumn& column, const TableRows& rows, std::uint64_t first_row,
-                        std::uint32_t start, std::uint32_t step, Number* to) {
+__attribute__((noinline)) inline void load_values(DeviceColumn column, TableRows rows,
+                                                  std::uint64_t first_row, std::uint32_t start,
+                                                  std::uint32_t step, Number* to) {
   const auto missing = static_cast<Number>(std::numeric_limits<double>::quiet_NaN());
   const bool has_values = with_number(column.type, [&]<class T>() {
-#pragma unroll 8
+    constexpr int at_once = loads_at_once<T>;
+#pragma unroll at_once
     for (std::uint32_t r = start; r < coded_rows; r += step) {
       const std::uint64_t i = first_row + r;
       to[r * tile_pitch] =

@@ -1,0 +1,3 @@
+// Tables -> codes.
+#include "bin/device/kernels/columns.cu"
+#include "bin/device/kernels/encode.cu"

@@ -1,0 +1,4 @@
+// CART: whole trees, and purity of nodes.
+#include "grow/device/kernels/large_nodes.cu"
+#include "grow/device/kernels/purity.cu"
+#include "grow/device/kernels/trees.cu"

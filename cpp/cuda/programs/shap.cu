@@ -1,0 +1,2 @@
+// Rows -> SHAP values.
+#include "explain/device/kernels/shap.cu"
