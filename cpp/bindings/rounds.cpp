@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "bindings/loss_names.h"
@@ -41,6 +42,17 @@ std::size_t run(TreeGrower& self, const RoundParams& params, const Vector<double
   return done;
 }
 
+// The same scores for every row.
+void fill_scores(const Vector<double>& of_row, const Scores& scores, int n_threads) {
+  const std::size_t outputs = of_row.size();
+  Team team(threads_for(8 * scores.shape(0) * outputs, n_threads), python_poll());
+  team.for_chunks(0, scores.shape(0), 1 << 16, [&](std::size_t begin, std::size_t end, int) {
+    if (outputs == 1) std::fill(scores.data() + begin, scores.data() + end, of_row.data()[0]);
+    for (std::size_t i = begin; i < end && outputs > 1; ++i)
+      std::copy(of_row.data(), of_row.data() + outputs, scores.data() + i * outputs);
+  });
+}
+
 }  // namespace
 
 void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
@@ -72,6 +84,29 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
           },
           nb::kw_only(), nb::arg("loss"), nb::arg("parameters"), nb::arg("largest_weight"),
           nb::arg("rate"), nb::arg("seed"), nb::arg("first_round"), nb::arg("sampling"));
+  grower.def(
+      "start_scores",
+      [](TreeGrower& self, const Vector<double>& of_row, Scores scores, int n_threads) {
+        require(of_row.size() == scores.shape(1), "the scores have other outputs");
+        self.check_scores(scores, self.n_training(), 0);
+        nb::gil_scoped_release release;
+        if (auto* device = self.grower.on_device())
+          device->start_scores({of_row.data(), of_row.size()});
+        else
+          fill_scores(of_row, scores, n_threads);
+      },
+      nb::arg("of_row"), nb::arg("scores").noconvert(), nb::arg("n_threads"),
+      "Sets the scores of all training rows: on the device, where trees grow there, so that "
+      "`fetch_scores` brings them.");
+  m.def(
+      "fill_scores",
+      [](const Vector<double>& of_row, Scores scores, int n_threads) {
+        require(of_row.size() == scores.shape(1), "the scores have other outputs");
+        nb::gil_scoped_release release;
+        fill_scores(of_row, scores, n_threads);
+      },
+      nb::arg("of_row"), nb::arg("scores").noconvert(), nb::arg("n_threads"),
+      "Sets the scores of all rows.");
   grower.def(
       "fetch_scores",
       [](TreeGrower& self, Scores scores) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 
 namespace arboost::cuda {
 namespace {
@@ -33,20 +34,32 @@ Staging& staging_of(const Device& device) {
   return *found;
 }
 
-int copying_threads() {
-  static const int n = std::min(8, available_threads());  // more do not copy faster
-  return n;
-}
+// The team of a caller, or one of its own.
+class CopyingTeam {
+ public:
+  explicit CopyingTeam(Team* given) : given_(given) {
+    static const int n = std::min(8, available_threads());  // more do not copy faster
+    if (given == nullptr) own_.emplace(n);
+  }
+  Team& team() { return given_ == nullptr ? *own_ : *given_; }
 
-void copy_by_threads(const std::byte* from, std::size_t bytes, std::byte* to, Team& team) {
-  team.for_chunks(0, bytes, grain_bytes, [&](std::size_t begin, std::size_t end, int) {
-    std::memcpy(to + begin, from + begin, end - begin);
-  });
-}
+ private:
+  Team* given_;
+  std::optional<Team> own_;
+};
 
 }  // namespace
 
-void upload_staged(const Device& device, const void* from, std::size_t bytes, Address to) {
+void copy_by_threads(const void* from, std::size_t bytes, void* to, Team& team) {
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  team.for_chunks(0, bytes, grain_bytes, [&](std::size_t begin, std::size_t end, int) {
+    std::memcpy(target + begin, source + begin, end - begin);
+  });
+}
+
+void upload_staged(const Device& device, const void* from, std::size_t bytes, Address to,
+                   Team* team) {
   Staging& staging = staging_of(device);
   std::lock_guard lock(staging.mutex);
   const auto* source = static_cast<const std::byte*>(from);
@@ -54,12 +67,12 @@ void upload_staged(const Device& device, const void* from, std::size_t bytes, Ad
     staging.queues[0].copy_in(from, bytes, to);
     return staging.queues[0].wait();
   }
-  Team team(copying_threads());
+  CopyingTeam copying(team);
   int side = 0;
   for (std::size_t begin = 0; begin < bytes; begin += staged_bytes, side ^= 1) {
     const std::size_t n = std::min(staged_bytes, bytes - begin);
     std::byte* buffer = staging.free_buffer(side);
-    copy_by_threads(source + begin, n, buffer, team);
+    copy_by_threads(source + begin, n, buffer, copying.team());
     staging.queues[side].copy_in(buffer, n, to + begin);
   }
   for (Queue& queue : staging.queues) queue.wait();
@@ -80,7 +93,7 @@ void send_chunks(const Device& device, std::size_t n_chunks, const Address (&to)
   for (Queue& queue : staging.queues) queue.wait();
 }
 
-void download_staged(const Device& device, Address from, std::size_t bytes, void* to) {
+void download_staged(const Device& device, Address from, std::size_t bytes, void* to, Team* team) {
   Staging& staging = staging_of(device);
   std::lock_guard lock(staging.mutex);
   auto* target = static_cast<std::byte*>(to);
@@ -88,7 +101,7 @@ void download_staged(const Device& device, Address from, std::size_t bytes, void
     staging.queues[0].copy_out(from, bytes, to);
     return staging.queues[0].wait();
   }
-  Team team(copying_threads());
+  CopyingTeam copying(team);
   const auto size_at = [&](std::size_t begin) { return std::min(staged_bytes, bytes - begin); };
   const auto ask = [&](std::size_t begin, int side) {
     if (begin < bytes)
@@ -101,7 +114,8 @@ void download_staged(const Device& device, Address from, std::size_t bytes, void
   for (std::size_t begin = 0; begin < bytes; begin += staged_bytes, side ^= 1) {
     ask(begin + staged_bytes, side ^ 1);
     staging.queues[side].wait();
-    copy_by_threads(staging.buffers[side].room(staged_bytes), size_at(begin), target + begin, team);
+    copy_by_threads(staging.buffers[side].room(staged_bytes), size_at(begin), target + begin,
+                    copying.team());
   }
 }
 

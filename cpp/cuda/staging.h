@@ -11,11 +11,16 @@ namespace arboost::cuda {
 
 constexpr std::size_t staged_bytes = 16 << 20;  // of each buffer
 
-// Both return when the copy is done, and wait for no other work; the device must be current. Up to
-// eight threads copy. The buffers, 32 MiB for each device, are kept for the life of the process:
-// pinning memory takes longer than a large copy.
-void upload_staged(const Device& device, const void* from, std::size_t bytes, Address to);
-void download_staged(const Device& device, Address from, std::size_t bytes, void* to);
+// Both return when the copy is done, and wait for no other work; the device must be current.
+// Without a team, up to eight threads of their own copy. The buffers, 32 MiB for each device, are
+// kept for the life of the process: pinning memory takes longer than a large copy.
+void upload_staged(const Device& device, const void* from, std::size_t bytes, Address to,
+                   Team* team = nullptr);
+void download_staged(const Device& device, Address from, std::size_t bytes, void* to,
+                     Team* team = nullptr);
+
+// Copies memory of the host by the threads of a team.
+void copy_by_threads(const void* from, std::size_t bytes, void* to, Team& team);
 
 // Sends values to a device in chunks, and has each chunk used there: fill(chunk, buffer) writes at
 // most staged_bytes and returns how many, and use(side, queue) launches work that reads them at
@@ -25,9 +30,9 @@ void send_chunks(const Device& device, std::size_t n_chunks, const Address (&to)
                  FunctionRef<void(std::size_t chunk, int side, Queue& queue)> use);
 
 template <class T>
-DeviceArray<T> uploaded(const Device& device, const T* from, std::size_t n) {
+DeviceArray<T> uploaded(const Device& device, const T* from, std::size_t n, Team* team = nullptr) {
   DeviceArray<T> to(n);
-  upload_staged(device, from, n * sizeof(T), to.address());
+  upload_staged(device, from, n * sizeof(T), to.address(), team);
   return to;
 }
 

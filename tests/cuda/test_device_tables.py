@@ -136,14 +136,28 @@ def test_inexact_integers_are_warned_of():
         Dataset(CudaArray.of(X))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bool"])
-def test_table_of_the_host_is_encoded_on_the_device(rng, dtype):
-    """In chunks: its columns of any kind, some rows only, features that share columns."""
-    X = table(rng, dtype)
-    columns = core.Columns(900)
+def separate_columns(X, rng):
+    """Return columns of several kinds: not the rows of a matrix."""
+    columns = core.Columns(len(X))
     columns.add_matrix(np.asfortranarray(X[:, :3]))
     for i in range(3, 6):
-        columns.add(X[:, i], rng.random(900) < 0.1)
+        columns.add(X[:, i], rng.random(len(X)) < 0.1)
+    return columns
+
+
+def matrix_columns(X, rng):
+    """Return the columns of a matrix in row-major order, some of them left out."""
+    columns = core.Columns(len(X))
+    columns.add_matrix(np.repeat(X, 2, axis=1)[:, 1:9])
+    columns.set_missing(2.0)
+    return columns.select([5, 0, 3, 2, 7])
+
+
+@pytest.mark.parametrize("make", [separate_columns, matrix_columns])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "bool"])
+def test_table_of_the_host_is_encoded_on_the_device(rng, dtype, make):
+    """Columns of any kind, some rows only, features that share columns."""
+    columns = make(table(rng, dtype), rng)
     rows = np.flatnonzero(rng.random(900) < 0.9).astype(np.uint32)
     for used in (None, rows):
         edges = core.quantiles(columns, used, None, 255, 1)
@@ -155,8 +169,9 @@ def test_table_of_the_host_is_encoded_on_the_device(rng, dtype):
         np.testing.assert_array_equal(one.has_missing, other.has_missing)
 
 
-def test_table_of_the_host_is_sent_in_chunks(rng):
-    X = rng.standard_normal((16_000, 300)).astype(np.float32)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_table_of_the_host_is_sent_in_chunks(rng, order):
+    X = rng.standard_normal((16_000, 300)).astype(np.float32, order=order)
     assert X.nbytes > 16 << 20
     edges = [np.array([-0.5, 0.0, 1.0])] * 300
     columns = core.Columns(len(X))

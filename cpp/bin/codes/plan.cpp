@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/random.h"
 #include "bin/codes/bundle.h"
 #include "bin/edges/lookup.h"
+#include "bin/edges/row_sample.h"
 
 namespace arboost {
 namespace {
@@ -191,13 +191,15 @@ std::vector<std::uint32_t> shareable(const Columns& table, const Edges& edges,
   return features;
 }
 
-std::vector<RowId> choose_plan_rows(const Rows& rows) {
-  std::vector<RowId> chosen;
-  const double share = static_cast<double>(sample_size) / static_cast<double>(rows.size());
-  const auto threshold = static_cast<std::uint64_t>(std::min(share, 0.5) * 0x1p64);
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (rows.size() <= sample_size || counter_hash(0, Purpose::bundle_rows, 0, i) < threshold)
-      chosen.push_back(rows[i]);
+std::vector<RowId> choose_plan_rows(const Rows& rows, Team& team) {
+  std::vector<RowId> chosen(rows.size() <= sample_size ? rows.size() : 0);
+  std::iota(chosen.begin(), chosen.end(), RowId{0});
+  if (rows.size() > sample_size) {
+    const double share = static_cast<double>(sample_size) / static_cast<double>(rows.size());
+    const auto threshold = static_cast<std::uint64_t>(std::min(share, 0.5) * 0x1p64);
+    chosen = sample_places(rows.size(), Purpose::bundle_rows, threshold, team);
+  }
+  for (RowId& row : chosen) row = rows[row];
   return chosen;
 }
 
@@ -243,7 +245,7 @@ StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& ed
   std::vector<RowId> sample;
   // A hash of every row: not where no column is read.
   if (table.has_sparse() || !shareable(table, edges, options, rows.size()).empty())
-    sample = choose_plan_rows(rows);
+    sample = choose_plan_rows(rows, team);
   return plan_from(table, sample, rows.size(), edges, options, team);
 }
 

@@ -67,7 +67,7 @@ StoragePlan plan_storage(const Columns& table, const Rows& rows, const Edges& ed
 std::vector<std::uint32_t> shareable(const Columns& table, const Edges& edges,
                                      const PlanOptions& options, std::size_t n_rows);
 // Rows of the table that the plan is made from.
-std::vector<RowId> choose_plan_rows(const Rows& rows);
+std::vector<RowId> choose_plan_rows(const Rows& rows, Team& team);
 // The plan of a fit of n_rows rows. `sample` are rows of `table`, of which only shareable and
 // sparse columns are read.
 StoragePlan plan_from(const Columns& table, std::span<const RowId> sample, std::size_t n_rows,

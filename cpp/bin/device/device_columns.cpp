@@ -42,7 +42,8 @@ void put_values(DeviceColumns& table, std::size_t index, const Column& column, T
   Device::Use use(device);
   auto owner = std::make_shared<OwnedMemory>(table.device);
   const std::size_t bytes = table.n_rows * sizeof(Number);
-  owner->values = uploaded(device, reinterpret_cast<const std::uint8_t*>(values.data()), bytes);
+  owner->values =
+      uploaded(device, reinterpret_cast<const std::uint8_t*>(values.data()), bytes, &team);
   table.columns.at(index) = {owner->values.data(), sizeof(Number),
                              std::numeric_limits<double>::quiet_NaN(), type};
   table.owners.push_back(std::move(owner));
@@ -56,8 +57,8 @@ bool DeviceColumns::by_row() const {
   return distance(columns[1].values - columns[0].values) < distance(columns[0].stride);
 }
 
-Columns gather(const DeviceColumns& table, std::span<const std::uint32_t> columns,
-               const Rows& rows) {
+Columns gather(const DeviceColumns& table, std::span<const std::uint32_t> columns, const Rows& rows,
+               Team* team) {
   Columns found;
   found.n_rows = rows.size();
   found.columns.resize(table.columns.size());
@@ -71,7 +72,7 @@ Columns gather(const DeviceColumns& table, std::span<const std::uint32_t> column
   std::vector<GatheredColumn> records;
   for (std::size_t k = 0; k < columns.size(); ++k)
     records.push_back({table.columns[columns[k]], values.data() + first[k]});
-  const DeviceRowIndex index(device, rows);
+  const DeviceRowIndex index(device, rows, team);
   const DeviceArray<GatheredColumn> sent = send(records, queue);
   const std::size_t cells = rows.size() * columns.size();
   if (cells > 0)
@@ -80,7 +81,7 @@ Columns gather(const DeviceColumns& table, std::span<const std::uint32_t> column
                  static_cast<std::uint32_t>(table.by_row()));
   queue.wait();
   auto bytes = std::make_shared<Buffer<std::byte>>(first.back());
-  download_staged(device, values.address(), first.back(), bytes->data());
+  download_staged(device, values.address(), first.back(), bytes->data(), team);
   for (Column& column : found.columns) column.pieces = {Piece{.begin = 0, .end = rows.size()}};
   for (std::size_t k = 0; k < columns.size(); ++k) {
     const DeviceColumn& from = table.columns[columns[k]];

@@ -26,8 +26,8 @@ struct DeviceColumns {
 
 // Copies in the host's memory of the values of some columns: of the given rows, in their order, or
 // of all. The other columns have the type null, so that columns keep their numbers.
-Columns gather(const DeviceColumns& table, std::span<const std::uint32_t> columns,
-               const Rows& rows);
+Columns gather(const DeviceColumns& table, std::span<const std::uint32_t> columns, const Rows& rows,
+               Team* team = nullptr);
 
 // Replaces a column by one of the host.
 void put(DeviceColumns& table, std::size_t index, const Column& column, Team& team);

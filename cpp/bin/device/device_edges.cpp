@@ -15,7 +15,7 @@ namespace {
 
 // Replaces the edges of columns whose distinct values, of all rows, fit into max_bins.
 void complete(const DeviceColumns& table, const Rows& rows, const std::vector<FewValues>& few,
-              std::size_t max_bins, std::vector<std::vector<double>>& edges) {
+              std::size_t max_bins, Team& team, std::vector<std::vector<double>>& edges) {
   if (few.empty()) return;
   Device& device = Device::number(table.device);
   Device::Use use(device);
@@ -38,7 +38,7 @@ void complete(const DeviceColumns& table, const Rows& rows, const std::vector<Fe
     first += few[k].values.size();
   }
   const DeviceArray<ValueSearch> sent = send(searches, queue);
-  const DeviceRowIndex index(device, rows);
+  const DeviceRowIndex index(device, rows, &team);
   queue.launch(device.kernel("find_values"), {blocks_of(device, rows.size()), few.size()},
                block_threads, 0, sent.data(), index.rows());
   const std::vector<std::uint32_t> counts = receive(n_found, queue);
@@ -63,15 +63,15 @@ std::vector<std::vector<double>> quantiles(const DeviceColumns& table, const Row
   std::iota(all.begin(), all.end(), 0u);
   EdgeRows sample = choose_edge_rows(rows, team);
   if (sample.complete) {
-    const Columns values = gather(table, all, rows);
+    const Columns values = gather(table, all, rows, &team);
     return arboost::quantiles(values, Rows(values.n_rows, nullptr), weights, max_bins, team);
   }
-  const Columns values = gather(table, all, Rows(sample.size, sample.rows.data()));
+  const Columns values = gather(table, all, Rows(sample.size, sample.rows.data()), &team);
   std::iota(sample.rows.begin(), sample.rows.end(), RowId{0});
   std::vector<FewValues> few;
   std::vector<std::vector<double>> edges =
       sampled_edges(values, sample, weights, max_bins, team, few);
-  complete(table, rows, few, max_bins, edges);
+  complete(table, rows, few, max_bins, team, edges);
   return edges;
 }
 
@@ -81,8 +81,8 @@ StoragePlan plan_storage(const DeviceColumns& table, const Rows& rows, const Edg
   none.columns.resize(table.columns.size());
   const std::vector<std::uint32_t> read = shareable(none, edges, options, rows.size());
   if (read.empty()) return plan_from(none, {}, rows.size(), edges, options, team);
-  const std::vector<RowId> sample = choose_plan_rows(rows);
-  const Columns values = gather(table, read, Rows(sample.size(), sample.data()));
+  const std::vector<RowId> sample = choose_plan_rows(rows, team);
+  const Columns values = gather(table, read, Rows(sample.size(), sample.data()), &team);
   std::vector<RowId> places(sample.size());
   std::iota(places.begin(), places.end(), RowId{0});
   return plan_from(values, places, rows.size(), edges, options, team);

@@ -42,8 +42,8 @@ std::vector<T> receive(const DeviceArray<T>& from, Queue& queue) {
 // Rows of a fit on a device: all of the table, or a copy of their index.
 class DeviceRowIndex {
  public:
-  DeviceRowIndex(const Device& device, const Rows& rows) : n_(rows.size()) {
-    if (!rows.is_all()) index_ = uploaded(device, rows.index(), n_);
+  DeviceRowIndex(const Device& device, const Rows& rows, Team* team) : n_(rows.size()) {
+    if (!rows.is_all()) index_ = uploaded(device, rows.index(), n_, team);
   }
   TableRows rows() const { return {index_.data(), n_}; }
 

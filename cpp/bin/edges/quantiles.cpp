@@ -13,9 +13,9 @@
 
 #include "base/buffer.h"
 #include "base/limits.h"
-#include "base/random.h"
 #include "bin/edges/keys.h"
 #include "bin/edges/lookup.h"
+#include "bin/edges/row_sample.h"
 #include "bin/edges/thin.h"
 
 namespace arboost {
@@ -233,19 +233,8 @@ EdgeRows choose_edge_rows(const Rows& rows, Team& team) {
   if (n <= sample_size) return {true, {}, {}, n};
   const auto threshold = static_cast<std::uint64_t>(static_cast<double>(sample_size) /
                                                     static_cast<double>(n) * 0x1p64);
-  constexpr std::size_t grain = 1 << 16;
-  std::vector<std::vector<std::uint32_t>> parts((n + grain - 1) / grain);
-  team.for_chunks(0, n, grain, [&](std::size_t begin, std::size_t end, int) {
-    auto& part = parts[begin / grain];
-    for (std::size_t i = begin; i < end; ++i)
-      if (counter_hash(0, Purpose::quantile_rows, 0, i) < threshold)
-        part.push_back(static_cast<std::uint32_t>(i));
-  });
-  EdgeRows sample{false, {}, {}, 0};
-  for (const auto& part : parts) {
-    sample.places.insert(sample.places.end(), part.begin(), part.end());
-    for (const std::uint32_t place : part) sample.rows.push_back(rows[place]);
-  }
+  EdgeRows sample{false, {}, sample_places(n, Purpose::quantile_rows, threshold, team), 0};
+  for (const std::uint32_t place : sample.places) sample.rows.push_back(rows[place]);
   sample.size = sample.rows.size();
   return sample;
 }

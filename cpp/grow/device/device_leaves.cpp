@@ -154,6 +154,11 @@ DeviceRounds& DeviceRows::rounds() {
   return *state_->rounds;
 }
 
+void DeviceRows::start_scores(std::span<const double> scores_of_row) {
+  Device::Use use(state_->device);
+  rounds().start(scores_of_row, n_training_);
+}
+
 void DeviceRows::open_rounds(const LossRows& rows, std::optional<Device::Use>& use) {
   use.emplace(state_->device);
   rounds().open(rows);

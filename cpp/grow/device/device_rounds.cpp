@@ -18,16 +18,36 @@ void upload(const Device& device, const double* from, std::size_t n, DeviceArray
   upload_staged(device, from, n * sizeof(double), to.address());
 }
 
+// Blocks of a launch over n items in which threads take several.
+std::size_t blocks_for(const Device& device, std::size_t n) {
+  const auto most = 8 * static_cast<std::size_t>(device.multiprocessors());
+  return std::clamp<std::size_t>((n + threads - 1) / threads, 1, most);
+}
+
 }  // namespace
 
+void DeviceRounds::start(std::span<const double> scores_of_row, std::size_t n_rows) {
+  n_rows_ = n_rows;
+  outputs_ = scores_of_row.size();
+  DeviceArray<double> of_row;
+  upload(device_, scores_of_row.data(), outputs_, of_row);
+  make_room(scores_, n_rows * outputs_);
+  const std::size_t blocks = blocks_for(device_, n_rows * outputs_);
+  queue_.launch(device_.kernel("fill_scores"), {blocks}, threads, 0, of_row.data(),
+                static_cast<std::uint32_t>(outputs_), static_cast<std::uint64_t>(n_rows * outputs_),
+                scores_.data());
+  queue_.wait();
+  is_newer_ = is_current_ = true;
+}
+
 void DeviceRounds::open(const LossRows& rows) {
-  const bool is_other = y_of_ != rows.y || n_rows_ != rows.n_rows;
+  if (n_rows_ != rows.n_rows || outputs_ != rows.outputs) is_current_ = false;
+  const bool is_other = y_of_ != rows.y;
   if (is_other || !is_current_) queue_.wait();  // its work may read what is replaced
   if (is_other) {
     upload(device_, rows.y, rows.n_rows, y_);
     if (rows.weight != nullptr) upload(device_, rows.weight, rows.n_rows, weight_);
     y_of_ = rows.y;
-    is_current_ = false;
   }
   n_rows_ = rows.n_rows;
   outputs_ = rows.outputs;
@@ -57,10 +77,8 @@ std::vector<std::int64_t> DeviceRounds::run(const LossSpec& spec, const Gradient
                       .pairs = bounds_only ? nullptr : pairs_.data(),
                       .row_stride = out.row_stride(),
                       .output_stride = out.output_stride()};
-  const std::size_t blocks =
-      std::clamp<std::size_t>((n_rows_ + threads - 1) / threads, 1,
-                              8 * static_cast<std::size_t>(device_.multiprocessors()));
-  queue_.launch(device_.kernel("gradients"), {blocks}, threads, 0, args, totals);
+  queue_.launch(device_.kernel("gradients"), {blocks_for(device_, n_rows_)}, threads, 0, args,
+                totals);
   return totals_.wait(queue_);
 }
 

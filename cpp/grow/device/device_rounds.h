@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "cuda/device.h"
 #include "cuda/totals.h"
@@ -14,6 +15,8 @@ class DeviceRounds {
  public:
   DeviceRounds(Device& device, Queue& queue) : device_(device), queue_(queue) {}
 
+  // The scores of all rows; the host has them after fetch().
+  void start(std::span<const double> scores_of_row, std::size_t n_rows);
   // Takes targets and weights, once, and scores, where the host has newer ones.
   void open(const LossRows& rows);
   // Copies the scores back: the host may change them from here on.

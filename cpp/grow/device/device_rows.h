@@ -51,6 +51,7 @@ class DeviceRows final : public BatchRows {
 
   // Scores and gradients on the device, and rounds of boosting there.
   DeviceRounds& rounds();
+  void start_scores(std::span<const double> scores_of_row);
   // Opens them for the rows of a loss, and makes the device current.
   void open_rounds(const LossRows& rows, std::optional<Device::Use>& use);
   // Copies newer scores back, after which the host may change them.

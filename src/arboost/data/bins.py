@@ -23,7 +23,7 @@ __all__ = ["Binned", "bin_table", "storage_plan"]
 
 
 TREE_METHODS = ("hist", "exact", "approx")
-_DEVICE_CELLS = 1 << 22  # fewer are encoded by the processor before a device has started
+_DEVICE_CELLS = 1 << 21  # fewer are encoded by the processor before a device has started
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,10 @@ class Softmax(Loss):
 
     def start(self, target: Target) -> Floats:
         """Logarithms of the class shares."""
-        counts = np.bincount(target.y.astype(np.intp), target.weight, minlength=self.n_classes)
+        if target.weight is None:
+            counts = core.class_counts(target.y, self.n_classes, 1)
+        else:
+            counts = np.bincount(target.y.astype(np.intp), target.weight, self.n_classes)
         shares: Floats = counts / counts.sum()
         return core.log(shares).clip(min=-_LARGEST_LOG_ODDS)
 

@@ -115,3 +115,12 @@ extern "C" __global__ void gradients(arboost::LossArgs args, arboost::cuda::Give
   }
   give_totals(totals);
 }
+
+// The same scores for every row.
+extern "C" __global__ void fill_scores(const double* of_row, std::uint32_t outputs, std::uint64_t n,
+                                       double* scores) {
+  const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  for (std::uint64_t i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+       i += step)
+    scores[i] = of_row[i % outputs];
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -102,8 +102,8 @@ class BoostingRounds:
             if recipe.base_score is None
             else np.full(loss.n_outputs, recipe.base_score)
         )
-        self._scores = self._start(data)
-        self.evaluation_scores = [self._start(part) for part in self.evaluations]
+        self._scores = self._start(data, self.grower.start_scores)
+        self.evaluation_scores = [self._start(part, core.fill_scores) for part in self.evaluations]
         self.n_rounds = 0
         self._weights = np.empty(0)  # factors of the rounds under dropout
         self._outputs = tuple(recipe.tree_outputs)
@@ -152,7 +152,8 @@ class BoostingRounds:
             return None
         return core.RoundParams(
             loss=loss.kernel,
-            parameters=loss.parameters(target, self.scores, self.n_threads),
+            # Losses in the core have parameters that depend on no scores.
+            parameters=loss.parameters(target, self._scores, self.n_threads),
             largest_weight=target.largest_weight,
             rate=recipe.learning_rate,
             seed=self.seed,
@@ -221,10 +222,15 @@ class BoostingRounds:
     def _all_scores(self) -> list[Scores]:
         return [self.scores, *self.evaluation_scores]
 
-    def _start(self, part: TrainingSet | EvaluationSet) -> Scores:
+    def _start(
+        self, part: TrainingSet | EvaluationSet, fill: Callable[[Scores, Scores, int], None]
+    ) -> Scores:
+        """Return the start scores of rows; where all are the same, `fill` sets them."""
         if part.start is not None:
             return part.start.copy()
-        return np.tile(self.base_score, (len(part.target.y), 1))
+        scores = np.empty((len(part.target.y), len(self.base_score)))
+        fill(self.base_score, scores, self.n_threads)
+        return scores
 
     def _new_gradients(self) -> core.Gradients:
         n_rows = len(self.data.target.y)
