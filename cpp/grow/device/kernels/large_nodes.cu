@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads) draw_features(TreeWor
     const std::int64_t is_drawn = n_lower < w.n_drawn ? 1 : 0;
     const std::int64_t before = BlockGroup::sum_before(is_drawn);
     if (is_drawn) out[n + before] = static_cast<std::uint16_t>(f);
-    n += BlockGroup::all(is_drawn, sum_of);
+    n += BlockGroup::all(is_drawn, both_sums);
   }
 }
 

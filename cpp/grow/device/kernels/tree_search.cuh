@@ -33,7 +33,7 @@ inline std::uint32_t lower_of(std::uint32_t a, std::uint32_t b) {
 inline std::uint32_t higher_of(std::uint32_t a, std::uint32_t b) {
   return a < b ? b : a;
 }
-inline std::int64_t sum_of(std::int64_t a, std::int64_t b) {
+inline std::int64_t both_sums(std::int64_t a, std::int64_t b) {
   return a + b;
 }
 
@@ -163,7 +163,7 @@ inline bool search_feature(const TreeWork& w, Source& source, const std::int64_t
   best.missing_left = found.place >= most_codes;
   best.missing_seen = cuts.has_missing;
   best.bin = found.place % most_codes;
-  best.left_h = Group::all(is_candidate && place == best.bin ? cuts.left_h : 0, sum_of) +
+  best.left_h = Group::all(is_candidate && place == best.bin ? cuts.left_h : 0, both_sums) +
                 (best.missing_left ? cuts.missing_h : 0);
   best.next = Group::all(cuts.seen && code > best.bin ? code : column.n_bins, lower_of);
   return true;

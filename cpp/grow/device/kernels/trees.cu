@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads) grow_medium(TreeWork 
     std::int64_t sum = 0;
     for (std::uint32_t i = threadIdx.x; i < n_left; i += tree_threads)
       sum += value_of(w.values, to[i], c);
-    sum = BlockGroup::all(sum, sum_of);
+    sum = BlockGroup::all(sum, both_sums);
     if (threadIdx.x == 0) left_sums[c] = sum;
   }
   if (threadIdx.x == 0)
