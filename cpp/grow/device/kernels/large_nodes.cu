@@ -130,59 +130,15 @@ extern "C" __global__ void __launch_bounds__(tree_threads) search_large(TreeWork
 // Divides the rows of the tiles of large nodes that are split; the last tile of a node appends its
 // children. Grid: tiles.
 extern "C" __global__ void __launch_bounds__(tree_threads) divide_tiles(TreeWork w) {
-  __shared__ std::uint32_t counts[2], bases[2];
   const RowTile tile = w.level.tiles[blockIdx.x];
   const OpenNode open = open_node(w.level, large_kind, tile.open);
   const TreeNode node = w.nodes[open.number];
   if (node.gain < 0) return;
   LargeNode& large = w.large[tile.open];
-  const std::uint32_t n = node.end - node.begin, end = min(n, tile.first + rows_of_tile);
-  const Element* from = w.from + node.begin;
-  Element* to = w.to + node.begin;
-  const RowTest test = test_of(w, node);
-  constexpr std::uint32_t n_rounds = 4;
+  const std::uint32_t n = node.end - node.begin;
   std::int64_t* sums = w.large_sums + std::uint64_t{tile.open} * w.values.channels;
-#pragma unroll 1
-  for (std::uint32_t first = tile.first; first < end; first += n_rounds * tree_threads) {
-    Element rows[n_rounds];
-    std::uint32_t places[n_rounds];
-    std::uint32_t lefts = 0;  // rounds whose row goes left, by bit
-    if (threadIdx.x < 2) counts[threadIdx.x] = 0;
-    __syncthreads();
-#pragma unroll
-    for (std::uint32_t round = 0; round < n_rounds; ++round) {
-      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
-      rows[round] = i < end ? from[i] : 0;
-    }
-#pragma unroll
-    for (std::uint32_t round = 0; round < n_rounds; ++round) {
-      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
-      const bool left = i < end && test(rows[round]);
-      if (left) lefts |= 1u << round;
-      places[round] = reserve(i < end, left, counts);
-    }
-    __syncthreads();
-    if (threadIdx.x < 2)
-      bases[threadIdx.x] =
-          atomicAdd(threadIdx.x == 0 ? &large.left : &large.right, counts[threadIdx.x]);
-    __syncthreads();
-#pragma unroll
-    for (std::uint32_t round = 0; round < n_rounds; ++round) {
-      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
-      const bool left = lefts >> round & 1;
-      const std::uint32_t place = bases[left ? 0 : 1] + places[round];
-      if (i < end) to[left ? place : n - 1 - place] = rows[round];
-    }
-#pragma unroll 1
-    for (std::uint32_t c = 0; c < w.values.channels; ++c) {
-      std::int64_t sum = 0;
-#pragma unroll
-      for (std::uint32_t round = 0; round < n_rounds; ++round)
-        if (lefts >> round & 1) sum += value_of(w.values, rows[round], c);
-      sum = warp_sum(sum);
-      if (lane_of() == 0) add_to(sums + c, sum);
-    }
-  }
+  divide_rows(w, node, tile.first, min(n, tile.first + rows_of_tile), &large.left, &large.right,
+              sums);
   if (!is_last(&large.n_divided, (n + rows_of_tile - 1) / rows_of_tile) || threadIdx.x != 0) return;
   const volatile LargeNode& done = large;
   const volatile std::int64_t* left_sums = sums;

@@ -99,7 +99,6 @@ extern "C" __global__ void __launch_bounds__(tree_threads) grow_medium(TreeWork 
   TreeNode node = w.nodes[open.number];
   const std::uint32_t n = node.end - node.begin;
   const Element* from = w.from + node.begin;
-  Element* to = w.to + node.begin;
   if (is_pure<BlockGroup>(w.targets, from, n)) return;
   const double score = score_of_node(w, sums);
   NodeBest best{score_floor(w.gain, sums, score, w.min_gain, true), 0, 0, 0, -1, 0, 0};
@@ -107,28 +106,14 @@ extern "C" __global__ void __launch_bounds__(tree_threads) grow_medium(TreeWork 
   search_node<BlockGroup>(w, source, sums, open.path, 0, 0, best);
   if (best.feature < 0) return;
   settle(w, score, sums, best, node);
-  const RowTest test = test_of(w, node);
-  if (threadIdx.x < 2) counts[threadIdx.x] = 0;
-  __syncthreads();
-#pragma unroll 1
-  for (std::uint32_t first = 0; first < n; first += tree_threads) {
-    const std::uint32_t i = first + threadIdx.x;
-    const Element e = i < n ? from[i] : 0;
-    const bool left = i < n && test(e);
-    const std::uint32_t place = reserve(i < n, left, counts);
-    if (i < n) to[left ? place : n - 1 - place] = e;
-  }
-  __syncthreads();
-  const std::uint32_t n_left = counts[0];
   std::int64_t* left_sums = w.left_sums + std::uint64_t{blockIdx.x} * w.values.channels;
-#pragma unroll 1
-  for (std::uint32_t c = 0; c < w.values.channels; ++c) {
-    std::int64_t sum = 0;
-    for (std::uint32_t i = threadIdx.x; i < n_left; i += tree_threads)
-      sum += value_of(w.values, to[i], c);
-    sum = BlockGroup::all(sum, both_sums);
-    if (threadIdx.x == 0) left_sums[c] = sum;
-  }
+  if (threadIdx.x < 2) counts[threadIdx.x] = 0;
+  for (std::uint32_t c = threadIdx.x; c < w.values.channels; c += tree_threads) left_sums[c] = 0;
+  __syncthreads();
+  divide_rows(w, node, 0, n, counts, counts + 1, left_sums);
+  __threadfence();
+  __syncthreads();
+  const volatile std::int64_t* final_sums = left_sums;
   if (threadIdx.x == 0)
-    finish_split(w, open, node, n_left, sums, [=](int c) { return left_sums[c]; });
+    finish_split(w, open, node, counts[0], sums, [=](int c) { return final_sums[c]; });
 }
