@@ -6,6 +6,13 @@
 
 constexpr std::uint32_t tree_threads = BlockGroup::size, tree_warps = tree_threads / 32;
 
+// Shared memory of a warp that searches a feature.
+struct SearchRoom {
+  CodeTable table;
+  EntryCuts cuts[most_codes];
+};
+static_assert(sizeof(SearchRoom) == search_room_bytes);
+
 inline OpenNode& open_node(const TreeLevel& level, std::uint32_t kind, std::uint32_t at) {
   return level.open[kind * level.room + at];
 }
@@ -81,8 +88,8 @@ inline void divide_rows(const TreeWork& w, const TreeNode& node, std::uint32_t f
   __shared__ std::uint32_t counts[2], bases[2];
   constexpr std::uint32_t n_rounds = 4;
   const std::uint32_t n = node.end - node.begin;
-  const Element* from = w.from + node.begin;
-  Element* to = w.to + node.begin;
+  const Element* from = w.elements[w.buffer] + node.begin;
+  Element* to = w.elements[1 - w.buffer] + node.begin;
   const RowTest test = test_of(w, node);
 #pragma unroll 1
   for (; first < end; first += n_rounds * tree_threads) {
@@ -149,11 +156,13 @@ inline void list_child(const TreeWork& w, std::uint32_t number, std::uint32_t n,
 #pragma unroll 1
   for (int k = 0; k < w.gain.outputs; ++k) h += sum_h(sum(k));
   if (!may_split(w, w.depth + 1, n, h)) return;
-  const std::uint32_t kind = n <= warp_rows    ? small_kind
-                             : n <= block_rows ? medium_kind
-                                               : large_kind;
+  if (n <= warp_rows) {
+    w.small[atomicAdd(w.n_small, 1u)] = {path, number, w.depth + 1};
+    return;
+  }
+  const std::uint32_t kind = n <= block_rows ? medium_kind : large_kind;
   const std::uint32_t at = atomicAdd(&w.next.counts->n_open[kind], 1u);
-  open_node(w.next, kind, at) = {path, number, 0};
+  open_node(w.next, kind, at) = {path, number, w.depth + 1};
   std::int64_t* sums = open_sums(w, w.next, kind, at);
 #pragma unroll 1
   for (int c = 0; c < w.gain.channels; ++c) sums[c] = sum(c);
