@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bindings/tree_grower.h"
+#include "grow/device/device_rows.h"
 #include "grow/means.h"
 #include "grow/sample/sample.h"
 #include "grow/trees/kept_leaves.h"
@@ -314,6 +315,9 @@ void bind_grow(nb::module_& m) {
           "Python is told of Ctrl-C.")
       .def("trees", &trees, "All trees grown so far, as flat arrays.")
       .def("restore", &restore, nb::arg("arrays"), "Restores trees from the arrays of `trees`.");
+  m.def("cuda_growers_that_fit", &cuda::growers_that_fit, nb::arg("codes"), nb::arg("n_rows"),
+        nb::arg("width"), nb::arg("device"),
+        "Number of growers that fit into the memory of a CUDA device; at least 1.");
   bind_rounds(m, grower);
   bind_gathering(m);
 }

@@ -27,6 +27,10 @@ namespace arboost::cuda {
 
 struct DeviceState;
 
+// Number of growers of trees on n_rows rows of a table that fit into the free memory of a device;
+// at least one, which may not.
+std::size_t growers_that_fit(const Codes& codes, std::size_t n_rows, std::size_t width, int device);
+
 class DeviceRows final : public BatchRows {
  public:
   DeviceRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,

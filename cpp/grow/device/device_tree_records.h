@@ -9,12 +9,14 @@
 namespace arboost::cuda {
 
 // Three kinds of nodes, by their number of rows: a warp grows the whole subtree of a small one, a
-// row a lane; a block splits a medium one; of a large one, a block takes each tile of the rows.
-constexpr std::uint32_t warp_rows = 32, block_rows = 8192, rows_of_tile = 4096;
-constexpr std::uint32_t node_kinds = 3, small_kind = 0, medium_kind = 1, large_kind = 2;
+// row a lane, when all others are done; a block splits a medium one; of a large one, a block takes
+// each tile of the rows.
+constexpr std::uint32_t warp_rows = 32, block_rows = 4096, rows_of_tile = 2048;
+constexpr std::uint32_t node_kinds = 2, medium_kind = 0, large_kind = 1;
 
 constexpr std::uint32_t most_codes = 256;       // of a feature, missing included
 constexpr std::uint32_t features_of_block = 4;  // whose histograms a block builds together
+constexpr std::uint32_t search_room_bytes = 32 * most_codes;  // shared memory of a warp's search
 
 // A node of a tree that grows.
 struct TreeNode {
@@ -31,19 +33,19 @@ struct TreeNode {
 // A node that may be split.
 struct OpenNode {
   std::uint64_t path;
-  std::uint32_t number, unused;
+  std::uint32_t number, depth;
 };
 
-// Numbers of a level: of nodes that may be split, by kind, and of tiles of large ones.
+// Numbers of a level: of medium and large nodes that may be split, and of tiles of large ones.
 struct LevelCounts {
   std::uint32_t n_open[node_kinds];
-  std::uint32_t n_tiles;
+  std::uint32_t n_tiles, unused;
 };
 
 // Numbers of a tree; those of two levels take turns.
 struct TreeCounts {
   LevelCounts levels[2];
-  std::uint32_t n_nodes, unused;
+  std::uint32_t n_nodes, n_small;
 };
 
 // Rows of a large node that one block takes.
@@ -104,9 +106,10 @@ struct TreeWork {
   std::uint32_t n_features, n_drawn;
   TreeNode* nodes;
   std::uint32_t* n_nodes;
+  OpenNode* small;  // of all levels
+  std::uint32_t* n_small;
   std::uint32_t depth, buffer;  // of the level, and of its elements
-  Element* from;
-  Element* to;
+  Element* elements[2];
   TreeLevel level, next;
   std::int64_t* left_sums;  // [medium node][channels]
   // By large node: state, left sums [channels], drawn features [n_drawn], histograms

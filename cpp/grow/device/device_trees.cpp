@@ -10,7 +10,7 @@
 namespace arboost::cuda {
 namespace {
 
-constexpr std::size_t most_features = 4096;  // hashes of a node's features are in shared memory
+constexpr std::size_t most_features = 2048;  // hashes of a node's features are in shared memory
 constexpr std::size_t most_channels = 512;   // so are the sums of small nodes
 
 template <class T>
@@ -19,7 +19,7 @@ void make_spare_room(DeviceArray<T>& array, std::size_t size) {
 }
 
 std::uint32_t kind_of(std::size_t n_rows) {
-  return n_rows <= warp_rows ? small_kind : n_rows <= block_rows ? medium_kind : large_kind;
+  return n_rows <= block_rows ? medium_kind : large_kind;
 }
 
 }  // namespace
@@ -84,9 +84,15 @@ void DeviceTrees::open_root(const GrowNode& root, bool may_split, std::int64_t m
   for (std::uint32_t first = 0; kind == large_kind && first < n; first += rows_of_tile)
     tiles.push_back({0, first});
   if (!tiles.empty()) state_.send(tiles, level.tiles);
+  make_spare_room(small_, n / 2 + 1);
   found_ = {};
   found_.n_nodes = 1;
-  found_.levels[0].n_open[kind] = may_split ? 1 : 0;
+  if (n <= warp_rows) {
+    state_.send(std::vector<OpenNode>{{root.path, 0, 0}}, small_);
+    found_.n_small = may_split ? 1 : 0;
+  } else {
+    found_.levels[0].n_open[kind] = may_split ? 1 : 0;
+  }
   found_.levels[0].n_tiles = static_cast<std::uint32_t>(tiles.size());
   state_.send(std::vector<TreeCounts>{found_}, counts_);
 }
@@ -113,6 +119,9 @@ TreeWork DeviceTrees::work_of(const TreePolicy& policy, const TreeRequest& reque
   work.n_drawn = static_cast<std::uint32_t>(draw_size(params.colsample_bynode, codes_.n_features));
   work.nodes = nodes_.data();
   work.n_nodes = &counts_.data()->n_nodes;
+  work.small = small_.data();
+  work.n_small = &counts_.data()->n_small;
+  for (std::size_t j = 0; j < 2; ++j) work.elements[j] = state_.elements[j].data();
   return work;
 }
 
@@ -130,6 +139,7 @@ void DeviceTrees::grow(const TreePolicy& policy, const TreeRequest& request, con
     grow_level(work);
     ++work.depth;
   }
+  if (found_.n_small > 0) grow_small(work);
   take_nodes();
 }
 
@@ -162,18 +172,24 @@ void DeviceTrees::grow_level(TreeWork& work) {
   work.next = level_of(next, 1 - turn);
   work.left_sums = left_sums_.data();
   work.buffer = static_cast<std::uint32_t>(turn);
-  work.from = s.elements[turn].data();
-  work.to = s.elements[1 - turn].data();
   s.queue.fill_zero(reinterpret_cast<Address>(work.next.counts), sizeof(LevelCounts));
   if (counts.n_open[large_kind] > 0) grow_large(work);
-  if (n_inner > 0)  // large nodes may have become medium ones
-    s.queue.launch(s.device.kernel("grow_medium"), {n_inner}, threads, 0, work);
-  if (counts.n_open[small_kind] > 0) {
-    const std::size_t bytes = channels * sizeof(std::int64_t);
-    const std::size_t warps = std::clamp<std::size_t>((16 << 10) / bytes, 1, threads / 32);
-    s.queue.launch(s.device.kernel("grow_small"), {blocks_for(counts.n_open[small_kind], warps)},
-                   static_cast<unsigned>(32 * warps), warps * bytes, work);
-  }
+  const std::size_t of_features = work.n_features * (sizeof(std::uint64_t) + sizeof(std::uint16_t));
+  const std::size_t bytes = threads / 32 * search_room_bytes + of_features;
+  // Large nodes may have become medium ones.
+  s.queue.launch(s.device.kernel("grow_medium", bytes), {n_inner}, threads, bytes, work);
+  take_counts();
+}
+
+void DeviceTrees::grow_small(TreeWork& work) {
+  const std::size_t bytes = work.values.channels * sizeof(std::int64_t);
+  const std::size_t warps = std::clamp<std::size_t>((16 << 10) / bytes, 1, threads / 32);
+  state_.queue.launch(state_.device.kernel("grow_small"), {blocks_for(found_.n_small, warps)},
+                      static_cast<unsigned>(32 * warps), warps * bytes, work);
+  take_counts();
+}
+
+void DeviceTrees::take_counts() {
   receive(counts_.address(), sizeof(TreeCounts));
   std::memcpy(&found_, received_.room(sizeof(TreeCounts)), sizeof(TreeCounts));
 }
@@ -208,7 +224,9 @@ void DeviceTrees::grow_large(TreeWork& work) {
     s.queue.launch(s.device.kernel("tile_histograms"),
                    {counts.n_tiles, blocks_for(work.n_drawn, features_of_block), channels}, threads,
                    0, work);
-    s.queue.launch(s.device.kernel("search_large"), {work.n_drawn, work.n_large}, threads, 0, work);
+    constexpr std::size_t bytes = threads / 32 * search_room_bytes;
+    s.queue.launch(s.device.kernel("search_large", bytes),
+                   {blocks_for(work.n_drawn, threads / 32), work.n_large}, threads, bytes, work);
   }
   s.queue.launch(s.device.kernel("divide_tiles"), {counts.n_tiles}, threads, 0, work);
 }

@@ -50,6 +50,8 @@ class DeviceTrees {
   TreeWork work_of(const TreePolicy& policy, const TreeRequest& request) const;
   void grow_level(TreeWork& work);
   void grow_large(TreeWork& work);
+  void grow_small(TreeWork& work);
+  void take_counts();
   void receive(Address from, std::size_t bytes);
   void take_nodes();
 
@@ -63,6 +65,7 @@ class DeviceTrees {
   DeviceArray<TreeCounts> counts_;
   TreeCounts found_{};
   LevelRoom levels_[2];
+  DeviceArray<OpenNode> small_;
   DeviceArray<std::int64_t> left_sums_, large_sums_, histograms_;
   DeviceArray<std::uint16_t> drawn_;
   DeviceArray<LargeNode> large_;

@@ -149,8 +149,7 @@ _RUN = (
     ),
     Row(
         "device",
-        'device="cuda" grows the trees of a booster on a GPU; other estimators run on the '
-        "processor.",
+        'device="cuda" grows the trees of boosters, forests, decision trees and AdaBoost on a GPU.',
         xgboost="device gpu_id predictor",
         lightgbm="device device_type gpu_device_id gpu_platform_id gpu_use_dp num_gpu "
         "gpu_device_id_list",

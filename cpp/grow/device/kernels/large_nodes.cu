@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads) draw_features(TreeWor
     const std::int64_t is_drawn = n_lower < w.n_drawn ? 1 : 0;
     const std::int64_t before = BlockGroup::sum_before(is_drawn);
     if (is_drawn) out[n + before] = static_cast<std::uint16_t>(f);
-    n += BlockGroup::all(is_drawn, sum_of);
+    n += BlockGroup::all(is_drawn, [](std::int64_t a, std::int64_t b) { return a + b; });
   }
 }
 
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads) tile_histograms(TreeW
   const TreeNode& node = w.nodes[open_node(w.level, large_kind, tile.open).number];
   const std::uint32_t channel = blockIdx.z;
   const std::uint32_t n = node.end - node.begin, end = min(n, tile.first + rows_of_tile);
-  const Element* elements = w.from + node.begin;
+  const Element* elements = w.elements[w.buffer] + node.begin;
   const std::uint32_t first_feature = blockIdx.y * features_of_block;
   const std::uint32_t n_features = min(features_of_block, w.n_drawn - first_feature);
   CodesOf codes[features_of_block];
@@ -99,7 +99,8 @@ inline void choose_split(const TreeWork& w, std::uint32_t open, double score, do
     for (std::uint32_t c = 0; c < w.values.channels; ++c) own_sums[c] = sums[c];
   }
   if (!(highest.score > floor)) return;
-  if (is_pure<BlockGroup>(w.targets, w.from + node.begin, node.end - node.begin)) return;
+  if (is_pure<BlockGroup>(w.targets, w.elements[w.buffer] + node.begin, node.end - node.begin))
+    return;
   if (threadIdx.x != 0) return;
   const volatile FoundCut& cut = found[highest.place];
   const auto feature = static_cast<std::int32_t>(drawn_feature(w, open, highest.place));
@@ -109,80 +110,39 @@ inline void choose_split(const TreeWork& w, std::uint32_t open, double score, do
   w.nodes[at.number] = node;
 }
 
-// The best split of one feature in a large node. Grid: features, nodes.
-extern "C" __global__ void __launch_bounds__(tree_threads) search_large(TreeWork w) {
-  const std::uint32_t open = w.first_large + blockIdx.y, j = blockIdx.x;
+// The best splits of features in large nodes, a warp each. Grid: groups of features, nodes.
+extern "C" __global__ void __launch_bounds__(tree_threads, 2) search_large(TreeWork w) {
+  ARBOOST_DYNAMIC_SHARED(SearchRoom, room);
+  const std::uint32_t open = w.first_large + blockIdx.y, j = blockIdx.x * tree_warps + warp_of();
   const std::int64_t* sums = open_sums(w, w.level, large_kind, open);
-  const std::uint32_t feature = drawn_feature(w, open, j);
   const double score = score_of_node(w, sums);
   const double floor = score_floor(w.gain, sums, score, w.min_gain, true);
-  NodeBest best{floor, 0, 0, 0, -1, 0, 0};
-  HistogramSource source{histograms_of(w, open, j)};
-  const bool varies = search_feature<BlockGroup>(
-      w, source, sums, open_node(w.level, large_kind, open).path, feature, best);
-  if (threadIdx.x == 0)
-    w.found[std::uint64_t{blockIdx.y} * w.n_drawn + j] = {
-        best.score,        best.left_h, best.bin,          best.next,
-        best.feature >= 0, varies,      best.missing_left, best.missing_seen};
-  if (is_last(&w.large[open].n_searched, w.n_drawn)) choose_split(w, open, score, floor);
+  if (j < w.n_drawn) {
+    NodeBest best{floor, 0, 0, 0, -1, 0, 0};
+    TableSource source{nullptr, 0, nullptr, histograms_of(w, open, j)};
+    const bool varies =
+        search_feature(w, source, room[warp_of()].cuts, sums,
+                       open_node(w.level, large_kind, open).path, drawn_feature(w, open, j), best);
+    if (lane_of() == 0)
+      w.found[std::uint64_t{blockIdx.y} * w.n_drawn + j] = {
+          best.score,        best.left_h, best.bin,          best.next,
+          best.feature >= 0, varies,      best.missing_left, best.missing_seen};
+  }
+  if (is_last(&w.large[open].n_searched, gridDim.x)) choose_split(w, open, score, floor);
 }
 
 // Divides the rows of the tiles of large nodes that are split; the last tile of a node appends its
 // children. Grid: tiles.
 extern "C" __global__ void __launch_bounds__(tree_threads) divide_tiles(TreeWork w) {
-  __shared__ std::uint32_t counts[2], bases[2];
   const RowTile tile = w.level.tiles[blockIdx.x];
   const OpenNode open = open_node(w.level, large_kind, tile.open);
   const TreeNode node = w.nodes[open.number];
   if (node.gain < 0) return;
   LargeNode& large = w.large[tile.open];
-  const std::uint32_t n = node.end - node.begin, end = min(n, tile.first + rows_of_tile);
-  const Element* from = w.from + node.begin;
-  Element* to = w.to + node.begin;
-  const RowTest test = test_of(w, node);
-  constexpr std::uint32_t n_rounds = 4;
+  const std::uint32_t n = node.end - node.begin;
   std::int64_t* sums = w.large_sums + std::uint64_t{tile.open} * w.values.channels;
-#pragma unroll 1
-  for (std::uint32_t first = tile.first; first < end; first += n_rounds * tree_threads) {
-    Element rows[n_rounds];
-    std::uint32_t places[n_rounds];
-    std::uint32_t lefts = 0;  // rounds whose row goes left, by bit
-    if (threadIdx.x < 2) counts[threadIdx.x] = 0;
-    __syncthreads();
-#pragma unroll
-    for (std::uint32_t round = 0; round < n_rounds; ++round) {
-      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
-      rows[round] = i < end ? from[i] : 0;
-    }
-#pragma unroll
-    for (std::uint32_t round = 0; round < n_rounds; ++round) {
-      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
-      const bool left = i < end && test(rows[round]);
-      if (left) lefts |= 1u << round;
-      places[round] = reserve(i < end, left, counts);
-    }
-    __syncthreads();
-    if (threadIdx.x < 2)
-      bases[threadIdx.x] =
-          atomicAdd(threadIdx.x == 0 ? &large.left : &large.right, counts[threadIdx.x]);
-    __syncthreads();
-#pragma unroll
-    for (std::uint32_t round = 0; round < n_rounds; ++round) {
-      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
-      const bool left = lefts >> round & 1;
-      const std::uint32_t place = bases[left ? 0 : 1] + places[round];
-      if (i < end) to[left ? place : n - 1 - place] = rows[round];
-    }
-#pragma unroll 1
-    for (std::uint32_t c = 0; c < w.values.channels; ++c) {
-      std::int64_t sum = 0;
-#pragma unroll
-      for (std::uint32_t round = 0; round < n_rounds; ++round)
-        if (lefts >> round & 1) sum += value_of(w.values, rows[round], c);
-      sum = warp_sum(sum);
-      if (lane_of() == 0) add_to(sums + c, sum);
-    }
-  }
+  divide_rows(w, node, tile.first, min(n, tile.first + rows_of_tile), &large.left, &large.right,
+              sums);
   if (!is_last(&large.n_divided, (n + rows_of_tile - 1) / rows_of_tile) || threadIdx.x != 0) return;
   const volatile LargeNode& done = large;
   const volatile std::int64_t* left_sums = sums;

@@ -1,13 +1,14 @@
-// Sums of a node's rows by the codes of a feature: an entry a thread, in the order of the codes.
+// Sums of a node's rows by the codes of a feature, for a warp: entries in the order of the codes,
+// 32 at a time.
 #pragma once
 
 #include "grow/device/device_tree_records.h"
 #include "grow/device/kernels/groups.cuh"
 #include "grow/device/kernels/rows.cuh"
 
-// One channel at an entry: sums of its code, of the codes up to it, and of missing values.
-struct ChannelSums {
-  std::int64_t own, before, missing;
+// One channel at an entry: sums of its code, and of the codes up to it.
+struct EntrySums {
+  std::int64_t own, up_to;
 };
 
 // The codes of a feature.
@@ -32,10 +33,13 @@ inline CodesOf codes_of(const DeviceCodes& codes, const TreeColumn& column, std:
 
 // Rows of a small node, a lane each, sorted by their codes: the last row of a code is its entry.
 struct LaneSource {
+  static constexpr std::uint32_t n_chunks = 1;
+
   Element element;
   bool is_row;
   std::uint32_t sorted = 0, start = 0;  // code and lane of a row; first lane of its code
   bool is_last = false;
+  std::int64_t known = 0;  // value of the sorted row, where its code is not missing
 
   void open(const TreeWork& w, const TreeColumn& column) {
     constexpr std::uint32_t no_row = most_codes;
@@ -56,17 +60,21 @@ struct LaneSource {
         __ballot_sync(all_lanes, lane_of() == 0 || before >> 5 != sorted >> 5);
     start = 31 - __clz(starts & (0xffffffffu >> (31 - lane_of())));
   }
-  std::uint32_t code() const { return sorted >> 5; }
-  bool is_entry(const TreeColumn& column) const { return is_last && code() < column.n_bins; }
-  ChannelSums read(const TreeWork& w, const TreeColumn& column, std::uint32_t channel) const {
+  std::uint32_t code(std::uint32_t) const { return sorted >> 5; }
+  bool is_entry(const TreeColumn& column, std::uint32_t) const {
+    return is_last && sorted >> 5 < column.n_bins;
+  }
+  // Reads a channel; returns the sum of missing values.
+  std::int64_t read(const TreeWork& w, const TreeColumn& column, std::uint32_t channel) {
     const std::int64_t own = is_row ? value_of(w.values, element, channel) : 0;
     const std::int64_t value = __shfl_sync(all_lanes, own, static_cast<int>(sorted & 31));
-    const std::int64_t known = code() < column.n_bins ? value : 0;
+    known = sorted >> 5 < column.n_bins ? value : 0;
+    return column.has_missing ? warp_sum(sorted >> 5 == column.n_bins ? value : 0) : 0;
+  }
+  EntrySums sums(const TreeColumn&, std::uint32_t, std::int64_t&) const {
     const std::int64_t sum = WarpGroup::sum_before(known) + known;
     const std::int64_t before = __shfl_sync(all_lanes, sum, static_cast<int>((start - 1) & 31));
-    const std::int64_t missing =
-        column.has_missing ? warp_sum(code() == column.n_bins ? value : 0) : 0;
-    return {start == 0 ? sum : sum - before, sum, missing};
+    return {start == 0 ? sum : sum - before, sum};
   }
 };
 
@@ -82,53 +90,58 @@ struct CodeTable {
   }
 };
 
-// Rows of a medium node, added up by their codes by a block: a thread has a code.
+// Rows of a larger node, added up by their codes in a warp's table, or the histograms of a node.
 struct TableSource {
+  static constexpr std::uint32_t n_chunks = most_codes / 32;
+
   const Element* elements;
   std::uint32_t n;
   CodeTable* table;
+  const std::int64_t* histograms;  // of the feature, [channels][most_codes]; null: of the rows
+  const std::int64_t* read_one = nullptr;
 
   static void open(const TreeWork&, const TreeColumn&) {}
-  static std::uint32_t code() { return threadIdx.x; }
-  static bool is_entry(const TreeColumn& column) { return threadIdx.x < column.n_bins; }
-  ChannelSums read(const TreeWork& w, const TreeColumn& column, std::uint32_t channel) const {
-    __syncthreads();
-    table->clear(threadIdx.x);
-    __syncthreads();
+  static std::uint32_t code(std::uint32_t chunk) { return chunk * 32 + lane_of(); }
+  static bool is_entry(const TreeColumn& column, std::uint32_t chunk) {
+    return code(chunk) < column.n_bins;
+  }
+  std::int64_t sum(std::uint32_t code) const {
+    return histograms == nullptr ? table->sum(code) : read_one[code];
+  }
+  std::int64_t read(const TreeWork& w, const TreeColumn& column, std::uint32_t channel) {
+    if (histograms == nullptr)
+      add_rows(w, column, channel);
+    else
+      read_one = histograms + std::uint64_t{channel} * most_codes;
+    return column.has_missing ? sum(column.n_bins) : 0;
+  }
+  EntrySums sums(const TreeColumn& column, std::uint32_t chunk, std::int64_t& before) const {
+    const std::int64_t own = is_entry(column, chunk) ? sum(code(chunk)) : 0;
+    const std::int64_t up_to = before + WarpGroup::sum_before(own) + own;
+    before = __shfl_sync(all_lanes, up_to, 31);
+    return {own, up_to};
+  }
+  void add_rows(const TreeWork& w, const TreeColumn& column, std::uint32_t channel) const {
+    __syncwarp();
+    for (std::uint32_t chunk = 0; chunk < n_chunks; ++chunk) table->clear(code(chunk));
+    __syncwarp();
     const CodesOf codes = codes_of(w.codes, column, n);
     constexpr std::uint32_t ahead = 4;
-    for (std::uint32_t first = threadIdx.x; first < n; first += ahead * BlockGroup::size) {
+#pragma unroll 1
+    for (std::uint32_t first = lane_of(); first < n; first += ahead * 32) {
       Element e[ahead];
-      std::uint32_t code[ahead];
+      std::uint32_t found[ahead];
 #pragma unroll
       for (std::uint32_t a = 0; a < ahead; ++a) {
-        const std::uint32_t i = first + a * BlockGroup::size;
+        const std::uint32_t i = first + a * 32;
         e[a] = elements[i < n ? i : n - 1];
       }
 #pragma unroll
-      for (std::uint32_t a = 0; a < ahead; ++a) code[a] = codes[row_of(e[a])];
+      for (std::uint32_t a = 0; a < ahead; ++a) found[a] = codes[row_of(e[a])];
 #pragma unroll
       for (std::uint32_t a = 0; a < ahead; ++a)
-        if (first + a * BlockGroup::size < n)
-          table->add(code[a], value_of(w.values, e[a], channel));
+        if (first + a * 32 < n) table->add(found[a], value_of(w.values, e[a], channel));
     }
-    __syncthreads();
-    const std::int64_t own = is_entry(column) ? table->sum(threadIdx.x) : 0;
-    const std::int64_t missing = column.has_missing ? table->sum(column.n_bins) : 0;
-    return {own, BlockGroup::sum_before(own) + own, missing};
-  }
-};
-
-// The same from the histograms of a large node.
-struct HistogramSource {
-  const std::int64_t* histograms;  // of the feature: [channels][most_codes]
-
-  static void open(const TreeWork&, const TreeColumn&) {}
-  static std::uint32_t code() { return threadIdx.x; }
-  static bool is_entry(const TreeColumn& column) { return threadIdx.x < column.n_bins; }
-  ChannelSums read(const TreeWork&, const TreeColumn& column, std::uint32_t channel) const {
-    const std::int64_t* sums = histograms + std::uint64_t{channel} * most_codes;
-    const std::int64_t own = is_entry(column) ? sums[threadIdx.x] : 0;
-    return {own, BlockGroup::sum_before(own) + own, column.has_missing ? sums[column.n_bins] : 0};
+    __syncwarp();
   }
 };

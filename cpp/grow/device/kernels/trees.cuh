@@ -6,6 +6,13 @@
 
 constexpr std::uint32_t tree_threads = BlockGroup::size, tree_warps = tree_threads / 32;
 
+// Shared memory of a warp that searches a feature.
+struct SearchRoom {
+  CodeTable table;
+  EntryCuts cuts[most_codes];
+};
+static_assert(sizeof(SearchRoom) == search_room_bytes);
+
 inline OpenNode& open_node(const TreeLevel& level, std::uint32_t kind, std::uint32_t at) {
   return level.open[kind * level.room + at];
 }
@@ -73,6 +80,62 @@ inline std::uint32_t reserve(bool is_row, bool left, std::uint32_t* counts) {
   return left ? of_left + __popc(lefts & below) : of_right + __popc(rows & ~lefts & below);
 }
 
+// Sends rows [first, end) of a node to their sides: left ones from the front of its range, right
+// ones from its back; adds their numbers, and the sums of the left ones. By a block.
+inline void divide_rows(const TreeWork& w, const TreeNode& node, std::uint32_t first,
+                        std::uint32_t end, std::uint32_t* n_left, std::uint32_t* n_right,
+                        std::int64_t* left_sums) {
+  __shared__ std::uint32_t counts[2], bases[2];
+  constexpr std::uint32_t n_rounds = 4;
+  const std::uint32_t n = node.end - node.begin;
+  const Element* from = w.elements[w.buffer] + node.begin;
+  Element* to = w.elements[1 - w.buffer] + node.begin;
+  const RowTest test = test_of(w, node);
+#pragma unroll 1
+  for (; first < end; first += n_rounds * tree_threads) {
+    Element rows[n_rounds];
+    std::uint32_t places[n_rounds];
+    std::uint32_t lefts = 0;  // rounds whose row goes left, by bit
+    if (threadIdx.x < 2) counts[threadIdx.x] = 0;
+    __syncthreads();
+#pragma unroll
+    for (std::uint32_t round = 0; round < n_rounds; ++round) {
+      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
+      rows[round] = from[i < end ? i : end - 1];
+    }
+#pragma unroll
+    for (std::uint32_t round = 0; round < n_rounds; ++round) {
+      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
+      if (test(rows[round]) && i < end) lefts |= 1u << round;
+    }
+#pragma unroll
+    for (std::uint32_t round = 0; round < n_rounds; ++round) {
+      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
+      places[round] = reserve(i < end, lefts >> round & 1, counts);
+    }
+    __syncthreads();
+    if (threadIdx.x < 2)
+      bases[threadIdx.x] = atomicAdd(threadIdx.x == 0 ? n_left : n_right, counts[threadIdx.x]);
+    __syncthreads();
+#pragma unroll
+    for (std::uint32_t round = 0; round < n_rounds; ++round) {
+      const std::uint32_t i = first + round * tree_threads + threadIdx.x;
+      const bool left = lefts >> round & 1;
+      const std::uint32_t place = bases[left ? 0 : 1] + places[round];
+      if (i < end) to[left ? place : n - 1 - place] = rows[round];
+    }
+#pragma unroll 1
+    for (std::uint32_t c = 0; c < w.values.channels; ++c) {
+      std::int64_t sum = 0;
+#pragma unroll
+      for (std::uint32_t round = 0; round < n_rounds; ++round)
+        if (lefts >> round & 1) sum += value_of(w.values, rows[round], c);
+      sum = warp_sum(sum);
+      if (lane_of() == 0 && sum != 0) add_to(left_sums + c, sum);
+    }
+  }
+}
+
 // Appends the two children of a node, as leaves, and returns the number of the left one.
 inline std::uint32_t append_children(const TreeWork& w, std::uint32_t number, TreeNode node,
                                      std::uint32_t n_left, std::uint32_t buffer) {
@@ -93,11 +156,13 @@ inline void list_child(const TreeWork& w, std::uint32_t number, std::uint32_t n,
 #pragma unroll 1
   for (int k = 0; k < w.gain.outputs; ++k) h += sum_h(sum(k));
   if (!may_split(w, w.depth + 1, n, h)) return;
-  const std::uint32_t kind = n <= warp_rows    ? small_kind
-                             : n <= block_rows ? medium_kind
-                                               : large_kind;
+  if (n <= warp_rows) {
+    w.small[atomicAdd(w.n_small, 1u)] = {path, number, w.depth + 1};
+    return;
+  }
+  const std::uint32_t kind = n <= block_rows ? medium_kind : large_kind;
   const std::uint32_t at = atomicAdd(&w.next.counts->n_open[kind], 1u);
-  open_node(w.next, kind, at) = {path, number, 0};
+  open_node(w.next, kind, at) = {path, number, w.depth + 1};
   std::int64_t* sums = open_sums(w, w.next, kind, at);
 #pragma unroll 1
   for (int c = 0; c < w.gain.channels; ++c) sums[c] = sum(c);

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from arboost.algorithms.forests.targets import ForestTarget, Reweigh
 from arboost.backend import core, startable
+from arboost.cuda.devices import device_number
 from arboost.data.bins import Binned
 from arboost.grow.bootstrap import RowDraws, others
 from arboost.grow.grower import TreeParams, grown_forest, make_grower
@@ -31,6 +32,7 @@ __all__ = ["ForestRecipe", "grow_trees"]
 Floats = NDArray[np.float64]
 
 _WAIT = 0.1  # seconds between two looks at the trees that are done
+_DEVICE_WORKERS = 8  # more trees at once do not fill a device any better
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +80,7 @@ def grow_trees(
     depend on who grows which.
     """
     target = recipe.target
-    n_workers = startable(min(n_threads, recipe.n_trees))
+    n_workers = startable(min(n_threads, recipe.n_trees, _most_workers(recipe, data)))
     n_inner = n_threads // n_workers
     shared = None if recipe.reweigh else target.gradients(recipe.weight, n_threads)
     queue = _Queue(recipe.first_tree, recipe.n_trees)
@@ -91,6 +93,16 @@ def grow_trees(
     else:
         _work_together(workers, queue, bar)
     return _in_order(workers, data.binned, target, n_threads)
+
+
+def _most_workers(recipe: ForestRecipe, data: TrainingSet) -> int:
+    """Return the largest number of workers that helps; on a device each takes memory."""
+    device = device_number(recipe.tree.device)
+    if device < 0:
+        return recipe.n_trees
+    n_rows, width = len(recipe.target.tasks[0].y), recipe.target.n_outputs
+    fitting: int = core.cuda_growers_that_fit(data.binned.codes, n_rows, width, device)
+    return min(fitting, _DEVICE_WORKERS)
 
 
 class _Queue:
