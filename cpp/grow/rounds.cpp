@@ -63,11 +63,6 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
   const std::size_t trees_per_round = rows.outputs / forest.width;
   cuda::DeviceRows* device = grower.on_device();
   std::optional<cuda::Device::Use> use;
-  if (device != nullptr && params.sampling.method != RowSampling::Method::uniform) {
-    // Samples by gradient are drawn here, so scores and gradients are here, too.
-    device->fetch_scores(state.scores);
-    device = nullptr;
-  }
   if (device != nullptr) device->open_rounds(rows, use);
   std::size_t done = 0;
   do {
