@@ -100,3 +100,15 @@ def test_continued_fit_may_change_its_device(tmp_path):
         return model.set_params(n_estimators=9, device=second).fit(X, y)
 
     assert file_of(fit("cpu", "cuda"), tmp_path) == file_of(fit("cuda", "cpu"), tmp_path)
+
+
+@pytest.mark.parametrize("params", [{}, {"subsample": 0.7}, {"sampling_method": "goss"}])
+def test_narrow_sums_of_large_tables(params, tmp_path):
+    X, y = table(70_000)
+    assert_same(
+        lambda device: arboost.GradientBoostingRegressor(
+            n_estimators=2, learning_rate=0.9, max_depth=3, verbose=0, device=device, **params
+        ),
+        lambda model: model.fit(X[:, :3], y),
+        tmp_path,
+    )
