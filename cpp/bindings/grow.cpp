@@ -99,10 +99,7 @@ void add_trees(const TreeGrower& self, const Vector<std::uint32_t>& trees,
 
 Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {
   self.last_with_leaves();
-  std::vector<std::uint32_t> leaf(self.n_training(), ~std::uint32_t{0});
-  const TreeRows& rows = self.grower.rows();
-  for (std::size_t i = 0; i < rows.n; ++i) leaf[rows.position(i)] = self.grower.leaf_of(i);
-  return to_numpy(leaf);
+  return to_numpy(self.grower.leaf_of_position());
 }
 
 Owned<double, 3> leaf_sums(TreeGrower& self, const Gradients& gradients, std::size_t output,

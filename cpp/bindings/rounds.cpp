@@ -28,6 +28,8 @@ std::size_t run(TreeGrower& self, const RoundParams& params, const Vector<double
   for (const double share : {sampling.rate, sampling.top_rate, sampling.other_rate})
     require(share >= 0 && share <= 1, "a share of the rows is not between 0 and 1");
   require(sampling.reg_lambda >= 0, "reg_lambda is below 0");
+  require(params.leaf_quantiles.empty() || params.leaf_quantiles.size() == outputs,
+          "quantiles of another number of outputs");
   const LossRows rows{y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, outputs};
   nb::gil_scoped_release release;
   Team team = self.team(n_rows * self.codes.n_features, n_threads);
@@ -74,16 +76,19 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
           "__init__",
           [](RoundParams* self, const std::string& loss, std::vector<double> parameters,
              double largest_weight, double rate, std::uint64_t seed, std::uint64_t first_round,
-             const RowSampling& sampling) {
+             const RowSampling& sampling, std::vector<double> leaf_quantiles, double max_step) {
             new (self) RoundParams{.loss = {loss_named(loss), std::move(parameters)},
                                    .largest_weight = largest_weight,
                                    .rate = rate,
                                    .seed = seed,
                                    .first_round = first_round,
-                                   .sampling = sampling};
+                                   .sampling = sampling,
+                                   .leaf_quantiles = std::move(leaf_quantiles),
+                                   .max_step = max_step};
           },
           nb::kw_only(), nb::arg("loss"), nb::arg("parameters"), nb::arg("largest_weight"),
-          nb::arg("rate"), nb::arg("seed"), nb::arg("first_round"), nb::arg("sampling"));
+          nb::arg("rate"), nb::arg("seed"), nb::arg("first_round"), nb::arg("sampling"),
+          nb::arg("leaf_quantiles"), nb::arg("max_step"));
   grower.def(
       "start_scores",
       [](TreeGrower& self, const Vector<double>& of_row, Scores scores, int n_threads) {

@@ -9,6 +9,7 @@
 #include "grow/device/device_rows.h"
 #include "grow/memory/memory_rows.h"
 #include "grow/shards/sharded_rows.h"
+#include "loss/leaf.h"  // no_leaf
 
 namespace arboost {
 namespace {
@@ -110,6 +111,12 @@ std::vector<double> Grower::sums(const Gradients& gradients, std::size_t output,
   for (std::size_t j = 0; j < real.size(); ++j)
     real[j] = static_cast<double>(sums.sums[j]) * unit[j % 2];
   return real;
+}
+
+std::vector<std::uint32_t> Grower::leaf_of_position() const {
+  std::vector<std::uint32_t> leaf(training_rows().n, no_leaf);
+  for (std::size_t i = 0; i < rows().n; ++i) leaf[rows().position(i)] = leaf_of(i);
+  return leaf;
 }
 
 void Grower::add_last(const GrownTrees& forest, std::size_t output, std::size_t outputs,

@@ -43,6 +43,9 @@ class Grower {
   // Of the last tree: the leaf of each of its rows, by number; the rows; and the sums
   // [node][output][g, h] of gradients over them.
   std::uint32_t leaf_of(std::size_t i) const { return rows_->leaves()[rows().row(i)]; }
+  // The same for all training rows, by position; no_leaf outside of the tree's sample.
+  std::vector<std::uint32_t> leaf_of_position() const;
+  const TreeParams& params() const { return policy_.params(); }
   const TreeRows& rows() const { return rows_->tree_rows(); }
   TreeRows training_rows() const { return rows_->training_rows(); }
   std::vector<double> sums(const Gradients& gradients, std::size_t output, Team& team);

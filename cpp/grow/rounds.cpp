@@ -1,9 +1,11 @@
 // Every step is a function of another file; the loop alone is here.
 #include "grow/rounds.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "grow/device/device_rows.h"
+#include "loss/leaf.h"
 
 namespace arboost {
 namespace {
@@ -52,6 +54,28 @@ const Sample* draw(const RoundParams& params, std::uint64_t round, const RoundSt
   return &state.sample;
 }
 
+// Sets the values of the last tree to quantiles of the residuals in its leaves.
+void set_quantiles(Grower& grower, const RoundParams& params, const LossRows& rows,
+                   std::size_t output, double scale, const RoundState& state,
+                   cuda::DeviceRows* device, Team& team) {
+  GrownTrees& forest = state.forest;
+  const std::size_t tree = forest.n_trees() - 1, n_nodes = forest.n_nodes(tree);
+  std::vector<std::uint32_t> leaves;
+  if (device == nullptr) leaves = grower.leaf_of_position();
+  std::vector<double> values(n_nodes * forest.width);
+  for (std::size_t k = 0; k < forest.width; ++k) {
+    const double alpha = params.leaf_quantiles[output + k];
+    const std::vector<double> own =
+        device != nullptr
+            ? device->leaf_quantiles(output + k, alpha, scale, n_nodes)
+            : refit_leaves(rows, output + k, leaves.data(), n_nodes, {alpha, {}}, team);
+    for (std::size_t i = 0; i < n_nodes; ++i)
+      values[i * forest.width + k] =
+          params.rate * std::clamp(own[i], -params.max_step, params.max_step);
+  }
+  forest.set_values(tree, values, grower.params().monotone);
+}
+
 }  // namespace
 
 std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows& rows,
@@ -64,6 +88,8 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
   cuda::DeviceRows* device = grower.on_device();
   std::optional<cuda::Device::Use> use;
   if (device != nullptr) device->open_rounds(rows, use);
+  const bool scales = !params.leaf_quantiles.empty() && rows.weight != nullptr;
+  const double scale = scales ? weight_scale(rows, loss_team) : 1;
   std::size_t done = 0;
   do {
     if (device != nullptr)
@@ -82,6 +108,8 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
                                 .sample = sample,
                                 .leaves_from_all_rows = params.sampling.leaves_from_all_rows};
       grower.grow(state.gradients, output, request, forest, team);
+      if (!params.leaf_quantiles.empty())
+        set_quantiles(grower, params, rows, output, scale, state, device, team);
       if (device != nullptr)
         device->add_values(forest, output);
       else

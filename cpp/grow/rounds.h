@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/parallel.h"
 #include "grow/grower.h"
@@ -29,6 +30,9 @@ struct RoundParams {
   std::uint64_t seed = 0;
   std::uint64_t first_round = 0;  // number of rounds before a warm start
   RowSampling sampling{};
+  // By output: leaf values are quantiles of the residuals, up to max_step. Empty: Newton's steps.
+  std::vector<double> leaf_quantiles{};
+  double max_step = 0;
 };
 
 // Memory of a fit that the rounds write to.

@@ -22,19 +22,14 @@ class Items {
   Items(const LossRows& rows, std::size_t output, bool absolute, Team& team)
       : rows_(rows), output_(output), absolute_(absolute) {
     if constexpr (std::is_same_v<Item, WeightedValue>) {
-      int exponent;
-      const double largest = max_weight(rows.weight, rows.n_rows, team);
-      if (!std::isfinite(largest)) throw std::invalid_argument("a weight is infinite");
-      std::frexp(largest, &exponent);
-      const int room = 62 - exponent - std::bit_width(rows.n_rows);
-      scale_ = std::ldexp(1.0, std::min(room, 1000));
+      scale_ = weight_scale(rows, team);
     }
   }
 
   Item at(std::size_t row) const {
     const double score =
         rows_.scores == nullptr ? 0.0 : rows_.scores[row * rows_.outputs + output_];
-    const double residual = rows_.y[row] - score;
+    const double residual = rows_.y[row] - score + 0.0;  // one zero, not two
     const double value = absolute_ ? std::fabs(residual) : residual;
     if constexpr (std::is_same_v<Item, double>)
       return value;
@@ -168,6 +163,15 @@ double quantile_of_all(const LossRows& rows, double alpha, bool absolute, Team& 
 }
 
 }  // namespace
+
+double weight_scale(const LossRows& rows, Team& team) {
+  int exponent;
+  const double largest = max_weight(rows.weight, rows.n_rows, team);
+  if (!std::isfinite(largest)) throw std::invalid_argument("a weight is infinite");
+  std::frexp(largest, &exponent);
+  const int room = 62 - exponent - std::bit_width(rows.n_rows);
+  return std::ldexp(1.0, std::min(room, 1000));
+}
 
 std::vector<double> refit_leaves(const LossRows& rows, std::size_t output,
                                  const std::uint32_t* leaf, std::size_t n_nodes,

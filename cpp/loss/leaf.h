@@ -23,6 +23,9 @@ struct LeafRule {
   std::optional<double> delta;  // with it, to the quantile m is added mean of r - m cut to +-delta
 };
 
+// The unit of fixed-point weights: their sum is below 2^62.
+double weight_scale(const LossRows& rows, Team& team);
+
 // The value of every node; 0 for nodes without rows of positive weight.
 std::vector<double> refit_leaves(const LossRows& rows, std::size_t output,
                                  const std::uint32_t* leaf, std::size_t n_nodes,

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "loss/quantile_goal.h"
 
 namespace arboost {
 
@@ -49,19 +50,6 @@ std::int64_t weight_between(const Item* first, const Item* last) {
   return std::accumulate(first, last, std::int64_t{0},
                          [](std::int64_t sum, const Item& item) { return sum + weight_of(item); });
 }
-
-// Target of the selection: the first value at which the cumulative weight reaches `weight`. If it
-// reaches `weight` exactly, within the tolerance, the next value is needed as well.
-struct QuantileGoal {
-  double weight, tolerance;
-
-  QuantileGoal(double alpha, std::int64_t total)
-      : weight(alpha * static_cast<double>(total)),
-        // Far above the rounding error of alpha * total, far below the weight of one of 2^32 rows.
-        tolerance(std::ldexp(static_cast<double>(total), -40)) {}
-  bool reached_by(std::int64_t sum) const { return static_cast<double>(sum) >= weight - tolerance; }
-  bool passed_by(std::int64_t sum) const { return static_cast<double>(sum) > weight + tolerance; }
-};
 
 // The quantile among n > 0 items, with items of total weight `below` below all of them.
 template <class Item>

@@ -112,3 +112,23 @@ def test_narrow_sums_of_large_tables(params, tmp_path):
         lambda model: model.fit(X[:, :3], y),
         tmp_path,
     )
+
+
+@pytest.mark.parametrize("params", [{}, {"subsample": 0.6}, {"alpha": [0.1, 0.5]}])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_quantiles_of_leaves(weighted, params, tmp_path):
+    X, y = table(2000)
+    y = np.round(y)  # many equal residuals: medians between two values
+    weight = np.random.default_rng(1).integers(0, 4, len(y)) / 2 if weighted else None
+    assert_same(
+        lambda device: arboost.GradientBoostingRegressor(
+            n_estimators=4,
+            max_depth=3,
+            loss="quantile",
+            verbose=0,
+            device=device,
+            **{"alpha": 0.5} | params,
+        ),
+        lambda model: model.fit(X, y, sample_weight=weight),
+        tmp_path,
+    )

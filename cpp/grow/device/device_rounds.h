@@ -30,6 +30,8 @@ class DeviceRounds {
     return scores_.data() + output;
   }
   std::size_t outputs() const { return outputs_; }
+  // All of them in device memory.
+  LossRows rows() const { return {y_.data(), weight_.data(), scores_.data(), n_rows_, outputs_}; }
 
  private:
   std::vector<std::int64_t> run(const LossSpec& spec, const Gradients& out, bool bounds_only);

@@ -61,6 +61,9 @@ class DeviceRows final : public BatchRows {
   // Copies newer scores back, after which the host may change them.
   void fetch_scores(double* scores);
   void add_values(const GrownTrees& forest, std::size_t output);
+  // Quantiles of the residuals in each leaf of the last tree: refit_leaves of loss/leaf.h.
+  std::vector<double> leaf_quantiles(std::size_t output, double alpha, double weight_scale,
+                                     std::size_t n_nodes);
   // The same samples as in grow/sample/sample.h, from gradients on the device.
   void draw_uniform(double rate, std::uint32_t seed, Sample& out);
   void draw_by_gradient(const Gradients& gradients, double rate, double reg_lambda,

@@ -13,6 +13,7 @@
 #include "grow/device/device_records.h"
 #include "grow/device/device_rounds.h"
 #include "grow/device/device_table.h"
+#include "grow/device/quantile_records.h"
 
 namespace arboost::cuda {
 
@@ -56,6 +57,10 @@ struct DeviceState {
   DeviceArray<LeafRows> leaves;
   DeviceArray<RowRange> ranges;
   DeviceArray<std::uint32_t> pure;
+  DeviceArray<ResidualItem> residuals;
+  DeviceArray<LeafQuantile> quantiles;
+  DeviceArray<std::int64_t> digit_counts;
+  DeviceArray<unsigned long long> bad_residual;
   std::unique_ptr<DeviceRounds> rounds;
   PinnedBytes sent, sent_batches[2], answers, received;
   int which_batch = 0;  // of those that are staged

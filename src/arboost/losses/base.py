@@ -66,6 +66,11 @@ class Loss:
     in_core = True
 
     @property
+    def leaf_quantiles(self) -> tuple[float, ...]:
+        """Quantiles of the residuals that leaf values are, by output; empty for other values."""
+        return ()
+
+    @property
     def name(self) -> str:
         """Public name."""
         raise NotImplementedError

@@ -58,6 +58,11 @@ class Quantile(Loss):
         """Number of quantiles."""
         return len(self.alphas)
 
+    @property
+    def leaf_quantiles(self) -> tuple[float, ...]:
+        """The quantiles."""
+        return self.alphas
+
     def parameters(self, target: Target, scores: Floats, n_threads: int) -> tuple[float, ...]:
         """The quantiles."""
         return self.alphas

@@ -148,7 +148,8 @@ class BoostingRounds:
     def _round_params(self) -> core.RoundParams | None:
         """Return the parameters of rounds in the core; None for rounds that it cannot run."""
         recipe, loss, target = self.recipe, self.recipe.loss, self.data.target
-        if self._sets_values or not self._adds_at_once or not loss.in_core:
+        quantiles = loss.leaf_quantiles if recipe.boosting == "newton" else ()
+        if not self._adds_at_once or not loss.in_core or (self._sets_values and not quantiles):
             return None
         return core.RoundParams(
             loss=loss.kernel,
@@ -159,6 +160,8 @@ class BoostingRounds:
             seed=self.seed,
             first_round=self.data.first_round,
             sampling=recipe.rows.in_core(),
+            leaf_quantiles=quantiles,
+            max_step=recipe.tree.max_delta_step or np.inf,
         )
 
     def _run_round(self) -> None:

@@ -1,0 +1,72 @@
+// Leaf values that are quantiles of residuals.
+#include <bit>
+
+#include "grow/device/device_rows.h"
+#include "grow/device/device_state.h"
+#include "grow/device/quantile_records.h"
+#include "loss/leaf.h"
+#include "loss/quantile_goal.h"
+
+namespace arboost::cuda {
+namespace {
+
+double residual_of(std::uint64_t key) {
+  constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+  return std::bit_cast<double>(key & sign ? key ^ sign : ~key);
+}
+
+// As in loss/quantile.h, from the leaf's last digit.
+double quantile_of(const LeafQuantile& leaf, double alpha) {
+  if (leaf.total == 0) return 0;
+  const double value = residual_of(leaf.key);
+  const bool is_largest = leaf.next == ~std::uint64_t{0};
+  if (is_largest || QuantileGoal(alpha, leaf.total).passed_by(leaf.below + leaf.inside))
+    return value;
+  return 0.5 * value + 0.5 * residual_of(leaf.next);
+}
+
+}  // namespace
+
+std::vector<double> DeviceRows::leaf_quantiles(std::size_t output, double alpha,
+                                               double weight_scale, std::size_t n_nodes) {
+  DeviceState& s = *state_;
+  walk();
+  const LossRows loss = s.rounds->rows();
+  const auto n = static_cast<std::uint32_t>(tree_rows_.n);
+  const ResidualRows rows{loss.y,
+                          loss.weight,
+                          loss.scores + output,
+                          loss.outputs,
+                          {sample_ == nullptr ? nullptr : s.positions.data(), s.table_rows.data()},
+                          n,
+                          s.leaf_of_row.data(),
+                          weight_scale};
+  // Digits of as many bits as the counts have room for.
+  constexpr std::size_t most_counts = std::size_t{1} << 23;
+  const int bits = n_nodes <= most_counts >> 11 ? 11 : n_nodes <= most_counts >> 8 ? 8 : 4;
+  make_room(s.residuals, n);
+  make_room(s.digit_counts, n_nodes << bits);
+  make_room(s.quantiles, n_nodes);
+  make_room(s.bad_residual, 1);
+  s.queue.fill_zero(s.bad_residual.address(), sizeof(unsigned long long));
+  s.queue.launch(s.device.kernel("residual_items"), {blocks_for(n)}, threads, 0, rows,
+                 s.residuals.data(), s.bad_residual.data());
+  for (int known = 0; known < 64; known += bits) {
+    const int now = std::min(bits, 64 - known), shift = 64 - known - now;
+    s.queue.fill_zero(s.digit_counts.address(), (n_nodes << now) * sizeof(std::int64_t));
+    s.queue.launch(s.device.kernel("count_digits"), {blocks_for(n)}, threads, 0, s.residuals.data(),
+                   n, shift, now, s.quantiles.data(), s.digit_counts.data());
+    s.queue.launch(s.device.kernel("choose_digits"), {n_nodes}, threads, 0, s.digit_counts.data(),
+                   now, alpha, known == 0, s.quantiles.data());
+  }
+  s.queue.launch(s.device.kernel("next_residuals"), {blocks_for(n)}, threads, 0, s.residuals.data(),
+                 n, s.quantiles.data());
+  const auto found = s.receive<LeafQuantile>(s.quantiles.address(), n_nodes);
+  const auto bad = s.receive<unsigned long long>(s.bad_residual.address(), 1);
+  if (bad[0] != 0) require_finite(std::bit_cast<double>(bad[0]), "residual");
+  std::vector<double> values;
+  for (const LeafQuantile& leaf : found) values.push_back(quantile_of(leaf, alpha));
+  return values;
+}
+
+}  // namespace arboost::cuda
