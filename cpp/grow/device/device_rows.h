@@ -67,6 +67,7 @@ class DeviceRows final : public BatchRows {
                         std::uint32_t seed, Sample& out);
   void draw_one_side(const Gradients& gradients, double top_rate, double other_rate,
                      std::uint32_t seed, Sample& out);
+  void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out);
 
  protected:
   void open_root(TreePolicy& policy, Team& team) override;

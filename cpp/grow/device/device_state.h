@@ -32,6 +32,7 @@ struct DeviceState {
   DeviceArray<RowId> table_rows;
   DeviceArray<std::uint32_t> position_of_row;  // for purity
   DeviceArray<std::uint32_t> positions;
+  DeviceArray<std::uint32_t> draw_counts;
   DeviceArray<float> weights, norms;
   DeviceArray<FixedPair> all_pairs, sample_pairs;
   std::uint64_t pairs_version = 0;  // Gradients::version of all_pairs
