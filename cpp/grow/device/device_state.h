@@ -54,7 +54,6 @@ struct DeviceState {
   DeviceArray<Segment> segments;
   DeviceArray<FoundSplit> found;
   DeviceArray<std::int64_t> parts;
-  DeviceArray<LeafRows> leaves;
   DeviceArray<RowRange> ranges;
   DeviceArray<std::uint32_t> pure;
   std::unique_ptr<DeviceRounds> rounds;
