@@ -29,7 +29,8 @@ void grow(TreeGrower& self, const Gradients& gradients, std::size_t output, Tree
           std::shared_ptr<const Sample> sample, int n_threads) {
   self.check_gradients(gradients, output);
   if (sample != nullptr)
-    require(sample->size > 0 && sample->positions[sample->size - 1] < self.n_training(),
+    require(sample->size > 0 &&
+                (sample->on_device || sample->positions[sample->size - 1] < self.n_training()),
             "the sample does not match the training rows");
   self.has_leaves = false;
   self.sample = std::move(sample);
@@ -38,6 +39,15 @@ void grow(TreeGrower& self, const Gradients& gradients, std::size_t output, Tree
   Team team = self.team(self.n_training() * self.codes.n_features, n_threads);
   self.grower.grow(gradients, output, request, self.trees, team);
   self.has_leaves = true;
+}
+
+// Draws the rows of a tree on the device that has them, where the sample stays.
+void draw_with_replacement(TreeGrower& self, Sample& out, std::size_t n_draws, std::uint64_t seed,
+                           std::uint64_t draw) {
+  cuda::DeviceRows* device = self.grower.on_device();
+  require(device != nullptr && n_draws > 0, "no draws, or no rows on a device");
+  nb::gil_scoped_release release;
+  device->draw_with_replacement(n_draws, {seed, draw}, out);
 }
 
 void add_leaves(TreeGrower& self, Scores scores, std::size_t output, int n_threads) {
@@ -272,6 +282,10 @@ void bind_grow(nb::module_& m) {
           nb::arg("rate"), nb::arg("sample").none() = nb::none(),
           nb::arg("leaves_from_all_rows") = false, nb::arg("turn") = 0, nb::arg("n_threads"),
           "Grows one tree for one output, or for all with vector leaves.")
+      .def("draw_with_replacement", &draw_with_replacement, nb::arg("sample"), nb::arg("n_draws"),
+           nb::arg("seed"), nb::arg("draw"),
+           "Draws rows with replacement on the device of the rows; the sample is for the next tree "
+           "of this grower, and its rows are not known here.")
       .def("add_leaves", &add_leaves, nb::arg("scores").noconvert(), nb::arg("output"),
            nb::arg("n_threads"), "Adds the last tree's values to the training rows' scores.")
       .def("add_tree", &add_tree, nb::arg("tree"), nb::arg("factor"), nb::arg("codes"),

@@ -86,6 +86,7 @@ struct TreeGrower {
   // The same where the leaves of the training rows are asked for: those of the tree grown last.
   std::size_t last_with_leaves() const {
     require(has_leaves, "the last tree's rows are not known: it was not the last one to grow");
+    require(!sample || !sample->on_device, "the last tree's rows are known to its device only");
     return last();
   }
   void check_gradients(const Gradients& gradients, std::size_t output) const {

@@ -1,4 +1,5 @@
-// CART: whole trees, and purity of nodes.
+// CART: whole trees, purity of nodes, and draws with replacement.
+#include "grow/device/kernels/bootstrap.cu"
 #include "grow/device/kernels/large_nodes.cu"
 #include "grow/device/kernels/medium_nodes.cu"
 #include "grow/device/kernels/purity.cu"

@@ -9,19 +9,28 @@
 
 namespace arboost::cuda {
 
+// Histograms of several nodes are copied at once, and searched by all threads.
 void DeviceRows::search_on_host(std::span<GrowNode* const> nodes, Team& team) {
   DeviceState& s = *state_;
-  std::int64_t* const room = slots_.acquire();
-  for (GrowNode* node : nodes) {
-    std::int64_t* const on_device = node->histogram;
-    const std::vector<std::int64_t> sums =
-        s.receive<std::int64_t>(reinterpret_cast<Address>(on_device), slots_.size());
-    std::copy(sums.begin(), sums.end(), room);
-    node->histogram = room;
-    search_.find(*node, 0, team);
-    node->histogram = on_device;
+  constexpr std::size_t most_bytes = std::size_t{8} << 20;
+  const std::size_t size = slots_.size(), bytes = size * sizeof(std::int64_t);
+  const std::size_t together =
+      std::clamp<std::size_t>(most_bytes / std::max<std::size_t>(1, bytes), 1, 64);
+  for (std::size_t first = 0; first < nodes.size(); first += together) {
+    const auto some = nodes.subspan(first, std::min(together, nodes.size() - first));
+    std::byte* staged = s.received.room(together * bytes);
+    for (std::size_t j = 0; j < some.size(); ++j)
+      s.queue.copy_out(reinterpret_cast<Address>(some[j]->histogram), bytes, staged + j * bytes);
+    s.queue.wait();
+    s.n_sent = 0;
+    auto* histograms = reinterpret_cast<std::int64_t*>(staged);
+    team.for_chunks(0, some.size(), 1, [&](std::size_t j, std::size_t, int member) {
+      std::int64_t* const on_device = some[j]->histogram;
+      some[j]->histogram = histograms + j * size;
+      search_.find(*some[j], member, team);
+      some[j]->histogram = on_device;
+    });
   }
-  slots_.release(room);
 }
 
 // The nodes of a batch, with the searches of their children.

@@ -1,6 +1,7 @@
 // CART on a device: targets of the rows, purity of nodes, trees that grow as a whole.
 #include "grow/device/device_rows.h"
 #include "grow/device/device_state.h"
+#include "grow/rows/row_leaves.h"  // add_inner_sums
 
 namespace arboost::cuda {
 
@@ -59,6 +60,25 @@ void DeviceRows::grow(TreePolicy& policy, Team& team) {
   root.subtree = 0;
   trees_->grow(policy, request_, root, row_values(), targets_, team);
   whole_ = &trees_->grown();
+}
+
+LeafSums DeviceRows::whole_sums(const TreeShape& shape) {
+  DeviceState& s = *state_;
+  const auto n = static_cast<std::uint32_t>(tree_rows_.n);
+  const RowNumbers numbers{sample_ == nullptr ? nullptr : s.positions.data(), s.table_rows.data()};
+  const bool renumbered = numbers.positions != nullptr || numbers.table_rows != nullptr;
+  if (renumbered) {
+    make_room(s.number_of_row, codes_.n_rows);
+    s.queue.launch(s.device.kernel("number_rows"), {blocks_for(n)}, threads, 0, numbers, n,
+                   s.number_of_row.data());
+  }
+  const auto width = static_cast<std::uint32_t>(policy_.width());
+  const PairRows rows{
+      pairs_.pairs, pairs_.row_stride, pairs_.output_stride, numbers, n, 0, width, 0, 0};
+  std::vector<std::int64_t> sums =
+      trees_->leaf_sums(shape, rows, renumbered ? s.number_of_row.data() : nullptr);
+  add_inner_sums(shape.left(), 2 * policy_.width(), sums);
+  return {std::move(sums), pairs_.g_exponent, pairs_.h_exponent};
 }
 
 std::span<const SubtreeNodes* const> DeviceRows::subtrees() const {

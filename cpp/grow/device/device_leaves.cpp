@@ -9,20 +9,23 @@ LeafSums DeviceRows::leaf_sums(const TreeShape& shape, const GrownTrees& forest,
                                const Gradients& gradients, std::size_t output,
                                const TreeRequest& request, Team&) {
   Device::Use use(state_->device);
-  send_tree(forest);
+  walked_forest_ = &forest;
+  has_leaves_ = has_walked_ = has_sent_ = false;
   if (sample_ != nullptr && request.leaves_from_all_rows) {
     sample_ = nullptr;
     tree_rows_ = training_rows();
     pairs_ = pairs_of(gradients, output, nullptr);
     return summed(shape, pairs_, RowsOf::walk);
   }
-  return summed(shape, pairs_, whole_ != nullptr ? RowsOf::partition : RowsOf::walk);
+  return whole_ != nullptr ? whole_sums(shape) : summed(shape, pairs_, RowsOf::walk);
 }
 
-// Sends the last tree of the forest, for walks.
-void DeviceRows::send_tree(const GrownTrees& forest) {
+// Sends the last tree of the forest, for walks. Whole trees that nothing walks stay here.
+void DeviceRows::send_tree() const {
+  if (has_sent_) return;
+  has_sent_ = true;
   DeviceState& s = *state_;
-  has_leaves_ = has_walked_ = false;
+  const GrownTrees& forest = *walked_forest_;
   const std::size_t tree = forest.n_trees() - 1, first = forest.first(tree);
   std::vector<NodeTest> nodes(forest.n_nodes(tree));
   for (std::size_t id = 0; id < nodes.size(); ++id) {
@@ -50,6 +53,7 @@ void DeviceRows::send_tree(const GrownTrees& forest) {
 // Notes the leaves of all training rows in the last tree.
 void DeviceRows::walk() const {
   if (has_walked_) return;
+  send_tree();
   DeviceState& s = *state_;
   const RowNumbers rows{nullptr, s.table_rows.data()};
   s.queue.launch(s.device.kernel("walk"), {blocks_for(n_training_)}, threads, 0, s.table->codes(),
@@ -80,40 +84,8 @@ LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, RowsOf s
                       0,
                       0};
   const GivenTotals totals = s.leaf_sums.start(size, s.queue);
-  if (source == RowsOf::partition) {
-    const bool renumbered = numbers.positions != nullptr || numbers.table_rows != nullptr;
-    if (renumbered) {
-      make_room(s.number_of_row, codes_.n_rows);
-      s.queue.launch(s.device.kernel("number_rows"), {blocks_for(n)}, threads, 0, numbers,
-                     static_cast<std::uint32_t>(n), s.number_of_row.data());
-    }
-    std::vector<LeafRows> leaves;
-    std::uint32_t n_tiles = 0;
-    const auto add = [&](std::size_t begin, std::size_t end, std::uint32_t buffer,
-                         std::size_t leaf) {
-      if (begin == end) return;
-      leaves.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), buffer,
-                        static_cast<std::uint32_t>(leaf), n_tiles});
-      n_tiles += static_cast<std::uint32_t>(blocks_for(end - begin, tile_rows));
-    };
-    for (std::size_t id = 0; id < shape.size(); ++id) {
-      if (shape.left()[id] != 0) continue;
-      const auto [node, below] = shape.placed()[id];
-      if (below != nullptr)
-        add(below->begin, below->end, trees_->buffer_of(*below), id);
-      else
-        each_holder(node, [&, id](const GrowNode& one) {
-          add(one.begin, one.end, static_cast<std::uint32_t>(one.buffer), id);
-        });
-    }
-    if (leaves.empty())
-      return {std::vector<std::int64_t>(size), pairs.g_exponent, pairs.h_exponent};
-    s.send(leaves, s.leaves);
-    s.queue.launch(s.device.kernel("leaf_sums"), {n_tiles}, threads, 0, s.leaves.data(),
-                   static_cast<std::uint32_t>(leaves.size()), s.elements[0].data(),
-                   s.elements[1].data(), rows, renumbered ? s.number_of_row.data() : nullptr,
-                   totals);
-  } else if (source == RowsOf::walk) {
+  if (source == RowsOf::walk) {
+    send_tree();
     constexpr std::size_t most_bytes = std::size_t{32} << 10;
     const std::size_t bytes = size * sizeof(std::int64_t);
     const bool fits = bytes <= most_bytes;
@@ -171,6 +143,7 @@ void DeviceRows::fetch_scores(double* scores) {
 
 void DeviceRows::add_values(const GrownTrees& forest, std::size_t output) {
   DeviceState& s = *state_;
+  send_tree();
   const std::size_t last = forest.n_trees() - 1, n = forest.n_nodes(last) * forest.width;
   s.send(std::vector<double>(forest.values(last), forest.values(last) + n), s.values);
   const RowNumbers rows{nullptr, s.table_rows.data()};

@@ -160,10 +160,4 @@ struct WalkNode {
 };
 constexpr std::uint32_t is_unusual = 1u << 31;
 
-// Elements of a leaf.
-struct LeafRows {
-  std::uint32_t begin, end, buffer, leaf;
-  std::uint32_t first_tile;
-};
-
 }  // namespace arboost::cuda

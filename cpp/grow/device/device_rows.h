@@ -70,6 +70,7 @@ class DeviceRows final : public BatchRows {
                         std::uint32_t seed, Sample& out);
   void draw_one_side(const Gradients& gradients, double top_rate, double other_rate,
                      std::uint32_t seed, Sample& out);
+  void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out);
 
  protected:
   void open_root(TreePolicy& policy, Team& team) override;
@@ -93,7 +94,8 @@ class DeviceRows final : public BatchRows {
   template <class Plan>
   void collect(const char* kernel, const Plan& plan, bool weighted, Sample& out);
   Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
-  void send_tree(const GrownTrees& forest);
+  void send_tree() const;
+  LeafSums whole_sums(const TreeShape& shape);
   void walk() const;
   void take_root_sums(GrowNode& root);
   RowValues row_values() const;
@@ -111,8 +113,8 @@ class DeviceRows final : public BatchRows {
   void search_on_host(std::span<GrowNode* const> nodes, Team& team);
   // The nodes that may be split: without those whose rows all have the same target, for CART.
   std::vector<GrowNode*> impure(std::vector<GrowNode*> nodes);
-  // Leaves of the tree's rows: by its partition, by a walk that notes them, or noted before.
-  enum class RowsOf { partition, walk, known_leaves };
+  // Leaves of the tree's rows: by a walk that notes them, or noted before.
+  enum class RowsOf { walk, known_leaves };
   LeafSums summed(const TreeShape& shape, const Pairs& pairs, RowsOf source);
 
   const Codes& codes_;
@@ -135,7 +137,8 @@ class DeviceRows final : public BatchRows {
   TreeRequest request_{};  // of the tree that grows
   TreeScaling scaling_{false, {0, 0, 0}, {0, 0, 0}};
   // Leaves of the last tree: noted on the device, copied to the host.
-  mutable bool has_walked_ = false, has_leaves_ = false;
+  mutable bool has_sent_ = false, has_walked_ = false, has_leaves_ = false;
+  const GrownTrees* walked_forest_ = nullptr;  // whose last tree it is
   std::unique_ptr<DeviceState> state_;
   std::unique_ptr<DeviceTrees> trees_;  // null: trees grow by batches of nodes
   const SubtreeNodes* whole_ = nullptr;

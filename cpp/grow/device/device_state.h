@@ -33,6 +33,7 @@ struct DeviceState {
   DeviceArray<RowId> table_rows;
   DeviceArray<std::uint32_t> position_of_row;  // for purity
   DeviceArray<std::uint32_t> positions;
+  DeviceArray<std::uint32_t> draw_counts;
   DeviceArray<float> weights, norms;
   DeviceArray<FixedPair> all_pairs, sample_pairs;
   std::uint64_t pairs_version = 0;  // Gradients::version of all_pairs
@@ -54,7 +55,6 @@ struct DeviceState {
   DeviceArray<Segment> segments;
   DeviceArray<FoundSplit> found;
   DeviceArray<std::int64_t> parts;
-  DeviceArray<LeafRows> leaves;
   DeviceArray<RowRange> ranges;
   DeviceArray<std::uint32_t> pure;
   DeviceArray<ResidualItem> residuals;

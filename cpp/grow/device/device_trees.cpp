@@ -237,10 +237,10 @@ void DeviceTrees::take_nodes() {
   receive(nodes_.address(), n * sizeof(TreeNode));
   const auto* nodes = reinterpret_cast<const TreeNode*>(received_.room(1));
   grown_.nodes.resize(n);
-  buffers_.resize(n);
+  largest_leaf_ = 0;
   for (std::size_t j = 0; j < n; ++j) {
     const TreeNode& node = nodes[j];
-    buffers_[j] = node.buffer;
+    if (node.gain < 0) largest_leaf_ = std::max<std::size_t>(largest_leaf_, node.end - node.begin);
     grown_.nodes[j] = {.gain = node.gain,
                        .begin = node.begin,
                        .end = node.end,
@@ -249,6 +249,28 @@ void DeviceTrees::take_nodes() {
                        .feature = node.feature,
                        .missing_left = node.missing_left != 0};
   }
+}
+
+std::vector<std::int64_t> DeviceTrees::leaf_sums(const TreeShape& shape, const PairRows& pairs,
+                                                 const std::uint32_t* number_of_row) {
+  DeviceState& s = state_;
+  const std::size_t n_nodes = found_.n_nodes, per_node = std::size_t{2} * pairs.outputs;
+  make_spare_room(leaf_sums_, n_nodes * per_node);
+  s.queue.fill_zero(leaf_sums_.address(), n_nodes * per_node * sizeof(std::int64_t));
+  s.queue.launch(s.device.kernel("whole_leaf_sums"),
+                 {blocks_for(n_nodes, threads / 32), blocks_for(largest_leaf_, tile_rows)}, threads,
+                 0, nodes_.data(), found_.n_nodes, s.elements[0].data(), s.elements[1].data(),
+                 pairs, number_of_row, leaf_sums_.data());
+  receive(leaf_sums_.address(), n_nodes * per_node * sizeof(std::int64_t));
+  const auto* found = reinterpret_cast<const std::int64_t*>(received_.room(1));
+  std::vector<std::int64_t> sums(shape.size() * per_node);
+  for (std::size_t id = 0; id < shape.size(); ++id) {
+    if (shape.left()[id] != 0) continue;
+    const auto number = static_cast<std::size_t>(shape.placed()[id].below - grown_.nodes.data());
+    std::copy_n(found + number * per_node, per_node,
+                sums.begin() + static_cast<std::ptrdiff_t>(id * per_node));
+  }
+  return sums;
 }
 
 }  // namespace arboost::cuda

@@ -32,10 +32,10 @@ class DeviceTrees {
             const RowValues& values, const TargetPairs& targets, Team& team);
 
   const SubtreeNodes& grown() const { return grown_; }
-  // Array of the elements of a node of the tree that has grown.
-  std::uint32_t buffer_of(const SubtreeNode& node) const {
-    return buffers_[static_cast<std::size_t>(&node - grown_.nodes.data())];
-  }
+  // Sums of the pairs [node][output][g, h] in the leaves of the tree that has grown; 0 elsewhere.
+  // `number_of_row`: numbers of pairs; null: that of a row is the row.
+  std::vector<std::int64_t> leaf_sums(const TreeShape& shape, const PairRows& pairs,
+                                      const std::uint32_t* number_of_row);
 
  private:
   // Nodes of one of two levels that may be split.
@@ -72,7 +72,8 @@ class DeviceTrees {
   DeviceArray<FoundCut> cuts_;
   PinnedBytes received_;
   SubtreeNodes grown_;
-  std::vector<std::uint8_t> buffers_;  // of the nodes' elements
+  std::size_t largest_leaf_ = 0;  // rows
+  DeviceArray<std::int64_t> leaf_sums_;
 };
 
 }  // namespace arboost::cuda

@@ -14,4 +14,9 @@ struct DrawnRows {
   std::uint32_t n_rows;
 };
 
+// Draws with replacement, each row with the same probability.
+struct BootstrapDraws {
+  std::uint64_t seed, sample, n, n_rows;
+};
+
 }  // namespace arboost::cuda

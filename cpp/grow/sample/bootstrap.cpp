@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/buffer.h"  // make_room
-#include "base/random.h"
-#include "base/types.h"  // RowId
+#include "base/types.h"   // RowId
+#include "grow/sample/draw_place.h"
 #include "grow/sample/sample.h"
 
 namespace arboost {
@@ -33,19 +33,6 @@ constexpr std::size_t most_parts = 1024;
 
 int bits_of(std::uint64_t x) {
   return static_cast<int>(std::bit_width(x));
-}
-
-// The high 64 bits of a product: random bits times n are a random number below n.
-std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
-#if defined(__SIZEOF_INT128__)
-  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(a) * b) >> 64);
-#else
-  const std::uint64_t mask = 0xffffffff;
-  const std::uint64_t low = (a & mask) * (b & mask);
-  const std::uint64_t one = (a >> 32) * (b & mask) + (low >> 32);
-  const std::uint64_t other = (a & mask) * (b >> 32) + (one & mask);
-  return (a >> 32) * (b >> 32) + (one >> 32) + (other >> 32);
-#endif
 }
 
 // Random places on a line of `length`, sorted by part but not inside a part. `Place` is an unsigned
@@ -69,7 +56,7 @@ Draws<Place> draw_places(std::uint64_t length, std::size_t n_rows, std::size_t n
   draws.places = Buffer<Place>(n);
   // Loops copy it: what does not depend on j stays in registers then.
   const auto random = [seed, length](std::size_t j) {
-    return high_product(counter_hash(seed.seed, Purpose::bootstrap, seed.draw, j), length);
+    return draw_place(seed.seed, seed.draw, j, length);
   };
   // next[chunk][part]: where the chunk's next draw in this part goes.
   const std::size_t n_parts = draws.n_parts, n_chunks = (n + chunk_draws - 1) / chunk_draws;

@@ -1,37 +1,6 @@
 // A finished tree: sums of its leaves, leaves of rows, scores.
 #include "grow/device/kernels/rows.cuh"
 
-// Sums of the pairs [leaf][output][g, h] of a tree's rows, whose elements are those of its leaves.
-extern "C" __global__ void leaf_sums(const LeafRows* leaves, std::uint32_t n_leaves,
-                                     const Element* one, const Element* two, PairRows pairs,
-                                     const std::uint32_t* number_of_row, GivenTotals totals) {
-  const std::uint32_t which =
-      last_from(n_leaves, blockIdx.x, [=](std::uint32_t j) { return leaves[j].first_tile; });
-  const LeafRows leaf = leaves[which];
-  const Element* elements = leaf.buffer == 0 ? one : two;
-  const std::uint32_t begin = leaf.begin + (blockIdx.x - leaf.first_tile) * tile_rows;
-  const std::uint32_t end = min(leaf.end, begin + tile_rows);
-  for (std::uint32_t k = 0; k < pairs.outputs; ++k) {
-    std::int64_t g = 0, h = 0;
-#pragma unroll 4
-    for (std::uint32_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-      const RowId row = row_of(elements[i]);
-      const std::uint32_t number = number_of_row == nullptr ? row : number_of_row[row];
-      const FixedPair pair = pairs.pairs[number * pairs.row_stride + k * pairs.output_stride];
-      g += pair.g;
-      h += pair.h;
-    }
-    g = warp_sum(g);
-    h = warp_sum(h);
-    if (lane_of() != 0) continue;
-    std::int64_t* sum =
-        totals.sums + (static_cast<std::uint64_t>(leaf.leaf) * pairs.outputs + k) * 2;
-    add_to(sum, g);
-    add_to(sum + 1, h);
-  }
-  give_totals(totals);
-}
-
 // number_of_row[row(i)] = i
 extern "C" __global__ void number_rows(RowNumbers rows, std::uint32_t n,
                                        std::uint32_t* number_of_row) {

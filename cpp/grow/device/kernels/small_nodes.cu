@@ -132,3 +132,36 @@ extern "C" __global__ void __launch_bounds__(tree_threads) grow_small(TreeWork w
   }
   if (lane_of() < n) rows[lane_of()] = element;
 }
+
+// Sums of the pairs [node][output][g, h] of the leaves of a tree; they begin as 0. A warp takes a
+// leaf, or a tile of its rows. Grid: nodes, tiles.
+extern "C" __global__ void __launch_bounds__(tree_threads)
+    whole_leaf_sums(const TreeNode* nodes, std::uint32_t n_nodes, const Element* one,
+                    const Element* two, PairRows pairs, const std::uint32_t* number_of_row,
+                    std::int64_t* sums) {
+  const std::uint32_t number = blockIdx.x * tree_warps + warp_of();
+  if (number >= n_nodes) return;
+  const TreeNode node = nodes[number];
+  const std::uint64_t begin = node.begin + std::uint64_t{blockIdx.y} * tile_rows;
+  if (node.gain >= 0 || begin >= node.end) return;
+  const std::uint64_t end = min(std::uint64_t{node.end}, begin + tile_rows);
+  const Element* elements = node.buffer == 0 ? one : two;
+#pragma unroll 1
+  for (std::uint32_t k = 0; k < pairs.outputs; ++k) {
+    std::int64_t g = 0, h = 0;
+    for (std::uint64_t i = begin + lane_of(); i < end; i += 32) {
+      const RowId row = row_of(elements[i]);
+      const std::uint32_t at = number_of_row == nullptr ? row : number_of_row[row];
+      const FixedPair pair = pairs.pairs[at * pairs.row_stride + k * pairs.output_stride];
+      g += pair.g;
+      h += pair.h;
+    }
+    g = warp_sum(g);
+    h = warp_sum(h);
+    std::int64_t* sum = sums + (std::uint64_t{number} * pairs.outputs + k) * 2;
+    if (lane_of() == 0) {
+      add_to(sum, g);
+      add_to(sum + 1, h);
+    }
+  }
+}

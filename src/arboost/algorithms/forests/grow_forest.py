@@ -157,6 +157,15 @@ class _Worker:
         self.numbers: list[int] = []
         # Under monotone constraints, leaf values may differ from means.
         self._sets_values = not recipe.target.is_exact and not any(recipe.tree.monotone)
+        # Where nothing here asks for the rows of a tree, the device draws them itself.
+        self._draws_on_device = (
+            device_number(recipe.tree.device) >= 0
+            and recipe.draws is not None
+            and recipe.draws.weight is None
+            and recipe.reweigh is None
+            and out_of_bag is None
+            and not self._sets_values
+        )
 
     def work(self, queue: _Queue, after_each: Callable[[], None] = lambda: None) -> None:
         """Grow trees until none is left."""
@@ -166,10 +175,19 @@ class _Worker:
             queue.note_done()
             after_each()
 
+    def _draw(self, number: int) -> core.Sample | None:
+        """Return the rows of a tree; None for all."""
+        draws = self._recipe.draws
+        if draws is None:
+            return None
+        if not self._draws_on_device:
+            return draws.sample(number, self._n_threads, self._sample)
+        self.grower.draw_with_replacement(self._sample, draws.n_draws, draws.seed, number)
+        return self._sample
+
     def _grow(self, number: int) -> None:
         recipe, n_threads = self._recipe, self._n_threads
-        draws = recipe.draws
-        sample = None if draws is None else draws.sample(number, n_threads, self._sample)
+        sample = self._draw(number)
         gradients = self._gradients
         if gradients is None:
             assert recipe.reweigh is not None
