@@ -122,7 +122,9 @@ void DeviceRows::send(Batch& batch) {
 void DeviceRows::launch_searches(const Batch& batch) {
   DeviceState& s = *state_;
   if (batch.searches.empty()) return;
-  s.queue.launch(s.device.kernel(is_plain(policy_.gain()) ? "search_plain" : "search_limited"),
+  constexpr const char* kernels[2][2] = {{"search_limited", "search_plain"},
+                                         {"search_sets_limited", "search_sets_plain"}};
+  s.queue.launch(s.device.kernel(kernels[has_levels_][is_plain(policy_.gain())]),
                  {batch.most_features, batch.searches.size()}, threads, 0, policy_.gain(),
                  batch.work, s.columns.data());
 }
@@ -141,6 +143,8 @@ void DeviceRows::take_splits(const Batch& batch) {
     node.split.bin = best.bin;
     node.split.missing_left = best.missing_left != 0;
     node.split.missing_seen = best.missing_seen != 0;
+    node.split.by_set = best.by_set != 0;
+    node.split.left = best.levels;
     node.left_sums.assign(policy_.channels(), 0);
     node.left_sums[0] = best.left;
     policy_.settle(node.feature, node.split, best.next, node.left_sums.data(), node.sums.data());

@@ -10,11 +10,9 @@
 namespace arboost::cuda {
 namespace {
 
-// Searches of the device are over numerical features with stored columns of one-byte codes, for
-// the gain of boosting.
+// Searches of the device are over features with stored columns of one-byte codes, for the gain of
+// boosting.
 bool device_searches(const Codes& codes, const TreePolicy& policy) {
-  for (std::size_t f = 0; f < codes.n_features; ++f)
-    if (codes.has_levels(f)) return false;
   return codes.is_plain() && codes.sparse.size() == 0 && codes.width == 1 && policy.width() == 1 &&
          !policy.params().random_cuts && !policy.params().allow_zero_gain &&
          policy.params().criterion == Criterion::quadratic;
@@ -80,16 +78,37 @@ DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, Tr
   std::vector<std::uint32_t> first_slot(slots_.slots().first, slots_.slots().first + n_stores);
   first_slot.push_back(static_cast<std::uint32_t>(slots_.slots().first_sparse));
   s.queue.upload(first_slot.data(), n_stores + 1, s.first_slot);
-  std::vector<FeatureColumn> columns;
-  for (std::size_t f = 0; f < codes.n_features; ++f)
-    columns.push_back(
-        {codes.where[f].storage == Storage::own ? slots_.slots().first[codes.where[f].store] : 0,
-         codes.n_bins[f], params_.monotone.empty() ? 0 : params_.monotone[f],
-         codes.has_missing[f]});
-  s.send(columns, s.columns);
+  send_columns();
   if (DeviceTrees::grows(codes, policy))
     trees_ = std::make_unique<DeviceTrees>(s, codes, policy, search_);
   s.queue.wait();
+}
+
+// Sends the columns of the features, and the groups of grouped categories.
+void DeviceRows::send_columns() {
+  DeviceState& s = *state_;
+  std::vector<FeatureColumn> columns;
+  std::vector<GroupColumn> groups;
+  s.groups = DeviceArray<GroupColumn>(params_.grouped.size());
+  for (std::size_t f = 0; f < codes_.n_features; ++f) {
+    const Place& place = codes_.where[f];
+    const LevelGroups* grouped = groups_of(&params_.grouped, f);
+    has_levels_ = has_levels_ || codes_.has_levels(f);
+    columns.push_back(
+        {.first_slot = place.storage == Storage::own ? slots_.slots().first[place.store] : 0,
+         .n_bins = codes_.n_bins[f],
+         .direction = params_.monotone.empty() ? 0 : params_.monotone[f],
+         .has_missing = codes_.has_missing[f],
+         .is_category = codes_.has_levels(f) ? 1u : 0u,
+         .groups = grouped == nullptr ? nullptr : s.groups.data() + groups.size()});
+    if (grouped == nullptr) continue;
+    GroupColumn& own = groups.emplace_back();
+    own.shared = grouped->shared;
+    own.n = static_cast<std::uint32_t>(grouped->order.size());
+    std::copy(grouped->order.begin(), grouped->order.end(), own.order);
+  }
+  s.send(columns, s.columns);
+  s.send(groups, s.groups);
 }
 
 DeviceRows::~DeviceRows() {

@@ -77,6 +77,7 @@ class DeviceRows final : public BatchRows {
   // Takes the pairs of all training rows for tests of purity.
   void take_targets(const Gradients& gradients, std::size_t output);
   Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
+  void send_columns();
   void send_tree(const GrownTrees& forest);
   void walk() const;
   void take_root_sums(GrowNode& root);
@@ -106,6 +107,7 @@ class DeviceRows final : public BatchRows {
   std::size_t n_training_;
   TreeRows tree_rows_{};
   bool searches_on_device_;  // else histograms are searched here
+  bool has_levels_ = false;  // a feature is a category
   Workspace& space_;
   Alone alone_;
   RowPartition host_rows_;  // without rows: searches on the host read histograms only
