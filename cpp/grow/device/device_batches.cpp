@@ -124,7 +124,7 @@ void DeviceRows::launch_searches(const Batch& batch) {
   if (batch.searches.empty()) return;
   constexpr const char* kernels[2][2] = {{"search_limited", "search_plain"},
                                          {"search_sets_limited", "search_sets_plain"}};
-  s.queue.launch(s.device.kernel(kernels[has_levels_][is_plain(policy_.gain())]),
+  s.queue.launch(s.device.kernel(kernels[is_mixed_][is_plain(policy_.gain())]),
                  {batch.most_features, batch.searches.size()}, threads, 0, policy_.gain(),
                  batch.work, s.columns.data());
 }

@@ -160,6 +160,11 @@ struct FeatureColumn {
   std::uint32_t has_missing;
   std::uint32_t is_category;
   const GroupColumn* groups;  // null: none
+  // Of a stored column that is not the feature's alone: its slots, the feature's code in each, and
+  // the code of all rows that have no slot, where there are some. Null: slots are by code.
+  const std::uint8_t* own_codes;
+  std::uint32_t n_slots;
+  std::uint32_t usual;  // no_code: all rows have a slot
 };
 
 // A node of a tree that rows walk, in one load.

@@ -77,6 +77,11 @@ class DeviceRows final : public BatchRows {
   // Takes the pairs of all training rows for tests of purity.
   void take_targets(const Gradients& gradients, std::size_t output);
   Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
+  struct ColumnPlace {
+    std::uint32_t first_slot = 0, usual = no_code;
+    std::vector<std::uint8_t> own_codes;  // by slot; empty: slots are by code
+  };
+  ColumnPlace place_of(std::size_t feature) const;
   void send_columns();
   void send_tree(const GrownTrees& forest);
   void walk() const;
@@ -107,7 +112,7 @@ class DeviceRows final : public BatchRows {
   std::size_t n_training_;
   TreeRows tree_rows_{};
   bool searches_on_device_;  // else histograms are searched here
-  bool has_levels_ = false;  // a feature is a category
+  bool is_mixed_ = false;    // some features are categories, or share stored columns
   Workspace& space_;
   Alone alone_;
   RowPartition host_rows_;  // without rows: searches on the host read histograms only

@@ -116,9 +116,34 @@ inline std::int64_t* histogram_of(const BatchWork& batch, const NodeSearch& sear
   return histogram;
 }
 
-// The best split of one feature in one node: the same as grow/search/split.h. Grid: features,
-// searches.
-template <bool plain>
+// Slots by the feature's codes, folded where the stored column has others: in shared memory, the
+// sums of the stored slots with each code. `n_rows`: of the node.
+inline const std::int64_t* slots_by_code(const FeatureColumn& column, const NodeSearch& search,
+                                         std::int64_t n_rows, std::uint32_t channels,
+                                         const std::int64_t* slots) {
+  constexpr std::uint32_t most_channels = 2;
+  __shared__ std::int64_t by_code[search_threads * most_channels];
+  if (column.own_codes == nullptr) return slots;
+  for (std::uint32_t c = 0; c < channels; ++c) by_code[threadIdx.x * channels + c] = 0;
+  __syncthreads();
+  if (threadIdx.x < column.n_slots) {
+    const std::uint32_t code = column.own_codes[threadIdx.x];
+    for (std::uint32_t c = 0; c < channels; ++c) {
+      const std::int64_t sum = slots[threadIdx.x * channels + c];
+      add_to(&by_code[code * channels + c], sum);
+      if (column.usual != no_code) add_to(&by_code[column.usual * channels + c], -sum);
+    }
+  }
+  if (column.usual != no_code && threadIdx.x < channels)
+    add_to(&by_code[column.usual * channels + threadIdx.x],
+           threadIdx.x == 0 ? search.total : n_rows);
+  __syncthreads();
+  return by_code;
+}
+
+// The best split of one feature in one node: the same as grow/search/split.h. With `folds`, stored
+// columns may have other features, too.
+template <bool plain, bool folds = false>
 inline void search_feature(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {
   __shared__ std::int64_t room[search_threads / 32];
   __shared__ std::uint32_t next;
@@ -127,8 +152,10 @@ inline void search_feature(GainParams p, const BatchWork& batch, const FeatureCo
   const FeatureColumn column = columns[feature];
   const NodeCount rows = batch.counts[search.node];
   const auto channels = static_cast<std::uint32_t>(p.channels);
+  const std::int64_t all_rows = search.side == 0 ? rows.left : rows.right;
   const std::int64_t* slots = histogram_of(batch, search, column, channels) +
                               static_cast<std::uint64_t>(column.first_slot) * channels;
+  if constexpr (folds) slots = slots_by_code(column, search, all_rows, channels, slots);
   p.lower = search.lower;
   p.upper = search.upper;
   p.direction = column.direction;
@@ -141,7 +168,6 @@ inline void search_feature(GainParams p, const BatchWork& batch, const FeatureCo
   const bool has_missing = missing != 0 || missing_count != 0;
   const std::int64_t prefix = prefix_sum(value, room);
   const std::int64_t rows_left = counted ? prefix_sum(count, room) : 0;
-  const std::int64_t all_rows = search.side == 0 ? rows.left : rows.right;
   const auto enough = [&](std::int64_t left) {
     return !counted || (left >= p.min_count && all_rows - left >= p.min_count);
   };

@@ -1,6 +1,6 @@
-// Searches of tables with categories: splits by sets of levels, as in grow/search/category.h and
-// grow/search/groups.h, for one output. A block searches one feature of one node, with a thread a
-// level.
+// Searches of tables with categories and with features that share stored columns. Splits by sets of
+// levels are as in grow/search/category.h and grow/search/groups.h, for one output; a block
+// searches one feature of one node, with a thread a level.
 #include "grow/device/kernels/search.cuh"
 
 // A split by a set of levels: the levels before a place in an order of them.
@@ -249,14 +249,14 @@ inline void search_levels(GainParams p, const BatchWork& batch, const FeatureCol
   const FeatureColumn column = columns[feature];
   const NodeCount rows = batch.counts[search.node];
   const auto channels = static_cast<std::uint32_t>(p.channels);
+  const std::int64_t all_rows = search.side == 0 ? rows.left : rows.right;
   const std::int64_t* slots = histogram_of(batch, search, column, channels) +
                               static_cast<std::uint64_t>(column.first_slot) * channels;
+  slots = slots_by_code(column, search, all_rows, channels, slots);
   p.lower = search.lower;
   p.upper = search.upper;
   const std::uint32_t t = threadIdx.x;
-  const SetNode node{search.total,
-                     static_cast<std::int64_t>(search.side == 0 ? rows.left : rows.right),
-                     column.n_bins, channels > 1};
+  const SetNode node{search.total, all_rows, column.n_bins, channels > 1};
   const bool is_code = t < column.n_bins + column.has_missing;
   room.sums[t] = is_code ? slots[t * channels] : 0;
   room.rows[t] = is_code && node.counted ? slots[t * channels + 1] : 0;
@@ -287,7 +287,7 @@ inline void search_all(const GainParams& p, const BatchWork& batch, const Featur
   if (columns[batch.features[search.first_feature + blockIdx.x]].is_category)
     search_levels<plain>(p, batch, columns);
   else
-    search_feature<plain>(p, batch, columns);
+    search_feature<plain, true>(p, batch, columns);
   if (is_last(batch.n_done + blockIdx.y, search.n_features)) choose_feature(batch, blockIdx.y);
 }
 
