@@ -10,6 +10,7 @@
 #include "grow/device/kernels/purity.cu"
 #include "grow/device/kernels/rows.cu"
 #include "grow/device/kernels/search.cu"
+#include "grow/device/kernels/search_outputs.cu"
 #include "grow/device/kernels/search_sets.cu"
 #include "grow/device/kernels/trees.cu"
 #include "predict/device/kernels/answers.cu"

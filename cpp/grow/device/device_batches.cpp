@@ -86,7 +86,9 @@ void DeviceRows::send(Batch& batch) {
   s.which_batch = 1 - s.which_batch;
   std::byte* staged = s.sent_batches[s.which_batch].room(std::bit_ceil(size));
   const std::size_t counts_bytes = (n * sizeof(NodeCount) + 15) / 16 * 16;
-  std::byte* answers = s.answers.room(std::bit_ceil(counts_bytes + m * sizeof(FoundSplit)));
+  const std::size_t best_bytes = m * sizeof(FoundSplit);
+  const std::size_t left_bytes = m * policy_.width() * sizeof(std::int64_t);
+  std::byte* answers = s.answers.room(std::bit_ceil(counts_bytes + best_bytes + left_bytes));
   const auto put = [&](std::size_t at, const void* from, std::size_t bytes) {
     if (bytes > 0) std::memcpy(staged + at, from, bytes);
   };
@@ -106,6 +108,7 @@ void DeviceRows::send(Batch& batch) {
                 .n_done = reinterpret_cast<std::uint32_t*>(on_device + n_done),
                 .final_counts = reinterpret_cast<NodeCount*>(answers),
                 .best = reinterpret_cast<FoundSplit*>(answers + counts_bytes),
+                .best_left = reinterpret_cast<std::int64_t*>(answers + counts_bytes + best_bytes),
                 .answer = s.queue.ask(),
                 .segments = s.segments.data(),
                 .found = s.found.data(),
@@ -122,9 +125,11 @@ void DeviceRows::send(Batch& batch) {
 void DeviceRows::launch_searches(const Batch& batch) {
   DeviceState& s = *state_;
   if (batch.searches.empty()) return;
-  constexpr const char* kernels[2][2] = {{"search_limited", "search_plain"},
-                                         {"search_sets_limited", "search_sets_plain"}};
-  s.queue.launch(s.device.kernel(kernels[is_mixed_][is_plain(policy_.gain())]),
+  constexpr const char* kernels[3][2] = {{"search_limited", "search_plain"},
+                                         {"search_sets_limited", "search_sets_plain"},
+                                         {"search_outputs_limited", "search_outputs_plain"}};
+  const int kind = policy_.width() > 1 ? 2 : is_mixed_ ? 1 : 0;
+  s.queue.launch(s.device.kernel(kernels[kind][is_plain(policy_.gain())]),
                  {batch.most_features, batch.searches.size()}, threads, 0, policy_.gain(),
                  batch.work, s.columns.data());
 }
@@ -147,6 +152,8 @@ void DeviceRows::take_splits(const Batch& batch) {
     node.split.left = best.levels;
     node.left_sums.assign(policy_.channels(), 0);
     node.left_sums[0] = best.left;
+    const std::size_t width = policy_.width();
+    if (width > 1) std::copy_n(batch.work.best_left + j * width, width, node.left_sums.begin());
     policy_.settle(node.feature, node.split, best.next, node.left_sums.data(), node.sums.data());
   }
 }

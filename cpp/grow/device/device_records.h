@@ -134,6 +134,7 @@ struct BatchWork {
   std::uint32_t* n_done;    // features of each search
   NodeCount* final_counts;  // in the host's memory
   FoundSplit* best;         // by search; in the host's memory
+  std::int64_t* best_left;  // vector leaves: [search][output], there, too
   Answer answer;
   Segment* segments;  // two a node
   FoundSplit* found;  // [search][most_features]

@@ -10,9 +10,13 @@
 namespace arboost::cuda {
 namespace {
 
-// Searches of the device are over one-byte codes, for the gain of boosting with one output.
+// Searches of the device are over one-byte codes, for the gain of boosting. Those for vector leaves
+// are over numbers that are not stored sparsely.
 bool device_searches(const Codes& codes, const TreePolicy& policy) {
-  return codes.width == 1 && policy.width() == 1 && !policy.params().random_cuts &&
+  bool are_numbers = codes.sparse.size() == 0;
+  for (std::size_t f = 0; f < codes.n_features; ++f)
+    are_numbers = are_numbers && !codes.has_levels(f);
+  return codes.width == 1 && (policy.width() == 1 || are_numbers) && !policy.params().random_cuts &&
          !policy.params().allow_zero_gain && policy.params().criterion == Criterion::quadratic;
 }
 

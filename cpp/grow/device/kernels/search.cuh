@@ -68,9 +68,10 @@ inline double score_of(const GainParams& p, std::int64_t left, std::int64_t tota
   return allowed ? score : forbidden;
 }
 
-// The best feature of a search, of equals the first; by the first warp.
-inline void choose_feature(const BatchWork& batch, std::uint32_t s) {
-  if (warp_of() != 0) return;
+// Place of the best feature of a search among its features, of equals the first; ~0: none has a
+// split. In all lanes of the first warp; 0 in others.
+inline std::uint32_t best_feature(const BatchWork& batch, std::uint32_t s) {
+  if (warp_of() != 0) return 0;
   const NodeSearch& search = batch.searches[s];
   const volatile FoundSplit* own =  // of other blocks
       batch.found + static_cast<std::uint64_t>(s) * batch.most_features;
@@ -80,17 +81,31 @@ inline void choose_feature(const BatchWork& batch, std::uint32_t s) {
   for (int step = 16; step > 0; step >>= 1)
     highest = better(highest, {__shfl_xor_sync(all_lanes, highest.score, step),
                                __shfl_xor_sync(all_lanes, highest.place, step)});
-  if (lane_of() != 0) return;
-  if (highest.place == 0xffffffffu)
+  return highest.place;
+}
+
+// Gives the best feature of a search to the host.
+inline void choose_feature(const BatchWork& batch, std::uint32_t s) {
+  const std::uint32_t place = best_feature(batch, s);
+  if (threadIdx.x != 0) return;
+  if (place == 0xffffffffu)
     batch.best[s].found = 0;
   else
-    batch.best[s] =
-        batch.found[static_cast<std::uint64_t>(s) * batch.most_features + highest.place];
+    batch.best[s] = batch.found[static_cast<std::uint64_t>(s) * batch.most_features + place];
   __threadfence_system();
   if (atomicAdd(&batch.state->n_searches, 1u) == batch.n_searches - 1) give(batch.answer);
 }
 
-// The histogram of the node of a search. Where the parts of a batch were not combined before, those
+// The histogram of the node of a search.
+inline std::int64_t* histogram_at(const BatchWork& batch, const NodeSearch& search) {
+  const NodeWork& work = batch.nodes[search.node];
+  const NodeCount rows = batch.counts[search.node];
+  const bool is_smaller = (rows.left <= rows.right) == (search.side == 0);
+  if (is_smaller) return work.children[0];
+  return work.parent != nullptr ? work.parent : work.children[1];
+}
+
+// The same, complete. Where the parts of a batch were not combined before, those
 // of the feature are added up here, by a thread a slot: the histogram is complete once all features
 // are searched.
 inline std::int64_t* histogram_of(const BatchWork& batch, const NodeSearch& search,
@@ -98,9 +113,7 @@ inline std::int64_t* histogram_of(const BatchWork& batch, const NodeSearch& sear
   const NodeWork& work = batch.nodes[search.node];
   const NodeCount rows = batch.counts[search.node];
   const bool is_smaller = (rows.left <= rows.right) == (search.side == 0);
-  std::int64_t* histogram = is_smaller               ? work.children[0]
-                            : work.parent != nullptr ? work.parent
-                                                     : work.children[1];
+  std::int64_t* histogram = histogram_at(batch, search);
   if (batch.is_combined) return histogram;
   const bool subtracts = !is_smaller && work.parent != nullptr;
   const SegmentParts parts = parts_of(batch, 2 * search.node + (is_smaller || subtracts ? 0 : 1));
