@@ -125,13 +125,14 @@ void DeviceRows::send(Batch& batch) {
 void DeviceRows::launch_searches(const Batch& batch) {
   DeviceState& s = *state_;
   if (batch.searches.empty()) return;
-  constexpr const char* kernels[3][2] = {{"search_limited", "search_plain"},
-                                         {"search_sets_limited", "search_sets_plain"},
-                                         {"search_outputs_limited", "search_outputs_plain"}};
-  const int kind = policy_.width() > 1 ? 2 : is_mixed_ ? 1 : 0;
-  s.queue.launch(s.device.kernel(kernels[kind][is_plain(policy_.gain())]),
-                 {batch.most_features, batch.searches.size()}, threads, 0, policy_.gain(),
-                 batch.work, s.columns.data());
+  const bool plain = is_plain(policy_.gain());
+  const char* const kernel = policy_.width() > 1
+                                 ? (plain ? "search_outputs_plain" : "search_outputs_limited")
+                             : is_mixed_ ? "search_mixed"
+                             : plain     ? "search_plain"
+                                         : "search_limited";
+  s.queue.launch(s.device.kernel(kernel), {batch.most_features, batch.searches.size()}, threads, 0,
+                 policy_.gain(), batch.work, s.columns.data());
 }
 
 // Results of the searches of a batch.

@@ -52,7 +52,6 @@ struct SetNode {
   bool counted;
 };
 
-template <bool plain>
 inline double score_of_set(const GainParams& p, const SetNode& node, std::int64_t left,
                            std::int64_t rows_left) {
   const std::int64_t right = node.total - left;
@@ -63,7 +62,8 @@ inline double score_of_set(const GainParams& p, const SetNode& node, std::int64_
     score = score_of_step(p, left_g, left_h, bounded_step(p, left_g, left_h)) +
             score_of_step(p, right_g, right_h, bounded_step(p, right_g, right_h));
   else
-    score = split_score<plain, double>(p, left_g, left_h, right_g, right_h);
+    score = is_plain(p) ? split_score<true, double>(p, left_g, left_h, right_g, right_h)
+                        : split_score<false, double>(p, left_g, left_h, right_g, right_h);
   bool allowed = sum_h(left) >= p.min_h && sum_h(right) >= p.min_h;
   if (node.counted)
     allowed = allowed && rows_left >= p.min_count && node.n_rows - rows_left >= p.min_count;
@@ -77,7 +77,6 @@ inline double score_of_total(const GainParams& p, std::int64_t total) {
 }
 
 // The best cut in the order of groups; a thread a group.
-template <bool plain>
 inline void try_in_order(const GainParams& p, const SetNode& node, const GroupColumn& groups,
                          LevelRoom& room, SetSplit& best) {
   const std::uint32_t t = threadIdx.x;
@@ -92,10 +91,9 @@ inline void try_in_order(const GainParams& p, const SetNode& node, const GroupCo
   const std::int64_t missing_rows = has_missing ? room.rows[node.missing] : 0;
   Candidate own{best.score, 0xffffffffu};
   if (is_seen && (!is_last || has_missing))
-    own = better(own, {score_of_set<plain>(p, node, left, rows), 2 * t});
+    own = better(own, {score_of_set(p, node, left, rows), 2 * t});
   if (is_seen && !is_last && has_missing)
-    own =
-        better(own, {score_of_set<plain>(p, node, left + missing, rows + missing_rows), 2 * t + 1});
+    own = better(own, {score_of_set(p, node, left + missing, rows + missing_rows), 2 * t + 1});
   const Candidate found = best_of_block(own);
   if (!(found.score > best.score)) return;
   // Groups that the node lacks go with the nearer neighbour.
@@ -112,13 +110,12 @@ inline void try_in_order(const GainParams& p, const SetNode& node, const GroupCo
 }
 
 // One level against all others; a thread a code.
-template <bool plain>
 inline void try_each(const GainParams& p, const SetNode& node, const GroupColumn* groups,
                      LevelRoom& room, SetSplit& best) {
   const std::uint32_t t = threadIdx.x;
   const bool is_tried = has_code(room.seen, t) && (groups == nullptr || !holds(groups->shared, t));
   Candidate own{best.score, 0xffffffffu};
-  if (is_tried) own = better(own, {score_of_set<plain>(p, node, room.sums[t], room.rows[t]), t});
+  if (is_tried) own = better(own, {score_of_set(p, node, room.sums[t], room.rows[t]), t});
   const Candidate found = best_of_block(own);
   if (!(found.score > best.score)) return;
   best = {found.score, room.sums[found.place], found.place, false, false};
@@ -162,7 +159,6 @@ inline std::uint32_t pool_rare(const GainParams& p, const GroupColumn* groups, L
 }
 
 // The best set of levels that are first by their smoothed mean gradients.
-template <bool plain>
 inline void try_prefixes(const GainParams& params, const SetNode& node, const GroupColumn* groups,
                          LevelRoom& room, SetSplit& best) {
   GainParams p = params;
@@ -191,7 +187,7 @@ inline void try_prefixes(const GainParams& params, const SetNode& node, const Gr
   const std::int64_t rows = prefix_sum(is_level ? room.level_rows[at] : 0, room.prefix_room);
   Candidate own{best.score, 0xffffffffu};
   if (t + 1 < n && (t + 1 <= most || n - (t + 1) <= most))
-    own = better(own, {score_of_set<plain>(p, node, left, rows) + shift, t});
+    own = better(own, {score_of_set(p, node, left, rows) + shift, t});
   const Candidate found = best_of_block(own);
   if (!(found.score > best.score)) return;
   __shared__ std::int64_t left_sum;
@@ -241,7 +237,6 @@ inline void write_set(const SetNode& node, const GroupColumn* groups, std::uint3
 }
 
 // The best split of one category in one node.
-template <bool plain>
 inline void search_levels(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {
   __shared__ LevelRoom room;
   const NodeSearch search = batch.searches[blockIdx.y];
@@ -267,11 +262,11 @@ inline void search_levels(GainParams p, const BatchWork& batch, const FeatureCol
   const std::int64_t n = sum_of_block(is_seen ? 1 : 0, room);  // and waits for the set
   SetSplit best{search.floor, 0, 0, false, false};
   if (n >= 2) {
-    if (column.groups != nullptr) try_in_order<plain>(p, node, *column.groups, room, best);
+    if (column.groups != nullptr) try_in_order(p, node, *column.groups, room, best);
     if (n <= p.max_cat_to_onehot)
-      try_each<plain>(p, node, column.groups, room, best);
+      try_each(p, node, column.groups, room, best);
     else
-      try_prefixes<plain>(p, node, column.groups, room, best);
+      try_prefixes(p, node, column.groups, room, best);
   }
   if (t != 0) return;
   FoundSplit* out =
@@ -280,23 +275,15 @@ inline void search_levels(GainParams p, const BatchWork& batch, const FeatureCol
   if (best.score > search.floor) write_set(node, column.groups, feature, best, room, out);
 }
 
-template <bool plain>
-inline void search_all(const GainParams& p, const BatchWork& batch, const FeatureColumn* columns) {
+extern "C" __global__ void __launch_bounds__(search_threads)
+    search_mixed(GainParams p, BatchWork batch, const FeatureColumn* columns) {
   const NodeSearch& search = batch.searches[blockIdx.y];
   if (blockIdx.x >= search.n_features) return;
   if (columns[batch.features[search.first_feature + blockIdx.x]].is_category)
-    search_levels<plain>(p, batch, columns);
+    search_levels(p, batch, columns);
+  else if (is_plain(p))
+    search_feature<true, true>(p, batch, columns);
   else
-    search_feature<plain, true>(p, batch, columns);
+    search_feature<false, true>(p, batch, columns);
   if (is_last(batch.n_done + blockIdx.y, search.n_features)) choose_feature(batch, blockIdx.y);
-}
-
-extern "C" __global__ void __launch_bounds__(search_threads)
-    search_sets_plain(GainParams p, BatchWork batch, const FeatureColumn* columns) {
-  search_all<true>(p, batch, columns);
-}
-
-extern "C" __global__ void __launch_bounds__(search_threads)
-    search_sets_limited(GainParams p, BatchWork batch, const FeatureColumn* columns) {
-  search_all<false>(p, batch, columns);
 }
