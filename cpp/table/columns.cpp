@@ -133,10 +133,7 @@ double fill_of(const Column& column) {
 }
 
 std::size_t item_size(Type type) {
-  std::size_t size = 0;
-  if (type != Type::bit && type != Type::null)
-    with_type(type, [&]<class T>() { size = sizeof(T); });
-  return size;
+  return bytes_of(type);
 }
 
 bool fits_float32(Type type) {

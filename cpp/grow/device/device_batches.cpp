@@ -95,7 +95,9 @@ void DeviceRows::send(Batch& batch) {
   s.which_batch = 1 - s.which_batch;
   std::byte* staged = s.sent_batches[s.which_batch].room(std::bit_ceil(size));
   const std::size_t counts_bytes = (n * sizeof(NodeCount) + 15) / 16 * 16;
-  std::byte* answers = s.answers.room(std::bit_ceil(counts_bytes + m * sizeof(FoundSplit)));
+  const std::size_t best_bytes = m * sizeof(FoundSplit);
+  const std::size_t left_bytes = m * policy_.width() * sizeof(std::int64_t);
+  std::byte* answers = s.answers.room(std::bit_ceil(counts_bytes + best_bytes + left_bytes));
   const auto put = [&](std::size_t at, const void* from, std::size_t bytes) {
     if (bytes > 0) std::memcpy(staged + at, from, bytes);
   };
@@ -115,6 +117,7 @@ void DeviceRows::send(Batch& batch) {
                 .n_done = reinterpret_cast<std::uint32_t*>(on_device + n_done),
                 .final_counts = reinterpret_cast<NodeCount*>(answers),
                 .best = reinterpret_cast<FoundSplit*>(answers + counts_bytes),
+                .best_left = reinterpret_cast<std::int64_t*>(answers + counts_bytes + best_bytes),
                 .answer = s.queue.ask(),
                 .segments = s.segments.data(),
                 .found = s.found.data(),
@@ -131,9 +134,14 @@ void DeviceRows::send(Batch& batch) {
 void DeviceRows::launch_searches(const Batch& batch) {
   DeviceState& s = *state_;
   if (batch.searches.empty()) return;
-  s.queue.launch(s.device.kernel(is_plain(policy_.gain()) ? "search_plain" : "search_limited"),
-                 {batch.most_features, batch.searches.size()}, threads, 0, policy_.gain(),
-                 batch.work, s.columns.data());
+  const bool plain = is_plain(policy_.gain());
+  const char* const kernel = policy_.width() > 1
+                                 ? (plain ? "search_outputs_plain" : "search_outputs_limited")
+                             : is_mixed_ ? "search_mixed"
+                             : plain     ? "search_plain"
+                                         : "search_limited";
+  s.queue.launch(s.device.kernel(kernel), {batch.most_features, batch.searches.size()}, threads, 0,
+                 policy_.gain(), batch.work, s.columns.data());
 }
 
 // Results of the searches of a batch.
@@ -150,8 +158,12 @@ void DeviceRows::take_splits(const Batch& batch) {
     node.split.bin = best.bin;
     node.split.missing_left = best.missing_left != 0;
     node.split.missing_seen = best.missing_seen != 0;
+    node.split.by_set = best.by_set != 0;
+    node.split.left = best.levels;
     node.left_sums.assign(policy_.channels(), 0);
     node.left_sums[0] = best.left;
+    const std::size_t width = policy_.width();
+    if (width > 1) std::copy_n(batch.work.best_left + j * width, width, node.left_sums.begin());
     policy_.settle(node.feature, node.split, best.next, node.left_sums.data(), node.sums.data());
   }
 }

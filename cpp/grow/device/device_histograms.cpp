@@ -62,7 +62,9 @@ void DeviceRows::plan_histograms(std::size_t n_rows, BatchWork& work) {
   const bool searches_all = params_.colsample_bylevel >= 1 && params_.colsample_bynode >= 1 &&
                             params_.interactions.empty();
   const bool is_root = work.n_tiles == 0;
-  if (searches_on_device_ && searches_all && !is_root && shares / n_nodes <= most_parts)
+  const bool is_one_feature = codes_.is_plain();  // that adds up the parts of a slot
+  if (searches_on_device_ && searches_all && is_one_feature && !is_root &&
+      shares / n_nodes <= most_parts)
     work.is_combined = 0;
 }
 

@@ -119,7 +119,8 @@ struct FoundSplit {
   double score;
   std::int64_t left;  // packed sum
   std::uint32_t bin, next, feature;
-  std::uint8_t found, missing_left, missing_seen, unused;
+  std::uint8_t found, missing_left, missing_seen, by_set;
+  CodeSet levels;  // by_set: on the left
 };
 
 // A batch of nodes. State, counts and n_done begin as 0. The host waits for the answer, which is
@@ -133,6 +134,7 @@ struct BatchWork {
   std::uint32_t* n_done;    // features of each search
   NodeCount* final_counts;  // in the host's memory
   FoundSplit* best;         // by search; in the host's memory
+  std::int64_t* best_left;  // vector leaves: [search][output], there, too
   Answer answer;
   Segment* segments;  // two a node
   FoundSplit* found;  // [search][most_features]
@@ -145,11 +147,25 @@ struct BatchWork {
   std::uint32_t is_combined;  // else searches add up the parts
 };
 
+// Groups of levels of a category, as in tree/level_groups.h.
+struct GroupColumn {
+  CodeSet shared;
+  std::uint32_t n;
+  std::uint8_t order[256];
+};
+
 // Columns of the features, for searches.
 struct FeatureColumn {
   std::uint32_t first_slot, n_bins;
   std::int32_t direction;  // of a monotone constraint
   std::uint32_t has_missing;
+  std::uint32_t is_category;
+  const GroupColumn* groups;  // null: none
+  // Of a stored column that is not the feature's alone: its slots, the feature's code in each, and
+  // the code of all rows that have no slot, where there are some. Null: slots are by code.
+  const std::uint8_t* own_codes;
+  std::uint32_t n_slots;
+  std::uint32_t usual;  // no_code: all rows have a slot
 };
 
 // A node of a tree that rows walk, in one load.

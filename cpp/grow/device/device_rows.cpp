@@ -10,14 +10,14 @@
 namespace arboost::cuda {
 namespace {
 
-// Searches of the device are over numerical features with stored columns of one-byte codes, for
-// the gain of boosting.
+// Searches of the device are over one-byte codes, for the gain of boosting. Those for vector leaves
+// are over numbers that are not stored sparsely.
 bool device_searches(const Codes& codes, const TreePolicy& policy) {
+  bool are_numbers = codes.sparse.size() == 0;
   for (std::size_t f = 0; f < codes.n_features; ++f)
-    if (codes.has_levels(f)) return false;
-  return codes.is_plain() && codes.sparse.size() == 0 && codes.width == 1 && policy.width() == 1 &&
-         !policy.params().random_cuts && !policy.params().allow_zero_gain &&
-         policy.params().criterion == Criterion::quadratic;
+    are_numbers = are_numbers && !codes.has_levels(f);
+  return codes.width == 1 && (policy.width() == 1 || are_numbers) && !policy.params().random_cuts &&
+         !policy.params().allow_zero_gain && policy.params().criterion == Criterion::quadratic;
 }
 
 // Bytes of a row but its codes: elements, pairs, scores, target and leaf.
@@ -89,16 +89,66 @@ DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, Tr
   std::vector<std::uint32_t> first_slot(slots_.slots().first, slots_.slots().first + n_stores);
   first_slot.push_back(static_cast<std::uint32_t>(slots_.slots().first_sparse));
   s.queue.upload(first_slot.data(), n_stores + 1, s.first_slot);
-  std::vector<FeatureColumn> columns;
-  for (std::size_t f = 0; f < codes.n_features; ++f)
-    columns.push_back(
-        {codes.where[f].storage == Storage::own ? slots_.slots().first[codes.where[f].store] : 0,
-         codes.n_bins[f], params_.monotone.empty() ? 0 : params_.monotone[f],
-         codes.has_missing[f]});
-  s.send(columns, s.columns);
+  send_columns();
   if (DeviceTrees::grows(codes, policy))
     trees_ = std::make_unique<DeviceTrees>(s, codes, policy, search_);
   s.queue.wait();
+}
+
+// Sends the columns of the features, and the groups of grouped categories.
+void DeviceRows::send_columns() {
+  DeviceState& s = *state_;
+  std::vector<FeatureColumn> columns;
+  std::vector<GroupColumn> groups;
+  std::vector<std::uint8_t> own_codes;
+  s.groups = DeviceArray<GroupColumn>(params_.grouped.size());
+  s.own_codes = DeviceArray<std::uint8_t>(256 * codes_.n_features);
+  for (std::size_t f = 0; f < codes_.n_features; ++f) {
+    const ColumnPlace place = place_of(f);
+    const LevelGroups* grouped = groups_of(&params_.grouped, f);
+    is_mixed_ = is_mixed_ || codes_.has_levels(f) || !place.own_codes.empty();
+    columns.push_back(
+        {.first_slot = place.first_slot,
+         .n_bins = codes_.n_bins[f],
+         .direction = params_.monotone.empty() ? 0 : params_.monotone[f],
+         .has_missing = codes_.has_missing[f],
+         .is_category = codes_.has_levels(f) ? 1u : 0u,
+         .groups = grouped == nullptr ? nullptr : s.groups.data() + groups.size(),
+         .own_codes = place.own_codes.empty() ? nullptr : s.own_codes.data() + own_codes.size(),
+         .n_slots = static_cast<std::uint32_t>(place.own_codes.size()),
+         .usual = place.usual});
+    own_codes.insert(own_codes.end(), place.own_codes.begin(), place.own_codes.end());
+    if (grouped == nullptr) continue;
+    GroupColumn& own = groups.emplace_back();
+    own.shared = grouped->shared;
+    own.n = static_cast<std::uint32_t>(grouped->order.size());
+    std::copy(grouped->order.begin(), grouped->order.end(), own.order);
+  }
+  s.send(columns, s.columns);
+  s.send(groups, s.groups);
+  s.replace(own_codes.data(), own_codes.size(), s.own_codes);
+}
+
+// Slots of a feature's stored column.
+DeviceRows::ColumnPlace DeviceRows::place_of(std::size_t feature) const {
+  const Place& place = codes_.where[feature];
+  const Slots& slots = slots_.slots();
+  ColumnPlace found;
+  if (place.storage == Storage::sparse) {
+    found.first_slot =
+        static_cast<std::uint32_t>(slots.first_sparse) + codes_.sparse.first_slot[place.store];
+    found.usual = place.usual;
+    for (std::uint32_t rank = 0; rank < place.n_others; ++rank)
+      found.own_codes.push_back(static_cast<std::uint8_t>(place.code_of(rank)));
+    return found;
+  }
+  found.first_slot = slots.first[place.store];
+  if (place.storage == Storage::own) return found;
+  const std::uint32_t n_slots =
+      codes_.first_slot[place.store + std::size_t{1}] - codes_.first_slot[place.store];
+  for (std::uint32_t code = 0; code < n_slots; ++code)
+    found.own_codes.push_back(static_cast<std::uint8_t>(codes_.decode(feature, code)));
+  return found;
 }
 
 DeviceRows::~DeviceRows() {

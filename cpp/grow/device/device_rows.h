@@ -94,6 +94,12 @@ class DeviceRows final : public BatchRows {
   template <class Plan>
   void collect(const char* kernel, const Plan& plan, bool weighted, Sample& out);
   Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
+  struct ColumnPlace {
+    std::uint32_t first_slot = 0, usual = no_code;
+    std::vector<std::uint8_t> own_codes;  // by slot; empty: slots are by code
+  };
+  ColumnPlace place_of(std::size_t feature) const;
+  void send_columns();
   void send_tree() const;
   LeafSums whole_sums(const TreeShape& shape);
   void walk() const;
@@ -124,6 +130,7 @@ class DeviceRows final : public BatchRows {
   std::size_t n_training_;
   TreeRows tree_rows_{};
   bool searches_on_device_;  // else histograms are searched here
+  bool is_mixed_ = false;    // some features are categories, or share stored columns
   Workspace& space_;
   Alone alone_;
   RowPartition host_rows_;  // without rows: searches on the host read histograms only

@@ -47,6 +47,8 @@ struct DeviceState {
 
   DeviceArray<std::uint32_t> first_slot;
   DeviceArray<FeatureColumn> columns;
+  DeviceArray<GroupColumn> groups;                    // of grouped categories
+  DeviceArray<std::uint8_t> own_codes;                // of features that share stored columns
   std::vector<DeviceArray<std::int64_t>> histograms;  // a block of several each
   std::vector<std::int64_t*> free;
   std::size_t in_use = 0;

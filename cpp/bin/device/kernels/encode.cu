@@ -9,32 +9,28 @@ namespace arboost::cuda {
 
 constexpr std::uint32_t tile_pitch = coded_features + 1;
 
-// Loads in flight: many for the usual types, few for all others, since compilation takes long.
-template <class T>
-constexpr int loads_at_once = 2;
-template <>
-constexpr int loads_at_once<float> = 8;
-template <>
-constexpr int loads_at_once<double> = 8;
+// Values of every step-th row of a tile, from `start` on, as they are in memory.
+template <class Item, class Word>
+inline void load_items(const DeviceColumn& column, const TableRows& rows, std::uint64_t first_row,
+                       std::uint32_t start, std::uint32_t step, Word* to) {
+#pragma unroll 8
+  for (std::uint32_t r = start; r < coded_rows; r += step)
+    if (first_row + r < rows.n)
+      to[r * tile_pitch] = raw_value<Item>(column, table_row(rows, first_row + r));
+}
 
-// Values of every step-th row of a tile, from `start` on; NaN beyond the last row. One copy for all
-// kernels.
-template <class Number>
-__attribute__((noinline)) inline void load_values(DeviceColumn column, TableRows rows,
-                                                  std::uint64_t first_row, std::uint32_t start,
-                                                  std::uint32_t step, Number* to) {
-  const auto missing = static_cast<Number>(std::numeric_limits<double>::quiet_NaN());
-  const bool has_values = with_number(column.type, [&]<class T>() {
-    constexpr int at_once = loads_at_once<T>;
-#pragma unroll at_once
-    for (std::uint32_t r = start; r < coded_rows; r += step) {
-      const std::uint64_t i = first_row + r;
-      to[r * tile_pitch] =
-          i < rows.n ? static_cast<Number>(value_at<T>(column, table_row(rows, i))) : missing;
+// A word of a tile as a number; NaN where it is missing.
+template <class Number, class Word>
+inline Number number_of(const DeviceColumn& column, Word word) {
+  double x = std::numeric_limits<double>::quiet_NaN();
+  with_number(column.type, [&]<class T>() {
+    if constexpr (sizeof(T) <= sizeof(Word)) {
+      T value;
+      memcpy(&value, &word, sizeof(T));
+      x = to_double(value);
     }
   });
-  if (has_values) return;
-  for (std::uint32_t r = start; r < coded_rows; r += step) to[r * tile_pitch] = missing;
+  return static_cast<Number>(x == column.missing ? std::numeric_limits<double>::quiet_NaN() : x);
 }
 
 // Level codes stay; all other values are missing.
@@ -45,11 +41,12 @@ inline Number level_of(Number x, std::uint32_t n_levels) {
   return is_level ? x : static_cast<Number>(std::numeric_limits<double>::quiet_NaN());
 }
 
-template <class Number, class Code>
+// Words are of the size of numbers: float32 holds all values of types up to that size.
+template <class Number, class Word, class Code>
 inline void encode(const EncodeWork& work, const Number* edges) {
   ARBOOST_DYNAMIC_SHARED(double, edge_room);
   auto* kept = reinterpret_cast<Number*>(edge_room);
-  __shared__ Number values[coded_rows * tile_pitch];
+  __shared__ Word words[coded_rows * tile_pitch];
   __shared__ Code codes[coded_features][coded_rows + 4 / sizeof(Code)];
   const std::uint32_t lane = lane_of(), warp = warp_of(), n_warps = blockDim.x / 32;
   const std::uint32_t first = blockIdx.y * coded_features;
@@ -60,28 +57,38 @@ inline void encode(const EncodeWork& work, const Number* edges) {
   for (std::uint32_t e = warp; work.keeps_edges && e < own.n_edges; e += n_warps)
     kept[e * coded_features + lane] = listed[e];
   __syncthreads();
+  // Lanes read the values of one row, or those of one column.
+  const std::uint32_t own_start = work.by_row ? warp : lane;
+  const std::uint32_t own_step = work.by_row ? n_warps : 32;
   bool any_missing = false;
   const std::uint64_t n_tiles = (work.rows.n + coded_rows - 1) / coded_rows;
   for (std::uint64_t tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
     const std::uint64_t first_row = tile * coded_rows;
-    if (work.by_row) {
-      load_values(own.column, work.rows, first_row, warp, n_warps, values + lane);
-    } else {
-      for (std::uint32_t k = warp; k < n_own; k += n_warps)
-        load_values(work.features[first + k].column, work.rows, first_row, lane, 32u, values + k);
+    for (std::uint32_t k = work.by_row ? lane : warp; k < n_own;
+         k += work.by_row ? coded_features : n_warps) {
+      const DeviceColumn column = work.features[first + k].column;
+      const auto load = [&]<class Item>() {
+        load_items<Item>(column, work.rows, first_row, own_start, own_step, words + k);
+      };
+      const std::uint32_t size = bytes_of(column.type);
+      if (size == 4) load.template operator()<std::uint32_t>();
+      if (size == 1) load.template operator()<std::uint8_t>();
+      if (size == 2) load.template operator()<std::uint16_t>();
+      if constexpr (sizeof(Word) == 8)
+        if (size == 8) load.template operator()<std::uint64_t>();
     }
     __syncthreads();
-    for (std::uint32_t r = warp; r < coded_rows; r += n_warps) {
-      Number x = lane < n_own ? values[r * tile_pitch + lane] : Number{0};
+#pragma unroll 1
+    for (std::uint32_t r = warp; r < coded_rows && first_row + r < work.rows.n; r += n_warps) {
+      if (lane >= n_own) break;
+      Number x = number_of<Number>(own.column, words[r * tile_pitch + lane]);
       if (own.n_levels > 0) x = level_of(x, own.n_levels);
-      std::uint32_t code;
-      if (work.keeps_edges)
-        code = count_below(own.n_edges, x,
-                           [&](std::uint32_t e) { return kept[e * coded_features + lane]; });
-      else
-        code = count_below(own.n_edges, x, [&](std::uint32_t e) { return listed[e]; });
+      const Number* of_edge = work.keeps_edges ? kept + lane : listed;
+      const std::uint32_t step = work.keeps_edges ? coded_features : 1;
+      const std::uint32_t code =
+          count_below(own.n_edges, x, [=](std::uint32_t e) { return of_edge[e * step]; });
       const bool is_missing = x != x;
-      any_missing |= is_missing && first_row + r < work.rows.n;
+      any_missing |= is_missing;
       codes[lane][r] = static_cast<Code>(is_missing ? own.n_edges + 1 : code);
     }
     __syncthreads();
@@ -92,7 +99,7 @@ inline void encode(const EncodeWork& work, const Number* edges) {
         to[r] = codes[k][r];
     }
   }
-  if (any_missing && lane < n_own) work.has_missing[first + lane] = 1;
+  if (any_missing) work.has_missing[first + lane] = 1;
 }
 
 // Column-major codes -> row-major codes, in tiles of 64 rows and columns; the pad is cleared.
@@ -121,18 +128,18 @@ inline void write_rows(const Code* by_column, std::uint64_t n_rows, std::uint32_
 }  // namespace arboost::cuda
 
 extern "C" __global__ void encode_floats_bytes(arboost::cuda::EncodeWork work, const float* edges) {
-  arboost::cuda::encode<float, std::uint8_t>(work, edges);
+  arboost::cuda::encode<float, std::uint32_t, std::uint8_t>(work, edges);
 }
 extern "C" __global__ void encode_floats_words(arboost::cuda::EncodeWork work, const float* edges) {
-  arboost::cuda::encode<float, std::uint16_t>(work, edges);
+  arboost::cuda::encode<float, std::uint32_t, std::uint16_t>(work, edges);
 }
 extern "C" __global__ void encode_doubles_bytes(arboost::cuda::EncodeWork work,
                                                 const double* edges) {
-  arboost::cuda::encode<double, std::uint8_t>(work, edges);
+  arboost::cuda::encode<double, std::uint64_t, std::uint8_t>(work, edges);
 }
 extern "C" __global__ void encode_doubles_words(arboost::cuda::EncodeWork work,
                                                 const double* edges) {
-  arboost::cuda::encode<double, std::uint16_t>(work, edges);
+  arboost::cuda::encode<double, std::uint64_t, std::uint16_t>(work, edges);
 }
 
 extern "C" __global__ void write_rows_bytes(const std::uint8_t* by_column, std::uint64_t n_rows,

@@ -1,0 +1,216 @@
+// Histograms -> best splits. Scores are the same operations on doubles as in grow/search/split.h,
+// without contraction.
+#pragma once
+
+#include "grow/device/kernels/parts.cuh"
+#include "grow/device/kernels/rows.cuh"
+#include "grow/search/gain.h"
+
+constexpr int search_threads = 256;
+constexpr double forbidden = -1.7976931348623157e308;
+
+// Better: the higher score; of equals the lower place.
+struct Candidate {
+  double score;
+  std::uint32_t place;
+};
+
+inline Candidate better(const Candidate& a, const Candidate& b) {
+  return b.score > a.score || (b.score == a.score && b.place < a.place) ? b : a;
+}
+
+// The best candidate of a block of search_threads, in all threads.
+inline Candidate best_of_block(Candidate best) {
+  __shared__ Candidate warp_best[search_threads / 32];
+  for (int step = 16; step > 0; step >>= 1)
+    best = better(best, {__shfl_xor_sync(all_lanes, best.score, step),
+                         __shfl_xor_sync(all_lanes, best.place, step)});
+  if (lane_of() == 0) warp_best[warp_of()] = best;
+  __syncthreads();
+  best = warp_best[0];
+  for (int w = 1; w < search_threads / 32; ++w) best = better(best, warp_best[w]);
+  __syncthreads();
+  return best;
+}
+
+// Inclusive prefix sums over a block of search_threads; `room` is shared memory.
+inline std::int64_t prefix_sum(std::int64_t value, std::int64_t* room) {
+  for (int step = 1; step < 32; step <<= 1) {
+    const std::int64_t other = __shfl_up_sync(all_lanes, value, step);
+    if (static_cast<int>(lane_of()) >= step) value += other;
+  }
+  if (lane_of() == 31) room[warp_of()] = value;
+  __syncthreads();
+  for (std::uint32_t w = 0; w < warp_of(); ++w) value += room[w];
+  __syncthreads();
+  return value;
+}
+
+// The score of a split with `left` of the total on its left. `has_values`: not only missing ones.
+template <bool plain>
+inline double score_of(const GainParams& p, std::int64_t left, std::int64_t total,
+                       bool has_values) {
+  const std::int64_t right = total - left;
+  const std::int32_t left_h = sum_h(left), right_h = sum_h(right);
+  bool allowed = left_h >= p.min_h && right_h >= p.min_h;
+  double score;
+  if (p.bounded) {
+    const double left_g = sum_g(left), right_g = sum_g(right);
+    const double left_step = bounded_step(p, left_g, left_h);
+    const double right_step = bounded_step(p, right_g, right_h);
+    score = score_of_step(p, left_g, left_h, left_step) +
+            score_of_step(p, right_g, right_h, right_step);
+    const double direction = p.direction;
+    allowed = allowed && direction * (right_step - left_step) >= 0 && has_values;
+  } else {
+    score = split_score<plain, double>(p, sum_g(left), left_h, sum_g(right), right_h);
+  }
+  return allowed ? score : forbidden;
+}
+
+// Place of the best feature of a search among its features, of equals the first; ~0: none has a
+// split. In all lanes of the first warp; 0 in others.
+inline std::uint32_t best_feature(const BatchWork& batch, std::uint32_t s) {
+  if (warp_of() != 0) return 0;
+  const NodeSearch& search = batch.searches[s];
+  const volatile FoundSplit* own =  // of other blocks
+      batch.found + static_cast<std::uint64_t>(s) * batch.most_features;
+  Candidate highest{search.floor, 0xffffffffu};
+  for (std::uint32_t j = lane_of(); j < search.n_features; j += 32)
+    if (own[j].found) highest = better(highest, {own[j].score, j});
+  for (int step = 16; step > 0; step >>= 1)
+    highest = better(highest, {__shfl_xor_sync(all_lanes, highest.score, step),
+                               __shfl_xor_sync(all_lanes, highest.place, step)});
+  return highest.place;
+}
+
+// Gives the best feature of a search to the host.
+inline void choose_feature(const BatchWork& batch, std::uint32_t s) {
+  const std::uint32_t place = best_feature(batch, s);
+  if (threadIdx.x != 0) return;
+  if (place == 0xffffffffu)
+    batch.best[s].found = 0;
+  else
+    batch.best[s] = batch.found[static_cast<std::uint64_t>(s) * batch.most_features + place];
+  __threadfence_system();
+  if (atomicAdd(&batch.state->n_searches, 1u) == batch.n_searches - 1) give(batch.answer);
+}
+
+// The histogram of the node of a search.
+inline std::int64_t* histogram_at(const BatchWork& batch, const NodeSearch& search) {
+  const NodeWork& work = batch.nodes[search.node];
+  const NodeCount rows = batch.counts[search.node];
+  const bool is_smaller = (rows.left <= rows.right) == (search.side == 0);
+  if (is_smaller) return work.children[0];
+  return work.parent != nullptr ? work.parent : work.children[1];
+}
+
+// The same, complete. Where the parts of a batch were not combined before, those
+// of the feature are added up here, by a thread a slot: the histogram is complete once all features
+// are searched.
+inline std::int64_t* histogram_of(const BatchWork& batch, const NodeSearch& search,
+                                  const FeatureColumn& column, std::uint32_t channels) {
+  const NodeWork& work = batch.nodes[search.node];
+  const NodeCount rows = batch.counts[search.node];
+  const bool is_smaller = (rows.left <= rows.right) == (search.side == 0);
+  std::int64_t* histogram = histogram_at(batch, search);
+  if (batch.is_combined) return histogram;
+  const bool subtracts = !is_smaller && work.parent != nullptr;
+  const SegmentParts parts = parts_of(batch, 2 * search.node + (is_smaller || subtracts ? 0 : 1));
+  if (!parts.is_divided && !subtracts) return histogram;
+  if (threadIdx.x < column.n_bins + column.has_missing) {
+    for (std::uint32_t c = 0; c < channels; ++c) {
+      const std::uint32_t slot = (column.first_slot + threadIdx.x) * channels + c;
+      const std::int64_t sum = slot_of(parts, batch, slot);
+      histogram[slot] = subtracts ? histogram[slot] - sum : sum;
+    }
+  }
+  __syncthreads();
+  return histogram;
+}
+
+// Slots by the feature's codes, folded where the stored column has others: in shared memory, the
+// sums of the stored slots with each code. `n_rows`: of the node.
+inline const std::int64_t* slots_by_code(const FeatureColumn& column, const NodeSearch& search,
+                                         std::int64_t n_rows, std::uint32_t channels,
+                                         const std::int64_t* slots) {
+  constexpr std::uint32_t most_channels = 2;
+  __shared__ std::int64_t by_code[search_threads * most_channels];
+  if (column.own_codes == nullptr) return slots;
+  for (std::uint32_t c = 0; c < channels; ++c) by_code[threadIdx.x * channels + c] = 0;
+  __syncthreads();
+  if (threadIdx.x < column.n_slots) {
+    const std::uint32_t code = column.own_codes[threadIdx.x];
+    for (std::uint32_t c = 0; c < channels; ++c) {
+      const std::int64_t sum = slots[threadIdx.x * channels + c];
+      add_to(&by_code[code * channels + c], sum);
+      if (column.usual != no_code) add_to(&by_code[column.usual * channels + c], -sum);
+    }
+  }
+  if (column.usual != no_code && threadIdx.x < channels)
+    add_to(&by_code[column.usual * channels + threadIdx.x],
+           threadIdx.x == 0 ? search.total : n_rows);
+  __syncthreads();
+  return by_code;
+}
+
+// The best split of one feature in one node: the same as grow/search/split.h. With `folds`, stored
+// columns may have other features, too.
+template <bool plain, bool folds = false>
+inline void search_feature(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {
+  __shared__ std::int64_t room[search_threads / 32];
+  __shared__ std::uint32_t next;
+  const NodeSearch search = batch.searches[blockIdx.y];
+  const std::uint32_t feature = batch.features[search.first_feature + blockIdx.x];
+  const FeatureColumn column = columns[feature];
+  const NodeCount rows = batch.counts[search.node];
+  const auto channels = static_cast<std::uint32_t>(p.channels);
+  const std::int64_t all_rows = search.side == 0 ? rows.left : rows.right;
+  const std::int64_t* slots = histogram_of(batch, search, column, channels) +
+                              static_cast<std::uint64_t>(column.first_slot) * channels;
+  if constexpr (folds) slots = slots_by_code(column, search, all_rows, channels, slots);
+  p.lower = search.lower;
+  p.upper = search.upper;
+  p.direction = column.direction;
+  const std::uint32_t t = threadIdx.x, n = column.n_bins;
+  const bool counted = channels > 1;
+  const std::int64_t value = t < n ? slots[t * channels] : 0;
+  const std::int64_t count = counted && t < n ? slots[t * channels + 1] : 0;
+  const std::int64_t missing = column.has_missing ? slots[n * channels] : 0;
+  const std::int64_t missing_count = counted && column.has_missing ? slots[n * channels + 1] : 0;
+  const bool has_missing = missing != 0 || missing_count != 0;
+  const std::int64_t prefix = prefix_sum(value, room);
+  const std::int64_t rows_left = counted ? prefix_sum(count, room) : 0;
+  const auto enough = [&](std::int64_t left) {
+    return !counted || (left >= p.min_count && all_rows - left >= p.min_count);
+  };
+  if (t == 0) next = n;
+
+  Candidate best{search.floor, 0xffffffffu};
+  if (t < (has_missing ? n : n - 1) && enough(rows_left))  // missing values on the right
+    best = better(best, {score_of<plain>(p, prefix, search.total, true), t});
+  if (has_missing && t < n - 1 && enough(rows_left + missing_count))
+    best = better(best, {score_of<plain>(p, prefix + missing, search.total, prefix != 0), 256 + t});
+  best = best_of_block(best);
+  const bool is_found = best.score > search.floor;
+  const std::uint32_t bin = best.place & 255;
+  if (is_found && t > bin && t < n && (value != 0 || count != 0)) atomicMin(&next, t);
+  __syncthreads();
+  FoundSplit* out =
+      batch.found + static_cast<std::uint64_t>(blockIdx.y) * batch.most_features + blockIdx.x;
+  if (!is_found) {
+    if (t == 0) out->found = 0;
+  } else if (t == bin) {
+    const bool missing_left = best.place >= 256;
+    *out = {best.score,
+            prefix + (missing_left ? missing : 0),
+            bin,
+            next,
+            feature,
+            1,
+            static_cast<std::uint8_t>(missing_left),
+            static_cast<std::uint8_t>(has_missing),
+            0,
+            {}};
+  }
+}
