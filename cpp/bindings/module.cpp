@@ -30,6 +30,7 @@ void bind_partial_dependence(nb::module_& m);
 void bind_cuda(nb::module_& m);
 void bind_cuda_arrays(nb::module_& m);
 void bind_cuda_predict(nb::module_& m);
+void bind_device_evaluation(nb::module_& m);
 
 }  // namespace arboost::bindings
 
@@ -66,4 +67,5 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_cuda(m);
   arboost::bindings::bind_cuda_arrays(m);
   arboost::bindings::bind_cuda_predict(m);
+  arboost::bindings::bind_device_evaluation(m);
 }

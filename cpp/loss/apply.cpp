@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>  // move
 
+#include "loss/lane_sums.h"
 #include "loss/loss_kernels.h"
 
 namespace arboost {
@@ -153,17 +154,21 @@ void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weigh
 double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team) {
   const LossArgs args = make_args(spec, rows);
   // One sum a chunk, added in the order of the chunks: sums of doubles depend on the order.
-  std::vector<LossValue> chunks((rows.n_rows + rows_per_chunk - 1) / rows_per_chunk);
-  team.for_chunks(0, rows.n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
-    chunks[begin / rows_per_chunk] = loss_kernels().loss_value(args, begin, end);
+  std::vector<LossValue> chunks((rows.n_rows + value_chunk - 1) / value_chunk);
+  team.for_chunks(0, rows.n_rows, value_chunk, [&](std::size_t begin, std::size_t end, int) {
+    chunks[begin / value_chunk] = loss_kernels().loss_value(args, begin, end);
   });
   LossValue total;
   for (const LossValue& chunk : chunks) {
     total.loss += chunk.loss;
     total.weight += chunk.weight;
   }
+  return mean_of(spec, total, rows.outputs);
+}
+
+double mean_of(const LossSpec& spec, const LossValue& total, std::size_t outputs) {
   const bool several_losses = spec.loss == Loss::quantile;
-  return total.loss / total.weight / (several_losses ? static_cast<double>(rows.outputs) : 1.0);
+  return total.loss / total.weight / (several_losses ? static_cast<double>(outputs) : 1.0);
 }
 
 }  // namespace arboost

@@ -51,6 +51,8 @@ void check_parameters(const LossSpec& spec, std::size_t outputs);
 
 // The weighted mean loss over rows and outputs; the same bits for any number of threads.
 double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team);
+// The same from the sum over all rows.
+double mean_of(const LossSpec& spec, const LossValue& total, std::size_t outputs);
 
 double max_weight(const double* weight, std::size_t n_rows, Team& team);
 

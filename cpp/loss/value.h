@@ -5,19 +5,17 @@
 // lanes.
 #pragma once
 
+#include "loss/lane_sums.h"
 #include "loss/pointwise.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {
 
-constexpr std::size_t value_block = 256;  // rows; a multiple of 8
-
 double sum_of_block(const double* numbers) {
   double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   for (std::size_t i = 0; i < value_block; i += 8)
     for (std::size_t j = 0; j < 8; ++j) lanes[j] += numbers[i + j];
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
-         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+  return sum_of_lanes(lanes);
 }
 
 // values[i] += loss of row first + i, for one output.

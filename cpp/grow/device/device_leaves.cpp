@@ -1,6 +1,7 @@
 // End of a tree: sums of its leaves, and scores of the rows.
 #include "grow/device/device_rows.h"
 #include "grow/device/device_state.h"
+#include "grow/device/walked_tree.h"
 #include "grow/rows/row_leaves.h"
 
 namespace arboost::cuda {
@@ -26,28 +27,9 @@ void DeviceRows::send_tree() const {
   has_sent_ = true;
   DeviceState& s = *state_;
   const GrownTrees& forest = *walked_forest_;
-  const std::size_t tree = forest.n_trees() - 1, first = forest.first(tree);
-  std::vector<NodeTest> nodes(forest.n_nodes(tree));
-  for (std::size_t id = 0; id < nodes.size(); ++id) {
-    const std::size_t at = first + id;
-    if (forest.left[at] == 0) continue;
-    nodes[id] = test_of(
-        codes_, static_cast<std::size_t>(forest.feature[at]),
-        {.bin = static_cast<std::uint32_t>(forest.bin[at]),
-         .missing_left = forest.default_left[at] != 0,
-         .levels = forest.set[at] < 0 ? nullptr
-                                      : &forest.sets[static_cast<std::size_t>(forest.set[at])]});
-    nodes[id].left = static_cast<std::uint32_t>(forest.left[at]);
-  }
-  std::vector<WalkNode> walked(nodes.size());
-  for (std::size_t id = 0; id < nodes.size(); ++id) {
-    const NodeTest& test = nodes[id];
-    const bool usual = codes_.width == 1 && !test.sparse && !test.rule.by_set;
-    walked[id] = {test.left, test.store | (usual ? 0 : is_unusual), test.rule.bin,
-                  test.rule.missing_left};
-  }
-  s.send(nodes, s.tests);
-  s.send(walked, s.tree);
+  const WalkedTree walked = walked_tree(forest, forest.n_trees() - 1, codes_);
+  s.send(walked.tests, s.tests);
+  s.send(walked.nodes, s.tree);
 }
 
 // Notes the leaves of all training rows in the last tree.

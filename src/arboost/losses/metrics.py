@@ -29,7 +29,7 @@ from arboost.model.links import LINKS
 from arboost.model.outputs import CLASS_LINKS
 from arboost.names.answers import is_metric, metric_answer, metric_name
 
-__all__ = ["Metric", "find", "find_all", "of_predictions"]
+__all__ = ["LossMetric", "Metric", "find", "find_all", "of_predictions"]
 
 Function = Callable[[Any, Floats, Floats | None], float]
 
@@ -91,6 +91,18 @@ class _BuiltIn(Metric):
     """A built-in metric: without weights it counts rows, faster and exactly."""
 
     _needs_weights = False
+
+
+@dataclass(frozen=True)
+class LossMetric(_BuiltIn):
+    """The loss itself, times a factor, as a metric; one of `core.loss_value`.
+
+    `kernel` and `parameters` are its arguments.
+    """
+
+    factor: float = 1.0
+    kernel: str = ""
+    parameters: tuple[float, ...] = ()
 
 
 def find(metric: object, loss: Loss, *, n_threads: int = 1) -> Metric:
@@ -180,11 +192,16 @@ def of_predictions(metric: object, *, of_classes: bool) -> tuple[Function, bool]
 def _own(loss: Loss, n_threads: int) -> Metric:
     # The metric "squared_error" is the mean of squares; the loss has a factor of 1/2.
     scale = 2.0 if loss.name == "squared_error" else 1.0
+    in_core = loss.in_core and type(loss).value is Loss.value
 
     def value(y: Floats, score: Floats, weight: Floats | None) -> float:
         return scale * loss.value(Target(y, weight), score.reshape(len(y), -1), n_threads)
 
-    return _BuiltIn(loss.name, value)
+    if not in_core:
+        return _BuiltIn(loss.name, value)
+    nothing = np.empty((0, loss.n_outputs))
+    parameters = loss.parameters(Target(np.empty(0), None), nothing, n_threads)
+    return LossMetric(loss.name, value, factor=scale, kernel=loss.kernel, parameters=parameters)
 
 
 def _by_name(given: str, loss: Loss, n_threads: int) -> Metric:

@@ -21,8 +21,8 @@ class ParamRecord:
 
         Examples
         --------
-        >>> BinParams.of({"max_bins": 63, "tree_method": "hist", "bundling": True, "gamma": 0.0})
-        BinParams(max_bins=63, tree_method='hist', bundling=True, max_conflict_rate=0.0, device='cpu')
+        >>> BinParams.of({"max_bins": 63, "tree_method": "hist", "bundling": True}).max_bins
+        63
         """
         names = [field.name for field in fields(cls)]
         return cls(**{name: params[name] for name in names if name in params})

@@ -1,4 +1,5 @@
 // A finished tree: sums of its leaves, leaves of rows, scores.
+#include "grow/device/kernels/leaf_at.cuh"
 #include "grow/device/kernels/rows.cuh"
 
 // number_of_row[row(i)] = i
@@ -6,26 +7,6 @@ extern "C" __global__ void number_rows(RowNumbers rows, std::uint32_t n,
                                        std::uint32_t* number_of_row) {
   const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) number_of_row[row_at(rows, position_at(rows, i))] = i;
-}
-
-// The leaf of a row in a tree.
-inline std::uint32_t leaf_at(const DeviceCodes& codes, const WalkNode* tree, const NodeTest* tests,
-                             RowId row) {
-  const std::uint8_t* own = codes.by_row + static_cast<std::uint64_t>(row) * codes.row_stride;
-  std::uint32_t at = 0;
-  for (;;) {
-    const uint4 loaded = *reinterpret_cast<const uint4*>(tree + at);
-    const WalkNode node{loaded.x, loaded.y, loaded.z, loaded.w};
-    if (node.left == 0) return at;
-    bool left;
-    if (node.store & is_unusual) {
-      left = goes_left(tests[at].rule, code_at(codes, tests[at], row, true));
-    } else {
-      const std::uint32_t code = own[node.store];
-      left = code <= node.bin || code == node.missing_left;
-    }
-    at = node.left + (left ? 0 : 1);
-  }
 }
 
 extern "C" __global__ void walk(DeviceCodes codes, const WalkNode* tree, const NodeTest* tests,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.algorithms.gradient_boosting.dart import Dropout
+from arboost.algorithms.gradient_boosting.device_scores import DeviceScores
 from arboost.backend import core
 from arboost.grow.grower import TreeParams, grown_forest, make_grower, restore_trees
 from arboost.grow.row_sampling import RowSampling
@@ -103,7 +104,10 @@ class BoostingRounds:
             else np.full(loss.n_outputs, recipe.base_score)
         )
         self._scores = self._start(data, self.grower.start_scores)
-        self.evaluation_scores = [self._start(part, core.fill_scores) for part in self.evaluations]
+        self._evaluation_scores = [self._start(part, core.fill_scores) for part in self.evaluations]
+        # Dropout adds rounds again and again, on the processor.
+        device = recipe.tree.device if recipe.dropout is None else "cpu"
+        self._on_device = DeviceScores.of(self.evaluations, self._evaluation_scores, device)
         self.n_rounds = 0
         self._weights = np.empty(0)  # factors of the rounds under dropout
         self._outputs = tuple(recipe.tree_outputs)
@@ -184,9 +188,18 @@ class BoostingRounds:
         """Factor of each round."""
         return np.ones(self.n_rounds) if self.recipe.dropout is None else self._weights.copy()
 
+    @property
+    def evaluation_scores(self) -> list[Scores]:
+        """Raw scores of the rows of each evaluation set."""
+        if self._on_device is not None:
+            self._on_device.fetch()
+        return self._evaluation_scores
+
     def results(self, metrics: Sequence[Metric]) -> Results:
         """Return the metrics of every evaluation set at the scores so far."""
-        return validation_results(self.evaluations, self.evaluation_scores, metrics)
+        if self._on_device is not None:
+            return self._on_device.results(metrics)
+        return validation_results(self.evaluations, self._evaluation_scores, metrics)
 
     def fitted(self, weights: NDArray[np.float64]) -> Fitted:
         """Return the first rounds, each times its factor."""
@@ -215,6 +228,8 @@ class BoostingRounds:
         restore_trees(self.grower, self.data.binned, state)
         for i, scores in enumerate(self._all_scores()):
             scores[:] = state[f"scores_{i}"]
+        if self._on_device is not None:
+            self._on_device.send()
         self.n_rounds = n_rounds
         self._weights = state["weights"].copy()
 
@@ -326,13 +341,17 @@ class BoostingRounds:
 
     def _add_round(self, weight: float) -> None:
         """Add the new round to all scores that do not have it yet."""
-        for place in range(self._adds_at_once, 1 + len(self.evaluations)):
+        per_round, n_sets = self.recipe.trees_per_round, 1 + len(self.evaluations)
+        if self._on_device is not None:
+            self._on_device.add(self.grower, self.n_rounds * per_round, per_round)
+            n_sets = 1
+        for place in range(self._adds_at_once, n_sets):
             if self._leaves:
                 self._add_rounds(place, np.array([self.n_rounds]), np.array([weight]))
                 continue
             part, codes, scores = self._scored(place)
-            first = self.n_rounds * self.recipe.trees_per_round
-            for tree in range(first, first + self.recipe.trees_per_round):
+            first = self.n_rounds * per_round
+            for tree in range(first, first + per_round):
                 output = self._outputs[tree % len(self._outputs)]
                 self.grower.add_tree(tree, 1.0, codes, part.rows, scores, output, self.n_threads)
 
@@ -363,7 +382,7 @@ class BoostingRounds:
         if place == 0:
             return self.data, self.data.binned.codes, self.scores
         part = self.evaluations[place - 1]
-        return part, part.codes, self.evaluation_scores[place - 1]
+        return part, part.codes, self._evaluation_scores[place - 1]
 
 
 def continued_seed(seed: int, n_rounds: int) -> int:

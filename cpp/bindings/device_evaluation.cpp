@@ -1,0 +1,81 @@
+// Bindings of evaluation sets on a CUDA device.
+#include "grow/device/device_evaluation.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <mutex>
+
+#include "bindings/loss_names.h"
+#include "bindings/tree_grower.h"
+
+namespace arboost::bindings {
+namespace {
+
+using cuda::DeviceEvaluation;
+
+void make(DeviceEvaluation* self, int device, const Codes& codes,
+          const std::optional<RowIds>& table_rows, const Vector<double>& y,
+          const std::optional<Vector<double>>& weight, const Scores& scores) {
+  const std::span<const RowId> ids = checked_rows(table_rows, codes);
+  const std::size_t n = ids.empty() ? codes.n_rows : ids.size();
+  require(y.size() == n && scores.shape(0) == n && scores.shape(1) > 0 &&
+              (!weight || weight->size() == n),
+          "y, weights and scores do not fit the rows");
+  const LossRows rows{y.data(), weight ? weight->data() : nullptr, scores.data(), n,
+                      scores.shape(1)};
+  nb::gil_scoped_release release;
+  new (self) DeviceEvaluation(device, codes, ids, rows);
+}
+
+void add(DeviceEvaluation& self, const TreeGrower& grower, std::size_t first, std::size_t n) {
+  require(first + n <= grower.trees.n_trees() && self.outputs() % grower.trees.width == 0,
+          "the trees do not exist, or do not fit the outputs");
+  nb::gil_scoped_release release;
+  self.add(grower.trees, first, n);
+}
+
+double mean_loss(DeviceEvaluation& self, const std::string& loss, std::vector<double> parameters) {
+  const LossSpec spec{loss_named(loss), std::move(parameters)};
+  require(spec.loss != Loss::given, "a loss without a value");
+  nb::gil_scoped_release release;
+  return self.mean_loss(spec);
+}
+
+void check(const DeviceEvaluation& self, const Scores& scores) {
+  require(scores.shape(0) == self.n_rows() && scores.shape(1) == self.outputs(),
+          "these scores do not fit the rows and outputs");
+}
+
+}  // namespace
+
+void bind_device_evaluation(nb::module_& m) {
+  nb::class_<DeviceEvaluation>(m, "DeviceEvaluation",
+                               "An evaluation set in the memory of a CUDA device.")
+      .def("__init__", &make, nb::arg("device"), nb::arg("codes"), nb::arg("rows").none(),
+           nb::arg("y"), nb::arg("weight").none(), nb::arg("scores").noconvert(),
+           nb::keep_alive<1, 3>())
+      .def("add", &add, nb::arg("grower"), nb::arg("first"), nb::arg("n_trees"),
+           "Adds trees to the scores; those of a round are in the order of their outputs.")
+      .def("mean_loss", &mean_loss, nb::arg("loss"), nb::arg("parameters"),
+           "The weighted mean loss at the scores, as `loss_value`.")
+      .def(
+          "set_scores",
+          [](DeviceEvaluation& self, const Scores& scores) {
+            check(self, scores);
+            nb::gil_scoped_release release;
+            self.set_scores(scores.data());
+          },
+          nb::arg("scores").noconvert(), "Replaces the scores.")
+      .def(
+          "fetch_scores",
+          [](const DeviceEvaluation& self, const Scores& scores) {
+            check(self, scores);
+            nb::gil_scoped_release release;
+            self.fetch_scores(scores.data());
+          },
+          nb::arg("scores").noconvert(), "Copies the scores to the host.");
+}
+
+}  // namespace arboost::bindings

@@ -1,0 +1,2 @@
+// Evaluation sets of boosters.
+#include "grow/device/kernels/evaluation.cu"

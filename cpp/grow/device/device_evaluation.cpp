@@ -1,0 +1,145 @@
+// A round is one copy and one launch, its loss two launches and an answer of 16 bytes.
+#include "grow/device/device_evaluation.h"
+
+#include <cstring>  // memcpy
+#include <vector>
+
+#include "cuda/staging.h"
+#include "grow/device/device_table.h"
+#include "grow/device/evaluation_records.h"
+#include "grow/device/walked_tree.h"
+#include "loss/lane_sums.h"
+
+namespace arboost::cuda {
+namespace {
+
+constexpr unsigned walk_block = 128, total_block = 256;
+
+std::size_t in_blocks(std::size_t n, std::size_t size) {
+  return (n + size - 1) / size;
+}
+
+// Bytes of an array in a piece of several.
+template <class T>
+std::size_t piece_bytes(std::size_t n) {
+  return (n * sizeof(T) + 15) / 16 * 16;
+}
+
+}  // namespace
+
+struct DeviceEvaluation::State {
+  Queue queue;
+  std::shared_ptr<const DeviceTable> table;
+  DeviceArray<RowId> table_rows;
+  DeviceArray<double> y, weight, scores, sums, parameters;
+  DeviceArray<std::byte> round;  // trees of the last one
+  PinnedBytes sent, received;
+};
+
+DeviceEvaluation::DeviceEvaluation(int device, const Codes& codes,
+                                   std::span<const RowId> table_rows, const LossRows& rows)
+    : device_(Device::number(device)), codes_(codes), n_rows_(rows.n_rows), outputs_(rows.outputs) {
+  Device::Use use(device_);
+  state_ = std::make_unique<State>();
+  State& s = *state_;
+  s.table = table_on(device_, codes, s.queue);
+  s.table_rows = uploaded(device_, table_rows.data(), table_rows.size());
+  s.y = uploaded(device_, rows.y, n_rows_);
+  if (rows.weight != nullptr) s.weight = uploaded(device_, rows.weight, n_rows_);
+  s.scores = uploaded(device_, rows.scores, n_rows_ * outputs_);
+}
+
+DeviceEvaluation::~DeviceEvaluation() {
+  try {
+    Device::Use use(device_);
+    state_.reset();
+  } catch (const DeviceError&) {  // the device is gone, and its memory with it
+  }
+}
+
+void DeviceEvaluation::add(const GrownTrees& forest, std::size_t first, std::size_t n) {
+  State& s = *state_;
+  Device::Use use(device_);
+  const std::size_t width = forest.width, per_round = outputs_ / width;
+  std::vector<RoundTree> trees;
+  std::vector<WalkNode> nodes;
+  std::vector<NodeTest> tests;
+  bool has_unusual = false;
+  for (std::size_t t = first; t < first + n; ++t) {
+    const WalkedTree tree = walked_tree(forest, t, codes_);
+    trees.push_back({static_cast<std::uint32_t>(nodes.size()),
+                     static_cast<std::uint32_t>(t % per_round * width)});
+    nodes.insert(nodes.end(), tree.nodes.begin(), tree.nodes.end());
+    tests.insert(tests.end(), tree.tests.begin(), tree.tests.end());
+    has_unusual |= tree.has_unusual;
+  }
+  const std::size_t n_values = nodes.size() * width, n_tests = has_unusual ? tests.size() : 0;
+  const std::size_t values_at = piece_bytes<WalkNode>(nodes.size());
+  const std::size_t trees_at = values_at + piece_bytes<double>(n_values);
+  const std::size_t tests_at = trees_at + piece_bytes<RoundTree>(n);
+  const std::size_t bytes = tests_at + piece_bytes<NodeTest>(n_tests);
+  s.queue.wait();  // the last round's copy
+  std::byte* sent = s.sent.room(bytes);
+  std::memcpy(sent, nodes.data(), nodes.size() * sizeof(WalkNode));
+  std::memcpy(sent + values_at, forest.values(first), n_values * sizeof(double));
+  std::memcpy(sent + trees_at, trees.data(), n * sizeof(RoundTree));
+  std::memcpy(sent + tests_at, tests.data(), n_tests * sizeof(NodeTest));
+  make_room(s.round, bytes);
+  s.queue.copy_in(sent, bytes, s.round.address());
+  const std::byte* there = s.round.data();
+  s.queue.launch(device_.kernel("add_round"), {in_blocks(n_rows_, walk_block)}, walk_block, 0,
+                 s.table->codes(), reinterpret_cast<const WalkNode*>(there),
+                 reinterpret_cast<const NodeTest*>(there + tests_at),
+                 reinterpret_cast<const double*>(there + values_at),
+                 reinterpret_cast<const RoundTree*>(there + trees_at),
+                 static_cast<std::uint32_t>(n), RowNumbers{nullptr, s.table_rows.data()},
+                 static_cast<std::uint32_t>(n_rows_), static_cast<std::uint32_t>(width),
+                 static_cast<std::uint32_t>(outputs_), s.scores.data());
+}
+
+double DeviceEvaluation::mean_loss(const LossSpec& spec) {
+  check_parameters(spec, outputs_);
+  State& s = *state_;
+  Device::Use use(device_);
+  if (s.parameters.size() < spec.parameters.size())
+    s.parameters = uploaded(device_, spec.parameters.data(), spec.parameters.size());
+  else
+    s.queue.upload(spec.parameters.data(), spec.parameters.size(), s.parameters);
+  const std::size_t n_blocks = in_blocks(n_rows_, value_block);
+  const std::size_t n_chunks = in_blocks(n_rows_, value_chunk);
+  make_room(s.sums, 2 * (n_blocks + n_chunks + 1));
+  double* chunks = s.sums.data() + 2 * n_blocks;
+  double* total = chunks + 2 * n_chunks;
+  const LossArgs args{.loss = spec.loss,
+                      .parameters = s.parameters.data(),
+                      .least_squares = false,
+                      .rows = {s.y.data(), s.weight.data(), s.scores.data(), n_rows_, outputs_},
+                      .g_scale = 1,
+                      .h_scale = 1,
+                      .pairs = nullptr,
+                      .row_stride = 0,
+                      .output_stride = 0};
+  s.queue.launch(device_.kernel("block_losses"), {n_blocks}, value_block, 0, args, s.sums.data());
+  s.queue.launch(device_.kernel("total_loss"), {1}, total_block, 0, s.sums.data(),
+                 static_cast<std::uint32_t>(n_blocks), chunks, total);
+  LossValue found;
+  std::byte* received = s.received.room(sizeof found);
+  s.queue.copy_out(reinterpret_cast<Address>(total), sizeof found, received);
+  s.queue.wait();
+  std::memcpy(&found, received, sizeof found);
+  return mean_of(spec, found, outputs_);
+}
+
+void DeviceEvaluation::set_scores(const double* scores) {
+  Device::Use use(device_);
+  state_->queue.wait();
+  upload_staged(device_, scores, n_rows_ * outputs_ * sizeof(double), state_->scores.address());
+}
+
+void DeviceEvaluation::fetch_scores(double* scores) const {
+  Device::Use use(device_);
+  state_->queue.wait();
+  download_staged(device_, state_->scores.address(), n_rows_ * outputs_ * sizeof(double), scores);
+}
+
+}  // namespace arboost::cuda
