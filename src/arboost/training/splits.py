@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.messages import listing
+from arboost.data.target import encode_labels
 
 __all__ = ["Split", "check_divisible", "folds", "split"]
 
@@ -72,15 +73,14 @@ def split(
     # Products such as 0.07 * 100 = 7.000000000000001 are whole numbers to their users.
     exact = round(fraction * n_rows, 6)
     wanted = min(max(math.ceil(exact), 1), n_rows - 1)
-    chosen = np.zeros(n_rows, np.bool_)
     if how == "time":
-        chosen[n_rows - wanted :] = True
+        chosen = np.arange(n_rows) >= n_rows - wanted
     elif how == "group":
         chosen = _choose_groups(_group_index(groups, n_rows), wanted, seed)
     elif stratify:
-        chosen[_choose_in_classes(y, wanted, seed)] = True
+        chosen = _choose_in_classes(y, wanted, seed)
     else:
-        chosen[_hash_order(n_rows, seed, _SPLIT)[:wanted]] = True
+        chosen = _lowest(_hashes(n_rows, seed, _SPLIT), wanted)
     return _rows(~chosen), _rows(chosen)
 
 
@@ -145,10 +145,21 @@ def folds(
     return found
 
 
+def _hashes(count: int, seed: int, number: int) -> NDArray[np.uint64]:
+    """Return random numbers, all of them different."""
+    bits: NDArray[np.uint64] = core.counter_hash("validation", seed, number, count)
+    return bits
+
+
 def _hash_order(count: int, seed: int, number: int) -> NDArray[np.intp]:
     """Return 0 .. count - 1 in random order."""
-    bits: NDArray[np.uint64] = core.counter_hash("validation", seed, number, count)
-    return np.argsort(bits, kind="stable")
+    return np.argsort(_hashes(count, seed, number), kind="stable")
+
+
+def _lowest(hashes: NDArray[np.uint64], wanted: int) -> NDArray[np.bool_]:
+    """Return a mask of the lowest numbers, without a sort."""
+    lowest: NDArray[np.bool_] = hashes <= np.partition(hashes, wanted - 1)[wanted - 1]
+    return lowest
 
 
 def _rows(chosen: NDArray[np.bool_]) -> Index:
@@ -157,7 +168,9 @@ def _rows(chosen: NDArray[np.bool_]) -> Index:
 
 def _class_index(y: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the class of each row as 0 .. K-1, and the rows of each class; none has one row."""
-    labels, index, counts = np.unique(y, return_inverse=True, return_counts=True)
+    labels, codes = encode_labels(y)
+    index = codes.astype(np.intp)
+    counts = np.bincount(index)
     if counts.min() < _FEWEST:
         alone = labels[counts < _FEWEST]
         raise ValueError(
@@ -168,14 +181,16 @@ def _class_index(y: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return index, counts
 
 
-def _choose_in_classes(y: NDArray[Any], wanted: int, seed: int) -> NDArray[np.intp]:
+def _choose_in_classes(y: NDArray[Any], wanted: int, seed: int) -> NDArray[np.bool_]:
     index, counts = _class_index(y)
-    order = _hash_order(len(y), seed, _SPLIT)
-    by_class = order[np.argsort(index[order], kind="stable")]
-    starts = np.cumsum(counts) - counts
-    quotas = _quotas(counts, wanted)
-    taken = [by_class[i : i + quota] for i, quota in zip(starts, quotas, strict=True)]
-    return np.concatenate(taken)
+    hashes = _hashes(len(y), seed, _SPLIT)
+    # A stable sort of short integers is linear.
+    short = index.astype(np.uint16) if len(counts) <= 1 << 16 else index
+    by_class = np.split(np.argsort(short, kind="stable"), np.cumsum(counts)[:-1])
+    chosen = np.zeros(len(y), np.bool_)
+    for rows, quota in zip(by_class, _quotas(counts, wanted), strict=True):
+        chosen[rows] = _lowest(hashes[rows], quota)
+    return chosen
 
 
 def _quotas(counts: NDArray[np.intp], wanted: int) -> NDArray[np.intp]:
