@@ -1,8 +1,8 @@
 """Is the model of a CUDA device the processor's, and how fast is training there?
 
-Fits of about fifty settings on both devices are compared byte by byte. Then boosters of three
+Fits of about ninety settings on both devices are compared byte by byte. Then boosters of three
 shapes are timed: a fit of a `Dataset`, so without binning, from the call of `fit` to its return.
-Binning is timed by itself, from NumPy and from device memory.
+Binning is timed by itself, from NumPy and from device memory; forests on both devices.
 Last, predictions and SHAP values of many models are compared, and those of one are timed.
 Needs arboost and an NVIDIA GPU; `--rows 100000` leaves out the large tables.
 """
@@ -28,6 +28,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "depth 8": {"max_depth": 8},
     "255 leaves": {"max_depth": None, "max_leaves": 255, "grow_policy": "leafwise"},
 }
+FOREST_ROWS = 1_000_000  # most rows of forests that are timed
 # Seconds for 500 rounds that were asked for on an H200, by rows and shape.
 BARS = {
     (10_000_000, "depth 6"): 1.2,
@@ -50,8 +51,10 @@ def main() -> None:
     args = harness.parse(parser)
     different = compare(args.compare_rows)
     times = [time_fits(rows, args.rounds, args.repeats) for rows in args.rows]
+    forests = [time_forests(rows, args.repeats) for rows in args.rows if rows <= FOREST_ROWS]
     found = predictions(max(args.rows), args.rounds, args.repeats)
-    harness.save(args, {"rounds": args.rounds, "times": times, "predictions": found} | different)
+    results = {"rounds": args.rounds, "times": times, "forests": forests, "predictions": found}
+    harness.save(args, results | different)
     if different["different"]:
         raise SystemExit(f"other models on the device: {', '.join(different['different'])}")
     if found["different"]:
@@ -77,14 +80,41 @@ def digest(model: Any) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def time_fits(rows: int, rounds: int, repeats: int) -> dict[str, Any]:
-    """Return the seconds of fits of every shape on a table of so many rows."""
-    from arboost import Dataset, GradientBoostingClassifier
-
+def two_classes(rows: int) -> tuple[Any, Any]:
+    """Return a table of so many rows, and two classes."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((rows, FEATURES), dtype=np.float32)
     noise = rng.standard_normal(rows, dtype=np.float32)
     y = (X[:, 0] + X[:, 1] * X[:, 2] + np.sin(3 * X[:, 3]) / 2 + noise > 0).astype(int)
+    return X, y
+
+
+def time_forests(rows: int, repeats: int) -> dict[str, Any]:
+    """Return the seconds of random forests of 100 trees on the processor and on the device."""
+    from arboost import Dataset, RandomForestClassifier
+
+    X, y = two_classes(rows)
+    table = Dataset(X)
+    seconds: dict[str, Any] = {"rows": rows}
+    for shape, max_depth in {"depth 16": 16, "full depth": None}.items():
+        for device in ("cpu", "cuda"):
+            found = []
+            for _ in range(1 + repeats):  # the first fit starts the device
+                model = RandomForestClassifier(max_depth=max_depth, device=device, verbose=0)
+                start = time.perf_counter()
+                model.fit(table, y)
+                found.append(time.perf_counter() - start)
+            seconds[f"{shape}, {device}"] = min(found[1:])
+        cpu, cuda = (seconds[f"{shape}, {device}"] for device in ("cpu", "cuda"))
+        print(f"{rows:>10,} x {FEATURES}, forest, {shape}: {cuda:.3f} s, processor {cpu:.3f} s")
+    return seconds
+
+
+def time_fits(rows: int, rounds: int, repeats: int) -> dict[str, Any]:
+    """Return the seconds of fits of every shape on a table of so many rows."""
+    from arboost import Dataset, GradientBoostingClassifier
+
+    X, y = two_classes(rows)
     table = Dataset(X)
     seconds: dict[str, Any] = {"rows": rows} | time_binning(X, y, repeats)
     for shape, params in SHAPES.items():

@@ -10,7 +10,7 @@ if not has_device():
     pytest.skip("no CUDA device: its models are not compared", allow_module_level=True)
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*drawn for every")  # few trees
-ROWS = 400
+ROWS = 130  # nodes of more rows than a warp has lanes, and of fewer
 REGRESSORS = {
     "plain": {},
     "all features": {"max_features": None, "bootstrap": False},
@@ -79,8 +79,7 @@ def test_regression(name, forest, tmp_path):
     assert_same(lambda device: FORESTS[forest][0](**params, device=device), X, y, tmp_path)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("forest", list(FORESTS))
+@pytest.mark.parametrize(("forest", "n_classes"), [("random forest", 2), ("extra trees", 3)])
 @pytest.mark.parametrize("name", list(CLASSIFIERS))
 def test_classification(name, forest, n_classes, tmp_path):
     params = {"n_estimators": 2, "verbose": 0, "bootstrap": True} | CLASSIFIERS[name]
@@ -118,11 +117,11 @@ def test_targets_of_very_different_sizes(tmp_path):
 
 
 def test_many_rows(tmp_path):
-    X, y = table(40_000)
+    X, y = table(33_000)
     labels = y.astype(int) % 2
     assert_same(
         lambda device: arboost.RandomForestClassifier(
-            n_estimators=1, max_depth=5, verbose=0, device=device
+            n_estimators=1, max_depth=2, bootstrap=False, verbose=0, device=device
         ),
         X,
         labels,
@@ -141,7 +140,7 @@ def test_sparse_and_shared_columns(tmp_path):
 
 @pytest.mark.parametrize("splitter", ["best", "random"])
 def test_decision_trees(splitter, tmp_path):
-    X, y = table(200)
+    X, y = table(100)
     for make, target in (
         (arboost.DecisionTreeRegressor, y),
         (arboost.DecisionTreeClassifier, y.astype(int)),

@@ -45,7 +45,7 @@ def test_random_settings(seed):
     rng = np.random.default_rng(100 + seed)
     outputs = int(rng.integers(1, 4))
     codes, n_bins, g, h = problem(
-        int(rng.choice([2, 5, 31, 33, 70, 300])),
+        int(rng.choice([2, 5, 31, 33, 70, 150])),
         int(rng.choice([1, 3, 9, 40])),
         outputs,
         int(rng.choice([2, 3, 12, 200])),
@@ -76,15 +76,15 @@ def test_random_settings(seed):
 
 @pytest.mark.parametrize("histogram_bytes", [1, 1 << 29])
 def test_large_nodes(histogram_bytes):
-    codes, n_bins, g, h = problem(18_000, features=10, values=30)
-    codes[:9000, 0] = np.maximum(codes[:9000, 0] - 20, 0)
+    codes, n_bins, g, h = problem(9000, features=6, values=30)
+    codes[:4500, 0] = np.maximum(codes[:4500, 0] - 20, 0)
     assert_same(
         codes, n_bins, g, h, max_depth=2, colsample_bynode=0.5, histogram_bytes=histogram_bytes
     )
 
 
 def test_large_node_of_constant_features():
-    codes, n_bins, g, h = problem(9000, features=30, values=5)
+    codes, n_bins, g, h = problem(4500, features=30, values=5)
     codes[:, :28] = 1
     assert_same(codes, n_bins, g, h, max_depth=2, colsample_bynode=0.1)
 

@@ -160,6 +160,11 @@ DeviceRows::~DeviceRows() {
   }
 }
 
+// Room for a sample of n rows: the next one may be a little larger.
+std::size_t DeviceRows::room_for(std::size_t n) const {
+  return std::min(n_training_, n + n / 64);
+}
+
 DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t output,
                                        const Sample* sample) {
   DeviceState& s = *state_;
@@ -192,7 +197,7 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
   }
   const int drop = bits_of_factor(std::max(1.0f, largest));
   const double factor = std::ldexp(1.0, -drop);
-  make_room(s.sample_pairs, sample->size * width);
+  make_room(s.sample_pairs, room_for(sample->size) * width);
   const PairRows rows{all.pairs,
                       all.row_stride,
                       all.output_stride,
@@ -250,7 +255,7 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
 void DeviceRows::quantise(const TreeScaling& scaling, std::uint32_t seed) {
   DeviceState& s = *state_;
   const std::size_t n = tree_rows_.n;
-  for (auto& elements : s.elements) make_room(elements, n);
+  for (auto& elements : s.elements) make_room(elements, room_for(n));
   const PairRows rows{pairs_.pairs,
                       pairs_.row_stride,
                       pairs_.output_stride,

@@ -93,6 +93,7 @@ class DeviceRows final : public BatchRows {
   std::vector<float> norms_at(const NormArgs& norms, const NormRows& rows);
   template <class Plan>
   void collect(const char* kernel, const Plan& plan, bool weighted, Sample& out);
+  std::size_t room_for(std::size_t n) const;
   Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
   struct ColumnPlace {
     std::uint32_t first_slot = 0, usual = no_code;

@@ -68,7 +68,8 @@ DeviceTrees::DeviceTrees(DeviceState& state, const Codes& codes, const TreePolic
 
 void DeviceTrees::open_root(const GrowNode& root, bool may_split, std::int64_t max_depth) {
   const auto n = static_cast<std::uint32_t>(root.n_rows());
-  std::size_t most_nodes = 2 * std::size_t{n} + 1;
+  const std::size_t most_rows = state_.elements[0].size();  // of this tree and of similar ones
+  std::size_t most_nodes = 2 * most_rows + 1;
   if (max_depth < 31) most_nodes = std::min(most_nodes, std::size_t{2} << max_depth);
   make_room(nodes_, most_nodes);
   state_.send(std::vector<TreeNode>{{-1.0, 0, n, 0, 0, 0, 0, 0, 0}}, nodes_);
@@ -84,7 +85,7 @@ void DeviceTrees::open_root(const GrowNode& root, bool may_split, std::int64_t m
   for (std::uint32_t first = 0; kind == large_kind && first < n; first += rows_of_tile)
     tiles.push_back({0, first});
   if (!tiles.empty()) state_.send(tiles, level.tiles);
-  make_spare_room(small_, n / 2 + 1);
+  make_room(small_, most_rows / 2 + 1);
   found_ = {};
   found_.n_nodes = 1;
   if (n <= warp_rows) {

@@ -32,7 +32,7 @@ __all__ = ["ForestRecipe", "grow_trees"]
 Floats = NDArray[np.float64]
 
 _WAIT = 0.1  # seconds between two looks at the trees that are done
-_DEVICE_WORKERS = 8  # more trees at once do not fill a device any better
+_DEVICE_WORKERS = 6  # more trees at once do not fill a device any better
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
