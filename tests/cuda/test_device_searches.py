@@ -89,6 +89,16 @@ def test_sparse_columns(name, rng, tmp_path):
     assert len(files_of(arboost.GradientBoostingRegressor, table, y, tmp_path, **params)) == 1
 
 
+@pytest.mark.parametrize("name", [*SETTINGS, "monotone"])
+def test_many_bins(name, rng, tmp_path):
+    """More than 255, in some columns: numbers of one and of several blocks, and categories."""
+    X, y = categories(rng, 2500)
+    X = np.column_stack([X, rng.standard_normal((2500, 2))])
+    X[rng.random(2500) < 0.1, 5] = np.nan
+    params = OF_CATEGORIES[name] | {"categorical_features": [1, 3], "max_bins": 700}
+    assert len(files_of(arboost.GradientBoostingRegressor, X, y, tmp_path, **params)) == 1
+
+
 @pytest.mark.parametrize(("rows", "classes"), [(400, 3), (3000, 7), (9000, 4)])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_vector_leaves(name, rows, classes, rng, tmp_path):

@@ -4,4 +4,5 @@
 #include "cuda/programs/evaluation.cu"
 #include "cuda/programs/forests.cu"
 #include "cuda/programs/prediction.cu"
+#include "cuda/programs/searches.cu"
 #include "cuda/programs/shap.cu"

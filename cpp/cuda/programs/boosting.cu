@@ -7,5 +7,3 @@
 #include "grow/device/kernels/rows.cu"
 #include "grow/device/kernels/samples.cu"
 #include "grow/device/kernels/search.cu"
-#include "grow/device/kernels/search_outputs.cu"
-#include "grow/device/kernels/search_sets.cu"

@@ -10,14 +10,16 @@
 namespace arboost::cuda {
 namespace {
 
-// Searches of the device are over one-byte codes, for the gain of boosting. Those for vector leaves
-// are over numbers that are not stored sparsely.
+// Searches of the device are for the gain of boosting: over one-byte codes, and two-byte codes
+// without sparse columns. Those for vector leaves are over one-byte codes of numbers.
 bool device_searches(const Codes& codes, const TreePolicy& policy) {
   bool are_numbers = codes.sparse.size() == 0;
   for (std::size_t f = 0; f < codes.n_features; ++f)
     are_numbers = are_numbers && !codes.has_levels(f);
-  return codes.width == 1 && (policy.width() == 1 || are_numbers) && !policy.params().random_cuts &&
-         !policy.params().allow_zero_gain && policy.params().criterion == Criterion::quadratic;
+  const bool fits = policy.width() > 1 ? codes.width == 1 && are_numbers
+                                       : codes.width == 1 || codes.sparse.size() == 0;
+  return fits && !policy.params().random_cuts && !policy.params().allow_zero_gain &&
+         policy.params().criterion == Criterion::quadratic;
 }
 
 // Bytes of a row but its codes: elements, pairs, scores, target and leaf.
@@ -106,7 +108,7 @@ void DeviceRows::send_columns() {
   for (std::size_t f = 0; f < codes_.n_features; ++f) {
     const ColumnPlace place = place_of(f);
     const LevelGroups* grouped = groups_of(&params_.grouped, f);
-    is_mixed_ = is_mixed_ || codes_.has_levels(f) || !place.own_codes.empty();
+    is_mixed_ = is_mixed_ || codes_.width == 2 || codes_.has_levels(f) || !place.own_codes.empty();
     columns.push_back(
         {.first_slot = place.first_slot,
          .n_bins = codes_.n_bins[f],

@@ -131,7 +131,7 @@ class DeviceRows final : public BatchRows {
   std::size_t n_training_;
   TreeRows tree_rows_{};
   bool searches_on_device_;  // else histograms are searched here
-  bool is_mixed_ = false;    // some features are categories, or share stored columns
+  bool is_mixed_ = false;    // some features are categories, share stored columns or have many bins
   Workspace& space_;
   Alone alone_;
   RowPartition host_rows_;  // without rows: searches on the host read histograms only

@@ -2,6 +2,7 @@
 // levels are as in grow/search/category.h and grow/search/groups.h, for one output; a block
 // searches one feature of one node, with a thread a level.
 #include "grow/device/kernels/search.cuh"
+#include "grow/device/kernels/search_bins.cuh"
 
 // A split by a set of levels: the levels before a place in an order of them.
 struct SetSplit {
@@ -279,8 +280,11 @@ extern "C" __global__ void __launch_bounds__(search_threads)
     search_mixed(GainParams p, BatchWork batch, const FeatureColumn* columns) {
   const NodeSearch& search = batch.searches[blockIdx.y];
   if (blockIdx.x >= search.n_features) return;
-  if (columns[batch.features[search.first_feature + blockIdx.x]].is_category)
+  const FeatureColumn& column = columns[batch.features[search.first_feature + blockIdx.x]];
+  if (column.is_category)
     search_levels(p, batch, columns);
+  else if (column.n_bins >= search_threads)
+    is_plain(p) ? search_bins<true>(p, batch, columns) : search_bins<false>(p, batch, columns);
   else if (is_plain(p))
     search_feature<true, true>(p, batch, columns);
   else

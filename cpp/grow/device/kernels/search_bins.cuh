@@ -1,0 +1,89 @@
+// The best split of one feature of more than 255 bins in one node: in tiles of a block's size, each
+// of which goes on from the sums of those before.
+#pragma once
+
+#include "grow/device/kernels/search.cuh"
+
+template <bool plain>
+inline void search_bins(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {
+  constexpr std::uint32_t on_left = 1u << 16;  // place of a split with missing values on the left
+  __shared__ std::int64_t room[search_threads / 32], before, rows_before;
+  __shared__ std::uint32_t next;
+  const NodeSearch search = batch.searches[blockIdx.y];
+  const std::uint32_t feature = batch.features[search.first_feature + blockIdx.x];
+  const FeatureColumn column = columns[feature];
+  const NodeCount counts = batch.counts[search.node];
+  const std::int64_t all_rows = search.side == 0 ? counts.left : counts.right;
+  const auto channels = static_cast<std::uint32_t>(p.channels);
+  const std::int64_t* slots =
+      histogram_at(batch, search) + static_cast<std::uint64_t>(column.first_slot) * channels;
+  p.lower = search.lower;
+  p.upper = search.upper;
+  p.direction = column.direction;
+  const std::uint32_t t = threadIdx.x, n = column.n_bins;
+  const bool counted = channels > 1;
+  const std::int64_t missing = column.has_missing ? slots[n * channels] : 0;
+  const std::int64_t missing_rows = counted && column.has_missing ? slots[n * channels + 1] : 0;
+  const bool has_missing = missing != 0 || missing_rows != 0;
+  const auto enough = [&](std::int64_t left) {
+    return !counted || (left >= p.min_count && all_rows - left >= p.min_count);
+  };
+  if (t == 0) {
+    before = rows_before = 0;
+    next = n;
+  }
+  __syncthreads();
+  Candidate own{search.floor, 0xffffffffu};
+  std::int64_t own_left = 0;
+  const auto keep = [&](const Candidate& other, std::int64_t left) {
+    const Candidate chosen = better(own, other);
+    if (chosen.place == own.place) return;
+    own = chosen;
+    own_left = left;
+  };
+  for (std::uint32_t first = 0; first < n; first += search_threads) {
+    const std::uint32_t bin = first + t;
+    const std::int64_t sum = prefix_sum(bin < n ? slots[bin * channels] : 0, room) + before;
+    const std::int64_t rows =
+        counted ? prefix_sum(bin < n ? slots[bin * channels + 1] : 0, room) + rows_before : 0;
+    if (bin < (has_missing ? n : n - 1) && enough(rows))  // missing values on the right
+      keep({score_of<plain>(p, sum, search.total, true), bin}, sum);
+    if (has_missing && bin < n - 1 && enough(rows + missing_rows))
+      keep({score_of<plain>(p, sum + missing, search.total, sum != 0), on_left + bin},
+           sum + missing);
+    __syncthreads();
+    if (t == search_threads - 1) {
+      before = sum;
+      rows_before = rows;
+    }
+    __syncthreads();
+  }
+  const Candidate best = best_of_block(own);
+  const bool is_found = best.score > search.floor;
+  const std::uint32_t bin = best.place & (on_left - 1);
+  for (std::uint32_t b = bin + 1 + t; is_found && b < n; b += search_threads) {
+    bool is_seen = slots[b * channels] != 0;
+    if (counted) is_seen = is_seen || slots[b * channels + 1] != 0;
+    if (is_seen) {
+      atomicMin(&next, b);
+      break;
+    }
+  }
+  __syncthreads();
+  FoundSplit* out =
+      batch.found + static_cast<std::uint64_t>(blockIdx.y) * batch.most_features + blockIdx.x;
+  if (!is_found) {
+    if (t == 0) out->found = 0;
+  } else if (own.place == best.place) {
+    *out = {best.score,
+            own_left,
+            bin,
+            next,
+            feature,
+            1,
+            static_cast<std::uint8_t>(best.place >= on_left),
+            static_cast<std::uint8_t>(has_missing),
+            0,
+            {}};
+  }
+}
