@@ -14,9 +14,10 @@
 namespace arboost::bindings {
 namespace {
 
-std::size_t run(TreeGrower& self, const RoundParams& params, const Vector<double>& y,
-                const std::optional<Vector<double>>& weight, Scores scores, Gradients& gradients,
-                std::size_t n_rounds, double seconds, int n_threads) {
+std::size_t run_with(WatchedSets& watched, TreeGrower& self, const RoundParams& params,
+                     const Vector<double>& y, const std::optional<Vector<double>>& weight,
+                     Scores scores, Gradients& gradients, std::size_t n_rounds, double seconds,
+                     int n_threads) {
   const std::size_t n_rows = self.n_training(), outputs = scores.shape(1);
   self.check_shape(gradients, 0);
   self.check_scores(scores, n_rows, outputs - self.trees.width);
@@ -37,11 +38,40 @@ std::size_t run(TreeGrower& self, const RoundParams& params, const Vector<double
   std::optional<Team> other;
   if (for_loss != team.size()) other.emplace(for_loss, python_poll());
   self.has_leaves = false;
-  const std::size_t done = run_rounds(
-      self.grower, params, rows, n_rounds, std::chrono::duration<double>(seconds),
-      {gradients, scores.data(), self.round_sample, self.trees}, other ? *other : team, team);
+  const std::size_t done =
+      run_rounds(self.grower, params, rows, n_rounds, std::chrono::duration<double>(seconds),
+                 {gradients, scores.data(), self.round_sample, self.trees}, watched,
+                 other ? *other : team, team);
   self.has_leaves = true;
   return done;
+}
+
+std::size_t run(TreeGrower& self, const RoundParams& params, const Vector<double>& y,
+                const std::optional<Vector<double>>& weight, Scores scores, Gradients& gradients,
+                std::size_t n_rounds, double seconds, int n_threads) {
+  WatchedSets none;
+  return run_with(none, self, params, y, weight, scores, gradients, n_rounds, seconds, n_threads);
+}
+
+// The losses of each round, set and loss.
+Owned<double, 3> run_watched(TreeGrower& self, const RoundParams& params, const Vector<double>& y,
+                             const std::optional<Vector<double>>& weight, Scores scores,
+                             Gradients& gradients, std::size_t n_rounds, double seconds,
+                             int n_threads, std::vector<cuda::DeviceEvaluation*> sets,
+                             const std::vector<std::string>& losses,
+                             const std::vector<std::vector<double>>& parameters) {
+  require(losses.size() == parameters.size(), "losses and parameters differ in number");
+  WatchedSets watched{std::move(sets), {}, {}};
+  for (const cuda::DeviceEvaluation* set : watched.sets)
+    require(set != nullptr && set->outputs() == scores.shape(1), "a set of other outputs");
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    watched.losses.push_back({loss_named(losses[i]), parameters[i]});
+    require(watched.losses.back().loss != Loss::given, "a loss without a value");
+    check_parameters(watched.losses.back(), scores.shape(1));
+  }
+  const std::size_t done =
+      run_with(watched, self, params, y, weight, scores, gradients, n_rounds, seconds, n_threads);
+  return to_numpy<3>(std::move(watched.values), {done, watched.sets.size(), losses.size()});
 }
 
 // The same scores for every row.
@@ -127,6 +157,12 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
              nb::arg("seconds"), nb::arg("n_threads"),
              "Adds up to so many rounds of Newton boosting, and their values to the scores; "
              "returns their number: fewer where the time is over.");
+  grower.def(
+      "run_watched_rounds", &run_watched, nb::arg("params"), nb::arg("y"), nb::arg("weight").none(),
+      nb::arg("scores").noconvert(), nb::arg("gradients"), nb::arg("n_rounds"), nb::arg("seconds"),
+      nb::arg("n_threads"), nb::arg("sets"), nb::arg("losses"), nb::arg("parameters"),
+      "The same with evaluation sets on the device of the grower, to whose scores the rounds "
+      "are added: returns losses[round][set][loss].");
 }
 
 }  // namespace arboost::bindings

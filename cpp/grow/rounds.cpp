@@ -76,11 +76,23 @@ void set_quantiles(Grower& grower, const RoundParams& params, const LossRows& ro
   forest.set_values(tree, values, grower.params().monotone);
 }
 
+// Fetches the losses of the rounds.
+void take_losses(std::size_t n_rounds, WatchedSets& watched) {
+  const std::size_t n_sets = watched.sets.size(), n_losses = watched.losses.size();
+  watched.values.resize(n_rounds * n_sets * n_losses);
+  for (std::size_t s = 0; s < n_sets; ++s) {
+    const std::vector<double> found = watched.sets[s]->losses();
+    for (std::size_t round = 0; round < n_rounds; ++round)
+      for (std::size_t l = 0; l < n_losses; ++l)
+        watched.values[(round * n_sets + s) * n_losses + l] = found[round * n_losses + l];
+  }
+}
+
 }  // namespace
 
 std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows& rows,
                        std::size_t n_rounds, std::chrono::duration<double> time,
-                       const RoundState& state, Team& loss_team, Team& team) {
+                       const RoundState& state, WatchedSets& watched, Team& loss_team, Team& team) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   GrownTrees& forest = state.forest;
@@ -115,8 +127,13 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
       else
         grower.add_last(forest, output, rows.outputs, state.scores, team);
     }
+    for (cuda::DeviceEvaluation* set : watched.sets) {
+      set->add(forest, forest.n_trees() - trees_per_round, trees_per_round);
+      for (const LossSpec& loss : watched.losses) set->start_loss(loss);
+    }
     ++done;
   } while (done < n_rounds && Clock::now() - start < time);
+  take_losses(done, watched);
   return done;
 }
 

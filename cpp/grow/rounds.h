@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "grow/device/device_evaluation.h"
 #include "grow/grower.h"
 #include "grow/sample/sample.h"
 #include "loss/apply.h"
@@ -43,10 +44,19 @@ struct RoundState {
   GrownTrees& forest;  // trees of all rounds so far
 };
 
+// Evaluation sets on the device of the fit, and the losses that are taken of each after every
+// round.
+struct WatchedSets {
+  std::vector<cuda::DeviceEvaluation*> sets = {};
+  std::vector<LossSpec> losses = {};
+  // [round][set][loss]
+  std::vector<double> values = {};
+};
+
 // Adds rounds until there are `n_rounds` new ones or the time is over; returns their number, at
 // least 1. The loss has a team of its own: its work is not in proportion to the features.
 std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows& rows,
                        std::size_t n_rounds, std::chrono::duration<double> time,
-                       const RoundState& state, Team& loss_team, Team& team);
+                       const RoundState& state, WatchedSets& watched, Team& loss_team, Team& team);
 
 }  // namespace arboost

@@ -2,6 +2,7 @@
 #include "grow/device/device_evaluation.h"
 
 #include <cstring>  // memcpy
+#include <utility>  // exchange
 #include <vector>
 
 #include "cuda/staging.h"
@@ -14,6 +15,7 @@ namespace arboost::cuda {
 namespace {
 
 constexpr unsigned walk_block = 128, total_block = 256;
+constexpr std::size_t most_open = 512;  // losses in the memory of the device
 
 std::size_t in_blocks(std::size_t n, std::size_t size) {
   return (n + size - 1) / size;
@@ -31,8 +33,10 @@ struct DeviceEvaluation::State {
   Queue queue;
   std::shared_ptr<const DeviceTable> table;
   DeviceArray<RowId> table_rows;
-  DeviceArray<double> y, weight, scores, sums, parameters;
-  DeviceArray<std::byte> round;  // trees of the last one
+  DeviceArray<double> y, weight, scores, sums, totals, parameters;
+  std::vector<double> sent_parameters, found;  // found: losses that were not asked for yet
+  std::vector<LossSpec> open;                  // losses that were not fetched yet
+  DeviceArray<std::byte> round;                // trees of the last one
   PinnedBytes sent, received;
 };
 
@@ -97,19 +101,19 @@ void DeviceEvaluation::add(const GrownTrees& forest, std::size_t first, std::siz
                  static_cast<std::uint32_t>(outputs_), s.scores.data());
 }
 
-double DeviceEvaluation::mean_loss(const LossSpec& spec) {
+void DeviceEvaluation::start_loss(const LossSpec& spec) {
   check_parameters(spec, outputs_);
   State& s = *state_;
   Device::Use use(device_);
-  if (s.parameters.size() < spec.parameters.size())
+  if (s.open.size() == most_open) collect();
+  if (s.sent_parameters != spec.parameters) {
+    s.queue.wait();  // kernels that read the others
     s.parameters = uploaded(device_, spec.parameters.data(), spec.parameters.size());
-  else
-    s.queue.upload(spec.parameters.data(), spec.parameters.size(), s.parameters);
+    s.sent_parameters = spec.parameters;
+  }
   const std::size_t n_blocks = in_blocks(n_rows_, value_block);
-  const std::size_t n_chunks = in_blocks(n_rows_, value_chunk);
-  make_room(s.sums, 2 * (n_blocks + n_chunks + 1));
-  double* chunks = s.sums.data() + 2 * n_blocks;
-  double* total = chunks + 2 * n_chunks;
+  make_room(s.sums, 2 * (n_blocks + in_blocks(n_rows_, value_chunk)));
+  make_room(s.totals, 2 * most_open);
   const LossArgs args{.loss = spec.loss,
                       .parameters = s.parameters.data(),
                       .least_squares = false,
@@ -121,13 +125,27 @@ double DeviceEvaluation::mean_loss(const LossSpec& spec) {
                       .output_stride = 0};
   s.queue.launch(device_.kernel("block_losses"), {n_blocks}, value_block, 0, args, s.sums.data());
   s.queue.launch(device_.kernel("total_loss"), {1}, total_block, 0, s.sums.data(),
-                 static_cast<std::uint32_t>(n_blocks), chunks, total);
-  LossValue found;
-  std::byte* received = s.received.room(sizeof found);
-  s.queue.copy_out(reinterpret_cast<Address>(total), sizeof found, received);
+                 static_cast<std::uint32_t>(n_blocks), s.sums.data() + 2 * n_blocks,
+                 s.totals.data() + 2 * s.open.size());
+  s.open.push_back(spec);
+}
+
+// Fetches the losses that were started.
+void DeviceEvaluation::collect() {
+  State& s = *state_;
+  if (s.open.empty()) return;
+  auto* totals = reinterpret_cast<double*>(s.received.room(2 * most_open * sizeof(double)));
+  s.queue.download(s.totals, 2 * s.open.size(), totals);
   s.queue.wait();
-  std::memcpy(&found, received, sizeof found);
-  return mean_of(spec, found, outputs_);
+  for (std::size_t i = 0; i < s.open.size(); ++i)
+    s.found.push_back(mean_of(s.open[i], {totals[2 * i], totals[2 * i + 1]}, outputs_));
+  s.open.clear();
+}
+
+std::vector<double> DeviceEvaluation::losses() {
+  Device::Use use(device_);
+  collect();
+  return std::exchange(state_->found, {});
 }
 
 void DeviceEvaluation::set_scores(const double* scores) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "cuda/device.h"
 #include "grow/trees/grown_trees.h"
@@ -28,13 +29,17 @@ class DeviceEvaluation {
 
   // Adds n trees of a forest; those of a round follow each other in the order of their outputs.
   void add(const GrownTrees& forest, std::size_t first, std::size_t n);
-  // As arboost::mean_loss.
-  double mean_loss(const LossSpec& spec);
+  // Starts the computation of the loss at the scores so far, and does not wait for it.
+  void start_loss(const LossSpec& spec);
+  // The losses since the last call, in the order of their starts; as arboost::mean_loss.
+  std::vector<double> losses();
   void set_scores(const double* scores);
   void fetch_scores(double* scores) const;
 
  private:
   struct State;  // memory of the device
+
+  void collect();
 
   Device& device_;
   const Codes& codes_;

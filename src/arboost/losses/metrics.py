@@ -192,7 +192,7 @@ def of_predictions(metric: object, *, of_classes: bool) -> tuple[Function, bool]
 def _own(loss: Loss, n_threads: int) -> Metric:
     # The metric "squared_error" is the mean of squares; the loss has a factor of 1/2.
     scale = 2.0 if loss.name == "squared_error" else 1.0
-    in_core = loss.in_core and type(loss).value is Loss.value
+    in_core = getattr(type(loss), "value", None) is Loss.value and loss.in_core
 
     def value(y: Floats, score: Floats, weight: Floats | None) -> float:
         return scale * loss.value(Target(y, weight), score.reshape(len(y), -1), n_threads)

@@ -45,6 +45,11 @@ def train_together(
         best = [kept_best, *(training.weights for training in trainings[1:])]
         monitor.begin()
         while not stop:
+            if len(trainings) == 1 and not kept.has_checkpoint:
+                measured = first.run_measured(monitor.sure_rounds(first.n_rounds), metrics)
+                if measured is not None:
+                    stop = _watch(first, monitor, measured, best, rounds)
+                    continue
             limit = 1 if kept.has_checkpoint else monitor.unwatched_rounds(first.n_rounds)
             made = _run_rounds(trainings, limit)
             if made:
@@ -60,6 +65,23 @@ def train_together(
     if not monitor.cuts_to_best:
         best = [training.weights for training in trainings]
     return [training.fitted(of) for training, of in zip(trainings, best, strict=True)], rounds
+
+
+def _watch(
+    training: Rounds,
+    monitor: Monitor,
+    measured: list[Results],
+    best: list[NDArray[np.float64]],
+    rounds: list[list[Results]],
+) -> bool:
+    """Show the last rounds of a training to the monitor; return whether to stop, after all."""
+    stop = False
+    for index, results in enumerate(measured, training.n_rounds - len(measured)):
+        rounds.append([results])
+        stop = monitor.after_round(index, results)
+        if monitor.is_best:
+            best[0] = training.weights[: index + 1]
+    return stop
 
 
 def _run_rounds(trainings: Sequence[Rounds], limit: int) -> bool:

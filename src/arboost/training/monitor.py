@@ -166,6 +166,20 @@ class Monitor:
             return 1
         return max(1, self.total - n_rounds)
 
+    def sure_rounds(self, n_rounds: int) -> int:
+        """Return the number of rounds that follow whatever their results: 1 or more.
+
+        Without callbacks and time limit, the fit stops `n_iter_no_change` rounds after the best
+        one at the earliest.
+        """
+        if self._callbacks or self._max_time is not None:
+            return 1
+        left = self.total - n_rounds
+        if self._patience is not None:
+            best = n_rounds if self.best_index is None else self.best_index
+            left = min(left, best + self._patience + 1 - n_rounds)
+        return max(1, left)
+
     def after_round(self, index: int, results: Results) -> bool:
         """Record a round, counted from 0; return whether to stop.
 

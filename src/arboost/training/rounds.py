@@ -106,6 +106,13 @@ class Rounds(Resumable, Protocol):
         """Make at least one and at most `limit` more rounds, or find that none can be made."""
         ...
 
+    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[Results] | None:
+        """Make rounds as `run_rounds` does; return the results of each.
+
+        None: no round was made, because metrics need a call for each.
+        """
+        ...
+
     def results(self, metrics: Sequence[Metric]) -> Results:
         """Return the metrics of every evaluation set after the rounds so far."""
         ...

@@ -116,7 +116,6 @@ def test_rounds_with_a_checkpoint_come_one_by_one(tmp_path, monkeypatch):
     "params",
     [
         {"loss": "huber"},
-        {"loss": "absolute_error"},
         {"boosting": "gradient"},
         {"rate_drop": 0.5},
         {"num_parallel_tree": 2, "subsample": 0.5},

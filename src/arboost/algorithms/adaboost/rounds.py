@@ -213,6 +213,10 @@ class AdaBoostRounds(ABC):
         """Factor on each round next to its learner's weight: 1."""
         return np.ones(self.n_rounds)
 
+    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[Results] | None:
+        """Return None: weights of the rows need a call for each round."""
+        return None
+
     def run_rounds(self, limit: int = 1) -> None:
         """Fit one more learner, whatever the limit, or end where none is better than chance."""
         n_attempts = self.recipe.n_attempts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from arboost.backend import core
 from arboost.cuda.devices import device_number
@@ -50,6 +50,30 @@ class DeviceScores:
         """Add trees of a grower, from the first on."""
         for there in self._there:
             there.add(grower, first, n_trees)
+
+    def run(
+        self, grower: core.Grower, rounds: dict[str, Any], metrics: Sequence[Metric]
+    ) -> list[Results] | None:
+        """Run rounds of a grower; return the results of each, or None where metrics forbid it."""
+        losses = [metric for metric in metrics if isinstance(metric, LossMetric)]
+        if len(losses) < len(metrics):
+            return None
+        values = grower.run_watched_rounds(
+            **rounds,
+            sets=self._there,
+            losses=[loss.kernel for loss in losses],
+            parameters=[list(loss.parameters) for loss in losses],
+        )
+        return [
+            {
+                part.name: {
+                    loss.name: loss.factor * float(value)
+                    for loss, value in zip(losses, of_set, strict=True)
+                }
+                for part, of_set in zip(self._sets, of_round, strict=True)
+            }
+            for of_round in values
+        ]
 
     def fetch(self) -> None:
         """Copy the scores to the arrays of the host."""

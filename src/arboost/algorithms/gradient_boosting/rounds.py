@@ -134,20 +134,24 @@ class BoostingRounds:
         if self._core_params is None:
             self._run_round()
             return
-        target = self.data.target
-        n_rounds = self.grower.run_rounds(
-            self._core_params,
-            target.y,
-            target.weight,
-            self._scores,
-            self._gradients,
-            1 if self.evaluations else limit,
-            _STRETCH,
-            self.n_threads,
-        )
+        n_rounds = self.grower.run_rounds(**self._core_args(1 if self.evaluations else limit))
         if self.evaluations:
             self._add_round(1.0)
         self.n_rounds += n_rounds
+
+    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[Results] | None:
+        """Run rounds with evaluation sets on the device; return their results, or None."""
+        if self._on_device is None or self._core_params is None:
+            return None
+        measured = self._on_device.run(self.grower, self._core_args(limit), metrics)
+        self.n_rounds += 0 if measured is None else len(measured)
+        return measured
+
+    def _core_args(self, limit: int) -> dict[str, Any]:
+        y, weight = self.data.target.y, self.data.target.weight
+        rounds = {"params": self._core_params, "n_rounds": limit, "seconds": _STRETCH}
+        data = {"y": y, "weight": weight, "scores": self._scores, "gradients": self._gradients}
+        return rounds | data | {"n_threads": self.n_threads}
 
     def _round_params(self) -> core.RoundParams | None:
         """Return the parameters of rounds in the core; None for rounds that it cannot run."""
