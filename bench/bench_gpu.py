@@ -3,7 +3,8 @@
 Fits of about ninety settings on both devices are compared byte by byte. Then boosters of three
 shapes are timed: a fit of a `Dataset`, so without binning, from the call of `fit` to its return.
 Binning is timed by itself, from NumPy and from device memory; forests on both devices.
-Last, predictions and SHAP values of many models are compared, and those of one are timed.
+Predictions and SHAP values of many models are compared, and those of one are timed. Last, common
+settings are timed against a plain booster, and a fit with seven classes.
 Needs arboost and an NVIDIA GPU; `--rows 100000` leaves out the large tables.
 """
 
@@ -21,6 +22,7 @@ from support import harness
 from support.gpu_binning import time_binning
 from support.gpu_fits import fits
 from support.gpu_predictions import predictions
+from support.gpu_settings import time_classes, time_first_tree, time_settings
 
 FEATURES = 28
 SHAPES: dict[str, dict[str, Any]] = {
@@ -53,7 +55,15 @@ def main() -> None:
     times = [time_fits(rows, args.rounds, args.repeats) for rows in args.rows]
     forests = [time_forests(rows, args.repeats) for rows in args.rows if rows <= FOREST_ROWS]
     found = predictions(max(args.rows), args.rounds, args.repeats)
-    results = {"rounds": args.rounds, "times": times, "forests": forests, "predictions": found}
+    results = {
+        "rounds": args.rounds,
+        "times": times,
+        "forests": forests,
+        "predictions": found,
+        "settings": time_settings(two_classes(min(1_000_000, max(args.rows)))[0]),
+        "7 classes": time_classes(two_classes(max(args.rows))[0]),
+        "import to first tree": time_first_tree(),
+    }
     harness.save(args, results | different)
     if different["different"]:
         raise SystemExit(f"other models on the device: {', '.join(different['different'])}")
