@@ -62,6 +62,8 @@ def rounds(y=Y, scores=SCORES, loss="squared_error", n_rounds=2, **shares):
         seed=1,
         first_round=0,
         sampling=sampling,
+        leaf_quantiles=[],
+        max_step=1.0,
     )
     made = grower()
     made.run_rounds(params, y, None, scores.copy(), blank(), n_rounds, 9.0, 1)
