@@ -1,6 +1,7 @@
 // A round is one copy and one launch, its loss two launches and an answer of 16 bytes.
 #include "grow/device/device_evaluation.h"
 
+#include <bit>      // bit_ceil
 #include <cstring>  // memcpy
 #include <utility>  // exchange
 #include <vector>
@@ -82,13 +83,14 @@ void DeviceEvaluation::add(const GrownTrees& forest, std::size_t first, std::siz
   const std::size_t trees_at = values_at + piece_bytes<double>(n_values);
   const std::size_t tests_at = trees_at + piece_bytes<RoundTree>(n);
   const std::size_t bytes = tests_at + piece_bytes<NodeTest>(n_tests);
-  s.queue.wait();  // the last round's copy
-  std::byte* sent = s.sent.room(bytes);
+  s.queue.wait();                                 // the last round's copy
+  const std::size_t room = std::bit_ceil(bytes);  // trees of later rounds may be larger
+  std::byte* sent = s.sent.room(room);
   std::memcpy(sent, nodes.data(), nodes.size() * sizeof(WalkNode));
   std::memcpy(sent + values_at, forest.values(first), n_values * sizeof(double));
   std::memcpy(sent + trees_at, trees.data(), n * sizeof(RoundTree));
   std::memcpy(sent + tests_at, tests.data(), n_tests * sizeof(NodeTest));
-  make_room(s.round, bytes);
+  make_room(s.round, room);
   s.queue.copy_in(sent, bytes, s.round.address());
   const std::byte* there = s.round.data();
   s.queue.launch(device_.kernel("add_round"), {in_blocks(n_rows_, walk_block)}, walk_block, 0,
