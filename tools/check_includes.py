@@ -32,7 +32,10 @@ FOLDERS = (
     "grow/split",  # search of a node's best split
     "grow/memory",  # rows in memory, grown by threads
     "grow/shards",  # rows in parts, each held by a worker
-    "grow/device",  # rows on a CUDA device
+    "grow/device/records",  # records that the host and kernels exchange
+    "grow/device/table",  # codes and trees in the memory of a CUDA device
+    "grow/device/rounds",  # scores, gradients and evaluation sets there
+    "grow/device",  # rows of the nodes there
     "grow",
     "reweight",
     "predict/bits",  # prediction of small trees by bit masks

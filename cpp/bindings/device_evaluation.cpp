@@ -1,5 +1,5 @@
 // Bindings of evaluation sets on a CUDA device.
-#include "grow/device/device_evaluation.h"
+#include "grow/device/rounds/device_evaluation.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "grow/device/device_evaluation.h"
+#include "grow/device/rounds/device_evaluation.h"
 #include "grow/grower.h"
 #include "grow/sample/sample.h"
 #include "loss/apply.h"

@@ -6,4 +6,4 @@
 #include "grow/device/kernels/quantiles.cu"
 #include "grow/device/kernels/rows.cu"
 #include "grow/device/kernels/samples.cu"
-#include "grow/device/kernels/search.cu"
+#include "grow/device/kernels/search/search.cu"

@@ -1,6 +1,6 @@
 // CART: whole trees, purity of nodes, and draws with replacement.
-#include "grow/device/kernels/bootstrap.cu"
-#include "grow/device/kernels/large_nodes.cu"
-#include "grow/device/kernels/medium_nodes.cu"
-#include "grow/device/kernels/purity.cu"
-#include "grow/device/kernels/small_nodes.cu"
+#include "grow/device/kernels/forests/bootstrap.cu"
+#include "grow/device/kernels/forests/large_nodes.cu"
+#include "grow/device/kernels/forests/medium_nodes.cu"
+#include "grow/device/kernels/forests/purity.cu"
+#include "grow/device/kernels/forests/small_nodes.cu"

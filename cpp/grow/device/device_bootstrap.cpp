@@ -3,7 +3,7 @@
 
 #include "grow/device/device_rows.h"
 #include "grow/device/device_state.h"
-#include "grow/device/sample_records.h"
+#include "grow/device/records/sample_records.h"
 
 namespace arboost::cuda {
 

@@ -1,7 +1,7 @@
 // End of a tree: sums of its leaves, and scores of the rows.
 #include "grow/device/device_rows.h"
 #include "grow/device/device_state.h"
-#include "grow/device/walked_tree.h"
+#include "grow/device/table/walked_tree.h"
 #include "grow/rows/row_leaves.h"
 
 namespace arboost::cuda {

@@ -3,7 +3,7 @@
 
 #include "grow/device/device_rows.h"
 #include "grow/device/device_state.h"
-#include "grow/device/quantile_records.h"
+#include "grow/device/records/quantile_records.h"
 #include "loss/leaf.h"
 #include "loss/quantile_goal.h"
 

@@ -13,9 +13,9 @@
 
 #include "base/collective.h"
 #include "cuda/device.h"
-#include "grow/device/device_rounds.h"
-#include "grow/device/device_table.h"
 #include "grow/device/device_trees.h"
+#include "grow/device/rounds/device_rounds.h"
+#include "grow/device/table/device_table.h"
 #include "grow/policy/node_rows.h"
 #include "grow/rows/histograms.h"
 #include "grow/rows/leaf_sizes.h"

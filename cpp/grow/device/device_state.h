@@ -10,10 +10,10 @@
 #include "cuda/device.h"
 #include "cuda/staging.h"
 #include "cuda/totals.h"
-#include "grow/device/device_records.h"
-#include "grow/device/device_rounds.h"
-#include "grow/device/device_table.h"
-#include "grow/device/quantile_records.h"
+#include "grow/device/records/device_records.h"
+#include "grow/device/records/quantile_records.h"
+#include "grow/device/rounds/device_rounds.h"
+#include "grow/device/table/device_table.h"
 
 namespace arboost::cuda {
 

@@ -9,7 +9,7 @@
 
 #include "base/parallel.h"
 #include "cuda/device.h"
-#include "grow/device/device_tree_records.h"
+#include "grow/device/records/device_tree_records.h"
 #include "grow/policy/tree_policy.h"
 #include "grow/policy/tree_shape.h"
 #include "grow/split/split_search.h"

@@ -1,7 +1,7 @@
 // Quantiles of the residuals in each leaf: selection by digits of their bits, from the highest on.
 // Weights are integers, so the result is that of loss/quantile.h.
 #include "grow/device/kernels/rows.cuh"
-#include "grow/device/quantile_records.h"
+#include "grow/device/records/quantile_records.h"
 #include "loss/quantile_goal.h"
 
 // Bits of `bad`: of a residual that is not finite.

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cuda/kernels/warps.cuh"
-#include "grow/device/device_records.h"
+#include "grow/device/records/device_records.h"
 #include "tree/split_rule.h"
 #include "tree/tree_rows.h"
 

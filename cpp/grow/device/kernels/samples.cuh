@@ -2,7 +2,7 @@
 #pragma once
 
 #include "grow/device/kernels/rows.cuh"
-#include "grow/device/sample_records.h"
+#include "grow/device/records/sample_records.h"
 
 // Writes the drawn rows and their weights. Totals: their number; bits of the largest weight.
 template <class Draw>

@@ -1,7 +1,7 @@
 // Parts of the growth of a node: its split, its rows, its children.
 #pragma once
 
-#include "grow/device/kernels/tree_search.cuh"
+#include "grow/device/kernels/forests/tree_search.cuh"
 #include "grow/search/middle_bin.h"
 
 constexpr std::uint32_t tree_threads = BlockGroup::size, tree_warps = tree_threads / 32;

@@ -1,8 +1,8 @@
 // Searches of tables with categories and with features that share stored columns. Splits by sets of
 // levels are as in grow/search/category.h and grow/search/groups.h, for one output; a block
 // searches one feature of one node, with a thread a level.
-#include "grow/device/kernels/search.cuh"
-#include "grow/device/kernels/search_bins.cuh"
+#include "grow/device/kernels/search/search.cuh"
+#include "grow/device/kernels/search/search_bins.cuh"
 
 // A split by a set of levels: the levels before a place in an order of them.
 struct SetSplit {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/random.h"
-#include "grow/device/kernels/tree_sources.cuh"
+#include "grow/device/kernels/forests/tree_sources.cuh"
 #include "grow/search/node_score.h"
 #include "grow/search/random_cut.h"
 #include "loss/functions.h"

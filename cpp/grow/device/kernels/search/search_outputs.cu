@@ -1,6 +1,6 @@
 // Searches of trees with vector leaves: the scores of all outputs are added, in their order, as in
 // grow/search/split.h. Numerical features without sparse columns. Grid: features, searches.
-#include "grow/device/kernels/search.cuh"
+#include "grow/device/kernels/search/search.cuh"
 
 // The sum of one channel over the rows with this thread's code.
 inline std::int64_t sum_of_code(const FeatureColumn& column, const std::int64_t* slots,

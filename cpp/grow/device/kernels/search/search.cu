@@ -1,5 +1,5 @@
 // Searches of tables whose features are all numbers. Grid: features, searches.
-#include "grow/device/kernels/search.cuh"
+#include "grow/device/kernels/search/search.cuh"
 
 // Searches, and the best feature of each search by the last of its blocks.
 template <bool plain>

@@ -1,5 +1,5 @@
 // One copy of each array, through pinned memory; none of codes that were made on the device.
-#include "grow/device/device_table.h"
+#include "grow/device/table/device_table.h"
 
 #include <map>
 #include <mutex>

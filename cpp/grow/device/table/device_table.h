@@ -5,7 +5,7 @@
 
 #include "bin/device/device_bins.h"
 #include "cuda/device.h"
-#include "grow/device/device_records.h"
+#include "grow/device/records/device_records.h"
 #include "table/codes.h"
 #include "tree/rule.h"
 

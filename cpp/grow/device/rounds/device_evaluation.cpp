@@ -1,5 +1,5 @@
 // A round is one copy and one launch, its loss two launches and an answer of 16 bytes.
-#include "grow/device/device_evaluation.h"
+#include "grow/device/rounds/device_evaluation.h"
 
 #include <bit>      // bit_ceil
 #include <cstring>  // memcpy
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cuda/staging.h"
-#include "grow/device/device_table.h"
-#include "grow/device/evaluation_records.h"
-#include "grow/device/walked_tree.h"
+#include "grow/device/records/evaluation_records.h"
+#include "grow/device/table/device_table.h"
+#include "grow/device/table/walked_tree.h"
 #include "loss/lane_sums.h"
 
 namespace arboost::cuda {

@@ -1,7 +1,7 @@
 // Some 20 ns a node.
-#include "grow/device/walked_tree.h"
+#include "grow/device/table/walked_tree.h"
 
-#include "grow/device/device_table.h"  // test_of
+#include "grow/device/table/device_table.h"  // test_of
 
 namespace arboost::cuda {
 

@@ -1,6 +1,6 @@
 // Small nodes: a warp grows the whole subtree, with a row a lane.
-#include "grow/device/kernels/purity.cuh"
-#include "grow/device/kernels/trees.cuh"
+#include "grow/device/kernels/forests/purity.cuh"
+#include "grow/device/kernels/forests/trees.cuh"
 
 // A node of a subtree whose rows are in a warp's lanes.
 struct LaneNode {

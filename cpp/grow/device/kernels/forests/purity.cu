@@ -1,5 +1,5 @@
 // Rows of nodes -> whether all have the same target.
-#include "grow/device/kernels/purity.cuh"
+#include "grow/device/kernels/forests/purity.cuh"
 
 // Grid: nodes.
 extern "C" __global__ void __launch_bounds__(BlockGroup::size)

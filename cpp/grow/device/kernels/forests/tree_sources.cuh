@@ -2,9 +2,9 @@
 // 32 at a time.
 #pragma once
 
-#include "grow/device/device_tree_records.h"
-#include "grow/device/kernels/groups.cuh"
+#include "grow/device/kernels/forests/groups.cuh"
 #include "grow/device/kernels/rows.cuh"
+#include "grow/device/records/device_tree_records.h"
 
 // One channel at an entry: sums of its code, and of the codes up to it.
 struct EntrySums {

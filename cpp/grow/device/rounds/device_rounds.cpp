@@ -1,5 +1,5 @@
 // Two or three launches a round.
-#include "grow/device/device_rounds.h"
+#include "grow/device/rounds/device_rounds.h"
 
 #include <algorithm>
 #include <bit>

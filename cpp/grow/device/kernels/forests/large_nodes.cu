@@ -1,7 +1,7 @@
 // Large nodes of a level: histograms by tiles of their rows, searches by features, division by
 // tiles.
-#include "grow/device/kernels/purity.cuh"
-#include "grow/device/kernels/trees.cuh"
+#include "grow/device/kernels/forests/purity.cuh"
+#include "grow/device/kernels/forests/trees.cuh"
 
 inline std::int64_t* histograms_of(const TreeWork& w, std::uint32_t open, std::uint32_t j) {
   return w.histograms +

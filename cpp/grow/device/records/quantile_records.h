@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "grow/device/device_records.h"
+#include "grow/device/records/device_records.h"
 
 namespace arboost::cuda {
 

@@ -1,6 +1,6 @@
 // Medium nodes of a level: a block splits a node, and each of its warps searches a feature.
-#include "grow/device/kernels/purity.cuh"
-#include "grow/device/kernels/trees.cuh"
+#include "grow/device/kernels/forests/purity.cuh"
+#include "grow/device/kernels/forests/trees.cuh"
 
 // Orders the features of a node by their hashes; the drawn ones come first.
 inline void order_features(const TreeWork& w, std::uint64_t path, std::uint64_t* hashes,

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "grow/device/device_records.h"
+#include "grow/device/records/device_records.h"
 #include "grow/trees/grown_trees.h"
 #include "table/codes.h"
 

@@ -2,7 +2,7 @@
 // of which goes on from the sums of those before.
 #pragma once
 
-#include "grow/device/kernels/search.cuh"
+#include "grow/device/kernels/search/search.cuh"
 
 template <bool plain>
 inline void search_bins(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {

@@ -1,7 +1,7 @@
 // Purity of nodes, as in grow/rows/purity.h.
 #pragma once
 
-#include "grow/device/kernels/groups.cuh"
+#include "grow/device/kernels/forests/groups.cuh"
 #include "grow/device/kernels/rows.cuh"
 #include "grow/rows/value_bounds.h"
 
