@@ -54,6 +54,8 @@ void add_leaves(TreeGrower& self, Scores scores, std::size_t output, int n_threa
   self.check_scores(scores, self.n_training(), output);
   self.last_with_leaves();
   nb::gil_scoped_release release;
+  cuda::DeviceRows* device = self.grower.on_device();
+  if (device != nullptr && device->has_scores()) return device->add_last(self.trees, output);
   Team team = self.team(4 * self.n_training(), n_threads);
   self.grower.add_last(self.trees, output, scores.shape(1), scores.data(), team);
 }
@@ -287,7 +289,9 @@ void bind_grow(nb::module_& m) {
            "Draws rows with replacement on the device of the rows; the sample is for the next tree "
            "of this grower, and its rows are not known here.")
       .def("add_leaves", &add_leaves, nb::arg("scores").noconvert(), nb::arg("output"),
-           nb::arg("n_threads"), "Adds the last tree's values to the training rows' scores.")
+           nb::arg("n_threads"),
+           "Adds the last tree's values to the training rows' scores; on the device, where it has "
+           "newer ones.")
       .def("add_tree", &add_tree, nb::arg("tree"), nb::arg("factor"), nb::arg("codes"),
            nb::arg("rows").none(), nb::arg("scores").noconvert(), nb::arg("output"),
            nb::arg("n_threads"), "Adds a tree's values, times a factor, to the scores of any rows.")

@@ -74,6 +74,26 @@ Owned<double, 3> run_watched(TreeGrower& self, const RoundParams& params, const 
   return to_numpy<3>(std::move(watched.values), {done, watched.sets.size(), losses.size()});
 }
 
+// Gradients at the scores of the training rows, on the device of the grower.
+void take_gradients(TreeGrower& self, const std::string& loss, std::vector<double> parameters,
+                    double largest_weight, bool least_squares, const Vector<double>& y,
+                    const std::optional<Vector<double>>& weight, const Scores& scores,
+                    Gradients& out) {
+  const std::size_t n_rows = self.n_training(), outputs = scores.shape(1);
+  self.check_shape(out, 0);
+  self.check_scores(scores, n_rows, outputs - self.trees.width);
+  const LossSpec spec{loss_named(loss), std::move(parameters), least_squares};
+  cuda::DeviceRows* device = self.grower.on_device();
+  require(device != nullptr && spec.loss != Loss::given && out.outputs == outputs &&
+              y.shape(0) == n_rows && (!weight || weight->shape(0) == n_rows),
+          "no device or no loss, or y, weights, scores and gradients do not fit each other");
+  nb::gil_scoped_release release;
+  std::optional<cuda::Device::Use> use;
+  device->open_rounds({y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, outputs},
+                      use);
+  device->rounds().apply_loss(spec, largest_weight, out);
+}
+
 // The same scores for every row.
 void fill_scores(const Vector<double>& of_row, const Scores& scores, int n_threads) {
   const std::size_t outputs = of_row.size();
@@ -142,6 +162,10 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
       },
       nb::arg("of_row"), nb::arg("scores").noconvert(), nb::arg("n_threads"),
       "Sets the scores of all rows.");
+  grower.def("take_gradients", &take_gradients, nb::arg("loss"), nb::arg("parameters"),
+             nb::arg("largest_weight"), nb::arg("least_squares"), nb::arg("y"),
+             nb::arg("weight").none(), nb::arg("scores").noconvert(), nb::arg("gradients"),
+             "Gradients at the scores, on the device of the grower, where both stay.");
   grower.def(
       "fetch_scores",
       [](TreeGrower& self, Scores scores) {

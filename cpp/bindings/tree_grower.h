@@ -90,7 +90,8 @@ struct TreeGrower {
     return last();
   }
   void check_gradients(const Gradients& gradients, std::size_t output) const {
-    require(gradients.is_filled, "the gradients have not been computed");
+    require(gradients.is_filled || gradients.device_pairs != nullptr,
+            "the gradients have not been computed");
     check_shape(gradients, output);
   }
   void check_shape(const Gradients& gradients, std::size_t output) const {

@@ -132,3 +132,28 @@ def test_quantiles_of_leaves(weighted, params, tmp_path):
         lambda model: model.fit(X, y, sample_weight=weight),
         tmp_path,
     )
+
+
+@pytest.mark.parametrize("params", [{}, {"subsample": 0.6}, {"n_iter_no_change": 2}])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_friedman_of_classes(n_classes, params, tmp_path):
+    X, y = table(1500)
+    assert_same(
+        lambda device: arboost.GradientBoostingClassifier(
+            n_estimators=4, max_depth=3, boosting="gradient", verbose=0, device=device, **params
+        ),
+        lambda model: model.fit(X, np.floor(y).astype(int) % n_classes),
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie", "huber"])
+def test_friedman_of_losses(loss, tmp_path):
+    X, y = table(1500)
+    assert_same(
+        lambda device: arboost.GradientBoostingRegressor(
+            n_estimators=4, max_depth=3, boosting="gradient", loss=loss, verbose=0, device=device
+        ),
+        lambda model: model.fit(X, y, sample_weight=np.arange(len(y)) % 3 + 1.0),
+        tmp_path,
+    )

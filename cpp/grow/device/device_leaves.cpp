@@ -123,6 +123,15 @@ void DeviceRows::fetch_scores(double* scores) {
   rounds().fetch(scores);
 }
 
+bool DeviceRows::has_scores() const {
+  return state_->rounds && state_->rounds->is_current();
+}
+
+void DeviceRows::add_last(const GrownTrees& forest, std::size_t output) {
+  Device::Use use(state_->device);
+  add_values(forest, output);
+}
+
 void DeviceRows::add_values(const GrownTrees& forest, std::size_t output) {
   DeviceState& s = *state_;
   send_tree();

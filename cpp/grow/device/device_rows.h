@@ -61,6 +61,9 @@ class DeviceRows final : public BatchRows {
   // Copies newer scores back, after which the host may change them.
   void fetch_scores(double* scores);
   void add_values(const GrownTrees& forest, std::size_t output);
+  // The same for rounds in steps, in which the device is not current.
+  bool has_scores() const;
+  void add_last(const GrownTrees& forest, std::size_t output);
   // Quantiles of the residuals in each leaf of the last tree: refit_leaves of loss/leaf.h.
   std::vector<double> leaf_quantiles(std::size_t output, double alpha, double weight_scale,
                                      std::size_t n_nodes);

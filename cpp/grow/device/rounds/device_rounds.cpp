@@ -74,7 +74,7 @@ std::vector<std::int64_t> DeviceRounds::run(const LossSpec& spec, const Gradient
                       .rows = {y_.data(), weight_.data(), scores_.data(), n_rows_, outputs_},
                       .g_scale = std::ldexp(1.0, out.g_exponent),
                       .h_scale = std::ldexp(1.0, out.h_exponent),
-                      .pairs = bounds_only ? nullptr : pairs_.data(),
+                      .pairs = bounds_only ? nullptr : pairs_[spec.least_squares].data(),
                       .row_stride = out.row_stride(),
                       .output_stride = out.output_stride()};
   queue_.launch(device_.kernel("gradients"), {blocks_for(device_, n_rows_)}, threads, 0, args,
@@ -87,7 +87,7 @@ void DeviceRounds::apply_loss(const LossSpec& spec, double largest_weight, Gradi
   if (parameters_.size() < spec.parameters.size()) {
     upload(device_, spec.parameters.data(), spec.parameters.size(), parameters_);
   }
-  make_room(pairs_, n_rows_ * outputs_);
+  make_room(pairs_[spec.least_squares], n_rows_ * outputs_);
   const LossRows rows{y_.data(), weight_.data(), scores_.data(), n_rows_, outputs_};
   std::optional<GradientBounds> bounds = known_bounds(spec, rows, largest_weight);
   if (!bounds) {
@@ -100,7 +100,7 @@ void DeviceRounds::apply_loss(const LossSpec& spec, double largest_weight, Gradi
     out.sum_abs_g[k] = sums[2 * k];
     out.sum_h[k] = sums[2 * k + 1];
   }
-  out.device_pairs = pairs_.data();
+  out.device_pairs = pairs_[spec.least_squares].data();
   out.is_filled = false;  // in the host's memory
 }
 

@@ -124,6 +124,14 @@ class BoostingRounds:
         needs_hessians = recipe.boosting == "gradient" and not loss.constant_hessian
         self._newton = self._new_gradients() if needs_hessians else self._gradients
         self._core_params = self._round_params()
+        # Whether scores and gradients of rounds in steps stay on the device.
+        self._steps_on_device = (
+            device != "cpu"
+            and loss.in_core
+            and self._adds_at_once
+            and recipe.rows.method == "uniform"
+            and not loss.refits(recipe.boosting)
+        )
 
     def run_rounds(self, limit: int = 1) -> None:
         """Run at least one and at most `limit` more rounds.
@@ -259,15 +267,27 @@ class BoostingRounds:
         return core.Gradients(n_rows, self.recipe.loss.n_outputs, by_row=self.recipe.width > 1)
 
     def _take_gradients(self) -> None:
-        loss, target = self.recipe.loss, self.data.target
-        least_squares = self.recipe.boosting == "gradient"
-        loss.gradients(
-            target, self.scores, self._gradients, self.n_threads, least_squares=least_squares
-        )
+        self._apply_loss(self._gradients, least_squares=self.recipe.boosting == "gradient")
         if self._newton is not self._gradients:
-            loss.gradients(target, self.scores, self._newton, self.n_threads)
+            self._apply_loss(self._newton, least_squares=False)
         if self._proposes:
             self.grower.propose(self._gradients, self.n_threads)
+
+    def _apply_loss(self, out: core.Gradients, *, least_squares: bool) -> None:
+        loss, target = self.recipe.loss, self.data.target
+        if not self._steps_on_device:
+            loss.gradients(target, self.scores, out, self.n_threads, least_squares=least_squares)
+            return
+        self.grower.take_gradients(
+            loss=loss.kernel,
+            parameters=loss.parameters(target, self._scores, self.n_threads),
+            largest_weight=target.largest_weight,
+            least_squares=least_squares,
+            y=target.y,
+            weight=target.weight,
+            scores=self._scores,
+            gradients=out,
+        )
 
     def _grow_trees(self, draw: int) -> None:
         recipe = self.recipe
@@ -295,7 +315,8 @@ class BoostingRounds:
             if self._sets_values:
                 self._set_values(output, rate)
             if self._adds_at_once:
-                self.grower.add_leaves(self.scores, output, self.n_threads)
+                scores = self._scores if self._steps_on_device else self.scores
+                self.grower.add_leaves(scores, output, self.n_threads)
 
     def _turn(self) -> int:
         """Return the feature that is preferred among equally good splits.
