@@ -16,7 +16,8 @@ BUILD := build/package
 SETTINGS := --config-settings=build-dir=$(BUILD) \
             --config-settings=cmake.define.ARBOOST_WERROR=$(WERROR)
 MODULES := $(sort $(shell find src/arboost -name '*.py'))
-CPP_FILES := $(sort $(shell find cpp -name '*.cpp' -o -name '*.h'))
+CPP_FILES := $(sort $(shell find cpp -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh'))
+TEST_CPP := $(sort $(shell find tests -name '*.cpp' -o -name '*.h'))
 PYTHON_DIRS := src tests bench examples tools docs
 CHECKED_TEXT := $(PYTHON_DIRS) cpp .github .ci Makefile CMakeLists.txt pyproject.toml \
                 $(wildcard *.md)
@@ -51,7 +52,7 @@ lint: style types layers spelling docstrings warnings  ## run all checks except 
 style: $(DONE)/dev
 	$(BIN)/ruff check $(PYTHON_DIRS)
 	$(BIN)/ruff format --check $(PYTHON_DIRS)
-	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
+	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES) $(TEST_CPP)
 
 types: src/arboost/_core.pyi $(DONE)/dev
 	$(BIN)/mypy
@@ -103,7 +104,7 @@ build/sanitize-address build/sanitize-thread: $(DONE)/build FORCE
 format: $(DONE)/dev  ## format all sources, and write the parameter texts into docstrings and pages
 	$(BIN)/ruff check --fix-only $(PYTHON_DIRS)
 	$(BIN)/ruff format $(PYTHON_DIRS)
-	$(BIN)/clang-format -i $(CPP_FILES)
+	$(BIN)/clang-format -i $(CPP_FILES) $(TEST_CPP)
 	$(PY) tools/write_docstrings.py
 	$(PY) tools/write_tables.py
 
