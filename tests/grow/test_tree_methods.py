@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from arboost.algorithms.gradient_boosting.dart import Dropout
-from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe, BoostingRounds
+from arboost.algorithms.gradient_boosting.recipe import BoostingRecipe
+from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.data.bins import bin_table
 from arboost.data.table import ingest
 from arboost.grow.grower import TreeParams

@@ -7,10 +7,10 @@ with ``boosting="gradient"`` trees and leaves are those of Friedman (2001), algo
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 from arboost.algorithms.gradient_boosting.dart import Dropout
-from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe
 from arboost.data.feature_names import interaction_groups, monotone_directions
 from arboost.data.schema import Schema
 from arboost.data.target import Task
@@ -22,7 +22,7 @@ from arboost.model.outputs import CLASS_LINKS
 from arboost.params.auto import AUTO
 from arboost.params.shared import LEVELS
 
-__all__ = ["check_together", "make_loss", "make_recipe"]
+__all__ = ["BoostingRecipe", "check_together", "make_loss", "make_recipe"]
 
 _TREE_PARAMS = (
     "tree_method",
@@ -46,6 +46,56 @@ _DROPOUT_PARAMS = ("rate_drop", "skip_drop", "one_drop", "sample_type", "normali
 _LAMBDA = {"newton": 1.0, "gradient": 0.0}
 # Steps of more than twice the distance to the target end farther from it than they began.
 _LARGEST_RATE = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoostingRecipe:
+    """Recipe of gradient boosting: loss, trees, row samples, and their combination.
+
+    Attributes
+    ----------
+    loss : Loss
+    boosting : {"newton", "gradient"}
+        Trees on gradients and hessians, with leaves -G / (H + lambda); or Friedman's: least-squares
+        trees on gradients, with leaves that minimise the loss.
+    learning_rate : float
+        Factor on the values of each tree.
+    vector_leaves : bool
+        One tree a round with a value for every output in its leaves, instead of one tree per
+        output.
+    tree : TreeParams
+    rows : RowSampling
+    dropout : Dropout or None
+    parallel_trees : int
+        Number of trees, each on a sample of its own, whose mean is the tree of a round.
+    base_score : float or None
+        Start of the raw scores; None for the best constant of the loss.
+    """
+
+    loss: Loss
+    learning_rate: float
+    tree: TreeParams
+    boosting: str = "newton"
+    vector_leaves: bool = False
+    rows: RowSampling = field(default_factory=RowSampling)
+    dropout: Dropout | None = None
+    parallel_trees: int = 1
+    base_score: float | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of values in a leaf."""
+        return self.loss.n_outputs if self.vector_leaves else 1
+
+    @property
+    def tree_outputs(self) -> range:
+        """First output of each tree of a round."""
+        return range(0, self.loss.n_outputs, self.width)
+
+    @property
+    def trees_per_round(self) -> int:
+        """Number of trees of a round."""
+        return self.parallel_trees * len(self.tree_outputs)
 
 
 def check_together(params: dict[str, Any]) -> None:

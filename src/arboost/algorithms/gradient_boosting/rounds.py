@@ -3,76 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.algorithms.gradient_boosting.dart import Dropout
 from arboost.algorithms.gradient_boosting.device_scores import DeviceScores
+from arboost.algorithms.gradient_boosting.recipe import BoostingRecipe
 from arboost.backend import core
-from arboost.grow.grower import TreeParams, grown_forest, make_grower, restore_trees
-from arboost.grow.row_sampling import RowSampling
-from arboost.losses import Loss
+from arboost.grow.grower import grown_forest, make_grower, restore_trees
 from arboost.losses.metrics import Metric
 from arboost.training.monitor import Results
 from arboost.training.rounds import Fitted, Scores, validation_results
 from arboost.training.sets import EvaluationSet, TrainingSet, digests_of
 
-__all__ = ["BoostingRecipe", "BoostingRounds", "continued_seed"]
+__all__ = ["BoostingRounds", "continued_seed"]
 
 _STRETCH = 0.1  # seconds of rounds in the core; the progress bar is drawn as often
-
-
-@dataclass(frozen=True, kw_only=True)
-class BoostingRecipe:
-    """Recipe of gradient boosting: loss, trees, row samples, and their combination.
-
-    Attributes
-    ----------
-    loss : Loss
-    boosting : {"newton", "gradient"}
-        Trees on gradients and hessians, with leaves -G / (H + lambda); or Friedman's: least-squares
-        trees on gradients, with leaves that minimise the loss.
-    learning_rate : float
-        Factor on the values of each tree.
-    vector_leaves : bool
-        One tree a round with a value for every output in its leaves, instead of one tree per
-        output.
-    tree : TreeParams
-    rows : RowSampling
-    dropout : Dropout or None
-    parallel_trees : int
-        Number of trees, each on a sample of its own, whose mean is the tree of a round.
-    base_score : float or None
-        Start of the raw scores; None for the best constant of the loss.
-    """
-
-    loss: Loss
-    learning_rate: float
-    tree: TreeParams
-    boosting: str = "newton"
-    vector_leaves: bool = False
-    rows: RowSampling = field(default_factory=RowSampling)
-    dropout: Dropout | None = None
-    parallel_trees: int = 1
-    base_score: float | None = None
-
-    @property
-    def width(self) -> int:
-        """Number of values in a leaf."""
-        return self.loss.n_outputs if self.vector_leaves else 1
-
-    @property
-    def tree_outputs(self) -> range:
-        """First output of each tree of a round."""
-        return range(0, self.loss.n_outputs, self.width)
-
-    @property
-    def trees_per_round(self) -> int:
-        """Number of trees of a round."""
-        return self.parallel_trees * len(self.tree_outputs)
 
 
 class BoostingRounds:

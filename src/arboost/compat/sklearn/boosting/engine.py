@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from arboost.algorithms.estimator import EngineEstimator
 from arboost.algorithms.gradient_boosting.base import GradientBoosting
-from arboost.algorithms.gradient_boosting.recipe import make_loss, make_recipe
-from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe, BoostingRounds
+from arboost.algorithms.gradient_boosting.recipe import BoostingRecipe, make_loss, make_recipe
+from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.backend import core
 from arboost.compat.sklearn.arguments import refuse_load
 from arboost.compat.sklearn.boosting.pruning import PrunedTrees

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.algorithms.forests.cart import feature_count
-from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe
+from arboost.algorithms.gradient_boosting.recipe import BoostingRecipe
 from arboost.compat.sklearn.boosting.engine import EngineBooster, TranslatedBooster, Translation
 from arboost.compat.sklearn.boosting.initial import constant_init, fitted_init, init_scores
 from arboost.compat.sklearn.boosting.params import engine_params

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from arboost.algorithms.gradient_boosting.rounds import BoostingRecipe
+from arboost.algorithms.gradient_boosting.recipe import BoostingRecipe
 from arboost.compat.sklearn.boosting.engine import EngineBooster, TranslatedBooster, Translation
 from arboost.compat.sklearn.boosting.hist_scores import IterationScores, should_stop
 from arboost.compat.sklearn.boosting.hist_trees import tree_predictors
