@@ -35,6 +35,7 @@ OTHER = {
     "staged_predict",
     "staged_predict_proba",
     "staged_raw",
+    "to",
     "truncated",
     "validate",
 }
