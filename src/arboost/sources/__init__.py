@@ -1,0 +1,1 @@
+"""Files, datasets, queries and iterables -> restartable batches of rows."""

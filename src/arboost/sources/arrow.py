@@ -1,0 +1,38 @@
+"""PyArrow, imported when a source is opened, and its errors with the name of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["naming_file", "require_pyarrow"]
+
+
+def require_pyarrow(asked: str) -> None:
+    """Raise an error that says how to install PyArrow, unless it is there."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"{asked} needs the package pyarrow, which is not installed. Install it with "
+            '"pip install pyarrow" or "pip install arboost[files]".'
+        ) from error
+
+
+@contextmanager
+def naming_file(path: str, advice: str) -> Iterator[None]:
+    """Raise errors of PyArrow as ValueError with the name of the file and advice.
+
+    Errors of the operating system keep their type, and memory errors are not of the file.
+    """
+    import pyarrow
+
+    try:
+        yield
+    except MemoryError:
+        raise
+    except (pyarrow.ArrowException, OSError, EOFError) as error:
+        cause = str(error).partition("\n")[0].rstrip(".")
+        if isinstance(error, OSError) and error.errno is not None:
+            raise type(error)(f"The file {path!r} cannot be read: {cause}.") from error
+        raise ValueError(f"The file {path!r} cannot be read: {cause}. {advice}") from error

@@ -1,0 +1,95 @@
+"""Paths, patterns and folders -> `FileSource`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from arboost.sources.arrow import require_pyarrow
+from arboost.sources.files import DataFile, ParquetData
+from arboost.sources.paths import Found, file_kind, find_files, partition_keys, paths_label
+from arboost.sources.schemas import as_schema, common_schema
+from arboost.sources.source import Part, Source
+
+__all__ = ["FileSource", "open_files"]
+
+_READERS: dict[str, type[DataFile]] = {"parquet": ParquetData}
+
+
+class FileSource(Source):
+    """Rows of files.
+
+    Parameters
+    ----------
+    label : str
+    files : sequence of DataFile
+    schema : pyarrow.Schema
+        Columns of the batches, partition keys included.
+    keys : sequence of dict of str to pyarrow.Scalar
+        Partition keys of each file by name.
+    """
+
+    def __init__(
+        self, label: str, files: Sequence[DataFile], schema: Any, keys: Sequence[dict[str, Any]]
+    ) -> None:
+        counts = [file.n_rows for file in files]
+        n_rows = None if None in counts else sum(count for count in counts if count is not None)
+        super().__init__(label, schema, n_rows, sum(file.n_bytes for file in files))
+        self.files = tuple(files)
+        self._keys = tuple(keys)
+
+    def _parts(self, batch_rows: int) -> Iterator[Part]:
+        before = 0
+        for file, keys in zip(self.files, self._keys, strict=True):
+            file.check_unchanged()
+            columns = [name for name in self.arrow_schema.names if name not in keys]
+            for batch, n_bytes in file.read(columns, self.arrow_schema, batch_rows):
+                table = as_schema(_add_keys(batch, keys), self.arrow_schema)
+                yield Part(table, file.path, before + n_bytes)
+            before += file.n_bytes
+
+
+def open_files(X: Any, columns: Sequence[str] | None) -> FileSource:
+    """Return the source of a path, a pattern, a folder or a list of them; see `find_files`."""
+    require_pyarrow("Reading files")
+    found = find_files(X)
+    kind = _one_kind(found)
+    files = [_READERS[kind].open(file.path) for file in found]
+    keys = [
+        {name: key for name, key in of_file.items() if name not in file.schema.names}
+        for file, of_file in zip(files, partition_keys(found), strict=True)
+    ]
+    schema = common_schema(
+        [(file.path, _with_keys(file, of_file)) for file, of_file in zip(files, keys, strict=True)],
+        columns,
+        promotes=kind in ("csv", "tsv"),
+    )
+    return FileSource(paths_label(X), files, schema, keys)
+
+
+def _one_kind(found: Sequence[Found]) -> str:
+    """Return the kind of all files; raise ValueError where there are several."""
+    first, _ = file_kind(found[0].path)
+    for file in found:
+        kind, _ = file_kind(file.path)
+        if kind != first:
+            raise ValueError(
+                f"The files {found[0].path!r} ({first}) and {file.path!r} ({kind}) are of two "
+                "kinds. Pass files of one kind."
+            )
+    return first
+
+
+def _with_keys(file: DataFile, keys: dict[str, Any]) -> Any:
+    """Return the schema of a file with its partition keys as the last columns."""
+    import pyarrow
+
+    return pyarrow.schema([*file.schema, *((name, key.type) for name, key in keys.items())])
+
+
+def _add_keys(batch: Any, keys: dict[str, Any]) -> Any:
+    import pyarrow
+
+    for name, key in keys.items():
+        batch = batch.append_column(name, pyarrow.repeat(key, batch.num_rows))
+    return batch

@@ -1,0 +1,128 @@
+"""Source: rows that do not have to fit in memory, in batches, as often as a consumer asks.
+
+    open_source(X) --> Source --batches(65536)--> Batch, Batch, Batch     pass 1
+                              --batches(65536)--> Batch, Batch, Batch     pass 2, the same rows
+
+The next batch is read in the background while the consumer works on the last one: two batches are
+in memory, and what the reader of the files needs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from arboost.sources.read_ahead import read_ahead
+
+__all__ = ["Batch", "Part", "Source", "row_count"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive rows of a source.
+
+    Attributes
+    ----------
+    table : pyarrow.RecordBatch, or the object that the user's iterable yields
+    first_row, n_rows : int
+        Position of the rows in the source.
+    file : str
+        Name of their file, or of the source, for messages.
+    bytes_read : int
+        Bytes of the source that have been read by now; 0 where the source has no size.
+    """
+
+    table: Any
+    first_row: int
+    n_rows: int
+    file: str
+    bytes_read: int
+
+
+class Part(NamedTuple):
+    """Rows as a kind of source reads them: a table, its file, and the bytes read by now."""
+
+    table: Any
+    file: str
+    bytes_read: int
+
+
+class Source(ABC):
+    """Restartable batches of rows; made by `open_source`.
+
+    Parameters
+    ----------
+    label : str
+        Name of the source in messages.
+    arrow_schema : pyarrow.Schema or None
+        Columns of all batches; None for iterables, whose batches are of any type.
+    n_rows, n_bytes : int or None
+        Number of rows, and of bytes on disk, where they are known before the first pass. After a
+        whole pass, the number of rows is known.
+    """
+
+    _READS_AHEAD: ClassVar[bool] = True
+
+    def __init__(
+        self, label: str, arrow_schema: Any, n_rows: int | None = None, n_bytes: int | None = None
+    ) -> None:
+        self.label = label
+        self.arrow_schema = arrow_schema
+        self.n_rows = n_rows
+        self.n_bytes = n_bytes
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns; None for iterables."""
+        return None if self.arrow_schema is None else tuple(self.arrow_schema.names)
+
+    def batches(self, batch_rows: int) -> Iterator[Batch]:
+        """Yield all rows from the first on, at most `batch_rows` of them at a time.
+
+        Objects of a user's iterable are not divided. Empty ones are left out.
+
+        Raises
+        ------
+        ValueError
+            A file cannot be read, or the number of rows is not that of the pass before.
+        """
+        first = 0
+        parts = self._parts(batch_rows)
+        with closing(read_ahead(parts) if self._READS_AHEAD else parts) as tables:
+            for part in tables:
+                for table in self._slices(part.table, batch_rows):
+                    n_rows = row_count(table)
+                    yield Batch(table, first, n_rows, part.file, part.bytes_read)
+                    first += n_rows
+        if self.n_rows is not None and first != self.n_rows:
+            raise ValueError(
+                f"{self.label} had {self.n_rows:,} rows, but {first:,} when it was read again. "
+                "Each pass must give the same rows in the same order."
+            )
+        self.n_rows = first
+
+    @abstractmethod
+    def _parts(self, batch_rows: int) -> Any:
+        """Return a generator of parts, from the first row on."""
+
+    def _slices(self, table: Any, batch_rows: int) -> Iterator[Any]:
+        """Yield a table in parts of at most so many rows, none of them empty."""
+        for start in range(0, table.num_rows, batch_rows):
+            whole = table.num_rows <= batch_rows
+            yield table if whole else table.slice(start, batch_rows)
+
+
+def row_count(table: Any) -> int:
+    """Return the number of rows of a table; that of X for a tuple (X, y) or (X, y, weight)."""
+    if isinstance(table, tuple):
+        return row_count(table[0])
+    if hasattr(table, "num_rows"):
+        return int(table.num_rows)
+    if hasattr(table, "shape"):
+        return int(table.shape[0])
+    if isinstance(table, dict):
+        return len(next(iter(table.values()), ()))
+    return len(table)
