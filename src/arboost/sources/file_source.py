@@ -6,14 +6,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from arboost.sources.arrow import require_pyarrow
-from arboost.sources.files import DataFile, ParquetData
+from arboost.sources.csv_files import CsvFile, TsvFile
+from arboost.sources.files import ArrowFile, DataFile, ParquetFile
 from arboost.sources.paths import Found, file_kind, find_files, partition_keys, paths_label
 from arboost.sources.schemas import as_schema, common_schema
 from arboost.sources.source import Part, Source
 
 __all__ = ["FileSource", "open_files"]
 
-_READERS: dict[str, type[DataFile]] = {"parquet": ParquetData}
+_READERS: dict[str, type[DataFile]] = {
+    "parquet": ParquetFile,
+    "arrow": ArrowFile,
+    "csv": CsvFile,
+    "tsv": TsvFile,
+}
 
 
 class FileSource(Source):

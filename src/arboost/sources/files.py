@@ -1,10 +1,7 @@
-"""Files of one kind -> batches, in the order of the files; checked before the first pass.
+"""One Parquet or Arrow file -> record batches.
 
-| kind | reader | in memory at a time |
-|---|---|---|
-| Parquet | `pyarrow.parquet.ParquetFile.iter_batches` | pages of one batch, never a row group |
-| Arrow | `pyarrow.ipc` | one record batch of the file |
-| CSV, TSV | `pyarrow.csv.open_csv` | a few blocks |
+Of a Parquet file the pages of one batch are in memory, never a row group; of an Arrow file one of
+its record batches.
 """
 
 from __future__ import annotations
@@ -17,12 +14,15 @@ from typing import Any
 
 from arboost.sources.arrow import naming_file
 
-__all__ = ["DataFile", "ParquetData"]
+__all__ = ["DAMAGED", "ArrowFile", "DataFile", "ParquetFile", "file_stamp"]
 
 # Pages of a column are read through a buffer of this size: without one, PyArrow holds a whole row
 # group. 28 columns of 10,000,000 rows take the same time with 64 kB and with 4 MB.
 _BUFFER_BYTES = 1 << 18
-_DAMAGED = "It may be damaged or incomplete: write it again, or leave it out."
+_IPC_MAGIC = b"ARROW1"  # at the beginning of a file, but not of a stream
+# Record batches above this size, of Polars for example, are mapped instead of read.
+_MAPPED_BYTES = 1 << 25
+DAMAGED = "It may be damaged or incomplete: write it again, or leave it out."
 
 
 @dataclass(frozen=True)
@@ -83,27 +83,67 @@ def file_stamp(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-class ParquetData(DataFile):
+class ParquetFile(DataFile):
     """A Parquet file."""
 
     @classmethod
-    def open(cls, path: str) -> ParquetData:
+    def open(cls, path: str) -> ParquetFile:
         """Return the file, whose footer is read."""
-        from pyarrow.parquet import ParquetFile
+        from pyarrow import parquet
 
         stamp = file_stamp(path)
-        with naming_file(path, _DAMAGED), ParquetFile(path) as file:
+        with naming_file(path, DAMAGED), parquet.ParquetFile(path) as file:
             return cls(path, file.schema_arrow, file.metadata.num_rows, stamp)
 
     def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
         """Yield record batches; threads decode the columns."""
-        from pyarrow.parquet import ParquetFile
+        from pyarrow import parquet
 
         rows = 0
         with (
-            naming_file(self.path, _DAMAGED),
-            ParquetFile(self.path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file,
+            naming_file(self.path, DAMAGED),
+            parquet.ParquetFile(self.path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file,
         ):
             for batch in file.iter_batches(batch_rows, columns=columns, use_threads=True):
                 rows += batch.num_rows
                 yield batch, self.n_bytes * rows // max(self.n_rows or 0, 1)
+
+
+class ArrowFile(DataFile):
+    """A file in Arrow's IPC format, of which Feather is one; also a stream of record batches."""
+
+    @classmethod
+    def open(cls, path: str) -> ArrowFile:
+        """Return the file, whose schema is read, and the headers of its record batches."""
+        stamp = file_stamp(path)
+        with naming_file(path, DAMAGED), _ipc_reader(path, stamp[0]) as reader:
+            n_rows = reader.count_rows() if hasattr(reader, "count_rows") else None
+            return cls(path, reader.schema, n_rows, stamp)
+
+    def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
+        """Yield the record batches of the file."""
+        with naming_file(self.path, DAMAGED), _ipc_reader(self.path, self.n_bytes) as reader:
+            if not hasattr(reader, "num_record_batches"):  # a stream
+                for batch in reader:
+                    yield batch.select(columns), 0
+                return
+            for number in range(reader.num_record_batches):
+                batch = reader.get_batch(number).select(columns)
+                yield batch, self.n_bytes * (number + 1) // reader.num_record_batches
+
+
+def _ipc_reader(path: str, n_bytes: int) -> Any:
+    """Return a reader of the record batches of an IPC file, or of one that holds a stream."""
+    import pyarrow
+
+    with open(path, "rb") as file:
+        is_stream = file.read(len(_IPC_MAGIC)) != _IPC_MAGIC
+    if is_stream:
+        return pyarrow.ipc.open_stream(pyarrow.OSFile(path))
+    reader = pyarrow.ipc.open_file(pyarrow.OSFile(path))
+    if n_bytes // max(reader.num_record_batches, 1) <= _MAPPED_BYTES:
+        return reader
+    try:
+        return pyarrow.ipc.open_file(pyarrow.memory_map(path))
+    except OSError:  # no room in a limited address space
+        return reader

@@ -1,0 +1,120 @@
+"""One CSV or TSV file, maybe compressed -> record batches.
+
+About 40 blocks of a file are in memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from arboost.sources.arrow import naming_file
+from arboost.sources.files import DAMAGED, DataFile, file_stamp
+from arboost.sources.paths import file_kind
+
+__all__ = ["CsvFile", "TsvFile"]
+
+# Two threads parse a file as fast in blocks of 1 MB as in larger ones, in less memory.
+_BLOCK_BYTES = 1 << 20
+_OTHER_TYPE = (
+    "Types of CSV columns are those of the first block of each file, of 1 MB. Write the column in "
+    "one form, convert the file to Parquet, or pass a pyarrow.dataset.Dataset with types of your "
+    "own."
+)
+
+
+class CsvFile(DataFile):
+    """A CSV file; the types of its columns are those of its first block."""
+
+    delimiter: ClassVar[str] = ","
+
+    @classmethod
+    def open(cls, path: str) -> CsvFile:
+        """Return the file, whose first block is read."""
+        import pyarrow
+
+        stamp = file_stamp(path)
+        with (
+            naming_file(path, DAMAGED),
+            pyarrow.OSFile(path) as raw,
+            cls._stream(raw, path) as reader,
+        ):
+            return cls(path, reader.schema, None, stamp)
+
+    def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
+        """Yield record batches of about `batch_rows` rows, with the types of the schema."""
+        types = {name: schema.field(name).type for name in columns}
+        is_plain = file_kind(self.path)[1] is None
+        blocks: list[Any] = []
+        n_rows = 0
+        with naming_file(self.path, _OTHER_TYPE):
+            # A block has few rows; consumers work better on larger batches.
+            for block, n_bytes in self._scan(types) if is_plain else self._decompress(types):
+                blocks.append(block)
+                n_rows += block.num_rows
+                if n_rows >= batch_rows:
+                    yield _joined(blocks), n_bytes
+                    blocks, n_rows = [], 0
+            if n_rows:
+                yield _joined(blocks), self.n_bytes
+
+    def _scan(self, types: dict[str, Any]) -> Iterator[tuple[Any, int]]:
+        """Yield blocks and the bytes read by now; all threads parse them."""
+        import pyarrow
+        from pyarrow import csv, dataset, fs
+
+        form = dataset.CsvFileFormat(
+            csv.ParseOptions(delimiter=self.delimiter),
+            read_options=csv.ReadOptions(block_size=_BLOCK_BYTES),
+        )
+        fragment = form.make_fragment(os.path.abspath(self.path), fs.LocalFileSystem())
+        # Columns that are not read need a type, too.
+        every = {name: types.get(name, kind) for name, kind in _types(self.schema).items()}
+        scanner = fragment.scanner(
+            schema=pyarrow.schema(list(every.items())),
+            columns=list(types),
+            batch_readahead=1,
+            fragment_readahead=1,
+        )
+        for number, block in enumerate(scanner.to_batches(), 1):
+            yield block, min(number * _BLOCK_BYTES, self.n_bytes)
+
+    def _decompress(self, types: dict[str, Any]) -> Iterator[tuple[Any, int]]:
+        """Yield blocks and the bytes read by now; the scanner knows only some compressions."""
+        import pyarrow
+
+        with pyarrow.OSFile(self.path) as raw, self._stream(raw, self.path, types) as reader:
+            for block in reader:
+                yield block, self.n_bytes if raw.closed else raw.tell()
+
+    @classmethod
+    def _stream(cls, raw: Any, path: str, types: dict[str, Any] | None = None) -> Any:
+        """Return PyArrow's reader of blocks of a file that is open."""
+        import pyarrow
+        from pyarrow import csv
+
+        _, compression = file_kind(path)
+        return csv.open_csv(
+            raw if compression is None else pyarrow.CompressedInputStream(raw, compression),
+            csv.ReadOptions(block_size=_BLOCK_BYTES),
+            csv.ParseOptions(delimiter=cls.delimiter),
+            csv.ConvertOptions(column_types=types, include_columns=list(types or ())),
+        )
+
+
+class TsvFile(CsvFile):
+    """A file of values between tabs."""
+
+    delimiter: ClassVar[str] = "\t"
+
+
+def _types(schema: Any) -> dict[str, Any]:
+    return dict(zip(schema.names, schema.types, strict=True))
+
+
+def _joined(batches: list[Any]) -> Any:
+    """Return record batches as one."""
+    import pyarrow
+
+    return pyarrow.Table.from_batches(batches).combine_chunks().to_batches()[0]
