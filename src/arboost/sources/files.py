@@ -14,11 +14,11 @@ from typing import Any
 
 from arboost.sources.arrow import naming_file
 
-__all__ = ["DAMAGED", "ArrowFile", "DataFile", "ParquetFile", "file_stamp"]
+__all__ = ["BUFFER_BYTES", "DAMAGED", "ArrowFile", "DataFile", "ParquetFile", "file_stamp"]
 
 # Pages of a column are read through a buffer of this size: without one, PyArrow holds a whole row
 # group. 28 columns of 10,000,000 rows take the same time with 64 kB and with 4 MB.
-_BUFFER_BYTES = 1 << 18
+BUFFER_BYTES = 1 << 18
 _IPC_MAGIC = b"ARROW1"  # at the beginning of a file, but not of a stream
 # Record batches above this size, of Polars for example, are mapped instead of read.
 _MAPPED_BYTES = 1 << 25
@@ -102,7 +102,7 @@ class ParquetFile(DataFile):
         rows = 0
         with (
             naming_file(self.path, DAMAGED),
-            parquet.ParquetFile(self.path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file,
+            parquet.ParquetFile(self.path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file,
         ):
             for batch in file.iter_batches(batch_rows, columns=columns, use_threads=True):
                 rows += batch.num_rows

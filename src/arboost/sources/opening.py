@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from arboost.sources.datasets import DatasetSource, is_dataset
+from arboost.sources.file_source import open_files
 from arboost.sources.iterables import IterableSource, is_iterable
 from arboost.sources.paths import is_paths
 from arboost.sources.source import Source
+from arboost.sources.streams import is_stream, open_stream
 
 __all__ = ["is_source", "open_source"]
 
@@ -17,20 +20,29 @@ def is_source(X: object) -> bool:
 
     Tables, arrays and lists of rows are in memory, and no sources.
     """
-    return is_paths(X) or is_iterable(X)
+    return is_paths(X) or is_dataset(X) or is_stream(X) or is_iterable(X)
 
 
-def open_source(X: Any, columns: Sequence[str] | None = None) -> Source:
+def open_source(
+    X: Any, columns: Sequence[str] | None = None, *, scratch: str | None = None
+) -> Source:
     """Return the restartable batches of X, whose files are checked first.
 
     Parameters
     ----------
-    X : str, path-like or list of them; or an iterable of batches that starts again
-        Parquet files, patterns such as "data/*.parquet", or folders; or an object whose
-        ``__iter__`` starts again, or a function without arguments that returns an iterator, of
-        tables or of tuples (X, y) or (X, y, weight).
+    X : str, path-like or list of them
+        Parquet, Arrow, Feather, CSV or TSV files, patterns such as "data/*.parquet", or folders,
+        whose hive partition keys are columns.
+    X : pyarrow.dataset.Dataset
+    X : pyarrow.RecordBatchReader, polars.LazyFrame or DuckDB relation
+        It is read once, into a temporary file.
+    X : iterable
+        Object whose ``__iter__`` starts again, or function without arguments that returns an
+        iterator, of tables or of tuples (X, y) or (X, y, weight).
     columns : sequence of str, optional
         Columns to read, in this order; not for iterables, which select their own.
+    scratch : str, optional
+        Folder of the temporary file of a stream or query.
 
     Raises
     ------
@@ -42,9 +54,11 @@ def open_source(X: Any, columns: Sequence[str] | None = None) -> Source:
         X is no source.
     """
     if is_paths(X):
-        from arboost.sources.file_source import open_files
-
         return open_files(X, columns)
+    if is_dataset(X):
+        return DatasetSource(X, columns)
+    if is_stream(X):
+        return open_stream(X, columns, scratch)
     if is_iterable(X):
         if columns is not None:
             raise ValueError(
