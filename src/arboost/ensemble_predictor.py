@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from arboost.backend import threads
 from arboost.data.schema import Schema
 from arboost.explain.ensemble_shap import ensemble_expected_value, ensemble_shap_values
 from arboost.formats.ensemble_file import ensemble_bytes
-from arboost.formats.write import remove_orphans, write_file
 from arboost.model.ensemble import Ensemble
 from arboost.params.check import check
+from arboost.write import remove_orphans, write_file
 
 __all__ = ["EnsemblePredictor"]
 
@@ -95,6 +96,32 @@ class EnsemblePredictor:
         """Return the prediction from which the SHAP values count, shape (n_columns,)."""
         n_threads = _threads(n_jobs)
         return ensemble_expected_value(self._ensemble, background, n_threads=n_threads)
+
+    def predict_files(
+        self,
+        source: object,
+        path: str | os.PathLike[str],
+        *,
+        columns_to_keep: Sequence[str] | None = None,
+        method: str = "predict",
+        batch_rows: int = 131_072,
+        n_jobs: int | None = None,
+    ) -> int:
+        """Write the predictions of rows that need not fit in memory; return their number.
+
+        As `arboost.Predictor.predict_files`, with the methods "predict" and "predict_proba".
+        """
+        from arboost.model.predict_files import predict_to_file
+
+        return predict_to_file(
+            self,
+            source,
+            path,
+            columns_to_keep=columns_to_keep,
+            method=method,
+            batch_rows=batch_rows,
+            n_jobs=n_jobs,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ensemble to a file that `load` reads; a failure leaves an existing file."""

@@ -24,7 +24,6 @@ from arboost.formats.model_file import (
     to_bytes,
     write_model,
 )
-from arboost.formats.write import remove_orphans
 from arboost.model.leaves import leaf_ids
 from arboost.model.on_device import (
     leaves_of_array,
@@ -45,6 +44,7 @@ from arboost.model.predict import (
 )
 from arboost.params.check import check
 from arboost.pictures.methods import PictureMethods
+from arboost.write import remove_orphans
 
 if TYPE_CHECKING:
     from arboost.ensemble_predictor import EnsemblePredictor

@@ -199,6 +199,7 @@ class EngineEstimator(BaseEstimator):
     to_c = delegated(Predictor.to_c)
     to_onnx = delegated(Predictor.to_onnx)
     to_json = delegated(Predictor.to_json)
+    predict_files = delegated(Predictor.predict_files)
 
     def decision_path(self, X: object) -> Any:
         """Return the nodes that each row passes, and the first node of each tree.

@@ -1,18 +1,19 @@
-"""Export methods of a model: C, ONNX and JSON."""
+"""Export methods of a model: C, ONNX and JSON; predictions in files."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
-from arboost.formats.write import write_file
 from arboost.model.model import Model
+from arboost.write import write_file
 
 __all__ = ["ExportMethods"]
 
 
 class ExportMethods(Model):
-    """A model with exports for other programs."""
+    """A model with exports for other programs, and with predictions of files in a file."""
 
     def to_c(
         self, path: str | os.PathLike[str] | None = None, *, name: str = "model"
@@ -99,3 +100,70 @@ class ExportMethods(Model):
             return text
         write_file(path, text.encode("ascii"))
         return None
+
+    def predict_files(
+        self,
+        source: object,
+        path: str | os.PathLike[str],
+        *,
+        columns_to_keep: Sequence[str] | None = None,
+        method: str = "predict",
+        batch_rows: int = 131_072,
+        n_jobs: int | None = None,
+    ) -> int:
+        """Write the predictions of rows that need not fit in memory; needs the package pyarrow.
+
+        The values are those of `predict` on the whole table, in the order of the rows. The file
+        gets its name when it is complete: an error leaves the file that was there before.
+
+        Parameters
+        ----------
+        source : path, pattern, folder, list of them, dataset, query or iterable
+            Rows to predict, as `Dataset.from_files` takes them; also a generator of tables. Of
+            files, only the features and `columns_to_keep` are read.
+        path : str or path-like
+            File to write, of Parquet (.parquet), Arrow (.arrow, .feather) or CSV (.csv, .tsv, also
+            with .gz or .zst).
+        columns_to_keep : list of str, optional
+            Columns to copy, before the predictions; categories become plain values.
+        method : {"predict", "predict_proba", "predict_raw"}, default="predict"
+            "predict" writes a column "prediction"; "predict_proba" writes "proba_<class>" for each
+            class; "predict_raw" writes "raw". Several outputs have a number in the name:
+            "prediction_0", "raw_0", "proba_0_<class>" and so on.
+        batch_rows : int, default=131072
+            Largest number of rows in memory at a time; two batches are.
+        n_jobs : int or None
+            Number of threads; predictions do not depend on it.
+
+        Returns
+        -------
+        int
+            Number of rows.
+
+        Examples
+        --------
+        >>> import arboost, pyarrow.parquet, tempfile
+        >>> model = arboost.GradientBoostingRegressor(n_estimators=50, learning_rate=0.5)
+        >>> table = pyarrow.table({"id": [7, 8], "x": [0.0, 1.0]})
+        >>> model = model.fit(table.select(["x"]), [0, 1]).model_
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pyarrow.parquet.write_table(table, f"{folder}/in.parquet")
+        ...     out = f"{folder}/out.parquet"
+        ...     model.predict_files(f"{folder}/in*.parquet", out, columns_to_keep=["id"])
+        ...     print(pyarrow.parquet.read_table(out).to_pandas().round(3))
+        2
+           id  prediction
+        0   7         0.0
+        1   8         1.0
+        """
+        from arboost.model.predict_files import predict_to_file
+
+        return predict_to_file(
+            self,
+            source,
+            path,
+            columns_to_keep=columns_to_keep,
+            method=method,
+            batch_rows=batch_rows,
+            n_jobs=n_jobs,
+        )

@@ -28,11 +28,11 @@ from arboost.formats.container import (
     read_file,
     unpack,
 )
-from arboost.formats.write import remove_orphans, write_file
 from arboost.model.forest import ALL_DTYPES, FOREST_DTYPES, Forest
 from arboost.model.leaf_distributions import DTYPES, LeafDistributions
 from arboost.model.model import Model
 from arboost.model.outputs import Labels
+from arboost.write import remove_orphans, write_file
 
 __all__ = [
     "ENSEMBLE",

@@ -46,6 +46,11 @@ class DatasetSource(Source):
         self._dataset = dataset
         self._sizes = sizes
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths of the files, in their own file system."""
+        return tuple(self._sizes)
+
     def _parts(self, batch_rows: int) -> Iterator[Part]:
         scanner = self._dataset.scanner(
             columns=self.arrow_schema.names,

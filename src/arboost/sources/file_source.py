@@ -44,6 +44,11 @@ class FileSource(Source):
         self.files = tuple(files)
         self._keys = tuple(keys)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths of the files, in the order of their rows."""
+        return tuple(file.path for file in self.files)
+
     def _parts(self, batch_rows: int) -> Iterator[Part]:
         before = 0
         for file, keys in zip(self.files, self._keys, strict=True):

@@ -35,13 +35,16 @@ def is_iterable(X: Any) -> bool:
 class IterableSource(Source):
     """Batches of a user's iterable: tables of any type, or tuples (X, y) or (X, y, weight).
 
-    They are computed in the thread of the caller, one at a time.
+    They are computed in the thread of the caller, one at a time. A generator can be read only
+    `once`.
     """
 
     _READS_AHEAD: ClassVar[bool] = False
 
-    def __init__(self, X: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
-        if hasattr(X, "__next__"):
+    def __init__(
+        self, X: Iterable[Any] | Callable[[], Iterable[Any]], *, once: bool = False
+    ) -> None:
+        if hasattr(X, "__next__") and not once:
             raise TypeError(
                 f"X is a {type(X).__name__}, whose batches can be read only once, but training "
                 "reads them twice. Pass the function that returns it, without calling it, or an "

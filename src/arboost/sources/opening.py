@@ -12,7 +12,7 @@ from arboost.sources.paths import is_paths
 from arboost.sources.source import Source
 from arboost.sources.streams import is_stream, open_stream
 
-__all__ = ["is_source", "open_source"]
+__all__ = ["has_columns", "is_source", "open_source"]
 
 
 def is_source(X: object) -> bool:
@@ -20,11 +20,20 @@ def is_source(X: object) -> bool:
 
     Tables, arrays and lists of rows are in memory, and no sources.
     """
-    return is_paths(X) or is_dataset(X) or is_stream(X) or is_iterable(X)
+    return has_columns(X) or is_iterable(X)
+
+
+def has_columns(X: object) -> bool:
+    """Whether X is a source with named columns, of which `open_source` reads a selection."""
+    return is_paths(X) or is_dataset(X) or is_stream(X)
 
 
 def open_source(
-    X: Any, columns: Sequence[str] | None = None, *, scratch: str | None = None
+    X: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    scratch: str | None = None,
+    once: bool = False,
 ) -> Source:
     """Return the restartable batches of X, whose files are checked first.
 
@@ -43,6 +52,9 @@ def open_source(
         Columns to read, in this order; not for iterables, which select their own.
     scratch : str, optional
         Folder of the temporary file of a stream or query.
+    once : bool, default=False
+        Whether there is one pass only: a stream or query is then not stored, and generators are
+        iterables like others.
 
     Raises
     ------
@@ -58,14 +70,14 @@ def open_source(
     if is_dataset(X):
         return DatasetSource(X, columns)
     if is_stream(X):
-        return open_stream(X, columns, scratch)
+        return open_stream(X, columns, scratch, once=once)
     if is_iterable(X):
         if columns is not None:
             raise ValueError(
                 f"columns={list(columns)!r} is not allowed with an iterable of batches. Select the "
                 "columns in the iterable."
             )
-        return IterableSource(X)
+        return IterableSource(X, once=once)
     raise TypeError(
         f"X is a {type(X).__name__}, which is no source of batches. Pass paths, a dataset or query "
         "of PyArrow, Polars or DuckDB, or an iterable of batches that starts again."

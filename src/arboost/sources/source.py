@@ -75,6 +75,11 @@ class Source(ABC):
         self.n_bytes = n_bytes
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths of the files; empty where there are none."""
+        return ()
+
+    @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the columns; None for iterables."""
         return None if self.arrow_schema is None else tuple(self.arrow_schema.names)

@@ -18,7 +18,7 @@ from arboost.sources.arrow import require_pyarrow
 from arboost.sources.schemas import as_schema, selected
 from arboost.sources.source import Part, Source
 
-__all__ = ["StreamSource", "is_stream", "open_stream"]
+__all__ = ["OnceSource", "StreamSource", "is_stream", "open_stream"]
 
 _STORED_ROWS = 1 << 16  # of a record batch, which is read as a whole
 
@@ -28,23 +28,36 @@ def is_stream(X: object) -> bool:
     return _is_of(X, "pyarrow", "RecordBatchReader") or _is_query(X)
 
 
-def open_stream(X: Any, columns: Sequence[str] | None, scratch: str | None) -> StreamSource:
-    """Return the source of a stream or query; see `StreamSource`."""
+def open_stream(
+    X: Any, columns: Sequence[str] | None, scratch: str | None, *, once: bool = False
+) -> Source:
+    """Return the source of a stream or query; for one pass only (`once`) nothing is stored."""
     require_pyarrow("Reading a query" if _is_query(X) else "Reading a stream")
-    if _is_of(X, "polars", "LazyFrame"):
-        return _open_lazy_frame(X, columns, scratch)
-    if _is_of(X, "duckdb", "DuckDBPyRelation"):
-        names = selected(columns, X.columns, "the DuckDB relation")
-        if columns is not None:
-            X = X.select(*(f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names))
-        reader = getattr(X, "to_arrow_reader", None) or X.fetch_arrow_reader  # until DuckDB 1.3
-        stream = reader(_STORED_ROWS)
-        return StreamSource("the DuckDB relation", stream.schema, stream, scratch)
-    import pyarrow
+    label, schema, batches = _batches(X, columns)
+    schema = schema.remove_metadata()
+    if once:
+        return OnceSource(label, schema, batches)
+    return StreamSource(label, schema, batches, scratch)
 
-    names = selected(columns, X.schema.names, "the RecordBatchReader")
-    schema = pyarrow.schema([X.schema.field(name) for name in names])
-    return StreamSource("the RecordBatchReader", schema, X, scratch)
+
+class OnceSource(Source):
+    """Rows of a stream, for one pass.
+
+    Parameters
+    ----------
+    label : str
+    schema : pyarrow.Schema
+        Columns to read.
+    batches : iterable of pyarrow.RecordBatch
+    """
+
+    def __init__(self, label: str, schema: Any, batches: Iterable[Any]) -> None:
+        super().__init__(label, schema)
+        self._batches = batches
+
+    def _parts(self, batch_rows: int) -> Iterator[Part]:
+        for batch in self._batches:
+            yield Part(as_schema(batch, self.arrow_schema), self.label, 0)
 
 
 class StreamSource(Source):
@@ -65,7 +78,6 @@ class StreamSource(Source):
     def __init__(
         self, label: str, schema: Any, batches: Iterable[Any], scratch: str | None
     ) -> None:
-        schema = schema.remove_metadata()
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         self._lock = threading.Lock()
@@ -130,19 +142,42 @@ class _Reader(io.RawIOBase):
         return self._position
 
 
-def _open_lazy_frame(X: Any, columns: Sequence[str] | None, scratch: str | None) -> StreamSource:
+def _batches(X: Any, columns: Sequence[str] | None) -> tuple[str, Any, Iterable[Any]]:
+    """Return label, columns and record batches of a stream or query."""
+    if _is_of(X, "polars", "LazyFrame"):
+        return _of_lazy_frame(X, columns)
+    if _is_of(X, "duckdb", "DuckDBPyRelation"):
+        return _of_relation(X, columns)
+    import pyarrow
+
+    label = "the RecordBatchReader"
+    names = selected(columns, X.schema.names, label)
+    return label, pyarrow.schema([X.schema.field(name) for name in names]), X
+
+
+def _of_lazy_frame(X: Any, columns: Sequence[str] | None) -> tuple[str, Any, Iterable[Any]]:
     if not hasattr(X, "collect_batches"):
         raise ImportError(
             "A LazyFrame is read in batches by Polars 1.34 or later, but an older version is "
             "installed. Install a newer one, or write the query to a file: X.sink_parquet(path)."
         )
-    names = selected(columns, X.collect_schema().names(), "the LazyFrame")
-    frames = X.select(names).collect_batches(
-        chunk_size=_STORED_ROWS, maintain_order=True, engine="streaming"
-    )
-    empty = X.select(names).collect_schema().to_frame().to_arrow()
+    label = "the LazyFrame"
+    names = selected(columns, X.collect_schema().names(), label)
+    X = X.select(names)
+    frames = X.collect_batches(chunk_size=_STORED_ROWS, maintain_order=True, engine="streaming")
     batches = (batch for frame in frames for batch in frame.to_arrow().to_batches())
-    return StreamSource("the LazyFrame", empty.schema, batches, scratch)
+    return label, X.collect_schema().to_frame().to_arrow().schema, batches
+
+
+def _of_relation(X: Any, columns: Sequence[str] | None) -> tuple[str, Any, Iterable[Any]]:
+    label = "the DuckDB relation"
+    names = selected(columns, X.columns, label)
+    if columns is not None:
+        quoted = ('"' + name.replace('"', '""') + '"' for name in names)
+        X = X.project(", ".join(quoted))
+    read = getattr(X, "to_arrow_reader", None) or X.fetch_arrow_reader  # its name until DuckDB 1.3
+    stream = read(_STORED_ROWS)
+    return label, stream.schema, stream
 
 
 def _is_query(X: object) -> bool:

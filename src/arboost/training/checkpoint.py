@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from arboost.data.messages import listing
 from arboost.formats.container import Format, errors_named, pack, read_file, unpack
-from arboost.formats.write import remove_orphans, write_file
+from arboost.write import remove_orphans, write_file
 
 __all__ = ["Checkpoint", "HeldInterrupt", "State", "digest", "read_state", "write_state"]
 

@@ -16,12 +16,13 @@ import re
 import secrets
 import sys
 import time
+from collections.abc import Iterator
 from typing import BinaryIO
 
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["remove_orphans", "write_file"]
+__all__ = ["remove_orphans", "replaced_file", "write_errors", "write_file"]
 
 _TOKEN_BYTES = 6
 _RENAME_SECONDS = 3600.0  # on Windows, where a file is closed before it is renamed
@@ -35,6 +36,21 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     OSError
         The file cannot be written; the message has the path, the cause and advice.
     """
+    with replaced_file(path) as file, write_errors(path):
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Yield a scratch file, which takes the name of a file at the end of the block.
+
+    An error in the block, Ctrl-C included, leaves the file that was there before, and no other.
+
+    Raises
+    ------
+    OSError
+        As `write_file`; the block itself has to use `write_errors`.
+    """
     name = os.fsdecode(path)
     target = os.path.realpath(name)
     folder = os.path.dirname(target)
@@ -44,16 +60,38 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
         )
     if os.path.isdir(target):
         raise IsADirectoryError(f"cannot write {name!r}: it is a folder. Give the path of a file.")
+    with write_errors(path):
+        scratch, file = _open_scratch(target)
     try:
-        _write_and_rename(target, data)
+        yield file
+        with write_errors(path):
+            file.flush()
+            os.fsync(file.fileno())
+            if sys.platform == "win32":
+                file.close()  # an open file cannot be renamed there
+            os.replace(scratch, target)  # under the lock
+    except BaseException:
+        with contextlib.suppress(OSError):  # of a buffer that cannot be written, too
+            file.close()
+        with contextlib.suppress(OSError):
+            os.unlink(scratch)
+        raise
+    file.close()
+    _sync_folder(folder)
+
+
+@contextlib.contextmanager
+def write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Give errors of the operating system the path that the user knows, and advice."""
+    try:
+        yield
     except OSError as error:
-        error.filename = name  # the name that the user knows
+        error.filename = os.fsdecode(path)
         error.strerror = (
             f"{error.strerror} (an existing file is unchanged; free disk space, or write to "
             "another path)"
         )
         raise
-    _sync_folder(folder)
 
 
 def remove_orphans(path: str | os.PathLike[str]) -> None:
@@ -64,23 +102,6 @@ def remove_orphans(path: str | os.PathLike[str]) -> None:
         for found in filter(pattern.fullmatch, os.listdir(folder)):
             with contextlib.suppress(OSError):
                 _remove_orphan(os.path.join(folder, found))
-
-
-def _write_and_rename(target: str, data: bytes) -> None:
-    scratch, file = _open_scratch(target)
-    try:
-        with file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            if sys.platform != "win32":
-                os.replace(scratch, target)  # under the lock
-        if sys.platform == "win32":
-            os.replace(scratch, target)  # refused while the file is open
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(scratch)
-        raise
 
 
 def _open_scratch(target: str) -> tuple[str, BinaryIO]:

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost.formats.write import remove_orphans, write_file
 from arboost.training.checkpoint import Checkpoint
+from arboost.write import remove_orphans, write_file
 from support.processes import run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks and signals of POSIX")
 
 WRITER = """
 import os, sys
-from arboost.formats import write
+from arboost import write
 
 def wait(handle):
     os.fsync = lambda handle: None  # of the folder: nobody reads a second line
@@ -43,7 +43,7 @@ checkpoint.store(State(fingerprint={}, facts={"more": 1}, arrays={}))
 # A limit on the size of files stands for a full disk.
 SMALL_DISK = """
 import resource, sys
-from arboost.formats.write import write_file
+from arboost.write import write_file
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
 try:

@@ -1,0 +1,248 @@
+"""Model and source -> file of predictions, batch by batch.
+
+    source --batches--> predict --> record batch --> scratch file ──rename──▶ out.parquet
+
+Two batches and their predictions are in memory, however many rows there are.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from arboost.sources.arrow import require_pyarrow
+from arboost.sources.opening import has_columns, open_source
+from arboost.sources.paths import file_kind
+from arboost.sources.schemas import as_schema, selected
+from arboost.sources.source import Source
+from arboost.write import remove_orphans, replaced_file, write_errors
+
+__all__ = ["predict_to_file"]
+
+_METHODS = ("predict", "predict_proba", "predict_raw")
+
+
+def predict_to_file(
+    model: Any,
+    source: Any,
+    path: str | os.PathLike[str],
+    *,
+    columns_to_keep: Sequence[str] | None,
+    method: str,
+    batch_rows: int,
+    n_jobs: int | None,
+) -> int:
+    """Write the predictions of all rows of a source; return the number of rows.
+
+    The model has the methods of `Predictor`, a schema and classes; `Predictor.predict_files` has
+    the parameters.
+    """
+    require_pyarrow("predict_files")
+    file_kind(os.fsdecode(path))
+    _check_method(model, method)
+    if type(batch_rows) is not int or batch_rows < 1:
+        raise ValueError(f"batch_rows is {batch_rows!r}, but it must be an integer of at least 1.")
+    kept = _checked_names(columns_to_keep)
+    rows = open_source(source, _columns_to_read(model, source, kept), once=True)
+    _refuse_input(path, rows)
+
+    def predicted(table: object, file: str) -> Any:
+        X, columns = _divided(table, model, kept, file)
+        values = getattr(model, method)(X, n_jobs=n_jobs)
+        return _record_batch(columns, _prediction_columns(model, values, method))
+
+    batches = (predicted(batch.table, batch.file) for batch in rows.batches(batch_rows))
+    first = next(batches, None)
+    if first is None:
+        first = predicted(_no_rows(rows, model), rows.label)
+    return _write(chain([first], batches), first.schema, path)
+
+
+def _check_method(model: Any, method: str) -> None:
+    allowed = [name for name in _METHODS if hasattr(model, name)]
+    if method not in allowed:
+        raise ValueError(f"method is {method!r}, but it must be one of {', '.join(allowed)}.")
+
+
+def _checked_names(columns_to_keep: Sequence[str] | None) -> list[str]:
+    if isinstance(columns_to_keep, str):
+        raise TypeError(
+            f"columns_to_keep is the string {columns_to_keep!r}, but it must be a list of names. "
+            f"Pass [{columns_to_keep!r}]."
+        )
+    return list(columns_to_keep or ())
+
+
+def _columns_to_read(model: Any, source: Any, kept: list[str]) -> list[str] | None:
+    """Return features and kept columns; None, for all, where columns are matched by order."""
+    is_selected = model.schema.names is not None and has_columns(source)
+    return [*model.schema.names, *kept] if is_selected else None
+
+
+def _refuse_input(path: str | os.PathLike[str], rows: Source) -> None:
+    """Raise ValueError for an output that is one of the input files."""
+    target = os.path.realpath(os.fsdecode(path))
+    if target in map(os.path.realpath, rows.paths):
+        raise ValueError(
+            f"The predictions cannot be written to {os.fsdecode(path)!r}, which is one of the "
+            "files to read. Give another path."
+        )
+
+
+def _no_rows(rows: Source, model: Any) -> Any:
+    """Return a table of the columns of a source, without a row."""
+    import pyarrow
+
+    if rows.arrow_schema is not None:
+        return rows.arrow_schema.empty_table()
+    values = np.zeros((0, model.schema.n_features))
+    names = model.schema.names
+    return values if names is None else pyarrow.table(list(values.T), list(names))
+
+
+def _divided(table: Any, model: Any, kept: list[str], file: str) -> tuple[object, dict[str, Any]]:
+    """Return the features of a batch, and the columns to keep by name."""
+    X = table[0] if isinstance(table, tuple) else table
+    if not kept:
+        return X, {}
+    import pyarrow
+
+    if not hasattr(X, "__arrow_c_stream__"):
+        raise TypeError(
+            f"columns_to_keep={kept!r} needs columns with names, but {file} is a "
+            f"{type(X).__name__}. Pass data frames, or leave columns_to_keep out."
+        )
+    X = pyarrow.table(X)
+    names = model.schema.names
+    if names is None:
+        names = X.column_names
+        if len(names) != model.schema.n_features:
+            names = [name for name in names if name not in kept]
+    columns = {name: _plain(X.column(name)) for name in selected(kept, X.column_names, file)}
+    return X.select(selected(names, X.column_names, file)), columns
+
+
+def _plain(column: Any) -> Any:
+    """Return a column as one array; a dictionary, which batches may not share, as its values."""
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.combine_chunks()
+
+
+def _prediction_columns(model: Any, values: Any, method: str) -> dict[str, Any]:
+    """Return the results of a method as columns of PyArrow by name."""
+    import pyarrow
+
+    if method == "predict":
+        targets = _numbered("prediction", values)
+        classes = model.classes if isinstance(model.classes, tuple) else [model.classes]
+        kinds = [None if labels is None else pyarrow.array(labels).type for labels in classes]
+        kinds = kinds if len(kinds) == len(targets) else kinds * len(targets)
+        columns = zip(targets.items(), kinds, strict=True)
+        return {name: pyarrow.array(column, kind) for (name, column), kind in columns}
+    if method == "predict_raw":
+        named = _numbered("raw", values)
+    elif isinstance(values, list):  # of several targets
+        named = {
+            f"proba_{target}_{label}": of_target[:, i]
+            for target, of_target in enumerate(values)
+            for i, label in enumerate(model.classes[target])
+        }
+    else:
+        named = {f"proba_{label}": values[:, i] for i, label in enumerate(model.classes)}
+    return {name: pyarrow.array(np.ascontiguousarray(one)) for name, one in named.items()}
+
+
+def _numbered(name: str, values: Any) -> dict[str, Any]:
+    """Return the columns of an array, with numbers in their names where there are several."""
+    if values.ndim == 1 or values.shape[1] == 1:
+        return {name: values.ravel()}
+    return {f"{name}_{i}": values[:, i] for i in range(values.shape[1])}
+
+
+def _record_batch(kept: dict[str, Any], predicted: dict[str, Any]) -> Any:
+    import pyarrow
+
+    twice = sorted(kept.keys() & predicted.keys())
+    if twice:
+        raise ValueError(
+            f"columns_to_keep has {twice[0]!r}, which is the name of a column of predictions. "
+            "Leave it out, or rename it in the files."
+        )
+    columns = kept | predicted
+    return pyarrow.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+def _write(batches: Iterator[Any], schema: Any, path: str | os.PathLike[str]) -> int:
+    """Write record batches to a file, whose name gives its kind; return the number of rows."""
+    remove_orphans(path)
+    n_rows = 0
+    with replaced_file(path) as file:
+        sink = _Sink(file, path)
+        writer = _Writer(sink, schema, os.fsdecode(path))
+        try:
+            for batch in batches:
+                writer.write(as_schema(batch, schema))
+                n_rows += batch.num_rows
+        except BaseException:
+            sink.is_dropped = True
+            raise
+        finally:
+            writer.close()
+    return n_rows
+
+
+class _Sink(io.RawIOBase):
+    """A file that PyArrow writes to, but does not close."""
+
+    def __init__(self, file: BinaryIO, path: str | os.PathLike[str]) -> None:
+        self._file = file
+        self._path = path
+        self.is_dropped = False  # whether the rest, such as a footer, need not be written
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if not self.is_dropped:
+            with write_errors(self._path):
+                self._file.write(data)
+        return len(data)
+
+
+class _Writer:
+    """Writer of record batches: Parquet, Arrow, CSV or TSV."""
+
+    def __init__(self, sink: _Sink, schema: Any, name: str) -> None:
+        import pyarrow
+        from pyarrow import csv, parquet
+
+        kind, compression = file_kind(name)
+        self._stream = pyarrow.PythonFile(sink, "w")
+        if compression is not None:
+            self._stream = pyarrow.CompressedOutputStream(self._stream, compression)
+        if kind == "parquet":
+            self._writer = parquet.ParquetWriter(self._stream, schema)
+        elif kind == "arrow":
+            lz4 = "lz4" if pyarrow.Codec.is_available("lz4") else None
+            options = pyarrow.ipc.IpcWriteOptions(compression=lz4)
+            self._writer = pyarrow.ipc.new_file(self._stream, schema, options=options)
+        else:
+            delimiter = "\t" if kind == "tsv" else ","
+            options = csv.WriteOptions(delimiter=delimiter)
+            self._writer = csv.CSVWriter(self._stream, schema, write_options=options)
+
+    def write(self, batch: Any) -> None:
+        self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        """Write the rest of the file."""
+        self._writer.close()
+        self._stream.close()
