@@ -30,7 +30,7 @@ _said: ContextVar[list[str] | None] = ContextVar("said", default=None)
 
 
 class SchemaError(ValueError):
-    """The columns of a table are not those that the model was fitted on."""
+    """The columns of a table are not those of the model, or of the other files of a source."""
 
 
 class ModelFormatError(ValueError):

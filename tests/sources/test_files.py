@@ -178,3 +178,30 @@ def test_the_reader_ends_with_the_consumer(parts):
     assert threading.active_count() == before + 1
     batches.close()
     assert threading.active_count() == before
+
+
+def test_row_groups_are_not_decoded_as_a_whole(tmp_path):
+    rng = np.random.default_rng(0)
+    columns = {f"x{i}": rng.normal(size=1_000_000) for i in range(2)}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet", row_group_size=1_000_000)
+    before = pa.total_allocated_bytes()
+    most = max(pa.total_allocated_bytes() for _ in open_source(tmp_path).batches(10_000))
+    assert most - before < 0.5 * 2 * 8 * 1_000_000
+
+
+def test_a_file_that_goes(parts):
+    source = open_source(parts)
+    (parts / "part5.parquet").unlink()
+    with pytest.raises(FileNotFoundError, match="part5.parquet"):
+        whole(source)
+
+
+def test_damaged_pages(tmp_path):
+    """A damage between header and footer is found when the rows are read."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(table(0, 10_000), path, compression="gzip")
+    content = bytearray(path.read_bytes())
+    content[60:3000] = bytes(2940)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.parquet' cannot be read: .*write it again"):
+        whole(open_source(path), 20_000)

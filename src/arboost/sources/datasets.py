@@ -99,10 +99,15 @@ def _file_sizes(dataset: Any) -> dict[str, int]:
 
 
 def _scan_options(dataset: Any) -> Any:
-    """Return options by which Parquet files are read page by page, or None for other formats."""
-    from pyarrow import dataset as arrow_dataset
+    """Return options by which local Parquet files are read page by page; None for all others.
 
-    if not isinstance(getattr(dataset, "format", None), arrow_dataset.ParquetFileFormat):
+    Other file systems answer few large requests faster than many small ones.
+    """
+    from pyarrow import dataset as arrow_dataset
+    from pyarrow import fs
+
+    is_parquet = isinstance(getattr(dataset, "format", None), arrow_dataset.ParquetFileFormat)
+    if not is_parquet or not isinstance(dataset.filesystem, fs.LocalFileSystem):
         return None
     return arrow_dataset.ParquetFragmentScanOptions(
         use_buffered_stream=True, buffer_size=BUFFER_BYTES, pre_buffer=False
