@@ -192,7 +192,7 @@ def test_row_groups_are_not_decoded_as_a_whole(tmp_path):
 def test_a_file_that_goes(parts):
     source = open_source(parts)
     (parts / "part5.parquet").unlink()
-    with pytest.raises(FileNotFoundError, match="part5.parquet"):
+    with pytest.raises(FileNotFoundError, match=r"part5\.parquet"):
         whole(source)
 
 
