@@ -164,13 +164,22 @@ nb::ndarray<nb::numpy, std::uint16_t, nb::ndim<2>> feature_codes(const Codes& co
   return {all->data(), {codes.n_rows, codes.n_features}, owner};
 }
 
-Codes bound_take(const Codes& codes, const Index& rows, int n_threads) {
+Codes bound_take(const Codes& codes, const std::optional<Index>& rows, int n_threads) {
   if (codes.width == 4) throw std::invalid_argument("Ranks are not copied.");
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (rows.data()[i] >= codes.n_rows) throw std::invalid_argument("A row outside the table.");
+  TreeRows taken{codes.n_rows, nullptr, nullptr};
+  if (rows) taken = {rows->size(), nullptr, rows->data()};
+  for (std::size_t i = 0; rows && i < taken.n; ++i) {
+    require(taken.row(i) < codes.n_rows, "A row outside the table.");
+    require(!codes.stored_rows || i == 0 || taken.row(i - 1) < taken.row(i),
+            "The rows of a table in a file must ascend.");
+  }
   nb::gil_scoped_release nogil;
-  Team team(threads_for(rows.size() * codes.n_features, n_threads), python_poll());
-  return take_rows(codes, {rows.size(), nullptr, rows.data()}, team);
+  Team team(threads_for(taken.n * codes.n_features, n_threads), python_poll());
+  return take_rows(codes, taken, team);
+}
+
+void require_memory(const Codes& codes) {
+  require(!codes.stored_rows, "The codes are in a file: take() copies rows of them to memory.");
 }
 
 using View = nb::ndarray<nb::numpy, nb::ro, nb::ndim<2>>;
@@ -178,6 +187,7 @@ using View = nb::ndarray<nb::numpy, nb::ro, nb::ndim<2>>;
 // Read-only view of one of the two tables as an array of shape (n_rows, n_stores).
 View view_of(nb::handle self, bool by_row) {
   const auto& codes = nb::cast<const Codes&>(self);
+  require_memory(codes);
   codes.fetch();
   by_row = by_row && codes.width < 4;  // ranks are kept by column only
   const auto width = static_cast<std::size_t>(codes.width);
@@ -194,8 +204,13 @@ View view_of(nb::handle self, bool by_row) {
 
 // Read-only views of all codes as they are stored.
 nb::list arrays_of(nb::handle self) {
-  const auto& sparse = nb::cast<const Codes&>(self).sparse;
+  const auto& codes = nb::cast<const Codes&>(self);
+  const SparseCodes& sparse = codes.sparse;
   nb::list arrays;
+  if (codes.stored_rows) {
+    arrays.append(to_numpy(std::vector<std::uint64_t>{codes.stored_rows->checksum()}));
+    return arrays;
+  }
   arrays.append(nb::cast(view_of(self, false)).attr("T"));
   if (sparse.size() == 0) return arrays;
   const auto add = [&](const auto* data, std::size_t size) {
@@ -240,7 +255,11 @@ void bind_bin(nb::module_& m) {
       .def_prop_ro(
           "sparse_features", [](const Codes& codes) { return codes.sparse.features; },
           "Features that are stored sparsely.")
-      .def_prop_ro("arrays", &arrays_of, "Views of all codes as they are stored.")
+      .def_prop_ro("arrays", &arrays_of,
+                   "Views of all codes as they are stored; of codes in a file, their checksum.")
+      .def_prop_ro(
+          "is_stored", [](const Codes& codes) { return codes.stored_rows != nullptr; },
+          "Whether the codes are in a file.")
       .def_prop_ro("width", [](const Codes& codes) { return codes.width; })
       .def_prop_ro(
           "n_bins", [](const Codes& codes) { return to_numpy(codes.n_bins); }, own)
@@ -255,12 +274,13 @@ void bind_bin(nb::module_& m) {
           "by_row", [](nb::handle self) { return view_of(self, true); }, own)
       .def_prop_ro(
           "by_column", [](nb::handle self) { return view_of(self, false); }, own)
-      .def("take", &bound_take, "rows"_a.noconvert(), "n_threads"_a,
-           "Copy of some rows as a table; not for ranks.")
+      .def("take", &bound_take, "rows"_a.noconvert().none(), "n_threads"_a,
+           "Copy of some or all rows as a table in memory; not for ranks.")
       .def(
           "to_numpy",
           [](nb::handle self) -> nb::object {
             const auto& codes = nb::cast<const Codes&>(self);
+            require_memory(codes);
             if (codes.width < 4) return nb::cast(feature_codes(codes));
             return nb::cast(view_of(self, true)).attr("astype")("uint32");
           },

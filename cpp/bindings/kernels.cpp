@@ -46,8 +46,8 @@ class HistogramKernel {
       throw std::invalid_argument("the arrays do not fit the table");
     const RowSums sums{wide ? wide->data() : nullptr, 1, false};
     nb::gil_scoped_release release;
-    grow_kernels().accumulate(codes_, layout_.slots(), sums, elements.data(), elements.shape(0),
-                              false, out.data());
+    grow_kernels().accumulate(codes_.row_codes(), layout_.slots(), sums, elements.data(),
+                              elements.shape(0), false, out.data());
   }
 
  private:

@@ -13,6 +13,7 @@ void bind_table(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_device_columns(nb::module_& m);
 void bind_bin(nb::module_& m);
+void bind_stored(nb::module_& m);
 void bind_statistics(nb::module_& m);
 void bind_sketch(nb::module_& m);
 void bind_loss(nb::module_& m);
@@ -50,6 +51,7 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_table(m);
   arboost::bindings::bind_device_columns(m);
   arboost::bindings::bind_bin(m);
+  arboost::bindings::bind_stored(m);
   arboost::bindings::bind_statistics(m);
   arboost::bindings::bind_sketch(m);
   arboost::bindings::bind_loss(m);

@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/types.h"
+#include "table/stored_rows.h"
 
 namespace arboost {
 
@@ -38,10 +39,12 @@ struct Place {
   // Index of a code among the codes that are not the usual one, and the inverse.
   std::uint32_t rank_of(std::uint32_t code) const { return code - (code > usual ? 1 : 0); }
   std::uint32_t code_of(std::uint32_t rank) const { return rank + (rank >= usual ? 1 : 0); }
+  bool operator==(const Place&) const = default;
 };
 
 struct Digit {
   std::uint32_t store, stride, radix;
+  bool operator==(const Digit&) const = default;
 };
 
 // Entries of sparse columns that differ from the usual code, by column and by row.
@@ -73,6 +76,19 @@ struct ColumnCodes {
   const std::uint8_t* first;
   std::size_t stride;  // bytes
   int width;           // bytes of a code
+};
+
+// Codes of all stored columns, row by row: those of row r from first + r * stride on.
+struct RowCodes {
+  const std::uint8_t* first;
+  std::size_t stride;  // bytes
+  int width;           // bytes of a code
+  const SparseCodes* sparse;
+
+  template <class Code>
+  const Code* row(RowId r) const {
+    return reinterpret_cast<const Code*>(first + r * stride);
+  }
 };
 
 struct Codes;
@@ -114,6 +130,19 @@ struct Codes {
   void fetch() const {
     if (distant) distant->fetch(*this);
   }
+  // Null: in memory. Otherwise by_row and by_column are always empty: rows are read from a file,
+  // and no column is sparse.
+  std::shared_ptr<const StoredRows> stored_rows;
+  // Calls use(window) for all rows, in order: in one window, where they are in memory.
+  void each_window(FunctionRef<void(const RowWindow&)> use) const {
+    if (stored_rows) return stored_rows->each_window(use);
+    if (n_rows > 0) use({0, n_rows, by_row.data()});
+  }
+  std::size_t window_rows() const { return stored_rows ? stored_rows->window_rows() : n_rows; }
+  RowCodes row_codes(const RowWindow& window) const {
+    return {window.row_zero, row_stride, width, &sparse};
+  }
+  RowCodes row_codes() const { return {by_row.data(), row_stride, width, &sparse}; }
   std::size_t bytes_by_row() const { return n_rows * row_stride; }
   std::size_t bytes_by_column() const {
     return n_rows * n_stores * static_cast<std::size_t>(width);
@@ -165,8 +194,9 @@ struct Codes {
     return {column_bytes(store), static_cast<std::size_t>(width), width};
   }
   // The same from the row-major order; not for ranks.
-  ColumnCodes codes_in_rows(std::size_t store) const {
-    return {by_row.data() + store * static_cast<std::size_t>(width), row_stride, width};
+  ColumnCodes codes_in_rows(std::size_t store) const { return codes_in_rows(store, by_row.data()); }
+  ColumnCodes codes_in_rows(std::size_t store, const std::uint8_t* row_zero) const {
+    return {row_zero + store * static_cast<std::size_t>(width), row_stride, width};
   }
 };
 

@@ -21,6 +21,18 @@ struct TreeRows {
   RowId row(std::size_t i) const {
     return table_rows == nullptr ? position(i) : table_rows[position(i)];
   }
+  // The number of rows before `row` of the table; for rows that ascend.
+  std::size_t first_from(std::size_t table_row) const {
+    std::size_t begin = 0, end = n;
+    while (begin < end) {
+      const std::size_t middle = begin + (end - begin) / 2;
+      if (row(middle) < table_row)
+        begin = middle + 1;
+      else
+        end = middle;
+    }
+    return begin;
+  }
 };
 
 // A row in the partition of a tree: row id in the low 32 bits; in the high 32 bits its narrow

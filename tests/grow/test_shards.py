@@ -121,7 +121,7 @@ def test_medians_need_all_rows_in_one_process():
     codes, n_bins, *_ = wide_problem(n=50)
     params = _core.TreeParams()
     params.criterion, params.reg_lambda, params.shards = "absolute_error", 0.0, [1.0, 1.0]
-    with pytest.raises(ValueError, match="all rows in one process"):
+    with pytest.raises(ValueError, match="all rows in the memory of one process"):
         _core.Grower(encode(codes, n_bins), 1, params)
 
 

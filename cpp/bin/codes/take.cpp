@@ -11,13 +11,13 @@ namespace {
 constexpr std::size_t chunk_rows = 4096;
 
 // Row strides are multiples of 8 bytes, and the rows may be far apart in the table.
-void copy_by_row(const Codes& from, const TreeRows& rows, std::size_t begin, std::size_t end,
+void copy_by_row(const RowCodes& from, const TreeRows& rows, std::size_t begin, std::size_t end,
                  Codes& out) {
   constexpr std::size_t ahead = 16;
-  const std::size_t stride = from.row_stride;
+  const std::size_t stride = from.stride;
   for (std::size_t i = begin; i < end; ++i) {
-    if (i + ahead < end) prefetch(from.by_row.data() + rows.row(i + ahead) * stride);
-    const std::uint8_t* source = from.by_row.data() + rows.row(i) * stride;
+    if (i + ahead < end) prefetch(from.row<std::uint8_t>(rows.row(i + ahead)));
+    const auto* source = from.row<std::uint8_t>(rows.row(i));
     std::uint8_t* target = out.by_row.data() + i * stride;
     for (std::size_t at = 0; at < stride; at += 8) std::memcpy(target + at, source + at, 8);
   }
@@ -139,9 +139,13 @@ Codes take_rows(const Codes& from, const TreeRows& rows, Team& team) {
   out.by_row = Buffer<std::uint8_t>(rows.n * from.row_stride);
   out.by_column =
       Buffer<std::uint8_t>(rows.n * from.n_stores * static_cast<std::size_t>(from.width));
-  team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    copy_by_row(from, rows, begin, end, out);
-    copy_by_column(out, begin, end);
+  from.each_window([&](const RowWindow& window) {
+    const std::size_t first = from.stored_rows ? rows.first_from(window.begin) : 0;
+    const std::size_t n = (from.stored_rows ? rows.first_from(window.end) : rows.n) - first;
+    team.for_chunks(0, n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+      copy_by_row(from.row_codes(window), rows, first + begin, first + end, out);
+      copy_by_column(out, first + begin, first + end);
+    });
   });
   if (from.sparse.size() > 0)
     from.sparse.slot_width == 2 ? take_sparse<std::uint16_t>(from, rows, out)

@@ -15,9 +15,9 @@ constexpr std::size_t prefetch_distance = 24;
 // Prefetches the cache lines of a row from the first of the columns to the last one.
 class RowPrefetch {
  public:
-  RowPrefetch(const Codes& codes, const Slots& slots)
-      : rows_(codes.by_row.data() + slots.store(0) * static_cast<std::size_t>(codes.width)),
-        stride_(codes.row_stride),
+  RowPrefetch(const RowCodes& codes, const Slots& slots)
+      : rows_(codes.first + slots.store(0) * static_cast<std::size_t>(codes.width)),
+        stride_(codes.stride),
         last_((slots.store(slots.n_stores - 1) - slots.store(0) + 1) *
                   static_cast<std::size_t>(codes.width) -
               1),
@@ -78,10 +78,10 @@ class SlotWalk {
 // One channel. Four rows at a time: the CPU has independent chains of updates, and the columns are
 // walked once for all of them.
 template <class Code, Layout layout, class Value>
-void accumulate_one(const Codes& codes, const Slots& slots, const Element* elements, std::size_t n,
+void accumulate_one(const RowCodes& codes, const Slots& slots, const Element* elements, std::size_t n,
                     Value value, std::int64_t* hist) {
-  const std::uint8_t* rows = codes.by_row.data();
-  const std::size_t stride = codes.row_stride;
+  const std::uint8_t* rows = codes.first;
+  const std::size_t stride = codes.stride;
   const std::size_t n_stores = slots.n_stores;
   const SlotWalk<layout> start(slots, hist);
   const RowPrefetch ask(codes, slots);
@@ -123,7 +123,7 @@ void accumulate_one(const Codes& codes, const Slots& slots, const Element* eleme
 // Asks for the cache lines of a row, and for those of its wide pairs.
 class WidePrefetch {
  public:
-  WidePrefetch(const Codes& codes, const Slots& slots, const RowSums& sums)
+  WidePrefetch(const RowCodes& codes, const Slots& slots, const RowSums& sums)
       : codes_(codes, slots), wide_(sums.wide), outputs_(static_cast<std::size_t>(sums.outputs)) {}
 
   void operator()(RowId row) const {
@@ -140,7 +140,7 @@ class WidePrefetch {
 // A few channels: outputs, then the count where it is asked for. A row's contributions are signed
 // once and stay in registers.
 template <class Code, std::size_t channels>
-void accumulate_few(const Codes& codes, const Slots& slots, const RowSums& sums,
+void accumulate_few(const RowCodes& codes, const Slots& slots, const RowSums& sums,
                     const Element* elements, std::size_t n, std::int64_t sign, std::int64_t* hist) {
   const WidePrefetch ask(codes, slots, sums);
   const auto outputs = static_cast<std::size_t>(sums.outputs);
@@ -163,7 +163,7 @@ void accumulate_few(const Codes& codes, const Slots& slots, const RowSums& sums,
 
 // Any number of channels.
 template <class Code, bool subtract>
-void accumulate_many(const Codes& codes, const Slots& slots, const RowSums& sums,
+void accumulate_many(const RowCodes& codes, const Slots& slots, const RowSums& sums,
                      const Element* elements, std::size_t n, std::int64_t* hist) {
   const auto channels = static_cast<std::size_t>(sums.channels());
   const auto outputs = static_cast<std::size_t>(sums.outputs);
@@ -186,7 +186,7 @@ void accumulate_many(const Codes& codes, const Slots& slots, const RowSums& sums
 }
 
 template <class Code>
-void accumulate_channels(const Codes& codes, const Slots& slots, const RowSums& sums,
+void accumulate_channels(const RowCodes& codes, const Slots& slots, const RowSums& sums,
                          const Element* elements, std::size_t n, std::int64_t sign,
                          std::int64_t* hist) {
   switch (sums.channels()) {
@@ -203,7 +203,7 @@ void accumulate_channels(const Codes& codes, const Slots& slots, const RowSums& 
 }
 
 template <class Code, Layout layout>
-void accumulate_single(const Codes& codes, const Slots& slots, const RowSums& sums,
+void accumulate_single(const RowCodes& codes, const Slots& slots, const RowSums& sums,
                        const Element* elements, std::size_t n, std::int64_t sign,
                        std::int64_t* hist) {
   const PackedSum* wide = sums.wide;
@@ -217,7 +217,7 @@ void accumulate_single(const Codes& codes, const Slots& slots, const RowSums& su
 }
 
 template <class Code>
-void accumulate_code(const Codes& codes, const Slots& slots, const RowSums& sums,
+void accumulate_code(const RowCodes& codes, const Slots& slots, const RowSums& sums,
                      const Element* elements, std::size_t n, std::int64_t sign,
                      std::int64_t* hist) {
   if (sums.channels() > 1)
@@ -277,11 +277,11 @@ void accumulate_sparse(const SparseCodes& sparse, const RowSums& sums, const Ele
         : accumulate_lists<std::uint32_t, false>(sparse, sums, elements, n, sign, hist);
 }
 
-void accumulate(const Codes& codes, const Slots& slots, const RowSums& sums,
+void accumulate(const RowCodes& codes, const Slots& slots, const RowSums& sums,
                 const Element* elements, std::size_t n, bool subtract, std::int64_t* hist) {
   const std::int64_t sign = subtract ? -1 : 1;
   if (slots.first_sparse < slots.n_slots)
-    accumulate_sparse(codes.sparse, sums, elements, n, sign,
+    accumulate_sparse(*codes.sparse, sums, elements, n, sign,
                       hist + slots.first_sparse * static_cast<std::size_t>(sums.channels()));
   if (slots.n_stores == 0) return;
   if (codes.width == 1)

@@ -69,7 +69,7 @@ struct Slots {
 
 struct GrowKernels {
   // hist[slot][channel] += (or -= if `subtract`) the contributions of the rows of n elements.
-  void (*accumulate)(const Codes& codes, const Slots& slots, const RowSums& sums,
+  void (*accumulate)(const RowCodes& codes, const Slots& slots, const RowSums& sums,
                      const Element* elements, std::size_t n, bool subtract, std::int64_t* hist);
 
   // Writes the elements that go left from left_begin upwards and the others from right_end

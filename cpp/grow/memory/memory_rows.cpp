@@ -196,7 +196,7 @@ void MemoryRows::find_splits(GrowNode& node, int member, Team& team) {
     if (parent == nullptr) {
       larger.histogram = histograms_.build(codes_, rows_, larger, member, team);
     } else if (is_small(smaller) || smaller.subtree_of >= 0) {
-      grow_kernels().accumulate(codes_, histograms_.slots(), histograms_.sums_of(rows_),
+      grow_kernels().accumulate(codes_.row_codes(), histograms_.slots(), histograms_.sums_of(rows_),
                                 rows_.elements(smaller), smaller.n_rows(), true, parent);
       larger.histogram = parent;
     } else {

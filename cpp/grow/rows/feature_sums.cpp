@@ -58,7 +58,8 @@ void FeatureSums::open(const Element* elements, std::size_t n, const std::int64_
   is_small_ = true;
   if (!shared_.empty()) {
     std::fill(shared_sums_.begin(), shared_sums_.end(), 0);
-    grow_kernels().accumulate(codes_, shared_slots_, sums, elements, n, false, shared_sums_.data());
+    grow_kernels().accumulate(codes_.row_codes(), shared_slots_, sums, elements, n, false,
+                              shared_sums_.data());
     stored_ = shared_sums_.data();
     first_ = shared_first_.data();
     fold(shared_slots_);

@@ -141,7 +141,8 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   team.for_chunks(member, n, grain, [&](std::size_t begin, std::size_t end, int who) {
     std::int64_t*& part = parts[static_cast<std::size_t>(who)];
     if (part == nullptr) part = acquire_zeroed();
-    grow_kernels().accumulate(codes, slots_, sums, elements + begin, end - begin, false, part);
+    grow_kernels().accumulate(codes.row_codes(), slots_, sums, elements + begin, end - begin, false,
+                              part);
   });
   std::erase(parts, nullptr);
   std::int64_t* total = parts.front();
@@ -154,14 +155,43 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   return total;
 }
 
+void Histograms::add(const RowCodes& codes, const RowPartition& rows, const Element* elements,
+                     std::size_t n, std::size_t part, std::size_t n_parts,
+                     std::int64_t* histogram) const {
+  const RowSums sums = sums_of(rows);
+  const auto accumulate = grow_kernels().accumulate;
+  if (n_parts == 1) return accumulate(codes, slots_, sums, elements, n, false, histogram);
+  const std::size_t begin = slots_.n_stores * part / n_parts;
+  const std::size_t end = slots_.n_stores * (part + 1) / n_parts;
+  Slots some = slots_;
+  some.n_stores = end - begin;
+  some.n_slots = some.first_sparse;
+  if (slots_.stores != nullptr) {
+    some.stores += begin;
+    accumulate(codes, some, sums, elements, n, false, histogram);
+  } else {
+    // As if the first of these columns were the first of the table.
+    RowCodes moved = codes;
+    moved.first += begin * static_cast<std::size_t>(codes.width);
+    some.first += begin;
+    const bool by_steps = slots_.stride != 0 && channels_ == 1;
+    accumulate(moved, some, sums, elements, n, false,
+               histogram + (by_steps ? begin * slots_.stride : 0));
+  }
+  if (part + 1 < n_parts || slots_.first_sparse == slots_.n_slots) return;
+  Slots sparse = slots_;
+  sparse.n_stores = 0;
+  accumulate(codes, sparse, sums, elements, n, false, histogram);
+}
+
 std::int64_t* Histograms::build_columns(const Codes& codes, const RowPartition& rows,
                                         const GrowNode& node, int member, Team& team) {
   std::int64_t* total = acquire();
   const std::size_t n_stores = slots_.n_stores, width = block_columns();
   const auto add_rows = [&](const Slots& block, std::size_t first, std::size_t last) {
     std::fill(total + first * channels_, total + last * channels_, 0);
-    grow_kernels().accumulate(codes, block, sums_of(rows), rows.elements(node), node.n_rows(),
-                              false, total);
+    grow_kernels().accumulate(codes.row_codes(), block, sums_of(rows), rows.elements(node),
+                              node.n_rows(), false, total);
   };
   const auto add_block = [&](std::size_t begin, std::size_t end) {
     const std::uint32_t* stores = slots_.stores == nullptr ? every_store_.data() : slots_.stores;

@@ -40,6 +40,7 @@ class Histograms {
   std::size_t size() const { return slots_.n_slots * channels_; }
 
   std::int64_t* acquire();
+  std::int64_t* acquire_zeroed();
   void release(std::int64_t* histogram);  // null is fine
   // True while memory is short and a node should not keep its histogram for its children.
   bool scarce() const { return !has_room(0); }
@@ -48,6 +49,10 @@ class Histograms {
   bool has_room_for_node(std::size_t n_others, std::size_t n_members) const;
   void release_all();
 
+  // Adds n rows to part `part` of `n_parts` of a histogram, which are different columns.
+  void add(const RowCodes& codes, const RowPartition& rows, const Element* elements, std::size_t n,
+           std::size_t part, std::size_t n_parts, std::int64_t* histogram) const;
+
   // The sums of a node's rows, in a histogram that the caller releases.
   std::int64_t* build(const Codes& codes, const RowPartition& rows, const GrowNode& node,
                       int member, Team& team);
@@ -55,7 +60,6 @@ class Histograms {
  private:
   std::size_t bytes() const { return size() * sizeof(std::int64_t); }
   bool has_room(std::size_t n_more) const;
-  std::int64_t* acquire_zeroed();
   bool divides_columns(std::size_t n_parts) const;
   std::size_t block_columns() const;
   std::int64_t* build_columns(const Codes& codes, const RowPartition& rows, const GrowNode& node,

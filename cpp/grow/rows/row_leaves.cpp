@@ -13,21 +13,12 @@ namespace {
 
 constexpr std::size_t stretch_rows = 16384;
 
-// A stretch of one leaf's rows, and the node whose elements they are.
-struct Stretch {
-  std::size_t begin, end;
-  const GrowNode* node;
+// Some of a leaf's rows.
+struct LeafRows {
+  const Element* elements;
+  std::size_t n;
   std::uint32_t leaf;
 };
-
-// Calls use(stretch) for the rows of a leaf.
-template <class Use>
-void each_stretch(const GrowNode* leaf, std::uint32_t id, Use use) {
-  each_holder(leaf, [&](const GrowNode& node) {
-    for (std::size_t at = node.begin; at < node.end; at += stretch_rows)
-      use(Stretch{at, std::min(at + stretch_rows, node.end), &node, id});
-  });
-}
 
 // The positions of training rows that a sample left out, ascending.
 std::vector<std::uint32_t> positions_outside(const TreeRows& sample, std::size_t n_training) {
@@ -66,28 +57,34 @@ LeafSums RowLeaves::sums_of(const TreeShape& shape, const Gradients& gradients, 
 
 // Writes the leaf of each row: a leaf's rows are contiguous elements, but scattered in the table.
 void RowLeaves::assign(const TreeShape& shape, Team& team) {
-  const auto assign = [&](const Stretch& stretch) {
-    const Element* e = rows_.elements(*stretch.node) + (stretch.begin - stretch.node->begin);
-    const std::size_t n = stretch.end - stretch.begin;
-    for (std::size_t i = 0; i < n; ++i) space_.leaf_of_row[row_of(e[i])] = stretch.leaf;
+  const auto assign = [&](const LeafRows& rows) {
+    for (std::size_t i = 0; i < rows.n; ++i)
+      space_.leaf_of_row[row_of(rows.elements[i])] = rows.leaf;
   };
   const auto each = [&](auto use) {
     for (std::size_t id = 0; id < shape.size(); ++id) {
       if (shape.left()[id] != 0) continue;
       const auto leaf = static_cast<std::uint32_t>(id);
       const auto [node, below] = shape.placed()[id];
-      if (below == nullptr)
-        each_stretch(node, leaf, use);
-      else
-        use(Stretch{below->begin, below->end, node, leaf});
+      if (below != nullptr) {
+        use(LeafRows{rows_.elements(*node) + (below->begin - node->begin),
+                     below->end - below->begin, leaf});
+        continue;
+      }
+      each_holder(node, [&](const GrowNode& holder) {
+        rows_.each_range(holder, [&](const Element* elements, std::size_t n) {
+          for (std::size_t at = 0; at < n; at += stretch_rows)
+            use(LeafRows{elements + at, std::min(stretch_rows, n - at), leaf});
+        });
+      });
     }
   };
   if (team.size() == 1) return each(assign);
-  std::vector<Stretch> stretches;
-  each([&](const Stretch& stretch) { stretches.push_back(stretch); });
-  const std::size_t grain = std::max<std::size_t>(1, stretches.size() / 64);
-  team.for_chunks(0, stretches.size(), grain, [&](std::size_t first, std::size_t last, int) {
-    for (std::size_t s = first; s < last; ++s) assign(stretches[s]);
+  std::vector<LeafRows> parts;
+  each([&](const LeafRows& part) { parts.push_back(part); });
+  const std::size_t grain = std::max<std::size_t>(1, parts.size() / 64);
+  team.for_chunks(0, parts.size(), grain, [&](std::size_t first, std::size_t last, int) {
+    for (std::size_t s = first; s < last; ++s) assign(parts[s]);
   });
 }
 

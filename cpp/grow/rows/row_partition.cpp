@@ -120,18 +120,53 @@ class RowPartition::Marks {
   SplitRule rule_{};
 };
 
-std::size_t RowPartition::split(const GrowNode& node, int member, Team& team) {
+SplitRule RowPartition::rule(const GrowNode& node) const {
+  return rule_of(codes_, static_cast<std::size_t>(node.feature),
+                 {.bin = node.split.bin,
+                  .missing_left = node.split.missing_left,
+                  .levels = node.split.by_set ? &node.split.left : nullptr});
+}
+
+template <class Use>
+auto RowPartition::with_column(const GrowNode& node, const SplitRule& rule, const Element* e,
+                               std::size_t n, const ColumnCodes& codes, int member, Use use) {
   const auto feature = static_cast<std::size_t>(node.feature);
-  const SplitRule rule = rule_of(codes_, feature,
-                                 {.bin = node.split.bin,
-                                  .missing_left = node.split.missing_left,
-                                  .levels = node.split.by_set ? &node.split.left : nullptr});
-  const Place& place = codes_.where[feature];
-  if (place.storage != Storage::sparse)
-    return split_by(column_of(place.store, node.n_rows()), rule, node, member, team);
+  if (codes_.where[feature].storage != Storage::sparse) return use(codes, rule);
   std::uint8_t* marks = space_.marks[static_cast<std::size_t>(member)].data();
-  const Marks column(codes_, feature, rule, elements(node), node.n_rows(), marks);
-  return split_by({marks, 1, 1}, column.rule(), node, member, team);
+  const Marks column(codes_, feature, rule, e, n, marks);
+  return use(ColumnCodes{marks, 1, 1}, column.rule());
+}
+
+std::size_t RowPartition::split(const GrowNode& node, int member, Team& team) {
+  const std::size_t n = node.n_rows();
+  const ColumnCodes codes =
+      column_of(codes_.where[static_cast<std::size_t>(node.feature)].store, n);
+  return with_column(node, rule(node), elements(node), n, codes, member,
+                     [&](const ColumnCodes& column, const SplitRule& own) {
+                       return split_by(column, own, node, member, team);
+                     });
+}
+
+void RowPartition::split_stretch(const GrowNode& node, const SplitRule& rule, std::size_t stretch,
+                                 const RowWindow& window, int member) {
+  const Stretches::Range range = stretches_->of(node, stretch);
+  const std::size_t n = range.size();
+  std::size_t n_left = 0;
+  if (n > 0) {
+    const std::uint32_t store = codes_.where[static_cast<std::size_t>(node.feature)].store;
+    const ColumnCodes codes = codes_.stored_rows ? codes_.codes_in_rows(store, window.row_zero)
+                                                 : codes_.column_codes(store);
+    Element* from = space_.elements[0].data() + range.begin;
+    Element* room = space_.rooms[static_cast<std::size_t>(member)].data();
+    n_left = with_column(node, rule, from, n, codes, member,
+                         [&](const ColumnCodes& column, const SplitRule& own) {
+                           return grow_kernels().partition(column, own, from, n, room, room + n);
+                         });
+    std::memcpy(from, room, n * sizeof(Element));
+  }
+  const auto middle = static_cast<std::uint32_t>(range.begin + n_left);
+  stretches_->of(*node.left, stretch) = {range.begin, middle};
+  stretches_->of(*node.right, stretch) = {middle, range.end};
 }
 
 // The codes to split a node of n rows by. Few rows are on a cache line each, in either order; the

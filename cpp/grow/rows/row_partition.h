@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "base/parallel.h"
 #include "grow/kernels/grow_kernels.h"
 #include "grow/policy/tree_policy.h"  // TreeScale
+#include "grow/rows/stretches.h"
 #include "grow/rows/tree_scaling.h"
 #include "grow/rows/workspace.h"
 #include "grow/sample/sample.h"
@@ -39,6 +41,9 @@ void check_targets(Criterion criterion, const TreePairs& pairs, std::size_t n);
 //
 //   buffer 0   [ a b c d e f g h ]      node, split into {a c d} and {b e f g h}
 //   buffer 1   [ a c d | h g f e b ]    its children
+//
+// Or one array, in stretches of the table: a node owns one range in each, which is divided in
+// place.
 class RowPartition {
  public:
   // `table_rows`: the training rows among those of the codes, ascending; empty for all of them.
@@ -57,6 +62,10 @@ class RowPartition {
   void check_targets(Criterion criterion) const {
     arboost::check_targets(criterion, pairs_, rows_.n);
   }
+
+  // Nodes are divided in stretches from now on.
+  void use_stretches() { stretches_.emplace(codes_.n_rows, codes_.window_rows()); }
+  Stretches& stretches() { return *stretches_; }
 
   // Whether the contribution of a row has a count, too.
   void count_rows(bool counted) { sums_.counted = counted; }
@@ -80,6 +89,18 @@ class RowPartition {
   const Element* elements(const GrowNode& node) const {
     return space_.elements[node.buffer].data() + node.begin;
   }
+  const Element* elements(Stretches::Range range) const {
+    return space_.elements[0].data() + range.begin;
+  }
+  // Calls use(elements, n) for the elements of a node.
+  template <class Use>
+  void each_range(const GrowNode& node, Use use) const {
+    if (!stretches_) return use(elements(node), node.n_rows());
+    for (std::size_t s = 0; s < stretches_->size(); ++s) {
+      const Stretches::Range range = stretches_->of(node, s);
+      if (range.size() > 0) use(elements(range), range.size());
+    }
+  }
   // Reads the contributions of n rows to a histogram slot, [n][channels].
   void read_values(const Element* elements, std::size_t n, std::int64_t* values) const;
   // True if neither the rounding to fixed point nor that of the values was lossy, as for the
@@ -88,8 +109,13 @@ class RowPartition {
   // True if some row of the node has a zero hessian in all outputs, and rows are not counted.
   bool any_empty(const GrowNode& node) const;
 
+  // The test of the node's split.
+  SplitRule rule(const GrowNode& node) const;
   // Sends the node's rows to its children's ranges; returns how many went left.
   std::size_t split(const GrowNode& node, int member, Team& team);
+  // The same for the rows of one stretch, which is in the window.
+  void split_stretch(const GrowNode& node, const SplitRule& rule, std::size_t stretch,
+                     const RowWindow& window, int member);
 
  private:
   const RowId* table_rows() const { return table_rows_.empty() ? nullptr : table_rows_.data(); }
@@ -102,6 +128,10 @@ class RowPartition {
   class Marks;
   void make_marks(std::size_t n_members);
   ColumnCodes column_of(std::size_t store, std::size_t n) const;
+  // Calls use(column, rule) with the codes that tell the side of n elements of a node.
+  template <class Use>
+  auto with_column(const GrowNode& node, const SplitRule& rule, const Element* elements,
+                   std::size_t n, const ColumnCodes& codes, int member, Use use);
   std::size_t split_by(const ColumnCodes& column, const SplitRule& rule, const GrowNode& node,
                        int member, Team& team);
 
@@ -116,6 +146,7 @@ class RowPartition {
   int sum_bits_;
   Workspace& space_;
   Collective& workers_;
+  std::optional<Stretches> stretches_;
   bool is_sample_ = false;
   std::size_t all_rows_ = 0;
   std::uint32_t first_position_ = 0;  // of this worker's training rows among those of all

@@ -24,8 +24,12 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
                             : TreeRows{sample->size, sample->positions.data(), table_rows()};
   is_sample_ = sample != nullptr;
   // The next sample may be a little larger.
-  for (auto& elements : space_.elements)
-    make_room(elements, std::min(n_training_, rows_.n + rows_.n / 64));
+  const std::size_t size = std::min(n_training_, rows_.n + rows_.n / 64);
+  make_room(space_.elements[0], size);
+  if (!stretches_) make_room(space_.elements[1], size);
+  const auto n_members = static_cast<std::size_t>(team.size());
+  if (stretches_ && space_.rooms.size() < n_members) space_.rooms.resize(n_members);
+  for (auto& room : space_.rooms) make_room(room, stretches_ ? stretches_->rows() : 0);
   pairs_ = pairs_of_rows(gradients, output, team);
   add_workers(pairs_);
   const TreeScaling scaling =

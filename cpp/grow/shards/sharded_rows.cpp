@@ -29,7 +29,7 @@ struct ShardedRows::Part {
                        ? nullptr
                        : std::make_unique<TreePolicy>(codes, like.params(), like.width())),
         policy(first != nullptr ? *first : *own_policy),
-        rows(codes, policy, workspace, workers) {}
+        rows(codes, {}, policy, workspace, workers) {}
 
   std::size_t begin, end;
   Codes codes;

@@ -1,30 +1,33 @@
-// Batches of nodes: one exchange for their numbers of rows, and one for their histograms.
+// Batches of nodes: one pass over the rows, and one exchange for numbers of rows and histograms.
 #include "grow/shards/worker_rows.h"
 
 #include <algorithm>
+#include <limits>
+#include <mutex>
 #include <stdexcept>
 
 #include "base/random.h"
 
 namespace arboost {
 
-WorkerRows::WorkerRows(const Codes& codes, TreePolicy& policy, Workspace& workspace,
-                       Collective& workers)
+WorkerRows::WorkerRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
+                       Workspace& workspace, Collective& workers)
     : codes_(codes),
       policy_(policy),
       params_(policy.params()),
       workers_(workers),
-      rows_(codes, {}, policy.width(), false, params_.sum_bits, workspace, workers),
-      purity_(params_.allow_zero_gain
-                  ? std::make_unique<Purity>(codes.n_rows, std::span<const RowId>{})
-                  : nullptr),
+      rows_(codes, table_rows, policy.width(), false, params_.sum_bits, workspace, workers),
+      purity_(params_.allow_zero_gain ? std::make_unique<Purity>(codes.n_rows, table_rows)
+                                      : nullptr),
       sizes_(codes, params_, policy.width(), true),
       histograms_(codes, params_.histogram_bytes, workspace),
       search_(codes, policy, {.rows = rows_, .histograms = histograms_, .sizes = sizes_}),
       leaves_(codes, rows_, policy.width(), workspace, workers) {
   if (params_.criterion == Criterion::absolute_error)
     throw std::invalid_argument(
-        "the criterion \"absolute_error\" needs all rows in one process: use squared_error");
+        "the criterion \"absolute_error\" needs all rows in the memory of one process: use "
+        "squared_error");
+  rows_.use_stretches();
 }
 
 TreeScale WorkerRows::start_tree(const Gradients& gradients, std::size_t output,
@@ -44,43 +47,136 @@ void WorkerRows::open_root(TreePolicy& policy, Team& team) {
   if (policy.columns().samples_trees()) histograms_.use_features(policy.columns().of_tree());
   histograms_.release_all();  // of a tree that was interrupted
   GrowNode& root = policy.open_root(rows_.rows().n, false);
-  const std::size_t channels = policy.channels();
-  std::vector<std::int64_t> values(root.n_rows() * channels);
-  rows_.read_values(rows_.elements(root), root.n_rows(), values.data());
-  for (std::size_t j = 0; j < values.size(); ++j) root.sums[j % channels] += values[j];
-  workers_.sum(root.sums);
+  rows_.stretches().open_root(root, rows_.rows());
+  add_up(root, team);
   GrowNode* const nodes[] = {&root};
   if (!may_split(nodes).front()) return;
-  root.histogram = histograms_.build(codes_, rows_, root, 0, team);
+  root.histogram = histograms_.acquire_zeroed();
+  pass({}, nodes, team);
   workers_.sum({root.histogram, histograms_.size()});
   search_.find(root, 0, team);
+}
+
+// The root's sums, over all workers.
+void WorkerRows::add_up(GrowNode& root, Team& team) {
+  constexpr std::size_t chunk = 16384;
+  const std::size_t channels = policy_.channels();
+  const Element* elements = rows_.elements(root);
+  std::mutex mutex;
+  team.for_chunks(0, root.n_rows(), chunk, [&](std::size_t begin, std::size_t end, int) {
+    std::vector<std::int64_t> values((end - begin) * channels), own(channels);
+    rows_.read_values(elements + begin, end - begin, values.data());
+    for (std::size_t j = 0; j < values.size(); ++j) own[j % channels] += values[j];
+    std::lock_guard lock(mutex);
+    for (std::size_t k = 0; k < channels; ++k) root.sums[k] += own[k];
+  });
+  workers_.sum(root.sums);
 }
 
 // As many histograms as fit into memory: each node of a batch has two at a time.
 std::size_t WorkerRows::batch_size() const {
   const std::size_t bytes = 2 * histograms_.size() * sizeof(std::int64_t);
-  return std::clamp<std::size_t>(params_.histogram_bytes / std::max<std::size_t>(1, bytes), 1, 64);
+  return std::clamp<std::size_t>(params_.histogram_bytes / std::max<std::size_t>(1, bytes), 1,
+                                 1024);
 }
 
 void WorkerRows::expand(TreePolicy& policy, std::span<GrowNode* const> batch, Team& team) {
-  split_rows(policy, batch, team);
-  std::vector<GrowNode*> children;
-  for (GrowNode* node : batch) children.insert(children.end(), {node->left, node->right});
-  const std::vector<bool> searched = may_split(children);
-  build_histograms(batch, searched, team);
-  for (std::size_t i = 0; i < children.size(); ++i) {
-    if (searched[i]) search_.find(*children[i], 0, team);
-    if (children[i]->gain < 0 || histograms_.scarce()) forget(*children[i]);
+  std::vector<Siblings> siblings;
+  std::vector<GrowNode*> children, built;
+  for (GrowNode* node : batch) {
+    siblings.push_back(open_children(policy, *node));
+    const auto& [parent, smaller, larger, subtracts] = siblings.back();
+    children.insert(children.end(), {parent->left, parent->right});
+    if (subtracts || may_ever_split(*smaller)) built.push_back(smaller);
+    if (!subtracts && may_ever_split(*larger)) built.push_back(larger);
   }
+  std::vector<std::span<std::int64_t>> sums;
+  for (GrowNode* node : built) {
+    node->histogram = histograms_.acquire_zeroed();
+    sums.emplace_back(node->histogram, histograms_.size());
+  }
+  pass(batch, built, team);
+  workers_.sum(sums);
+  place_children(policy, batch);
+  for (const auto& [node, smaller, larger, subtracts] : siblings) {
+    if (subtracts) {
+      grow_kernels().subtract(node->histogram, smaller->histogram, histograms_.size());
+      larger->histogram = node->histogram;
+    } else {
+      histograms_.release(node->histogram);
+    }
+    node->histogram = nullptr;
+  }
+  const std::vector<bool> searched = may_split(children);
+  team.for_chunks(0, children.size(), 1, [&](std::size_t i, std::size_t, int member) {
+    if (searched[i]) search_.find(*children[i], member, team);
+  });
+  for (GrowNode* child : children)
+    if (child->gain < 0 || histograms_.scarce()) forget(*child);
 }
 
-void WorkerRows::split_rows(TreePolicy& policy, std::span<GrowNode* const> batch, Team& team) {
-  std::vector<std::size_t> own;
-  for (const GrowNode* node : batch) own.push_back(rows_.split(*node, 0, team));
-  std::vector<std::int64_t> all(own.begin(), own.end());
+// By all that is known before the rows are divided.
+bool WorkerRows::may_ever_split(const GrowNode& node) const {
+  constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
+  return policy_.may_split(node.depth, any, node.sums.data());
+}
+
+WorkerRows::Siblings WorkerRows::open_children(TreePolicy& policy, GrowNode& node) {
+  policy.open_children(node);
+  rows_.stretches().make_room(*node.right);  // the later one
+  std::int64_t difference = 0;
+  for (std::size_t k = 0; k < policy_.width(); ++k)
+    difference += std::int64_t{sum_h(node.left->sums[k])} - sum_h(node.right->sums[k]);
+  const bool left = difference <= 0;
+  GrowNode* larger = left ? node.right : node.left;
+  return {&node, left ? node.left : node.right, larger,
+          node.histogram != nullptr && may_ever_split(*larger)};
+}
+
+// Divides nodes, and adds the rows of nodes, new ones or the root, to their histograms.
+void WorkerRows::pass(std::span<GrowNode* const> divided, std::span<GrowNode* const> built,
+                      Team& team) {
+  std::vector<SplitRule> rules;
+  for (const GrowNode* node : divided) rules.push_back(rows_.rule(*node));
+  Stretches& stretches = rows_.stretches();
+  // Few histograms occupy all threads if their columns are divided.
+  const std::size_t tasks = 4 * static_cast<std::size_t>(team.size());
+  const std::size_t most_parts = std::max<std::size_t>(1, histograms_.slots().n_stores / 8);
+  const std::size_t n_parts = team.size() == 1 || built.empty()
+                                  ? 1
+                                  : std::clamp<std::size_t>(tasks / built.size(), 1, most_parts);
+  codes_.each_window([&](const RowWindow& window) {
+    const std::size_t first = stretches.first_of(window.begin), n = stretches.per_window();
+    team.for_chunks(0, divided.size() * n, 1, [&](std::size_t task, std::size_t, int member) {
+      const std::size_t i = task / n;
+      rows_.split_stretch(*divided[i], rules[i], first + task % n, window, member);
+    });
+    team.for_chunks(0, built.size() * n_parts, 1, [&](std::size_t task, std::size_t, int) {
+      const GrowNode& node = *built[task / n_parts];
+      for (std::size_t s = first; s < first + n; ++s) {
+        const Stretches::Range range = stretches.of(node, s);
+        if (range.size() > 0)
+          histograms_.add(codes_.row_codes(window), rows_, rows_.elements(range), range.size(),
+                          task % n_parts, n_parts, node.histogram);
+      }
+    });
+  });
+}
+
+void WorkerRows::place_children(TreePolicy& policy, std::span<GrowNode* const> batch) {
+  std::vector<std::int64_t> own, all;
+  for (const GrowNode* node : batch) {
+    std::int64_t n_left = 0;
+    rows_.each_range(*node->left, [&](const Element*, std::size_t n) {
+      n_left += static_cast<std::int64_t>(n);
+    });
+    own.push_back(n_left);
+  }
+  all = own;
   workers_.sum(all);
   for (std::size_t i = 0; i < batch.size(); ++i)
-    policy.make_children(*batch[i], own[i], static_cast<std::size_t>(all[i]));
+    policy.place_children(*batch[i], static_cast<std::size_t>(own[i]),
+                          static_cast<std::size_t>(all[i]));
 }
 
 // Which nodes may be split, by their rows in all workers.
@@ -91,7 +187,10 @@ std::vector<bool> WorkerRows::may_split(std::span<GrowNode* const> nodes) const 
   std::vector<std::int64_t> own;
   for (std::size_t i = 0; i < nodes.size(); ++i)
     for (std::size_t k = 0; may[i] && k < policy_.width(); ++k) {
-      const ValueBounds bounds = purity_->bounds(rows_.elements(*nodes[i]), nodes[i]->n_rows(), k);
+      ValueBounds bounds;
+      rows_.each_range(*nodes[i], [&](const Element* elements, std::size_t n) {
+        if (!bounds.is_empty()) bounds.narrow(purity_->bounds(elements, n, k));
+      });
       own.insert(own.end(), {bounds.lower[0], bounds.lower[1], bounds.upper[0], bounds.upper[1]});
     }
   const std::vector<std::vector<std::int64_t>> all = workers_.gather(own);
@@ -108,43 +207,6 @@ std::vector<bool> WorkerRows::may_split(std::span<GrowNode* const> nodes) const 
     may[i] = !is_pure;
   }
   return may;
-}
-
-// Histograms of the children that are searched. Only the smaller child's rows are read where the
-// parent has a histogram: the larger child's is the parent's minus the smaller one's.
-void WorkerRows::build_histograms(std::span<GrowNode* const> batch,
-                                  const std::vector<bool>& searched, Team& team) {
-  std::vector<std::span<std::int64_t>> built;
-  const auto build = [&](GrowNode& node) {
-    node.histogram = histograms_.build(codes_, rows_, node, 0, team);
-    built.emplace_back(node.histogram, histograms_.size());
-  };
-  const auto is_smaller_left = [](const GrowNode& node) {
-    return node.left->all_rows <= node.right->all_rows;
-  };
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    GrowNode& node = *batch[i];
-    const bool left = is_smaller_left(node);
-    const bool search_smaller = searched[2 * i + (left ? 0 : 1)];
-    const bool search_larger = searched[2 * i + (left ? 1 : 0)];
-    const bool subtract = node.histogram != nullptr && search_larger;
-    if (search_smaller || subtract) build(left ? *node.left : *node.right);
-    if (search_larger && !subtract) build(left ? *node.right : *node.left);
-  }
-  workers_.sum(built);
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    GrowNode& node = *batch[i];
-    const bool left = is_smaller_left(node);
-    const GrowNode& smaller = left ? *node.left : *node.right;
-    GrowNode& larger = left ? *node.right : *node.left;
-    if (node.histogram != nullptr && searched[2 * i + (left ? 1 : 0)]) {
-      grow_kernels().subtract(node.histogram, smaller.histogram, histograms_.size());
-      larger.histogram = node.histogram;
-    } else {
-      histograms_.release(node.histogram);
-    }
-    node.histogram = nullptr;
-  }
 }
 
 void WorkerRows::forget(GrowNode& node) {

@@ -5,6 +5,9 @@
 // up numbers of rows and histograms, and search all features. Histograms are added before those of
 // the larger children are subtracted from their parents'. Searches from few rows give the same
 // splits as histograms, so nodes of any size have histograms here.
+//
+// A batch is one pass over the worker's rows, window by window, in memory or from a file: each
+// window is divided, and the rows of its new nodes are added to histograms, while it is there.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +28,10 @@ namespace arboost {
 
 class WorkerRows final : public BatchRows {
  public:
-  // Splits of absolute errors need all rows in one process.
-  WorkerRows(const Codes& codes, TreePolicy& policy, Workspace& workspace, Collective& workers);
+  // `table_rows`: the worker's training rows among those of the codes, ascending; empty: all.
+  // Splits of absolute errors need all rows in the memory of one process.
+  WorkerRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
+             Workspace& workspace, Collective& workers);
 
   TreeScale start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                        Team& team) override;
@@ -52,10 +57,18 @@ class WorkerRows final : public BatchRows {
   void forget(GrowNode& node) override;
 
  private:
-  void split_rows(TreePolicy& policy, std::span<GrowNode* const> batch, Team& team);
+  // Children of a node of a batch, by the hessians of their rows: one is added up, the other is the
+  // difference to the node where that has a histogram.
+  struct Siblings {
+    GrowNode *node, *smaller, *larger;
+    bool subtracts;
+  };
+  void add_up(GrowNode& root, Team& team);
+  bool may_ever_split(const GrowNode& node) const;
+  Siblings open_children(TreePolicy& policy, GrowNode& node);
+  void pass(std::span<GrowNode* const> divided, std::span<GrowNode* const> built, Team& team);
+  void place_children(TreePolicy& policy, std::span<GrowNode* const> batch);
   std::vector<bool> may_split(std::span<GrowNode* const> nodes) const;
-  void build_histograms(std::span<GrowNode* const> batch, const std::vector<bool>& searched,
-                        Team& team);
 
   const Codes& codes_;
   TreePolicy& policy_;

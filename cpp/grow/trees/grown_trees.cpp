@@ -1,19 +1,13 @@
-// Walks over codes, and edits of grown trees. Walks are parallel over rows, with one kernel call a
-// chunk.
+// Checks, sums and edits of grown trees.
 #include "grow/trees/grown_trees.h"
 
 #include <algorithm>
-#include <optional>
 #include <stdexcept>
 
-#include "bin/codes/sparse_codes.h"
-#include "grow/kernels/grow_kernels.h"
+#include "grow/trees/tree_walk.h"
 
 namespace arboost {
 namespace {
-
-constexpr std::size_t chunk_rows = 16384;
-constexpr std::size_t fewest_together = 2048;  // rows that pay for the program of a tree
 
 void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
@@ -85,136 +79,10 @@ void GrownTrees::keep(std::size_t n_trees, std::size_t n_sets) {
   cover.resize(start);
 }
 
-namespace {
-
-// Nodes on sparse features, with the codes of a range of rows expanded at a time.
-class SparseNodes {
- public:
-  SparseNodes(const Codes& codes, const std::vector<WalkNode>& nodes)
-      : codes_(codes), nodes_(nodes) {}
-
-  void add(std::size_t node, std::uint32_t feature) { of_.push_back({node, feature}); }
-  bool empty() const { return of_.empty(); }
-
-  // The leaves of rows [begin, end), in pieces of nearby table rows.
-  void walk(WalkArgs args, std::size_t begin, std::size_t end, std::uint32_t* leaves) const {
-    std::vector<WalkNode> nodes = nodes_;
-    args.nodes = nodes.data();
-    std::vector<std::uint8_t> codes;
-    for (std::size_t first = begin, last; first < end; first = last) {
-      const std::size_t row = args.rows.row(first);
-      for (last = first + 1; last < end && args.rows.row(last) - row < most_rows;) ++last;
-      const std::size_t n_rows = args.rows.row(last - 1) - row + std::size_t{1};
-      codes_.width == 1 ? expand<std::uint8_t>(row, n_rows, codes, nodes)
-                        : expand<std::uint16_t>(row, n_rows, codes, nodes);
-      grow_kernels().walk(args, first, last, leaves + (first - begin));
-    }
-  }
-
- private:
-  static constexpr std::size_t most_rows = 32768;
-
-  template <class Code>
-  void expand(std::size_t row, std::size_t n_rows, std::vector<std::uint8_t>& codes,
-              std::vector<WalkNode>& nodes) const {
-    const std::size_t bytes = n_rows * sizeof(Code);
-    codes.resize(std::max(codes.size(), of_.size() * bytes));
-    for (std::size_t i = 0; i < of_.size(); ++i) {
-      std::uint8_t* column = codes.data() + i * bytes;
-      read_sparse(codes_, of_[i].feature, row, row + n_rows, reinterpret_cast<Code*>(column));
-      WalkNode& node = nodes[of_[i].node];
-      node.column = column - row * sizeof(Code);  // where row 0 would be
-      if (nodes_[node.left].left == node.left) nodes[node.left].column = node.column;
-      if (nodes_[node.left + 1].left == node.left + 1) nodes[node.left + 1].column = node.column;
-    }
-  }
-
-  struct Of {
-    std::size_t node;
-    std::uint32_t feature;
-  };
-  const Codes& codes_;
-  const std::vector<WalkNode>& nodes_;
-  std::vector<Of> of_;
-};
-
-// Program and columns of a tree whose rows walk together.
-struct Together {
-  explicit Together(const std::vector<WalkNode>& nodes) {
-    const ProgramMaker maker(
-        nodes.size(), [&](std::size_t i) { return nodes[i].left == i ? 0 : nodes[i].left; },
-        [](std::size_t i) { return static_cast<std::uint32_t>((i + 1) * bit_words); });
-    program = maker.add(steps, leaves);
-    program.steps = steps.data();
-    for (const WalkNode& node : nodes)
-      if (node.column != nullptr) columns.push_back(node.column);  // null: sparse
-    std::sort(columns.begin(), columns.end());
-    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-  }
-  Together(const Together&) = delete;
-
-  std::vector<std::uint32_t> steps, leaves;
-  std::vector<const std::uint8_t*> columns;
-  BitProgram program;
-};
-
-}  // namespace
-
 void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows, Team& team,
                       UseLeaves use) const {
   codes.fetch();
-  const std::size_t start = first(tree), n = n_nodes(tree);
-  std::vector<WalkNode> nodes(n);
-  std::vector<CodeSet> stored;
-  std::vector<int> depth(n, 0);
-  SparseNodes sparse(codes, nodes);
-  int deepest = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto f = static_cast<std::uint32_t>(feature[start + i]);
-    const auto child = static_cast<std::uint32_t>(left[start + i]);
-    deepest = std::max(deepest, depth[i]);
-    if (child == 0) {  // a leaf: every code goes left, to the leaf itself
-      nodes[i] = {nodes[i].column, no_code, no_code, static_cast<std::uint32_t>(i), no_set};
-      continue;
-    }
-    depth[child] = depth[child + 1] = depth[i] + 1;
-    const SplitRule rule = rule_of(
-        codes, f,
-        {.bin = static_cast<std::uint32_t>(bin[start + i]),
-         .missing_left = default_left[start + i] != 0 && codes.has_missing[f] != 0,
-         .levels = set[start + i] < 0 ? nullptr : &sets[static_cast<std::size_t>(set[start + i])]});
-    if (rule.by_set) stored.push_back(rule.left);
-    const auto own = rule.by_set ? static_cast<std::uint32_t>(stored.size() - 1) : no_set;
-    const Place& place = codes.where[f];
-    const bool is_sparse = place.storage == Storage::sparse;
-    const std::uint8_t* column = is_sparse ? nullptr : codes.column_bytes(place.store);
-    nodes[i] = {column, rule.bin, rule.missing_left, child, own};
-    // Leaves read a code, too, that of their parent.
-    nodes[child].column = nodes[child + 1].column = column;
-    if (is_sparse) sparse.add(i, f);
-  }
-  const bool all_walk =
-      codes.width == 1 && rows.is_all() && rows.n >= fewest_together && n < 2 * most_bit_leaves;
-  std::optional<Together> together;
-  if (all_walk) together.emplace(nodes);
-  const WalkArgs args{.width = codes.width,
-                      .rows = rows,
-                      .nodes = nodes.data(),
-                      .n_nodes = n,
-                      .sets = stored.empty() ? nullptr : stored.data(),
-                      .depth = deepest,
-                      .program = all_walk ? &together->program : nullptr,
-                      .leaves = all_walk ? together->leaves.data() : nullptr,
-                      .columns = all_walk ? together->columns.data() : nullptr,
-                      .n_columns = all_walk ? together->columns.size() : 0};
-  team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    Buffer<std::uint32_t> leaves(end - begin);
-    if (sparse.empty())
-      grow_kernels().walk(args, begin, end, leaves.data());
-    else
-      sparse.walk(args, begin, end, leaves.data());
-    use(begin, end, leaves.data());
-  });
+  TreeWalk(*this, tree, codes, rows).run(team, use);
 }
 
 void GrownTrees::add(std::size_t tree, const Codes& codes, const TreeRows& rows, double factor,

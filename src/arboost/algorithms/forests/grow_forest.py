@@ -97,6 +97,8 @@ def grow_trees(
 
 def _most_workers(recipe: ForestRecipe, data: TrainingSet) -> int:
     """Return the largest number of workers that helps; on a device each takes memory."""
+    if data.binned.codes.is_stored:
+        return 1  # threads share the rows of a window, and the memory of one tree
     device = device_number(recipe.tree.device)
     if device < 0:
         return recipe.n_trees

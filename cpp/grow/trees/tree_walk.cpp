@@ -1,0 +1,143 @@
+// Parallel over rows, with one kernel call for each piece of nearby rows.
+#include "grow/trees/tree_walk.h"
+
+#include <algorithm>
+
+#include "base/buffer.h"
+#include "bin/codes/sparse_codes.h"
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t chunk_rows = 16384;
+constexpr std::size_t fewest_together = 2048;  // rows that pay for the program of a tree
+constexpr std::size_t piece_rows = 32768;      // whose codes are copied at a time
+
+}  // namespace
+
+TreeWalk::TreeWalk(const GrownTrees& forest, std::size_t tree, const Codes& codes,
+                   const TreeRows& rows)
+    : codes_(codes),
+      rows_(rows),
+      nodes_(forest.n_nodes(tree)),
+      source_of_(nodes_.size(), std::uint32_t{in_memory}) {
+  const std::size_t start = forest.first(tree);
+  std::vector<int> depth(nodes_.size(), 0);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const auto f = static_cast<std::uint32_t>(forest.feature[start + i]);
+    const auto child = static_cast<std::uint32_t>(forest.left[start + i]);
+    depth_ = std::max(depth_, depth[i]);
+    if (child == 0) {  // a leaf: every code goes left, to the leaf itself
+      nodes_[i] = {nodes_[i].column, no_code, no_code, static_cast<std::uint32_t>(i), no_set};
+      continue;
+    }
+    depth[child] = depth[child + 1] = depth[i] + 1;
+    const std::int32_t set = forest.set[start + i];
+    const SplitRule rule =
+        rule_of(codes, f,
+                {.bin = static_cast<std::uint32_t>(forest.bin[start + i]),
+                 .missing_left = forest.default_left[start + i] != 0 && codes.has_missing[f] != 0,
+                 .levels = set < 0 ? nullptr : &forest.sets[static_cast<std::size_t>(set)]});
+    if (rule.by_set) sets_.push_back(rule.left);
+    const auto own = rule.by_set ? static_cast<std::uint32_t>(sets_.size() - 1) : no_set;
+    nodes_[i] = {nullptr, rule.bin, rule.missing_left, child, own};
+    add_column(i, f);
+    // Leaves read a code, too, that of their parent.
+    nodes_[child].column = nodes_[child + 1].column = nodes_[i].column;
+    source_of_[child] = source_of_[child + 1] = source_of_[i];
+  }
+  make_program();
+}
+
+void TreeWalk::add_column(std::size_t node, std::uint32_t feature) {
+  const Place& place = codes_.where[feature];
+  const bool is_sparse = place.storage == Storage::sparse;
+  source_of_[node] = in_memory;
+  if (!is_sparse && !codes_.stored_rows) {
+    nodes_[node].column = codes_.column_bytes(place.store);
+    return;
+  }
+  const Source source{is_sparse, is_sparse ? feature : place.store};
+  const auto found = std::find(sources_.begin(), sources_.end(), source);
+  source_of_[node] = static_cast<std::uint32_t>(found - sources_.begin());
+  if (found == sources_.end()) sources_.push_back(source);
+}
+
+void TreeWalk::make_program() {
+  const std::size_t n = nodes_.size();
+  if (codes_.width != 1 || !rows_.is_all() || rows_.n < fewest_together || n >= 2 * most_bit_leaves)
+    return;
+  const ProgramMaker maker(
+      n, [&](std::size_t i) { return nodes_[i].left == i ? 0 : nodes_[i].left; },
+      [](std::size_t i) { return static_cast<std::uint32_t>((i + 1) * bit_words); });
+  program_ = maker.add(steps_, leaves_);
+  program_.steps = steps_.data();
+  for (const WalkNode& node : nodes_)
+    if (node.column != nullptr) columns_.push_back(node.column);
+  std::sort(columns_.begin(), columns_.end());
+  columns_.erase(std::unique(columns_.begin(), columns_.end()), columns_.end());
+}
+
+void TreeWalk::run(Team& team, GrownTrees::UseLeaves use) const {
+  codes_.each_window([&](const RowWindow& window) {
+    const std::size_t first = codes_.stored_rows ? rows_.first_from(window.begin) : 0;
+    const std::size_t n = (codes_.stored_rows ? rows_.first_from(window.end) : rows_.n) - first;
+    team.for_chunks(0, n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+      Buffer<std::uint32_t> leaves(end - begin);
+      walk(window, first + begin, first + end, leaves.data());
+      use(first + begin, first + end, leaves.data());
+    });
+  });
+}
+
+WalkArgs TreeWalk::args_of(const WalkNode* nodes) const {
+  const bool together = !leaves_.empty();
+  return {.width = codes_.width,
+          .rows = rows_,
+          .nodes = nodes,
+          .n_nodes = nodes_.size(),
+          .sets = sets_.empty() ? nullptr : sets_.data(),
+          .depth = depth_,
+          .program = together ? &program_ : nullptr,
+          .leaves = together ? leaves_.data() : nullptr,
+          .columns = together ? columns_.data() : nullptr,
+          .n_columns = columns_.size()};
+}
+
+void TreeWalk::walk(const RowWindow& window, std::size_t begin, std::size_t end,
+                    std::uint32_t* leaves) const {
+  if (sources_.empty()) return grow_kernels().walk(args_of(nodes_.data()), begin, end, leaves);
+  std::vector<WalkNode> nodes = nodes_;
+  std::vector<std::uint8_t> columns;
+  for (std::size_t first = begin, last; first < end; first = last) {
+    const std::size_t row = rows_.row(first);
+    for (last = first + 1; last < end && rows_.row(last) - row < piece_rows;) ++last;
+    const std::size_t n_rows = rows_.row(last - 1) - row + std::size_t{1};
+    codes_.width == 1 ? copy_columns<std::uint8_t>(window, row, n_rows, columns, nodes)
+                      : copy_columns<std::uint16_t>(window, row, n_rows, columns, nodes);
+    grow_kernels().walk(args_of(nodes.data()), first, last, leaves + (first - begin));
+  }
+}
+
+template <class Code>
+void TreeWalk::copy_columns(const RowWindow& window, std::size_t row, std::size_t n_rows,
+                            std::vector<std::uint8_t>& columns,
+                            std::vector<WalkNode>& nodes) const {
+  const std::size_t bytes = n_rows * sizeof(Code);
+  columns.resize(std::max(columns.size(), sources_.size() * bytes));
+  for (std::size_t s = 0; s < sources_.size(); ++s) {
+    auto* to = reinterpret_cast<Code*>(columns.data() + s * bytes);
+    if (sources_[s].is_sparse) {
+      read_sparse(codes_, sources_[s].which, row, row + n_rows, to);
+      continue;
+    }
+    const ColumnCodes from = codes_.codes_in_rows(sources_[s].which, window.row_zero);
+    for (std::size_t i = 0; i < n_rows; ++i)
+      to[i] = *reinterpret_cast<const Code*>(from.first + (row + i) * from.stride);
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (source_of_[i] != in_memory)  // where row 0 would be
+      nodes[i].column = columns.data() + source_of_[i] * bytes - row * sizeof(Code);
+}
+
+}  // namespace arboost

@@ -1,0 +1,55 @@
+// Rows of a binned table -> leaves of a grown tree.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/parallel.h"
+#include "grow/kernels/grow_kernels.h"
+#include "grow/trees/grown_trees.h"
+#include "table/codes.h"
+#include "tree/bits/bit_program.h"
+#include "tree/tree_rows.h"
+
+namespace arboost {
+
+class TreeWalk {
+ public:
+  // The rows of a table in a file ascend.
+  TreeWalk(const GrownTrees& forest, std::size_t tree, const Codes& codes, const TreeRows& rows);
+
+  // Calls use(begin, end, leaves) for numbers [begin, end) of the rows, from several threads.
+  void run(Team& team, GrownTrees::UseLeaves use) const;
+
+ private:
+  // Codes that are copied to a column before a walk: of a sparse feature, or of a column in a file.
+  struct Source {
+    bool is_sparse;
+    std::uint32_t which;  // feature, or stored column
+    bool operator==(const Source&) const = default;
+  };
+  static constexpr std::uint32_t in_memory = ~std::uint32_t{0};
+
+  void add_column(std::size_t node, std::uint32_t feature);
+  void make_program();
+  WalkArgs args_of(const WalkNode* nodes) const;
+  void walk(const RowWindow& window, std::size_t begin, std::size_t end,
+            std::uint32_t* leaves) const;
+  template <class Code>
+  void copy_columns(const RowWindow& window, std::size_t row, std::size_t n_rows,
+                    std::vector<std::uint8_t>& columns, std::vector<WalkNode>& nodes) const;
+
+  const Codes& codes_;
+  TreeRows rows_;
+  std::vector<WalkNode> nodes_;
+  std::vector<CodeSet> sets_;
+  int depth_ = 0;
+  std::vector<Source> sources_;
+  std::vector<std::uint32_t> source_of_;  // by node: its source, or in_memory
+  // Of a tree whose rows walk together; else empty.
+  std::vector<std::uint32_t> steps_, leaves_;
+  std::vector<const std::uint8_t*> columns_;
+  BitProgram program_{};
+};
+
+}  // namespace arboost

@@ -1,0 +1,274 @@
+// Description of a table, field by field; checksums at the speed of memory.
+#include "table/codes_file.h"
+
+#include <algorithm>
+#include <bit>  // endian
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "base/limits.h"
+
+namespace arboost {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "files of codes are little-endian");
+
+constexpr char mark[8] = {'a', 'r', 'b', 'c', 'o', 'd', 'e', '1'};
+
+struct End {
+  char mark[8];
+  std::uint64_t description, size, checksum;
+};
+
+[[noreturn]] void damaged() {
+  throw std::invalid_argument(
+      "The file of codes is damaged, or not finished. Delete it, and make it again.");
+}
+
+void require(bool holds) {
+  if (!holds) damaged();
+}
+
+// A sum of words, each mixed with its place: changed, lost and exchanged words are found. Sums of
+// consecutive pieces add up.
+std::uint64_t checksum(const std::uint8_t* bytes, std::size_t n, std::uint64_t first_word) {
+  std::uint64_t sum = 0;
+  for (std::size_t at = 0; at < n; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + at, std::min<std::size_t>(8, n - at));
+    const std::uint64_t place = (first_word + at / 8) * 0x9e3779b97f4a7c15 + 1;
+    sum += (word ^ place) * 0xd6e8feb86659fd93 ^ word >> 29;
+  }
+  return sum;
+}
+
+class Writer {
+ public:
+  template <class T>
+  void number(T value) {
+    static_assert(std::is_arithmetic_v<T>);
+    const auto* from = reinterpret_cast<const std::uint8_t*>(&value);
+    bytes.insert(bytes.end(), from, from + sizeof(T));
+  }
+  template <class T>
+  void numbers(const std::vector<T>& values) {
+    number<std::uint64_t>(values.size());
+    for (const T value : values) number(value);
+  }
+
+  std::vector<std::uint8_t> bytes;
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::vector<std::uint8_t>& bytes) : bytes_(bytes) {}
+
+  template <class T>
+  T number() {
+    T value;
+    require(bytes_.size() - at_ >= sizeof(T));
+    std::memcpy(&value, bytes_.data() + at_, sizeof(T));
+    at_ += sizeof(T);
+    return value;
+  }
+  template <class T>
+  std::vector<T> numbers() {
+    const auto n = number<std::uint64_t>();
+    require(n <= (bytes_.size() - at_) / sizeof(T));
+    std::vector<T> values(n);
+    for (T& value : values) value = number<T>();
+    return values;
+  }
+  bool is_at_end() const { return at_ == bytes_.size(); }
+
+ private:
+  const std::vector<std::uint8_t>& bytes_;
+  std::size_t at_ = 0;
+};
+
+void describe(const Codes& codes, Writer& out) {
+  for (const std::size_t size : {codes.n_rows, codes.n_features, codes.n_stores, codes.row_stride})
+    out.number<std::uint64_t>(size);
+  out.number<std::int32_t>(codes.width);
+  out.numbers(codes.n_bins);
+  out.numbers(codes.has_missing);
+  out.numbers(codes.is_category);
+  for (const auto& edges : codes.edges) out.numbers(edges);
+  for (const Place& place : codes.where) {
+    out.number(static_cast<std::uint8_t>(place.storage));
+    out.number<std::uint8_t>(place.exclusive ? 1 : 0);
+    for (const std::uint32_t one :
+         {place.store, place.digit, place.first, place.usual, place.n_others})
+      out.number(one);
+  }
+  out.number<std::uint64_t>(codes.digits.size());
+  for (const Digit& digit : codes.digits)
+    for (const std::uint32_t one : {digit.store, digit.stride, digit.radix}) out.number(one);
+}
+
+// Only files whose checksums hold are read, so that these checks find mistakes, not attacks.
+Codes read_description(Reader& in) {
+  Codes codes;
+  codes.n_rows = in.number<std::uint64_t>();
+  codes.n_features = in.number<std::uint64_t>();
+  codes.n_stores = in.number<std::uint64_t>();
+  codes.row_stride = in.number<std::uint64_t>();
+  codes.width = in.number<std::int32_t>();
+  codes.n_bins = in.numbers<std::uint32_t>();
+  codes.has_missing = in.numbers<std::uint8_t>();
+  codes.is_category = in.numbers<std::uint8_t>();
+  require(codes.n_bins.size() == codes.n_features && (codes.width == 1 || codes.width == 2));
+  require(codes.has_missing.size() == codes.n_features);
+  require(codes.is_category.empty() || codes.is_category.size() == codes.n_features);
+  require(codes.n_stores <= codes.n_features && codes.row_stride % 8 == 0);
+  require(codes.row_stride >= codes.n_stores * static_cast<std::size_t>(codes.width));
+  for (std::size_t f = 0; f < codes.n_features; ++f) {
+    codes.edges.push_back(in.numbers<double>());
+    require(codes.edges.back().size() + 1 == codes.n_bins[f]);
+  }
+  for (std::size_t f = 0; f < codes.n_features; ++f) {
+    Place place;
+    place.storage = static_cast<Storage>(in.number<std::uint8_t>());
+    place.exclusive = in.number<std::uint8_t>() != 0;
+    for (std::uint32_t* one :
+         {&place.store, &place.digit, &place.first, &place.usual, &place.n_others})
+      *one = in.number<std::uint32_t>();
+    require(place.storage != Storage::sparse && place.store < codes.n_stores);
+    codes.where.push_back(place);
+  }
+  const auto n_digits = in.number<std::uint64_t>();
+  require(n_digits <= codes.n_features);
+  for (std::size_t d = 0; d < n_digits; ++d) {
+    Digit digit{};
+    for (std::uint32_t* one : {&digit.store, &digit.stride, &digit.radix})
+      *one = in.number<std::uint32_t>();
+    require(digit.store < codes.n_stores && digit.stride > 0 && digit.radix > 0);
+    codes.digits.push_back(digit);
+  }
+  for (const Place& place : codes.where)
+    require(place.storage == Storage::own || place.digit < codes.digits.size());
+  return codes;
+}
+
+std::uint64_t sum_of(const std::vector<std::uint64_t>& checksums) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t one : checksums) sum += one;
+  return sum;
+}
+
+// The table without its rows.
+Codes layout_of(const Codes& codes) {
+  Codes layout;
+  layout.n_features = codes.n_features;
+  layout.n_stores = codes.n_stores;
+  layout.width = codes.width;
+  layout.row_stride = codes.row_stride;
+  layout.n_bins = codes.n_bins;
+  layout.has_missing = codes.has_missing;
+  layout.edges = codes.edges;
+  layout.is_category = codes.is_category;
+  layout.where = codes.where;
+  layout.digits = codes.digits;
+  return layout;
+}
+
+bool have_same_layout(const Codes& a, const Codes& b) {
+  return a.n_stores == b.n_stores && a.width == b.width && a.row_stride == b.row_stride &&
+         a.n_bins == b.n_bins && a.edges == b.edges && a.is_category == b.is_category &&
+         a.where == b.where && a.digits == b.digits;
+}
+
+}  // namespace
+
+CodesWriter::CodesWriter(int descriptor, std::size_t window_rows)
+    : file_(std::make_shared<CodesFile>(descriptor)), window_rows_(window_rows) {
+  if (window_rows == 0) throw std::invalid_argument("Windows must have at least one row.");
+}
+
+void CodesWriter::append(const Codes& part) {
+  if (!file_) throw std::invalid_argument("The file of codes is finished.");
+  if (part.width > 2 || part.sparse.size() > 0 || part.stored_rows)
+    throw std::invalid_argument("Only full columns of bin codes in memory are written to a file.");
+  part.fetch();
+  if (!has_layout_) all_ = layout_of(part);
+  if (has_layout_ && !have_same_layout(all_, part))
+    throw std::invalid_argument("The part of the table has another layout than the parts before.");
+  has_layout_ = true;
+  check_row_count(all_.n_rows + part.n_rows);
+  for (std::size_t f = 0; f < all_.n_features; ++f) all_.has_missing[f] |= part.has_missing[f];
+  add_to_checksums(part.by_row.data(), part.n_rows);
+  file_->write(all_.n_rows * all_.row_stride, part.by_row.data(), part.bytes_by_row());
+  all_.n_rows += part.n_rows;
+}
+
+void CodesWriter::add_to_checksums(const std::uint8_t* rows, std::size_t n) {
+  const std::size_t stride = all_.row_stride;
+  for (std::size_t row = all_.n_rows, end = row + n; row < end;) {
+    const std::size_t window = row / window_rows_;
+    const std::size_t last = std::min((window + 1) * window_rows_, end);
+    checksums_.resize(std::max(checksums_.size(), window + 1));
+    checksums_[window] += checksum(rows, (last - row) * stride, row * stride / 8);
+    rows += (last - row) * stride;
+    row = last;
+  }
+}
+
+Codes CodesWriter::finish() {
+  if (!file_ || !has_layout_) throw std::invalid_argument("The file of codes has no rows.");
+  all_.number_slots();
+  Writer out;
+  describe(all_, out);
+  out.number<std::uint64_t>(window_rows_);
+  out.numbers(checksums_);
+  const std::uint8_t none[StoredRows::padding] = {};
+  End end{};
+  std::memcpy(end.mark, mark, sizeof(mark));
+  end.description = all_.bytes_by_row() + sizeof(none);
+  end.size = out.bytes.size();
+  end.checksum = checksum(out.bytes.data(), out.bytes.size(), 0);
+  file_->write(all_.bytes_by_row(), none, sizeof(none));
+  file_->write(end.description, out.bytes.data(), out.bytes.size());
+  file_->write(end.description + end.size, &end, sizeof(end));
+  all_.stored_rows = std::make_shared<StoredRows>(std::move(file_), all_.n_rows, all_.row_stride,
+                                                  window_rows_, sum_of(checksums_));
+  file_ = nullptr;
+  return std::move(all_);
+}
+
+Codes open_codes(int descriptor, Team& team) {
+  const auto file = std::make_shared<CodesFile>(descriptor);
+  const std::uint64_t size = file->size();
+  End end{};
+  require(size >= sizeof(end));
+  file->read(size - sizeof(end), &end, sizeof(end));
+  require(std::memcmp(end.mark, mark, sizeof(mark)) == 0);
+  require(end.size <= size && end.description <= size &&
+          end.description + end.size + sizeof(end) == size);
+  std::vector<std::uint8_t> bytes(end.size);
+  file->read(end.description, bytes.data(), bytes.size());
+  require(checksum(bytes.data(), bytes.size(), 0) == end.checksum);
+  Reader in(bytes);
+  Codes codes = read_description(in);
+  const auto window_rows = in.number<std::uint64_t>();
+  const auto checksums = in.numbers<std::uint64_t>();
+  require(in.is_at_end() && window_rows > 0 && codes.n_rows <= std::numeric_limits<RowId>::max() &&
+          codes.bytes_by_row() + StoredRows::padding == end.description &&
+          checksums.size() == (codes.n_rows + window_rows - 1) / window_rows);
+  team.for_chunks(0, checksums.size(), 1, [&](std::size_t window, std::size_t, int) {
+    const std::size_t first = window * window_rows;
+    const std::size_t n = std::min<std::size_t>(window_rows, codes.n_rows - first);
+    const CodesFile::Window rows(*file, std::uint64_t{first} * codes.row_stride,
+                                 n * codes.row_stride);
+    require(checksum(rows.data(), n * codes.row_stride, first * codes.row_stride / 8) ==
+            checksums[window]);
+  });
+  codes.number_slots();
+  codes.stored_rows = std::make_shared<StoredRows>(file, codes.n_rows, codes.row_stride,
+                                                   window_rows, sum_of(checksums));
+  return codes;
+}
+
+}  // namespace arboost

@@ -1,0 +1,206 @@
+// Windows of a file, mapped by the system where it can: no copy of pages that are in its cache.
+#include "table/stored_rows.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <future>
+#include <new>  // bad_alloc
+#include <system_error>
+#include <utility>
+
+#if defined(_WIN32)
+#include <io.h>
+
+#include <mutex>
+#include <vector>
+#else
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
+namespace arboost {
+namespace {
+
+[[noreturn]] void fail(const char* action) {
+  throw std::system_error(errno, std::generic_category(), action);
+}
+
+}  // namespace
+
+#if defined(_WIN32)
+
+namespace {
+std::mutex position_mutex;  // reads and writes move the one position of a file
+}
+
+CodesFile::CodesFile(int descriptor) : descriptor_(_dup(descriptor)) {
+  if (descriptor_ < 0) fail("opening the file of codes");
+}
+
+CodesFile::~CodesFile() {
+  _close(descriptor_);
+}
+
+std::uint64_t CodesFile::size() const {
+  const std::int64_t size = _filelengthi64(descriptor_);
+  if (size < 0) fail("looking at the file of codes");
+  return static_cast<std::uint64_t>(size);
+}
+
+void CodesFile::write(std::uint64_t at, const void* bytes, std::size_t n) {
+  std::lock_guard lock(position_mutex);
+  const auto* from = static_cast<const char*>(bytes);
+  if (_lseeki64(descriptor_, static_cast<std::int64_t>(at), SEEK_SET) < 0)
+    fail("writing the file of codes");
+  while (n > 0) {
+    const int done = _write(descriptor_, from, static_cast<unsigned>(std::min(n, size_t{1} << 30)));
+    if (done <= 0) fail("writing the file of codes");
+    from += done;
+    n -= static_cast<std::size_t>(done);
+  }
+}
+
+void CodesFile::read(std::uint64_t at, void* bytes, std::size_t n) const {
+  std::lock_guard lock(position_mutex);
+  auto* to = static_cast<char*>(bytes);
+  if (_lseeki64(descriptor_, static_cast<std::int64_t>(at), SEEK_SET) < 0)
+    fail("reading the file of codes");
+  while (n > 0) {
+    const int done = _read(descriptor_, to, static_cast<unsigned>(std::min(n, size_t{1} << 30)));
+    if (done == 0) errno = EIO;  // the file has been cut short
+    if (done <= 0) fail("reading the file of codes");
+    to += done;
+    n -= static_cast<std::size_t>(done);
+  }
+}
+
+CodesFile::Window::Window(const CodesFile& file, std::uint64_t at, std::size_t n)
+    : mapped_(new std::uint8_t[n]), size_(n), data_(static_cast<std::uint8_t*>(mapped_)) {
+  try {
+    file.read(at, mapped_, n);
+  } catch (...) {
+    delete[] data_;
+    throw;
+  }
+}
+
+CodesFile::Window::~Window() {
+  delete[] data_;
+}
+
+#else
+
+CodesFile::CodesFile(int descriptor) : descriptor_(dup(descriptor)) {
+  if (descriptor_ < 0) fail("opening the file of codes");
+}
+
+CodesFile::~CodesFile() {
+  close(descriptor_);
+}
+
+std::uint64_t CodesFile::size() const {
+  struct stat found{};
+  if (fstat(descriptor_, &found) != 0) fail("looking at the file of codes");
+  return static_cast<std::uint64_t>(found.st_size);
+}
+
+void CodesFile::write(std::uint64_t at, const void* bytes, std::size_t n) {
+  const auto* from = static_cast<const char*>(bytes);
+  while (n > 0) {
+    const ssize_t done = pwrite(descriptor_, from, n, static_cast<off_t>(at));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) fail("writing the file of codes");
+    from += done;
+    at += static_cast<std::uint64_t>(done);
+    n -= static_cast<std::size_t>(done);
+  }
+}
+
+void CodesFile::read(std::uint64_t at, void* bytes, std::size_t n) const {
+  auto* to = static_cast<char*>(bytes);
+  while (n > 0) {
+    const ssize_t done = pread(descriptor_, to, n, static_cast<off_t>(at));
+    if (done < 0 && errno == EINTR) continue;
+    if (done == 0) errno = EIO;  // the file has been cut short
+    if (done <= 0) fail("reading the file of codes");
+    to += done;
+    at += static_cast<std::uint64_t>(done);
+    n -= static_cast<std::size_t>(done);
+  }
+}
+
+CodesFile::Window::Window(const CodesFile& file, std::uint64_t at, std::size_t n) {
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t before = at % page;
+  // Reading a page behind the end of a file ends the process.
+  if (at + n > file.size()) {
+    errno = EIO;
+    fail("reading the file of codes");
+  }
+  size_ = n + before;
+#if defined(MAP_POPULATE)
+  constexpr int flags = MAP_SHARED | MAP_POPULATE;
+#else
+  constexpr int flags = MAP_SHARED;
+#endif
+  mapped_ =
+      mmap(nullptr, size_, PROT_READ, flags, file.descriptor_, static_cast<off_t>(at - before));
+  if (mapped_ == MAP_FAILED) {
+    mapped_ = nullptr;
+    fail("mapping the file of codes");
+  }
+  data_ = static_cast<const std::uint8_t*>(mapped_) + before;
+#if !defined(MAP_POPULATE)
+  madvise(mapped_, size_, MADV_WILLNEED);
+#endif
+}
+
+CodesFile::Window::~Window() {
+  if (mapped_ != nullptr) munmap(mapped_, size_);
+}
+
+#endif
+
+CodesFile::Window::Window(Window&& other) noexcept
+    : mapped_(std::exchange(other.mapped_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      data_(std::exchange(other.data_, nullptr)) {}
+
+CodesFile::Window& CodesFile::Window::operator=(Window&& other) noexcept {
+  std::swap(mapped_, other.mapped_);
+  std::swap(size_, other.size_);
+  std::swap(data_, other.data_);
+  return *this;
+}
+
+StoredRows::StoredRows(std::shared_ptr<const CodesFile> file, std::size_t n_rows,
+                       std::size_t stride, std::size_t window_rows, std::uint64_t checksum)
+    : file_(std::move(file)),
+      n_rows_(n_rows),
+      stride_(stride),
+      window_rows_(window_rows),
+      checksum_(checksum) {}
+
+CodesFile::Window StoredRows::window_of(std::size_t begin) const {
+  const std::size_t n = std::min(window_rows_, n_rows_ - begin);
+  return {*file_, std::uint64_t{begin} * stride_, n * stride_ + padding};
+}
+
+void StoredRows::each_window(FunctionRef<void(const RowWindow&)> use) const {
+  if (n_rows_ == 0) return;
+  CodesFile::Window window = window_of(0);
+  for (std::size_t begin = 0; begin < n_rows_; begin += window_rows_) {
+    const std::size_t end = std::min(begin + window_rows_, n_rows_);
+    std::future<CodesFile::Window> next;
+    if (end < n_rows_)
+      next = std::async(std::launch::async, [this, end] {
+        if (!prepare_exceptions()) throw std::bad_alloc();
+        return window_of(end);
+      });
+    use({begin, end, window.data() - begin * stride_});
+    if (next.valid()) window = next.get();
+  }
+}
+
+}  // namespace arboost
