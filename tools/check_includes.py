@@ -32,6 +32,7 @@ FOLDERS = (
     "grow/split",  # search of a node's best split
     "grow/memory",  # rows in memory, grown by threads
     "grow/shards",  # rows in parts, each held by a worker
+    "grow/stored",  # rows of a table in a file
     "grow/device/records",  # records that the host and kernels exchange
     "grow/device/table",  # codes and trees in the memory of a CUDA device
     "grow/device/rounds",  # scores, gradients and evaluation sets there

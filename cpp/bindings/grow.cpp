@@ -231,6 +231,7 @@ void bind_params(nb::module_& m) {
       .def_rw("candidates", &TreeParams::candidates)
       .def_rw("sketch_eps", &TreeParams::sketch_eps)
       .def_rw("histogram_bytes", &TreeParams::histogram_bytes)
+      .def_rw("sample_bytes", &TreeParams::sample_bytes)
       .def_prop_rw(
           "sum_bits", [](const TreeParams& p) { return p.sum_bits; },
           [](TreeParams& p, int bits) {

@@ -9,7 +9,7 @@
 #include "grow/device/device_rows.h"
 #include "grow/memory/memory_rows.h"
 #include "grow/shards/sharded_rows.h"
-#include "grow/shards/worker_rows.h"
+#include "grow/stored/file_rows.h"
 #include "loss/leaf.h"  // no_leaf
 
 namespace arboost {
@@ -24,14 +24,11 @@ const Codes& checked(const Codes& codes, const TreeParams& params) {
   return codes;
 }
 
-Alone alone;  // without state
-
 std::unique_ptr<NodeRows> rows_of(const Codes& codes, std::span<const RowId> table_rows,
                                   TreePolicy& policy, Workspace& workspace) {
   if (codes.stored_rows && (policy.params().device >= 0 || !policy.params().shards.empty()))
     throw std::invalid_argument("codes in a file need one process, and no device");
-  if (codes.stored_rows)
-    return std::make_unique<WorkerRows>(codes, table_rows, policy, workspace, alone);
+  if (codes.stored_rows) return std::make_unique<FileRows>(codes, table_rows, policy, workspace);
   if (policy.params().device >= 0)
     return std::make_unique<cuda::DeviceRows>(codes, table_rows, policy, workspace);
   codes.fetch();

@@ -1,7 +1,7 @@
 """Codes in a file give the recorded models.
 
 Every recorded fit on full columns of bins is grown again with its codes in a file, read in windows
-of three sizes.
+of three sizes; samples of rows are streamed, or copied to memory.
 """
 
 import json
@@ -26,23 +26,30 @@ OTHERS = (
 ON_BINS = [name for name in RECORDED if not any(word in name for word in OTHERS)]
 
 
-@pytest.fixture(params=[64, 999, 1 << 20])
+@pytest.fixture(params=[(64, 0), (999, 1 << 20), (1 << 20, 0)], ids=str)
 def stored(request, monkeypatch):
     """Write the codes of all tables to files; list them."""
     made = []
-    encode = core.encode
+    encode, params = core.encode, core.TreeParams
+    window_rows, sample_bytes = request.param
+
+    def with_memory():
+        made_params = params()
+        made_params.sample_bytes = sample_bytes
+        return made_params
 
     def encode_to_file(*args, **kwargs):
         codes = encode(*args, **kwargs)
         if codes.sparse_features:
             return codes
         with tempfile.TemporaryFile() as file:
-            writer = core.CodesWriter(file.fileno(), request.param)
+            writer = core.CodesWriter(file.fileno(), window_rows)
             writer.append(codes)
             made.append(writer.finish())
         return made[-1]
 
     monkeypatch.setattr(core, "encode", encode_to_file)
+    monkeypatch.setattr(core, "TreeParams", with_memory)
     return made
 
 

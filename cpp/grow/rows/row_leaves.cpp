@@ -38,15 +38,19 @@ std::vector<std::uint32_t> positions_outside(const TreeRows& sample, std::size_t
 LeafSums RowLeaves::finish(const TreeShape& shape, const GrownTrees& forest,
                            const Gradients& gradients, std::size_t output, bool from_all_rows,
                            Team& team) {
+  if (rows_.is_sample() && from_all_rows) return walk_all(shape, forest, gradients, output, team);
   make_room(space_.leaf_of_row, table_.n_rows);
-  const bool walks = rows_.is_sample() && from_all_rows;
-  if (walks)
-    rows_.use_all(gradients, output, team);
-  else
-    assign(shape, team);
+  assign(shape, team);
   const TreePairs& pairs = rows_.pairs();
-  return {walks ? walked_sums(shape, pairs, forest, team) : node_sums(shape, pairs, team),
-          pairs.g_exponent, pairs.h_exponent};
+  return {node_sums(shape, pairs, team), pairs.g_exponent, pairs.h_exponent};
+}
+
+LeafSums RowLeaves::walk_all(const TreeShape& shape, const GrownTrees& forest,
+                             const Gradients& gradients, std::size_t output, Team& team) {
+  make_room(space_.leaf_of_row, table_.n_rows);
+  rows_.use_all(gradients, output, team);
+  const TreePairs& pairs = rows_.pairs();
+  return {walked_sums(shape, pairs, forest, team), pairs.g_exponent, pairs.h_exponent};
 }
 
 LeafSums RowLeaves::sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,

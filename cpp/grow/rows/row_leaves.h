@@ -52,6 +52,9 @@ class RowLeaves {
   // values do not come from, over all training rows. The tree is the last one of the forest.
   LeafSums finish(const TreeShape& shape, const GrownTrees& forest, const Gradients& gradients,
                   std::size_t output, bool from_all_rows, Team& team);
+  // Notes the leaves of all training rows, by a walk; returns their sums.
+  LeafSums walk_all(const TreeShape& shape, const GrownTrees& forest, const Gradients& gradients,
+                    std::size_t output, Team& team);
   // Sums of other gradients over the rows of the last tree.
   LeafSums sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
                    Team& team);

@@ -39,6 +39,11 @@ class WorkerRows final : public BatchRows {
                      std::size_t output, const TreeRequest& request, Team& team) override {
     return leaves_.finish(shape, forest, gradients, output, request.leaves_from_all_rows, team);
   }
+  // The same of a tree that has grown elsewhere, for all training rows.
+  LeafSums walk_all(const TreeShape& shape, const GrownTrees& forest, const Gradients& gradients,
+                    std::size_t output, Team& team) {
+    return leaves_.walk_all(shape, forest, gradients, output, team);
+  }
   LeafSums sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
                    Team& team) override {
     return leaves_.sums_of(shape, gradients, output, team);

@@ -66,6 +66,8 @@ struct TreeParams {
   // Memory for the histograms of open nodes. Histograms that do not fit are rebuilt from the rows:
   // slower, but the same sums and so the same tree.
   std::size_t histogram_bytes = std::size_t{512} << 20;
+  // Memory for the codes of a sample of a table in a file (grow/stored); larger ones are streamed.
+  std::size_t sample_bytes = std::size_t{512} << 20;
   // Sums of a tree's integer gradients are below 2^sum_bits, at most 31. Fewer bits round as
   // coarsely as more rows do, for tests.
   int sum_bits = 31;
