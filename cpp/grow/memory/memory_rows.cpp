@@ -36,7 +36,7 @@ MemoryRows::MemoryRows(const Codes& table, const Codes& codes, const Ranks* rank
                     : nullptr),
       sorted_(ranks != nullptr ? std::make_unique<SortedColumns>(*ranks, rows_.n_training())
                                : nullptr),
-      sizes_(codes, params_, policy.width(), params_.count_rows),
+      sizes_(codes, params_, policy.width(), false),
       histograms_(codes, params_.histogram_bytes, workspace),
       search_(codes, policy,
               {.rows = rows_,
@@ -87,7 +87,7 @@ TreeScale MemoryRows::start_tree(const Gradients& gradients, std::size_t output,
                                  const TreeRequest& request, Team& team) {
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
-  sizes_.start_tree(rows_, team);
+  sizes_.start_tree(rows_, alone_, team);
   const Counting counting = sizes_.counting();
   rows_.count_rows(counting != Counting::none);
   histograms_.use_channels(policy_.width() + (counting == Counting::always ? 1 : 0));

@@ -39,27 +39,27 @@ std::pair<std::int64_t, std::int64_t> hessian_range(const RowSums& sums, const E
 }  // namespace
 
 LeafSizes::LeafSizes(const Codes& codes, const TreeParams& params, std::size_t outputs,
-                     bool count_rows)
+                     bool count_doubts)
     : codes_(codes),
       params_(params),
       outputs_(static_cast<std::int64_t>(outputs)),
-      count_rows_(count_rows) {}
+      count_doubts_(count_doubts) {}
 
-void LeafSizes::start_tree(const RowPartition& rows, Team& team) {
+void LeafSizes::start_tree(const RowPartition& rows, Collective& workers, Team& team) {
   counting_ = Counting::none;
   least_h_ = 1;
   low_ = high_ = 1;
   if (params_.min_samples_leaf <= 1) return;
-  set_range(rows, team);
+  set_range(rows, workers, team);
   counting_ = choose();
   if (counting_ == Counting::always) return;
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  const auto n = static_cast<std::int64_t>(rows.rows().n);
+  const auto n = static_cast<std::int64_t>(rows.all_rows());
   const std::int64_t h = std::min(params_.min_samples_leaf, n) * low_ / outputs_;  // rounded down
   least_h_ = static_cast<std::int32_t>(std::clamp(h, std::int64_t{1}, most));
 }
 
-void LeafSizes::set_range(const RowPartition& rows, Team& team) {
+void LeafSizes::set_range(const RowPartition& rows, Collective& workers, Team& team) {
   low_ = std::numeric_limits<std::int64_t>::max();
   high_ = 0;
   const Element* elements = rows.elements(GrowNode{});  // of the root
@@ -70,6 +70,10 @@ void LeafSizes::set_range(const RowPartition& rows, Team& team) {
     low_ = std::min(low_, low);
     high_ = std::max(high_, high);
   });
+  std::int64_t extremes[2] = {-low_, high_};
+  workers.max(extremes);
+  low_ = -extremes[0];
+  high_ = extremes[1];
   low_ = std::min(low_, high_);              // no rows
   high_ = std::max(high_, std::int64_t{1});  // all empty
 }
@@ -77,8 +81,9 @@ void LeafSizes::set_range(const RowPartition& rows, Team& team) {
 // Rows of sparse columns are slow to count, and random thresholds have no second choice to offer.
 // Categories, and searches for any feature that varies, must know every code that occurs.
 Counting LeafSizes::choose() const {
-  if (count_rows_) return Counting::always;
+  if (params_.count_rows) return Counting::always;
   if (low_ == high_ && low_ > 0 && low_ % outputs_ == 0) return Counting::none;
+  if (count_doubts_) return Counting::always;
   if (codes_.width == 4 || codes_.sparse.size() > 0 || params_.random_cuts) return Counting::always;
   const bool needs_codes = params_.allow_zero_gain || !codes_.is_category.empty();
   if (low_ == 0 && needs_codes) return Counting::always;

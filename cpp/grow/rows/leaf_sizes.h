@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "base/collective.h"
 #include "base/parallel.h"
 #include "grow/rows/row_partition.h"
 #include "grow/search/search_data.h"
@@ -33,12 +34,12 @@ enum class Counting : std::uint8_t { none, without_histograms, always };
 
 class LeafSizes {
  public:
-  // `count_rows`: rows are counted even if hessians tell leaf sizes, unless a leaf may have one
-  // row.
-  LeafSizes(const Codes& codes, const TreeParams& params, std::size_t outputs, bool count_rows);
+  // `count_doubts`: rows are counted wherever hessians leave doubts, because they cannot be counted
+  // later; unless a leaf may have one row.
+  LeafSizes(const Codes& codes, const TreeParams& params, std::size_t outputs, bool count_doubts);
 
   // One pass over the tree's rows, unless a leaf may have one row.
-  void start_tree(const RowPartition& rows, Team& team);
+  void start_tree(const RowPartition& rows, Collective& workers, Team& team);
   // The same where rows are counted in any case; they need not be in this process.
   void start_tree() {
     counting_ = params_.min_samples_leaf > 1 ? Counting::always : Counting::none;
@@ -64,14 +65,14 @@ class LeafSizes {
                   std::span<const std::int64_t> counts) const;
 
  private:
-  void set_range(const RowPartition& rows, Team& team);
+  void set_range(const RowPartition& rows, Collective& workers, Team& team);
   Counting choose() const;
   bool may_overlook_missing(std::size_t feature, const FeatureSplit& split) const;
 
   const Codes& codes_;
   const TreeParams& params_;
   std::int64_t outputs_;
-  bool count_rows_;
+  bool count_doubts_;
   Counting counting_ = Counting::none;
   std::int64_t low_ = 1, high_ = 1;  // hessians of the tree's rows
   std::int32_t least_h_ = 1;
