@@ -20,6 +20,7 @@ FOLDERS = (
     "tree/bits",  # leaves of 512 rows at once, by bit masks
     "bin/edges",  # values to edges
     "bin/codes",  # values and edges to codes
+    "bin/stream",  # the same for tables that come in batches
     "bin/device",  # the same for tables in the memory of a CUDA device
     "bin",  # ranks, proposals for a round, target statistics
     "loss",

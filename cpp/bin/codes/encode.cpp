@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>  // clears the pad of the rows
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -187,21 +188,30 @@ Codes start_codes(std::size_t n_rows, const Edges& edges,
   return codes;
 }
 
-Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
-             const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team) {
+std::optional<Codes> encode_part(const Columns& table, const Rows& rows, const Edges& edges,
+                                 const std::vector<std::uint8_t>& categorical, StoragePlan& plan,
+                                 Team& team) {
   Codes codes = start_codes(rows.size(), edges, categorical);
-  StoragePlan stores;
-  if (codes.width < 4) stores = plan != nullptr ? *plan : plain_plan(table, categorical);
   const auto run = codes.width == 1   ? encode_stores<std::uint8_t>
                    : codes.width == 2 ? encode_stores<std::uint16_t>
                                       : encode_stores<std::uint32_t>;
-  // The first pass finds the features that do not fit and changes the plan; the second succeeds.
-  while (!run(table, rows, edges, stores, codes, team)) {
-  }
+  if (!run(table, rows, edges, plan, codes, team)) return std::nullopt;
   if (codes.width == 4) return codes;
-  encode_sparse(table, rows, edges, stores.sparse, codes, team);
+  encode_sparse(table, rows, edges, plan.sparse, codes, team);
   codes.number_slots();
   return codes;
+}
+
+Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
+             const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team) {
+  const bool is_ranked = std::any_of(edges.begin(), edges.end(),
+                                     [](const auto& column) { return column.size() > 65534; });
+  StoragePlan stores;
+  if (!is_ranked) stores = plan != nullptr ? *plan : plain_plan(table, categorical);
+  // The first pass finds the features that do not fit and changes the plan; the second succeeds.
+  while (true)
+    if (auto codes = encode_part(table, rows, edges, categorical, stores, team))
+      return std::move(*codes);
 }
 
 }  // namespace arboost

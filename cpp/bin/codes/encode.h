@@ -1,6 +1,7 @@
 // Columns and edges -> the binned table.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,12 @@ namespace arboost {
 // of their own. Ranks have no plan.
 Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
              const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team);
+
+// The same for a part of the rows, by the plan of all: none where a feature does not fit, and the
+// plan is then changed so that it does.
+std::optional<Codes> encode_part(const Columns& table, const Rows& rows, const Edges& edges,
+                                 const std::vector<std::uint8_t>& categorical, StoragePlan& plan,
+                                 Team& team);
 
 // Codes without bytes and places: numbers of rows and bins, edges, categories, width.
 Codes start_codes(std::size_t n_rows, const Edges& edges,

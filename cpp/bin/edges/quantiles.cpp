@@ -21,8 +21,6 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t sample_size = 200'000;
-
 // Type of the items to sort: 32-bit keys where float32 holds every value exactly, and positions
 // only where weights are looked up.
 template <class Visitor>
@@ -230,10 +228,8 @@ std::vector<FewValues> cut_full(std::span<const std::size_t> columns, const Samp
 
 EdgeRows choose_edge_rows(const Rows& rows, Team& team) {
   const std::size_t n = rows.size();
-  if (n <= sample_size) return {true, {}, {}, n};
-  const auto threshold = static_cast<std::uint64_t>(static_cast<double>(sample_size) /
-                                                    static_cast<double>(n) * 0x1p64);
-  EdgeRows sample{false, {}, sample_places(n, Purpose::quantile_rows, threshold, team), 0};
+  if (n <= edge_sample_size) return {true, {}, {}, n};
+  EdgeRows sample{false, {}, sample_places(n, Purpose::quantile_rows, edge_threshold(n), team), 0};
   for (const std::uint32_t place : sample.places) sample.rows.push_back(rows[place]);
   sample.size = sample.rows.size();
   return sample;

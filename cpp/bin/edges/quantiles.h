@@ -30,6 +30,14 @@ struct EdgeRows {
 };
 EdgeRows choose_edge_rows(const Rows& rows, Team& team);
 
+// Of more rows than this, those are taken whose hash is below the threshold.
+constexpr std::size_t edge_sample_size = 200'000;
+inline std::uint64_t edge_threshold(std::size_t n_rows) {
+  if (n_rows <= edge_sample_size) return ~std::uint64_t{0};
+  return static_cast<std::uint64_t>(static_cast<double>(edge_sample_size) /
+                                    static_cast<double>(n_rows) * 0x1p64);
+}
+
 // Distinct values of a column, ascending, that has few in the sample: other rows may hold others.
 struct FewValues {
   std::size_t column;

@@ -1,0 +1,68 @@
+// Linear in cells, parallel over stored columns and blocks of rows.
+#include "bin/stream/parts.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "bin/codes/encode.h"
+#include "bin/codes/layout.h"
+
+namespace arboost {
+
+StoragePlan plan_sample(const Columns& sample, std::size_t n_rows,
+                        const std::vector<std::uint8_t>& has_missing, const Edges& edges,
+                        const PlanOptions& options, Team& team) {
+  const std::vector<RowId> rows = choose_plan_rows(Rows(sample.n_rows, nullptr), team);
+  StoragePlan plan = plan_from(sample, rows, n_rows, edges, options, team);
+  Codes codes = start_codes(n_rows, edges, options.categorical);
+  codes.has_missing = has_missing;
+  while (!check_layout(lay_out(plan, sample, codes), codes, plan)) {
+  }
+  return plan;
+}
+
+void CodesParts::append(const Codes& part, Team& team) {
+  const auto width = static_cast<std::size_t>(part.width);
+  if (n_done_ == 0) {
+    all_.n_rows = n_rows_;
+    all_.n_features = part.n_features;
+    all_.n_stores = part.n_stores;
+    all_.width = part.width;
+    all_.row_stride = part.row_stride;
+    all_.n_bins = part.n_bins;
+    all_.has_missing.assign(part.n_features, 0);
+    all_.edges = part.edges;
+    all_.is_category = part.is_category;
+    all_.where = part.where;
+    all_.digits = part.digits;
+    all_.by_row = Buffer<std::uint8_t>(all_.bytes_by_row());
+    all_.by_column = Buffer<std::uint8_t>(all_.bytes_by_column());
+  }
+  const bool belongs = part.width < 4 && part.width == all_.width && part.sparse.size() == 0 &&
+                       part.n_stores == all_.n_stores && part.edges == all_.edges &&
+                       part.digits.size() == all_.digits.size();
+  if (!belongs || part.n_rows > n_rows_ - n_done_)
+    throw std::invalid_argument("The part does not belong to the codes.");
+  for (std::size_t f = 0; f < part.n_features; ++f) all_.has_missing[f] |= part.has_missing[f];
+  constexpr std::size_t chunk = 1 << 14;
+  team.for_chunks(0, part.n_rows, chunk, [&](std::size_t begin, std::size_t end, int) {
+    std::memcpy(all_.by_row.data() + (n_done_ + begin) * part.row_stride,
+                part.by_row.data() + begin * part.row_stride, (end - begin) * part.row_stride);
+    for (std::size_t s = 0; s < part.n_stores; ++s)
+      std::memcpy(all_.by_column.data() + (s * n_rows_ + n_done_ + begin) * width,
+                  part.column_bytes(s) + begin * width, (end - begin) * width);
+  });
+  n_done_ += part.n_rows;
+}
+
+Codes CodesParts::finish() {
+  if (n_done_ != n_rows_ || n_rows_ == 0)
+    throw std::invalid_argument("Some of the rows have not been appended.");
+  all_.number_slots();
+  n_done_ = 0;
+  return std::move(all_);
+}
+
+}  // namespace arboost

@@ -1,0 +1,36 @@
+// Codes of a table that is encoded in parts: the storage plan that all parts share, and the parts
+// put together in memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/parallel.h"
+#include "bin/codes/plan.h"
+#include "table/codes.h"
+#include "table/columns.h"
+
+namespace arboost {
+
+// The plan of n_rows rows by a sample of them without sparse columns. `has_missing` has 1 for
+// columns with missing values, in the sample or in other rows.
+StoragePlan plan_sample(const Columns& sample, std::size_t n_rows,
+                        const std::vector<std::uint8_t>& has_missing, const Edges& edges,
+                        const PlanOptions& options, Team& team);
+
+// Parts of n_rows rows in all, in their order, with the same edges and plan.
+class CodesParts {
+ public:
+  explicit CodesParts(std::size_t n_rows) : n_rows_(n_rows) {}
+
+  // Throws std::invalid_argument for a part that does not belong to the others.
+  void append(const Codes& part, Team& team);
+  Codes finish();
+
+ private:
+  std::size_t n_rows_, n_done_ = 0;
+  Codes all_;
+};
+
+}  // namespace arboost

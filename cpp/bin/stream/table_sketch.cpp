@@ -1,0 +1,185 @@
+// Cost: each batch is read once in columns of few values, and in the sampled rows elsewhere.
+// Parallel over columns.
+#include "bin/stream/table_sketch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+
+#include "base/limits.h"
+#include "base/random.h"
+#include "bin/edges/quantiles.h"
+
+namespace arboost {
+namespace {
+
+// Rows in the sample before those above the threshold of the rows so far are dropped.
+constexpr std::size_t most_sampled = edge_sample_size + edge_sample_size / 2;
+
+bool is_below(std::uint64_t place, std::uint64_t threshold) {
+  return counter_hash(0, Purpose::quantile_rows, 0, place) < threshold;
+}
+
+}  // namespace
+
+TableSketch::TableSketch(std::vector<std::uint8_t> is_level, std::size_t max_bins)
+    : is_level_(std::move(is_level)), max_bins_(max_bins), columns_(is_level_.size()) {}
+
+void TableSketch::push(const Columns& table, const Rows& rows, Team& team) {
+  if (table.columns.size() != columns_.size())
+    throw std::invalid_argument("A batch has another number of columns than the first.");
+  const std::size_t first = n_rows_;
+  check_row_count(first + rows.size());
+  n_rows_ += rows.size();
+  std::vector<RowId> chosen;
+  const std::uint64_t threshold = edge_threshold(n_rows_);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (n_rows_ > edge_sample_size && !is_below(first + i, threshold)) continue;
+    chosen.push_back(rows[i]);
+    places_.push_back(static_cast<std::uint32_t>(first + i));
+  }
+  team.for_chunks(0, columns_.size(), 1, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t c = begin; c < end; ++c) {
+      see(table.columns[c], rows, is_level_[c] != 0, columns_[c]);
+      keep(table.columns[c], chosen, columns_[c]);
+    }
+  });
+  if (places_.size() > most_sampled) drop_rows(threshold);
+}
+
+// Distinct values, until they are too many; of columns of levels missing ones alone.
+void TableSketch::see(const Column& column, const Rows& rows, bool is_level,
+                      SampledColumn& own) const {
+  double block[block_rows];
+  for (std::size_t begin = 0; begin < rows.size() && !own.too_many; begin += block_rows) {
+    const std::size_t n = std::min(block_rows, rows.size() - begin);
+    rows.read(column, begin, begin + n, block);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (std::isnan(block[i]))
+        own.any_missing = true;
+      else if (!is_level)
+        own.seen.insert(key_of(block[i]));
+    }
+    if (own.seen.size() > max_bins_) {
+      own.too_many = true;
+      own.seen = {};
+    }
+  }
+}
+
+void TableSketch::keep(const Column& column, std::span<const RowId> rows,
+                       SampledColumn& own) const {
+  if (!own.is_wide && column.type != Type::null && !fits_float32(column.type)) {
+    own.wide.assign(own.narrow.begin(), own.narrow.end());
+    own.narrow = {};
+    own.is_wide = true;
+  }
+  double block[block_rows];
+  for (std::size_t begin = 0; begin < rows.size(); begin += block_rows) {
+    const std::size_t n = std::min(block_rows, rows.size() - begin);
+    read_rows(column, rows.subspan(begin, n), block);
+    own.visit([&](auto& values) {
+      using Number = typename std::remove_reference_t<decltype(values)>::value_type;
+      for (std::size_t i = 0; i < n; ++i) {
+        own.any_missing |= std::isnan(block[i]);
+        values.push_back(static_cast<Number>(block[i]));
+      }
+    });
+  }
+}
+
+void TableSketch::drop_rows(std::uint64_t threshold) {
+  std::vector<std::uint8_t> stays(places_.size());
+  for (std::size_t i = 0; i < stays.size(); ++i) stays[i] = is_below(places_[i], threshold) ? 1 : 0;
+  const auto compact = [&](auto& values) {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (stays[i] != 0) values[n++] = values[i];
+    values.resize(n);
+  };
+  compact(places_);
+  for (SampledColumn& column : columns_) column.visit(compact);
+}
+
+void TableSketch::finish() {
+  if (n_rows_ > edge_sample_size) drop_rows(edge_threshold(n_rows_));
+}
+
+void TableSketch::replace_codes(std::size_t column, std::span<const double> codes) {
+  columns_.at(column).visit([&](auto& values) {
+    for (auto& value : values) {
+      if (std::isnan(value)) continue;
+      const auto code = static_cast<std::size_t>(value);
+      if (code >= codes.size()) throw std::invalid_argument("A level code beyond the levels.");
+      value = static_cast<std::remove_reference_t<decltype(value)>>(codes[code]);
+    }
+  });
+}
+
+Columns TableSketch::sample() {
+  finish();
+  Columns table;
+  table.n_rows = places_.size();
+  for (SampledColumn& column : columns_)
+    column.visit([&](auto& values) {
+      using Numbers = std::remove_reference_t<decltype(values)>;
+      auto kept = std::make_shared<Numbers>(values);
+      Column own;
+      own.type = column.is_wide ? Type::float64 : Type::float32;
+      own.stride = sizeof(typename Numbers::value_type);
+      Piece piece;
+      piece.end = table.n_rows;
+      piece.values = reinterpret_cast<const std::byte*>(kept->data());
+      if (table.n_rows > 0) own.pieces.push_back(piece);
+      table.columns.push_back(std::move(own));
+      table.owners.push_back(std::move(kept));
+    });
+  return table;
+}
+
+const std::vector<std::uint32_t>& TableSketch::places() {
+  finish();
+  return places_;
+}
+
+std::vector<std::vector<double>> TableSketch::edges(std::span<const double> weights, Team& team) {
+  const Columns all = sample();
+  Columns numbers;
+  numbers.n_rows = all.n_rows;
+  std::vector<std::size_t> index;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    if (is_level_[c] != 0) continue;
+    index.push_back(c);
+    numbers.columns.push_back(all.columns[c]);
+  }
+  EdgeRows rows{n_rows_ <= edge_sample_size, {}, {}, all.n_rows};
+  if (!rows.complete) {
+    rows.places = places_;
+    rows.rows.resize(all.n_rows);
+    std::iota(rows.rows.begin(), rows.rows.end(), RowId{0});
+  }
+  std::vector<FewValues> few;
+  std::vector<std::vector<double>> found =
+      sampled_edges(numbers, rows, weights, max_bins_, team, few);
+  std::vector<std::vector<double>> edges(columns_.size());
+  for (std::size_t k = 0; k < index.size(); ++k) {
+    const SampledColumn& column = columns_[index[k]];
+    edges[index[k]] = std::move(found[k]);
+    if (column.too_many) continue;
+    std::vector<double> values;
+    for (const std::uint64_t key : column.seen.keys()) values.push_back(value_of(key));
+    std::sort(values.begin(), values.end());
+    edges[index[k]] = cut(values, {}, max_bins_);
+  }
+  return edges;
+}
+
+std::vector<std::uint8_t> TableSketch::has_missing() const {
+  std::vector<std::uint8_t> missing;
+  for (const SampledColumn& column : columns_) missing.push_back(column.any_missing ? 1 : 0);
+  return missing;
+}
+
+}  // namespace arboost

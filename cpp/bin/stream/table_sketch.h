@@ -1,0 +1,67 @@
+// Rows that come in batches -> edges: a sample of the rows, and the distinct values of columns that
+// have few. The edges are those of quantiles() on all rows at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/parallel.h"
+#include "bin/edges/keys.h"
+#include "table/columns.h"
+
+namespace arboost {
+
+// Memory: about 200,000 sampled rows, 4 bytes a value where float32 holds it, else 8; before the
+// number of rows is known, up to a half more.
+class TableSketch {
+ public:
+  // `is_level` has 1 for columns of level codes, which have no edges.
+  TableSketch(std::vector<std::uint8_t> is_level, std::size_t max_bins);
+
+  // The next rows of the fit. Throws std::invalid_argument for another number of columns.
+  void push(const Columns& table, const Rows& rows, Team& team);
+
+  // Codes of a column of levels: code c becomes codes[c]; at the end, when all levels are known.
+  void replace_codes(std::size_t column, std::span<const double> codes);
+
+  std::size_t n_rows() const { return n_rows_; }
+
+  // Edges of the columns of numbers, none for those of levels; weights as quantiles() has them.
+  std::vector<std::vector<double>> edges(std::span<const double> weights, Team& team);
+
+  // Sampled rows as a table that owns its values, and their positions among all rows.
+  Columns sample();
+  const std::vector<std::uint32_t>& places();
+
+  // 1 where a row has a missing value; columns of many values may have more than are seen here.
+  std::vector<std::uint8_t> has_missing() const;
+
+ private:
+  struct SampledColumn {
+    std::vector<float> narrow;  // while all types of the column fit float32
+    std::vector<double> wide;
+    bool is_wide = false;
+    bool too_many = false;  // distinct values, more than max_bins
+    bool any_missing = false;
+    KeySet seen;
+
+    template <class Visitor>
+    void visit(Visitor&& visitor) {
+      is_wide ? visitor(wide) : visitor(narrow);
+    }
+  };
+
+  void see(const Column& column, const Rows& rows, bool is_level, SampledColumn& own) const;
+  void keep(const Column& column, std::span<const RowId> rows, SampledColumn& own) const;
+  void drop_rows(std::uint64_t threshold);
+  void finish();
+
+  std::vector<std::uint8_t> is_level_;
+  std::size_t max_bins_, n_rows_ = 0;
+  std::vector<SampledColumn> columns_;
+  std::vector<std::uint32_t> places_;  // of the sampled rows
+};
+
+}  // namespace arboost

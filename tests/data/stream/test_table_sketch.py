@@ -1,0 +1,123 @@
+"""Edges, plan and codes of batches: the same as those of the whole table."""
+
+import numpy as np
+import pytest
+
+from arboost.backend import core
+from arboost.data.bins import bin_table
+from arboost.data.table import ingest
+
+
+def columns(n_rows, seed=0):
+    """Return columns of many kinds: continuous, few values, heavy values, missing, integers."""
+    rng = np.random.default_rng(seed)
+    few = rng.integers(0, 5, n_rows).astype(np.float64)
+    few[rng.random(n_rows) < 1e-5] = 77.0  # a value that the sample hardly ever has
+    heavy = np.where(rng.random(n_rows) < 0.7, 0.0, rng.normal(size=n_rows))
+    holes = rng.normal(size=n_rows)
+    holes[rng.random(n_rows) < 0.1] = np.nan
+    return [
+        rng.normal(size=n_rows),
+        few,
+        heavy,
+        holes,
+        rng.integers(-3, 300, n_rows).astype(np.int16),
+        rng.normal(size=n_rows).astype(np.float32),
+        rng.integers(0, 2, n_rows).astype(bool),
+        np.full(n_rows, np.nan),
+    ]
+
+
+def table_of(parts, rows=slice(None)):
+    table = core.Columns(len(parts[0][rows]))
+    for part in parts:
+        table.add(np.ascontiguousarray(part[rows]))
+    return table
+
+
+def sketch_of(parts, batch, max_bins, kept=None):
+    sketch = core.TableSketch([False] * len(parts), max_bins)
+    for first in range(0, len(parts[0]), batch):
+        rows = slice(first, first + batch)
+        index = None if kept is None else np.flatnonzero(kept[rows]).astype(np.uint32)
+        sketch.push(table_of(parts, rows), index, 2)
+    return sketch
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "batch"), [(700, 64), (200_000, 30_000), (260_000, 260_000), (450_000, 37_123)]
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_edges_are_those_of_the_whole_table(n_rows, batch, weighted):
+    parts = columns(n_rows)
+    weights = np.random.default_rng(1).random(n_rows) if weighted else None
+    expected = core.quantiles(table_of(parts), None, weights, 63, 2)
+    found = sketch_of(parts, batch, 63).edges(weights, 2)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_rows_of_weight_0_have_no_part():
+    parts = columns(300_000)
+    kept = np.random.default_rng(2).random(300_000) < 0.8
+    expected = core.quantiles(table_of(parts), np.flatnonzero(kept).astype(np.uint32), None, 255, 1)
+    sketch = sketch_of(parts, 50_000, 255, kept)
+    assert sketch.n_rows == kept.sum()
+    for one, other in zip(sketch.edges(None, 1), expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_type_of_a_column_may_change():
+    whole = np.arange(5000, dtype=np.float64) / 7
+    whole[:1000] = np.arange(1000)
+    sketch = core.TableSketch([False], 100)
+    sketch.push(table_of([whole[:1000].astype(np.int8).astype(np.int16)]), None, 1)
+    whole[:1000] = whole[:1000].astype(np.int8)
+    sketch.push(table_of([whole[1000:]]), None, 1)
+    expected = core.quantiles(table_of([whole]), None, None, 100, 1)
+    np.testing.assert_array_equal(sketch.edges(None, 1)[0], expected[0])
+
+
+def test_codes_of_parts_are_those_of_the_whole_table():
+    parts = columns(5000)
+    binned = bin_table(
+        ingest(np.stack(parts, axis=1).astype(float)),
+        max_bins=63,
+        rows=None,
+        weights=None,
+        n_threads=1,
+    )
+    sketch = sketch_of(parts, 1000, 63)
+    edges = sketch.edges(None, 1)
+    plan = core.plan_sample(
+        sketch.sample(), 5000, sketch.has_missing, edges, 1, [False] * len(parts), True
+    )
+    joined = core.CodesParts(5000)
+    for first in range(0, 5000, 777):
+        table = table_of(parts, slice(first, first + 777))
+        codes, plan = core.encode_part(table, None, edges, 1, [False] * len(parts), plan)
+        assert codes is not None
+        joined.append(codes, 1)
+    codes = joined.finish()
+    np.testing.assert_array_equal(codes.to_numpy(), binned.codes.to_numpy())
+    np.testing.assert_array_equal(codes.has_missing, binned.codes.has_missing)
+    np.testing.assert_array_equal(codes.by_row, np.asarray(codes.by_column))
+
+
+def test_part_that_does_not_fit_changes_the_plan():
+    n_rows = 4000
+    kind = np.arange(n_rows) % 4
+    flags = [np.where(kind == k, 1.0, 0.0) * (np.arange(n_rows) % 3 == 0) for k in range(3)]
+    edges = [np.array([0.5])] * 3
+    plan = core.plan_sample(table_of(flags), n_rows, [False] * 3, edges, 1, [False] * 3, True)
+    assert [0, 1, 2] in plan.digits
+    clash = [flag.copy() for flag in flags]
+    clash[0][5] = clash[1][5] = 1.0
+    codes, changed = core.encode_part(table_of(clash), None, edges, 1, [False] * 3, plan)
+    assert codes is None
+    codes, _ = core.encode_part(table_of(clash), None, edges, 1, [False] * 3, changed)
+    np.testing.assert_array_equal(codes.to_numpy(), np.stack(clash, axis=1).astype(np.uint16))
+    with pytest.raises(ValueError, match="does not belong"):
+        parts = core.CodesParts(2 * n_rows)
+        parts.append(core.encode_part(table_of(flags), None, edges, 1, [False] * 3, plan)[0], 1)
+        parts.append(codes, 1)
