@@ -43,16 +43,16 @@ void push(TableSketch& self, const Columns& table, const Index& rows, int n_thre
 }
 
 std::vector<Owned<double>> edges(TableSketch& self, const std::optional<Vector<double>>& weights,
-                                 int n_threads) {
+                                 const std::vector<bool>& is_level, int n_threads) {
+  require(is_level.size() == self.n_columns(), "A sketch needs an entry for every column.");
   std::vector<std::vector<double>> found;
   {
     nb::gil_scoped_release nogil;
     std::span<const double> w;
     if (weights) w = {weights->data(), weights->size()};
     require(!weights || w.size() == self.n_rows(), "A sketch needs one weight for each row.");
-    Team team(threads_for(self.places().size() * self.has_missing().size(), n_threads),
-              python_poll());
-    found = self.edges(w, team);
+    Team team(threads_for(self.places().size() * self.n_columns(), n_threads), python_poll());
+    found = self.edges(w, {is_level.begin(), is_level.end()}, team);
   }
   std::vector<Owned<double>> result;
   for (auto& column : found) result.push_back(to_numpy(std::move(column)));
@@ -96,21 +96,21 @@ void bind_stream(nb::module_& m) {
   nb::class_<TableSketch>(m, "TableSketch", "Edges of a table whose rows come in batches.")
       .def(
           "__init__",
-          [](TableSketch* self, const std::vector<bool>& is_level, std::size_t max_bins) {
+          [](TableSketch* self, std::size_t n_columns, std::size_t max_bins) {
             require(max_bins >= 2 && max_bins <= 65535, "max_bins must be from 2 to 65535.");
-            new (self) TableSketch({is_level.begin(), is_level.end()}, max_bins);
+            new (self) TableSketch(n_columns, max_bins);
           },
-          "is_level"_a, "max_bins"_a)
+          "n_columns"_a, "max_bins"_a)
       .def("push", &push, "columns"_a, "rows"_a.noconvert().none(), "n_threads"_a,
            "Add the next rows, all of a batch or some.")
       .def(
           "replace_codes",
           [](TableSketch& self, std::size_t column, const Vector<double>& codes) {
-            require(column < self.has_missing().size(), "A column beyond the table.");
+            require(column < self.n_columns(), "A column beyond the table.");
             self.replace_codes(column, {codes.data(), codes.size()});
           },
           "column"_a, "codes"_a.noconvert(), "Replace the level codes of a column.")
-      .def("edges", &edges, "weights"_a.noconvert().none(), "n_threads"_a,
+      .def("edges", &edges, "weights"_a.noconvert().none(), "is_level"_a, "n_threads"_a,
            "Edges of every column of numbers, the same as those of `quantiles`.")
       .def("sample", &TableSketch::sample, "The sampled rows as a table.")
       .def_prop_ro("n_rows", &TableSketch::n_rows)

@@ -24,8 +24,8 @@ bool is_below(std::uint64_t place, std::uint64_t threshold) {
 
 }  // namespace
 
-TableSketch::TableSketch(std::vector<std::uint8_t> is_level, std::size_t max_bins)
-    : is_level_(std::move(is_level)), max_bins_(max_bins), columns_(is_level_.size()) {}
+TableSketch::TableSketch(std::size_t n_columns, std::size_t max_bins)
+    : max_bins_(max_bins), columns_(n_columns) {}
 
 void TableSketch::push(const Columns& table, const Rows& rows, Team& team) {
   if (table.columns.size() != columns_.size())
@@ -42,16 +42,15 @@ void TableSketch::push(const Columns& table, const Rows& rows, Team& team) {
   }
   team.for_chunks(0, columns_.size(), 1, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t c = begin; c < end; ++c) {
-      see(table.columns[c], rows, is_level_[c] != 0, columns_[c]);
+      see(table.columns[c], rows, columns_[c]);
       keep(table.columns[c], chosen, columns_[c]);
     }
   });
   if (places_.size() > most_sampled) drop_rows(threshold);
 }
 
-// Distinct values, until they are too many; of columns of levels missing ones alone.
-void TableSketch::see(const Column& column, const Rows& rows, bool is_level,
-                      SampledColumn& own) const {
+// Distinct values, until they are too many.
+void TableSketch::see(const Column& column, const Rows& rows, SampledColumn& own) const {
   double block[block_rows];
   for (std::size_t begin = 0; begin < rows.size() && !own.too_many; begin += block_rows) {
     const std::size_t n = std::min(block_rows, rows.size() - begin);
@@ -59,7 +58,7 @@ void TableSketch::see(const Column& column, const Rows& rows, bool is_level,
     for (std::size_t i = 0; i < n; ++i) {
       if (std::isnan(block[i]))
         own.any_missing = true;
-      else if (!is_level)
+      else
         own.seen.insert(key_of(block[i]));
     }
     if (own.seen.size() > max_bins_) {
@@ -144,13 +143,15 @@ const std::vector<std::uint32_t>& TableSketch::places() {
   return places_;
 }
 
-std::vector<std::vector<double>> TableSketch::edges(std::span<const double> weights, Team& team) {
+std::vector<std::vector<double>> TableSketch::edges(std::span<const double> weights,
+                                                    const std::vector<std::uint8_t>& is_level,
+                                                    Team& team) {
   const Columns all = sample();
   Columns numbers;
   numbers.n_rows = all.n_rows;
   std::vector<std::size_t> index;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    if (is_level_[c] != 0) continue;
+    if (is_level.at(c) != 0) continue;
     index.push_back(c);
     numbers.columns.push_back(all.columns[c]);
   }

@@ -17,19 +17,21 @@ namespace arboost {
 // number of rows is known, up to a half more.
 class TableSketch {
  public:
-  // `is_level` has 1 for columns of level codes, which have no edges.
-  TableSketch(std::vector<std::uint8_t> is_level, std::size_t max_bins);
+  TableSketch(std::size_t n_columns, std::size_t max_bins);
 
   // The next rows of the fit. Throws std::invalid_argument for another number of columns.
   void push(const Columns& table, const Rows& rows, Team& team);
 
-  // Codes of a column of levels: code c becomes codes[c]; at the end, when all levels are known.
+  // Sampled codes of a column of levels: code c becomes codes[c], when all levels are known.
   void replace_codes(std::size_t column, std::span<const double> codes);
 
   std::size_t n_rows() const { return n_rows_; }
+  std::size_t n_columns() const { return columns_.size(); }
 
-  // Edges of the columns of numbers, none for those of levels; weights as quantiles() has them.
-  std::vector<std::vector<double>> edges(std::span<const double> weights, Team& team);
+  // Edges of the columns of numbers, none for those of levels, where `is_level` has 1; weights as
+  // quantiles() has them.
+  std::vector<std::vector<double>> edges(std::span<const double> weights,
+                                         const std::vector<std::uint8_t>& is_level, Team& team);
 
   // Sampled rows as a table that owns its values, and their positions among all rows.
   Columns sample();
@@ -53,12 +55,11 @@ class TableSketch {
     }
   };
 
-  void see(const Column& column, const Rows& rows, bool is_level, SampledColumn& own) const;
+  void see(const Column& column, const Rows& rows, SampledColumn& own) const;
   void keep(const Column& column, std::span<const RowId> rows, SampledColumn& own) const;
   void drop_rows(std::uint64_t threshold);
   void finish();
 
-  std::vector<std::uint8_t> is_level_;
   std::size_t max_bins_, n_rows_ = 0;
   std::vector<SampledColumn> columns_;
   std::vector<std::uint32_t> places_;  // of the sampled rows

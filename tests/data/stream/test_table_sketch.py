@@ -36,7 +36,7 @@ def table_of(parts, rows=slice(None)):
 
 
 def sketch_of(parts, batch, max_bins, kept=None):
-    sketch = core.TableSketch([False] * len(parts), max_bins)
+    sketch = core.TableSketch(len(parts), max_bins)
     for first in range(0, len(parts[0]), batch):
         rows = slice(first, first + batch)
         index = None if kept is None else np.flatnonzero(kept[rows]).astype(np.uint32)
@@ -52,7 +52,7 @@ def test_edges_are_those_of_the_whole_table(n_rows, batch, weighted):
     parts = columns(n_rows)
     weights = np.random.default_rng(1).random(n_rows) if weighted else None
     expected = core.quantiles(table_of(parts), None, weights, 63, 2)
-    found = sketch_of(parts, batch, 63).edges(weights, 2)
+    found = sketch_of(parts, batch, 63).edges(weights, [False] * 8, 2)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -63,19 +63,19 @@ def test_rows_of_weight_0_have_no_part():
     expected = core.quantiles(table_of(parts), np.flatnonzero(kept).astype(np.uint32), None, 255, 1)
     sketch = sketch_of(parts, 50_000, 255, kept)
     assert sketch.n_rows == kept.sum()
-    for one, other in zip(sketch.edges(None, 1), expected, strict=True):
+    for one, other in zip(sketch.edges(None, [False] * 8, 1), expected, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 def test_type_of_a_column_may_change():
     whole = np.arange(5000, dtype=np.float64) / 7
     whole[:1000] = np.arange(1000)
-    sketch = core.TableSketch([False], 100)
+    sketch = core.TableSketch(1, 100)
     sketch.push(table_of([whole[:1000].astype(np.int8).astype(np.int16)]), None, 1)
     whole[:1000] = whole[:1000].astype(np.int8)
     sketch.push(table_of([whole[1000:]]), None, 1)
     expected = core.quantiles(table_of([whole]), None, None, 100, 1)
-    np.testing.assert_array_equal(sketch.edges(None, 1)[0], expected[0])
+    np.testing.assert_array_equal(sketch.edges(None, [False], 1)[0], expected[0])
 
 
 def test_codes_of_parts_are_those_of_the_whole_table():
@@ -88,9 +88,9 @@ def test_codes_of_parts_are_those_of_the_whole_table():
         n_threads=1,
     )
     sketch = sketch_of(parts, 1000, 63)
-    edges = sketch.edges(None, 1)
+    edges = sketch.edges(None, [False] * 8, 1)
     plan = core.plan_sample(
-        sketch.sample(), 5000, sketch.has_missing, edges, 1, [False] * len(parts), True
+        sketch.sample(), 5000, sketch.has_missing, edges, 1, [False] * len(parts), bundling=True
     )
     joined = core.CodesParts(5000)
     for first in range(0, 5000, 777):
@@ -109,7 +109,9 @@ def test_part_that_does_not_fit_changes_the_plan():
     kind = np.arange(n_rows) % 4
     flags = [np.where(kind == k, 1.0, 0.0) * (np.arange(n_rows) % 3 == 0) for k in range(3)]
     edges = [np.array([0.5])] * 3
-    plan = core.plan_sample(table_of(flags), n_rows, [False] * 3, edges, 1, [False] * 3, True)
+    plan = core.plan_sample(
+        table_of(flags), n_rows, [False] * 3, edges, 1, [False] * 3, bundling=True
+    )
     assert [0, 1, 2] in plan.digits
     clash = [flag.copy() for flag in flags]
     clash[0][5] = clash[1][5] = 1.0
@@ -117,7 +119,7 @@ def test_part_that_does_not_fit_changes_the_plan():
     assert codes is None
     codes, _ = core.encode_part(table_of(clash), None, edges, 1, [False] * 3, changed)
     np.testing.assert_array_equal(codes.to_numpy(), np.stack(clash, axis=1).astype(np.uint16))
+    parts = core.CodesParts(2 * n_rows)
+    parts.append(core.encode_part(table_of(flags), None, edges, 1, [False] * 3, plan)[0], 1)
     with pytest.raises(ValueError, match="does not belong"):
-        parts = core.CodesParts(2 * n_rows)
-        parts.append(core.encode_part(table_of(flags), None, edges, 1, [False] * 3, plan)[0], 1)
         parts.append(codes, 1)
