@@ -8,6 +8,7 @@ and so do the columns of Arrow streams, whose numbers stay in their chunks.
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Number
@@ -30,6 +31,7 @@ __all__ = [
     "from_numpy",
     "is_column",
     "is_missing",
+    "missing_column",
     "unique_names",
 ]
 
@@ -103,6 +105,17 @@ class RawTable:
     def label(self, column: int) -> str:
         """Return the name of a column in messages: its name, or its index."""
         return repr(column if self.names is None else self.names[column])
+
+    def set_missing(self, missing: float) -> None:
+        """Set the number that means missing in all columns of numbers, but not of times."""
+        if not math.isnan(missing):
+            self.columns.set_missing(missing, sorted(self.units))
+
+    def is_all_missing(self, column: int) -> bool:
+        """Whether a column has no values."""
+        if column in self.texts:
+            return int(self.texts[column].n_present) == 0
+        return bool(np.isnan(self.columns.read(column)).all())
 
     def add(self, values: NDArray[Any], label: object) -> None:
         """Append an array of numbers, times, strings or objects."""
@@ -287,6 +300,13 @@ def from_arrow(X: Any) -> RawTable:
     for index, one in enumerate(fields):
         raw._add_metadata(index, one)
     return raw
+
+
+def missing_column(n_rows: int) -> core.Columns:
+    """Return a table of one column without values."""
+    column = core.Columns(n_rows)
+    column.add_missing()
+    return column
 
 
 def native(values: NDArray[Any]) -> NDArray[Any]:

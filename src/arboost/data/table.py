@@ -32,7 +32,14 @@ from arboost.data import messages
 from arboost.data.feature_names import feature_indices
 from arboost.data.levels import Levels, encoded_values
 from arboost.data.pandas_frames import from_pandas
-from arboost.data.raw_columns import RawTable, from_arrow, from_device, from_dicts, from_numpy
+from arboost.data.raw_columns import (
+    RawTable,
+    from_arrow,
+    from_device,
+    from_dicts,
+    from_numpy,
+    missing_column,
+)
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import from_scipy, is_sparse
 from arboost.data.unusual import ColumnNotes
@@ -48,6 +55,7 @@ __all__ = [
     "is_reordered",
     "learn_table",
     "level_column",
+    "read_columns",
     "read_raw",
     "row_of_series",
 ]
@@ -156,7 +164,7 @@ def ingest(
         X has other columns than the schema.
     """
     if schema is not None:
-        return apply_raw(_match(_read_columns(X, schema, device), schema, caller), schema)
+        return apply_raw(_match(read_columns(X, schema, device), schema, caller), schema)
     table, notes = learn_table(X, ColumnOptions() if options is None else options, device)
     notes.warn()
     return table
@@ -166,7 +174,7 @@ def learn_table(
     X: object, options: ColumnOptions, device: str | None = "cpu"
 ) -> tuple[Table, ColumnNotes]:
     """Return the table of X with a new schema, and the notes that `ingest` warns of."""
-    raw = _read_columns(X, None, device)
+    raw = read_columns(X, None, device)
     n_rows, n_columns = raw.columns.n_rows, raw.columns.n_columns
     if n_rows == 0:
         raise ValueError(
@@ -190,7 +198,7 @@ def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
 
 def read_raw(X: object, schema: Schema, caller: str = "Model") -> RawTable:
     """Return the columns of a table in the order of a schema, with the values of the user."""
-    return _match(_read_columns(X, schema), schema, caller)
+    return _match(read_columns(X, schema), schema, caller)
 
 
 def apply_raw(raw: RawTable, schema: Schema) -> Table:
@@ -198,7 +206,7 @@ def apply_raw(raw: RawTable, schema: Schema) -> Table:
     return Table(_apply(raw, schema), schema)
 
 
-def _read_columns(X: object, schema: Schema | None, device: str | None = "cpu") -> RawTable:
+def read_columns(X: object, schema: Schema | None = None, device: str | None = "cpu") -> RawTable:
     """Return the columns of any table, at least one."""
     raw = from_device(X, device) if is_device_array(X) else _read(X, schema)
     if raw.columns.n_columns == 0:
@@ -261,7 +269,7 @@ def _learn(raw: RawTable, options: ColumnOptions) -> tuple[Schema, ColumnNotes]:
     """Return schema and notes of a table to fit on; its categories become columns of codes."""
     n_columns = int(raw.columns.n_columns)
     named = options.categories(raw.names, n_columns)
-    _set_missing(raw, options.missing)
+    raw.set_missing(options.missing)
     notes = ColumnNotes(raw.names, named)
     notes.inexact.extend(sorted({*raw.columns.inexact_columns(), *raw.inexact}))
     levels: list[Levels | None] = [None] * n_columns
@@ -284,7 +292,7 @@ def _learn_levels(raw: RawTable, i: int, notes: ColumnNotes) -> tuple[Levels, co
         levels, codes = Levels.of_text(raw.texts[i])
         is_named = i in raw.categories or i in notes.categories
         if not is_named and notes.add(i, levels, int(raw.texts[i].n_present)) == "unique":
-            return Levels.none(), _missing_column(n_rows)
+            return Levels.none(), missing_column(n_rows)
         return levels, level_column(n_rows, codes)
     stored = raw.columns.stored(i)
     if stored is None:
@@ -344,18 +352,18 @@ def is_reordered(
 
 def _apply(raw: RawTable, schema: Schema) -> core.Columns:
     """Return the columns in the encoding of the fit: level codes by value, times in seconds."""
-    _set_missing(raw, schema.missing)
+    raw.set_missing(schema.missing)
     for i in sorted({*schema.special, *raw.texts, *raw.units}):
         levels = schema.levels_of(i)
         if levels is not None and len(levels) == 0:  # ignored, or without a value in fit
-            raw.columns.put(i, _missing_column(raw.columns.n_rows))
+            raw.columns.put(i, missing_column(raw.columns.n_rows))
             continue
         fitted = schema.unit_of(i) or ("number" if levels is None else levels.kind)
         given = raw.units.get(i) or ("string" if i in raw.texts else "number")
         if fitted != given:
-            if not _is_all_missing(raw, i):
+            if not raw.is_all_missing(i):
                 raise SchemaError(messages.other_type_message(schema.label(i), fitted, given))
-            raw.columns.put(i, _missing_column(raw.columns.n_rows))
+            raw.columns.put(i, missing_column(raw.columns.n_rows))
         elif levels is not None:
             raw.columns.put(i, _apply_levels(raw, i, levels, schema))
     return raw.columns
@@ -380,21 +388,3 @@ def _apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core
     column = core.Columns(n_rows)
     column.add(encoded_values(levels.numbers, codes))
     return column
-
-
-def _missing_column(n_rows: int) -> core.Columns:
-    column = core.Columns(n_rows)
-    column.add_missing()
-    return column
-
-
-def _is_all_missing(raw: RawTable, i: int) -> bool:
-    if i in raw.texts:
-        return int(raw.texts[i].n_present) == 0
-    return bool(np.isnan(raw.columns.read(i)).all())
-
-
-def _set_missing(raw: RawTable, missing: float) -> None:
-    """Set the number that means missing in all numeric columns, but not in columns of times."""
-    if not math.isnan(missing):
-        raw.columns.set_missing(missing, sorted(raw.units))

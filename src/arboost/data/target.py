@@ -21,6 +21,8 @@ from arboost.errors import warn_caller
 
 __all__ = [
     "Task",
+    "batch_weights",
+    "check_any_weight",
     "class_factors",
     "codes_of",
     "encode_labels",
@@ -72,6 +74,13 @@ def weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
     """Return n_rows finite weights of at least 0, not all of them 0; None stays None."""
     if sample_weight is None:
         return None
+    array = batch_weights(sample_weight, n_rows)
+    check_any_weight(array)
+    return array
+
+
+def batch_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64]:
+    """Return n_rows finite weights of at least 0, all of which may be 0."""
     try:
         array = np.asarray(_vector(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -94,12 +103,16 @@ def weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
             f"first {array[first]} in row {first}. Weights must be finite and at least 0; give a "
             "row the weight 0 to leave it out."
         )
-    if not array.any():
+    return np.ascontiguousarray(array)
+
+
+def check_any_weight(weight: NDArray[np.float64]) -> None:
+    """Raise ValueError where all weights are 0."""
+    if not weight.any():
         raise ValueError(
             "All values of sample_weight are zero, so there is nothing to learn from. At least one "
             "weight must be above 0."
         )
-    return np.ascontiguousarray(array)
 
 
 def numbers_of(y: NDArray[Any], name: str = "y") -> NDArray[np.float64]:

@@ -1,0 +1,1 @@
+"""Tables that come in batches -> bins: two passes over a source, in bounded memory."""

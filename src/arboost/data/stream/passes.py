@@ -1,0 +1,311 @@
+"""Two passes over a source: sketch (schema, target, edges, storage plan), then encode.
+
+    pass 1   batch ──▶ ColumnMerge, GatheredRows, core.TableSketch ──▶ schema, y, weights, edges
+    pass 2   batch ──▶ core.encode_part ──▶ codes of all rows, in memory or in a file
+
+Edges, levels and codes are those of the whole table in memory, whatever the batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.data.bins import Binned
+from arboost.data.stream.columns import ColumnMerge
+from arboost.data.stream.rows import (
+    BatchRows,
+    GatheredRows,
+    GrowingArray,
+    RowColumns,
+    naming_batch,
+)
+from arboost.data.table import ColumnOptions, Table, ingest, level_column
+from arboost.data.target import encode_labels, numbers_of
+from arboost.data.target_encoding import (
+    TargetEncodedTable,
+    features_to_encode,
+    label_target,
+    target_encode,
+    without_target_encoding,
+)
+from arboost.data.unusual import warn_constant_columns
+
+if TYPE_CHECKING:
+    from arboost.data.schema import Schema
+    from arboost.sources.source import Batch
+
+__all__ = ["CodesSink", "SketchedTable", "StreamSpec", "encode_batches", "sketch_batches"]
+
+Floats = NDArray[np.float64]
+# The batches of one pass, each of which begins with the first row; called with the name of a pass.
+Batches = Callable[[str], Iterator["Batch"]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSpec:
+    """Parameters that the bins of a source depend on.
+
+    Attributes
+    ----------
+    columns : RowColumns
+        Target and weights.
+    options : ColumnOptions
+        With the encoding of categories of many levels: "groups" or "mean".
+    max_bins : int
+    bundling : bool
+    kind : {"regressor", "classifier"} or None
+        Task of the fit, by which levels are target-encoded; None: by the type of y.
+    n_threads : int
+    """
+
+    columns: RowColumns
+    options: ColumnOptions
+    max_bins: int
+    bundling: bool
+    kind: str | None = None
+    n_threads: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SketchedTable:
+    """Result of the first pass.
+
+    Attributes
+    ----------
+    schema : Schema
+        With target encodings.
+    edges : tuple of float64 arrays
+    plan : core.StoragePlan
+    y : array of shape (n_rows,), or None
+    weight : float64 array of shape (n_rows,), or None
+    n_rows : int
+        Number of rows of nonzero weight.
+    encoded_table : TargetEncodedTable or None
+        Target-encoded categories in memory; its other columns have no values.
+    level_classes : int or None
+        Number of classes that the target encoding was made for.
+    """
+
+    schema: Schema
+    edges: tuple[Floats, ...]
+    plan: core.StoragePlan
+    y: NDArray[Any] | None
+    weight: Floats | None
+    n_rows: int
+    encoded_table: TargetEncodedTable | None = None
+    level_classes: int | None = None
+
+
+class CodesSink(Protocol):
+    """Place that takes the codes of one part of the rows after the other."""
+
+    def append(self, codes: core.Codes) -> None:
+        """Add the codes of the next rows."""
+        ...
+
+    def finish(self) -> core.Codes:
+        """Return the codes of all rows."""
+        ...
+
+
+def sketch_batches(batches: Batches, spec: StreamSpec, n_rows: int | None) -> SketchedTable:
+    """Return schema, target, edges and storage plan of all rows; `n_rows` where it is known."""
+    merge, gathered, sketch = ColumnMerge(spec.options), GatheredRows(n_rows), None
+    n_read = 0
+    for batch in batches("reading"):
+        with naming_batch(batch):
+            rows = spec.columns.rows(batch)
+            columns = merge.add(rows.X)
+            gathered.add(rows)
+            sketch = sketch or core.TableSketch(columns.n_columns, spec.max_bins)
+            sketch.push(columns, rows.kept, spec.n_threads)
+        n_read += batch.n_rows
+    if sketch is None:
+        raise ValueError("X has no rows. Pass at least one row to train on.")
+    spec.columns.check_lengths(n_read)
+    merged = merge.finish()
+    merged.notes.warn()
+    schema, weight = merged.schema, gathered.weight
+    if isinstance(spec.columns.target, str):
+        schema = replace(schema, target=spec.columns.target)
+    for feature, codes in merged.codes.items():
+        sketch.replace_codes(feature, codes)
+    encoded, classes = _target_encoded(batches, spec, schema, gathered)
+    if encoded is not None:
+        schema = encoded.schema
+    edges = _edges(sketch, schema, weight, encoded, spec)
+    sample, has_missing = sketch.sample(), list(sketch.has_missing)
+    for source in () if encoded is None else encoded.sources:
+        values = encoded.values.select([source.feature]).read(0)
+        has_missing[source.feature] = bool(np.isnan(values).any())
+        column = core.Columns(sample.n_rows)
+        column.add(values[sketch.places])
+        sample.put(source.feature, column)
+    warn_constant_columns(Table(sample, schema), None, edges)
+    plan = core.plan_sample(
+        sample,
+        sketch.n_rows,
+        has_missing,
+        edges,
+        spec.n_threads,
+        [n > 0 for n in schema.n_levels],
+        spec.bundling,
+    )
+    return SketchedTable(
+        schema=schema,
+        edges=tuple(edges),
+        plan=plan,
+        y=gathered.y,
+        weight=weight,
+        n_rows=sketch.n_rows,
+        encoded_table=encoded,
+        level_classes=classes,
+    )
+
+
+def _edges(
+    sketch: core.TableSketch,
+    schema: Schema,
+    weight: Floats | None,
+    encoded: TargetEncodedTable | None,
+    spec: StreamSpec,
+) -> list[Floats]:
+    """Return the edges of all columns, as `arboost.data.bins.bin_table` has them."""
+    if weight is not None and (weight == weight[0]).all():
+        weight = None  # so that edges do not depend on the rounding of sums of equal weights
+    is_level = [schema.levels_of(i) is not None for i in range(schema.n_features)]
+    edges = sketch.edges(weight, is_level, spec.n_threads)
+    for i, n_levels in enumerate(schema.n_levels):
+        if n_levels > 0:
+            edges[i] = np.arange(0.5, n_levels - 1)
+    for source in () if encoded is None else encoded.sources:
+        if schema.n_levels[source.feature] == 0:  # target means
+            column = encoded.columns.select([source.feature])
+            (edges[source.feature],) = core.quantiles(
+                column, None, weight, spec.max_bins, spec.n_threads
+            )
+    return edges
+
+
+def _target_encoded(
+    batches: Batches, spec: StreamSpec, schema: Schema, gathered: GatheredRows
+) -> tuple[TargetEncodedTable | None, int | None]:
+    """Return the categories of many levels, target-encoded, and the number of classes.
+
+    Their level codes, by another pass, stay in memory: 4 bytes a row.
+    """
+    features = features_to_encode(schema)
+    if not features:
+        return None, None
+    y = gathered.y
+    if y is None or spec.kind is None:
+        target = label_target(y, schema)
+    elif spec.kind == "classifier":
+        classes, of_rows = encode_labels(y, spec.n_threads)
+        target = of_rows, len(classes)
+    else:
+        target = numbers_of(y), None
+    codes = {feature: GrowingArray(len(target[0])) for feature in features}
+    for batch in batches("reading levels"):
+        with naming_batch(batch):
+            rows = spec.columns.rows(batch)
+            table = ingest(rows.X, schema).columns
+            for feature, column in codes.items():
+                levels = np.nan_to_num(table.read(feature), nan=-1.0).astype(np.int32)
+                column.add(levels if rows.kept is None else levels[rows.kept])
+    columns = core.Columns(len(target[0]))
+    for feature in range(schema.n_features):
+        if feature in codes:
+            columns.extend(level_column(len(target[0]), codes[feature].values))
+        else:
+            columns.add_missing()
+    encoded = target_encode(
+        Table(columns, schema),
+        [target],
+        encoding=spec.options.category_encoding,
+        weight=gathered.weight,
+    )
+    assert isinstance(encoded, TargetEncodedTable)
+    return encoded, target[1]
+
+
+def encode_batches(
+    batches: Batches, spec: StreamSpec, table: SketchedTable, sink: Callable[[], CodesSink]
+) -> Binned:
+    """Return the codes of all rows, in a sink that `sink` makes.
+
+    A part that does not fit the storage plan changes it. Then the rest of the pass finds all other
+    changes, and the next pass writes: two passes at most.
+    """
+    encodings = {}
+    for source in () if table.encoded_table is None else table.encoded_table.sources:
+        encodings[source.feature] = table.encoded_table.values.select([source.feature]).read(0)
+    plan, is_fit = table.plan, False
+    while not is_fit:
+        is_fit, parts, first = True, sink(), 0
+        for batch in batches("binning"):
+            with naming_batch(batch):
+                rows = spec.columns.rows(batch)
+                last = first + (batch.n_rows if rows.kept is None else len(rows.kept))
+                _check_same(rows, table, first, last)
+                columns = ingest(rows.X, without_target_encoding(table.schema)).columns
+                for feature, values in encodings.items():
+                    columns.put(feature, _column(columns.n_rows, values[first:last], rows.kept))
+                codes, fitting = _encode(columns, rows.kept, spec, table, plan)
+            first, is_fit, plan = last, is_fit and fitting is plan, fitting
+            if is_fit:
+                parts.append(codes)
+    if first != table.n_rows:
+        raise ValueError(_changed_message(f"{first:,} rows instead of {table.n_rows:,}"))
+    return Binned(parts.finish(), table.edges, table.schema)
+
+
+def _encode(
+    columns: core.Columns,
+    kept: NDArray[np.uint32] | None,
+    spec: StreamSpec,
+    table: SketchedTable,
+    plan: core.StoragePlan,
+) -> tuple[core.Codes, core.StoragePlan]:
+    """Return the codes of a batch, and the plan: the same one where the batch fits it."""
+    categorical = [n > 0 for n in table.schema.n_levels]
+    while True:
+        codes, fitting = core.encode_part(
+            columns, kept, list(table.edges), spec.n_threads, categorical, plan
+        )
+        if codes is not None:
+            return codes, plan
+        plan = fitting
+
+
+def _column(n_rows: int, values: Floats, kept: NDArray[np.uint32] | None) -> core.Columns:
+    """Return values of all rows, or of the kept ones, as a column."""
+    if kept is not None:
+        of_all = np.full(n_rows, np.nan)
+        of_all[kept] = values
+        values = of_all
+    column = core.Columns(n_rows)
+    column.add(values)
+    return column
+
+
+def _check_same(rows: BatchRows, table: SketchedTable, first: int, last: int) -> None:
+    """Raise ValueError where a batch is not that of the first pass."""
+    if last > table.n_rows:
+        raise ValueError(_changed_message("more rows"))
+    known = None if table.y is None else table.y[first:last]
+    if known is not None and rows.y is not None and not np.array_equal(rows.y, known):
+        raise ValueError(_changed_message("other values of y"))
+
+
+def _changed_message(found: str) -> str:
+    return (
+        f"X has changed between two passes over it: {found}. Leave the source unchanged until fit "
+        "has read it; an iterable must give the same rows in the same order each time."
+    )

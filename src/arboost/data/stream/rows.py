@@ -1,0 +1,176 @@
+"""Batches -> features, target and weights; target and weights of all rows in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.data.feature_names import split_target
+from arboost.data.target import batch_weights, check_any_weight, target, weights
+
+if TYPE_CHECKING:
+    from arboost.sources.source import Batch
+
+__all__ = ["BatchRows", "GatheredRows", "GrowingArray", "RowColumns", "naming_batch"]
+
+Index = NDArray[np.uint32]
+
+
+class BatchRows(NamedTuple):
+    """Rows of one batch.
+
+    Attributes
+    ----------
+    X : table
+        Features.
+    y : array of shape (n_kept,), or None
+    weight : float64 array of shape (n_kept,), or None
+    kept : uint32 array, or None for all
+        Rows of nonzero weight.
+    """
+
+    X: object
+    y: NDArray[Any] | None
+    weight: NDArray[np.float64] | None
+    kept: Index | None
+
+
+@contextmanager
+def naming_batch(batch: Batch) -> Iterator[None]:
+    """Put the file and the rows of a batch before messages."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        last = batch.first_row + batch.n_rows - 1
+        where = f"{batch.file}, rows {batch.first_row:,} to {last:,}"
+        raise type(error)(f"{where}: {error}") from error
+
+
+@dataclass(frozen=True)
+class RowColumns:
+    """Target and weights of a source: columns of it by name, arrays of all rows, or None."""
+
+    target: object = None
+    weight: object = None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of the source that are no features."""
+        return [name for name in (self.target, self.weight) if isinstance(name, str)]
+
+    def rows(self, batch: Batch) -> BatchRows:
+        """Return the rows of a batch, checked."""
+        X, y, weight = (
+            (*batch.table, None, None)[:3]
+            if _is_pair(batch.table)
+            else (
+                batch.table,
+                None,
+                None,
+            )
+        )
+        X, y = self._part(X, y, self.target, batch)
+        X, weight = self._part(X, weight, self.weight, batch)
+        labels = None if y is None else target(y, batch.n_rows)
+        if weight is None:
+            return BatchRows(X, labels, None, None)
+        of_rows = batch_weights(weight, batch.n_rows)
+        if of_rows.all():
+            return BatchRows(X, labels, of_rows, None)
+        kept = np.flatnonzero(of_rows).astype(np.uint32)
+        return BatchRows(X, None if labels is None else labels[kept], of_rows[kept], kept)
+
+    def _part(self, X: object, own: object, given: object, batch: Batch) -> tuple[object, object]:
+        """Return X without a column that is the target or the weights, and its values."""
+        if given is None:
+            return X, own
+        if isinstance(given, str):
+            X, values, _ = split_target(X, given)
+            return X, values
+        values = np.asarray(given)
+        return X, values[batch.first_row : batch.first_row + batch.n_rows]
+
+    def check_lengths(self, n_rows: int) -> None:
+        """Raise ValueError for arrays that do not have a value for each row of the source."""
+        if self.target is not None and not isinstance(self.target, str):
+            target(self.target, n_rows)
+        if self.weight is not None and not isinstance(self.weight, str):
+            weights(self.weight, n_rows)
+
+
+def _is_pair(table: object) -> bool:
+    return isinstance(table, tuple)
+
+
+class GrowingArray:
+    """Values of one column, batch after batch, in one array.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        Largest number of values, where it is known.
+    """
+
+    def __init__(self, n_rows: int | None) -> None:
+        self._n_rows = n_rows
+        self._array: NDArray[Any] | None = None
+        self._size = 0
+        self._labels: dict[object, object] = {}
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Append values; strings that occur again are kept once."""
+        if values.dtype.kind == "O":
+            shared = np.empty(len(values), object)
+            shared[:] = [self._labels.setdefault(value, value) for value in values.tolist()]
+            values = shared
+        end = self._size + len(values)
+        array = np.empty(0, values.dtype) if self._array is None else self._array
+        dtype = np.result_type(array.dtype, values.dtype)
+        if end > len(array) or dtype != array.dtype:
+            room = max(end, self._n_rows or len(array) * 3 // 2)
+            larger = np.empty(room, dtype)
+            larger[: self._size] = array[: self._size]
+            array = larger
+        array[self._size : end] = values
+        self._array, self._size = array, end
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """All values so far."""
+        return np.empty(0) if self._array is None else self._array[: self._size]
+
+
+class GatheredRows:
+    """Target and weights of the rows of nonzero weight."""
+
+    def __init__(self, n_rows: int | None) -> None:
+        self._y, self._weight = GrowingArray(n_rows), GrowingArray(n_rows)
+        self._has_y = self._has_weight = False
+
+    def add(self, rows: BatchRows) -> None:
+        """Add the rows of the next batch."""
+        if rows.y is not None:
+            self._y.add(rows.y)
+            self._has_y = True
+        if rows.weight is not None:
+            self._weight.add(rows.weight)
+            self._has_weight = True
+
+    @property
+    def y(self) -> NDArray[Any] | None:
+        """Target, None where there is none."""
+        return self._y.values if self._has_y else None
+
+    @property
+    def weight(self) -> NDArray[np.float64] | None:
+        """Weights above 0, None where there are none."""
+        if not self._has_weight:
+            return None
+        found = self._weight.values
+        check_any_weight(found)
+        return found
