@@ -71,8 +71,9 @@ void TableSketch::see(const Column& column, const Rows& rows, SampledColumn& own
 void TableSketch::keep(const Column& column, std::span<const RowId> rows,
                        SampledColumn& own) const {
   if (!own.is_wide && column.type != Type::null && !fits_float32(column.type)) {
-    own.wide.assign(own.narrow.begin(), own.narrow.end());
-    own.narrow = {};
+    own.wide->assign(own.narrow->begin(), own.narrow->end());
+    own.narrow->clear();
+    own.narrow->shrink_to_fit();
     own.is_wide = true;
   }
   double block[block_rows];
@@ -80,10 +81,10 @@ void TableSketch::keep(const Column& column, std::span<const RowId> rows,
     const std::size_t n = std::min(block_rows, rows.size() - begin);
     read_rows(column, rows.subspan(begin, n), block);
     own.visit([&](auto& values) {
-      using Number = typename std::remove_reference_t<decltype(values)>::value_type;
+      using Number = typename std::remove_reference_t<decltype(*values)>::value_type;
       for (std::size_t i = 0; i < n; ++i) {
         own.any_missing |= std::isnan(block[i]);
-        values.push_back(static_cast<Number>(block[i]));
+        values->push_back(static_cast<Number>(block[i]));
       }
     });
   }
@@ -99,7 +100,7 @@ void TableSketch::drop_rows(std::uint64_t threshold) {
     values.resize(n);
   };
   compact(places_);
-  for (SampledColumn& column : columns_) column.visit(compact);
+  for (SampledColumn& column : columns_) column.visit([&](auto& values) { compact(*values); });
 }
 
 void TableSketch::finish() {
@@ -108,7 +109,7 @@ void TableSketch::finish() {
 
 void TableSketch::replace_codes(std::size_t column, std::span<const double> codes) {
   columns_.at(column).visit([&](auto& values) {
-    for (auto& value : values) {
+    for (auto& value : *values) {
       if (std::isnan(value)) continue;
       const auto code = static_cast<std::size_t>(value);
       if (code >= codes.size()) throw std::invalid_argument("A level code beyond the levels.");
@@ -123,17 +124,15 @@ Columns TableSketch::sample() {
   table.n_rows = places_.size();
   for (SampledColumn& column : columns_)
     column.visit([&](auto& values) {
-      using Numbers = std::remove_reference_t<decltype(values)>;
-      auto kept = std::make_shared<Numbers>(values);
       Column own;
       own.type = column.is_wide ? Type::float64 : Type::float32;
-      own.stride = sizeof(typename Numbers::value_type);
+      own.stride = column.is_wide ? sizeof(double) : sizeof(float);
       Piece piece;
       piece.end = table.n_rows;
-      piece.values = reinterpret_cast<const std::byte*>(kept->data());
+      piece.values = reinterpret_cast<const std::byte*>(values->data());
       if (table.n_rows > 0) own.pieces.push_back(piece);
       table.columns.push_back(std::move(own));
-      table.owners.push_back(std::move(kept));
+      table.owners.push_back(values);
     });
   return table;
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,8 +14,8 @@
 
 namespace arboost {
 
-// Memory: about 200,000 sampled rows, 4 bytes a value where float32 holds it, else 8; before the
-// number of rows is known, up to a half more.
+// Memory: about 200,000 sampled rows, 4 bytes a value where float32 holds it, else 8; and up to a
+// half more between two batches.
 class TableSketch {
  public:
   TableSketch(std::size_t n_columns, std::size_t max_bins);
@@ -33,7 +34,8 @@ class TableSketch {
   std::vector<std::vector<double>> edges(std::span<const double> weights,
                                          const std::vector<std::uint8_t>& is_level, Team& team);
 
-  // Sampled rows as a table that owns its values, and their positions among all rows.
+  // Sampled rows as a table that shares their values, and their positions among all rows; after the
+  // last batch.
   Columns sample();
   const std::vector<std::uint32_t>& places();
 
@@ -42,8 +44,9 @@ class TableSketch {
 
  private:
   struct SampledColumn {
-    std::vector<float> narrow;  // while all types of the column fit float32
-    std::vector<double> wide;
+    // Narrow while all types of the column fit float32.
+    std::shared_ptr<std::vector<float>> narrow = std::make_shared<std::vector<float>>();
+    std::shared_ptr<std::vector<double>> wide = std::make_shared<std::vector<double>>();
     bool is_wide = false;
     bool too_many = false;  // distinct values, more than max_bins
     bool any_missing = false;

@@ -33,12 +33,14 @@ class Binned:
     ``codes`` are bin codes, or ``core.Ranks``, where every value has a rank of its own.
     ``group_order`` has the groups of levels of some features in the order of their mean targets
     over the training rows of a fold; the groups of all others are in their own order.
+    ``histogram_bytes`` is the memory for histograms under a memory limit; None: the core's default.
     """
 
     codes: core.Codes
     edges: tuple[NDArray[np.float64], ...]
     schema: Schema
     group_order: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+    histogram_bytes: int | None = None
 
     @property
     def grouped(self) -> dict[int, tuple[list[int], list[int]]]:

@@ -105,6 +105,8 @@ def make_grower(
         if field.name not in {"device", "grow_policy", "tree_method", "sketch_scope"}:
             setattr(core_params, field.name, getattr(params, field.name))
     core_params.grouped = binned.grouped
+    if binned.histogram_bytes is not None:
+        core_params.histogram_bytes = binned.histogram_bytes
     return core.Grower(binned.codes, width, core_params, rows, workspace)
 
 

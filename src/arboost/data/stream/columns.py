@@ -184,9 +184,10 @@ class ColumnMerge:
         levels = _text_levels(known) if is_text else _number_levels(known)
         codes = np.empty(len(known))
         codes[[known[value] for value in sorted(known)]] = np.arange(len(known))  # type: ignore[type-var]
-        if is_text and i not in self._categories and i not in self._named:
-            if notes.add(i, levels, self._n_present.get(i, 0)) == "unique":
-                return Levels.none(), np.full(len(known), np.nan)
+        is_named = i in self._categories or i in self._named
+        n_present = self._n_present.get(i, 0)
+        if is_text and not is_named and notes.add(i, levels, n_present) == "unique":
+            return Levels.none(), np.full(len(known), np.nan)
         return levels, codes
 
 

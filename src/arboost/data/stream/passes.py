@@ -141,12 +141,9 @@ def sketch_batches(batches: Batches, spec: StreamSpec, n_rows: int | None) -> Sk
         schema = encoded.schema
     edges = _edges(sketch, schema, weight, encoded, spec)
     sample, has_missing = sketch.sample(), list(sketch.has_missing)
-    for source in () if encoded is None else encoded.sources:
-        values = encoded.values.select([source.feature]).read(0)
-        has_missing[source.feature] = bool(np.isnan(values).any())
-        column = core.Columns(sample.n_rows)
-        column.add(values[sketch.places])
-        sample.put(source.feature, column)
+    for feature, values in _encodings(encoded).items():
+        has_missing[feature] = bool(np.isnan(values).any())
+        sample.put(feature, _column(int(sample.n_rows), values[sketch.places]))
     warn_constant_columns(Table(sample, schema), None, edges)
     plan = core.plan_sample(
         sample,
@@ -184,12 +181,10 @@ def _edges(
     for i, n_levels in enumerate(schema.n_levels):
         if n_levels > 0:
             edges[i] = np.arange(0.5, n_levels - 1)
-    for source in () if encoded is None else encoded.sources:
-        if schema.n_levels[source.feature] == 0:  # target means
-            column = encoded.columns.select([source.feature])
-            (edges[source.feature],) = core.quantiles(
-                column, None, weight, spec.max_bins, spec.n_threads
-            )
+    for feature, values in _encodings(encoded).items():
+        if schema.n_levels[feature] == 0:  # target means
+            column = _column(len(values), values)
+            (edges[feature],) = core.quantiles(column, None, weight, spec.max_bins, spec.n_threads)
     return edges
 
 
@@ -243,9 +238,7 @@ def encode_batches(
     A part that does not fit the storage plan changes it. Then the rest of the pass finds all other
     changes, and the next pass writes: two passes at most.
     """
-    encodings = {}
-    for source in () if table.encoded_table is None else table.encoded_table.sources:
-        encodings[source.feature] = table.encoded_table.values.select([source.feature]).read(0)
+    encodings = _encodings(table.encoded_table)
     plan, is_fit = table.plan, False
     while not is_fit:
         is_fit, parts, first = True, sink(), 0
@@ -256,7 +249,8 @@ def encode_batches(
                 _check_same(rows, table, first, last)
                 columns = ingest(rows.X, without_target_encoding(table.schema)).columns
                 for feature, values in encodings.items():
-                    columns.put(feature, _column(columns.n_rows, values[first:last], rows.kept))
+                    of_rows = _column(int(columns.n_rows), values[first:last], rows.kept)
+                    columns.put(feature, of_rows)
                 codes, fitting = _encode(columns, rows.kept, spec, table, plan)
             first, is_fit, plan = last, is_fit and fitting is plan, fitting
             if is_fit:
@@ -284,7 +278,14 @@ def _encode(
         plan = fitting
 
 
-def _column(n_rows: int, values: Floats, kept: NDArray[np.uint32] | None) -> core.Columns:
+def _encodings(table: TargetEncodedTable | None) -> dict[int, Floats]:
+    """Return the values of the target-encoded categories."""
+    if table is None:
+        return {}
+    return {one.feature: table.columns.read(one.feature) for one in table.sources}
+
+
+def _column(n_rows: int, values: Floats, kept: NDArray[np.uint32] | None = None) -> core.Columns:
     """Return values of all rows, or of the kept ones, as a column."""
     if kept is not None:
         of_all = np.full(n_rows, np.nan)

@@ -2,34 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from arboost.backend import core
 from arboost.data.bins import Binned
+from arboost.data.stream.memory import MemoryPlan
 from arboost.data.stream.passes import (
     SketchedTable,
     StreamSpec,
     encode_batches,
     sketch_batches,
 )
+from arboost.data.target import encode_labels
 
 if TYPE_CHECKING:
     from arboost.sources.source import Batch, Source
 
-__all__ = ["read_source"]
+__all__ = ["Progress", "read_source"]
+
+# Called with the label of a pass, it gives a function that takes each batch when it is done.
+Progress = Callable[[str], AbstractContextManager[Callable[["Batch"], None]]]
+
+_USUAL_FEATURES = 32  # of an iterable, whose batches are not divided
+_MOST_BYTE_BINS = 255
+_TWO_CLASSES = 2
 
 
-def read_source(source: Source, spec: StreamSpec) -> tuple[SketchedTable, Binned]:
-    """Return the binned rows of a source, and the result of the first pass."""
-    batch_rows = 1 << 16
+def _silent(label: str) -> AbstractContextManager[Callable[[Batch], None]]:
+    return nullcontext(lambda batch: None)
 
-    def batches(label: str) -> Iterator[Batch]:
-        return source.batches(batch_rows)
 
+def read_source(
+    source: Source, spec: StreamSpec, limit: int, progress: Progress = _silent
+) -> tuple[SketchedTable, Binned]:
+    """Return the binned rows of a source, and the result of the first pass.
+
+    Parameters
+    ----------
+    source : Source
+    spec : StreamSpec
+    limit : int
+        Bytes that the fit may use. The codes are the same for all limits.
+    progress : callable
+        Called with the label of each pass.
+    """
+    n_features = _USUAL_FEATURES
+    if source.names is not None:
+        n_features = max(1, len(source.names) - len(spec.columns.names))
+    width = 1 if spec.max_bins <= _MOST_BYTE_BINS else 2
+    plan = MemoryPlan(limit, n_features, width)
+    batches = _KeptBatches(source, plan, progress)
     table = sketch_batches(batches, spec, source.n_rows)
+    plan = replace(plan, n_features=table.schema.n_features)
+    state = plan.state(
+        table.n_rows, n_outputs=_n_outputs(table, spec.kind), row_bytes=_row_bytes(table)
+    )
+    stored = plan.stores(state, table.n_rows)
     binned = encode_batches(batches, spec, table, lambda: _MemorySink(table.n_rows, spec.n_threads))
-    return table, binned
+    histograms = plan.histograms(state, table.n_rows, stored=stored)
+    return table, replace(binned, histogram_bytes=histograms)
+
+
+def _row_bytes(table: SketchedTable) -> int:
+    """Return the bytes of a row's target and weight; labels become float64 in the fit."""
+    total = 0 if table.weight is None else 8
+    if table.y is not None:
+        total += 8 if table.y.dtype == np.float64 else 8 + table.y.dtype.itemsize
+    return total
+
+
+def _n_outputs(table: SketchedTable, kind: str | None) -> int:
+    if table.y is None or kind != "classifier":
+        return 1
+    n_classes = len(encode_labels(table.y)[0])
+    return 1 if n_classes <= _TWO_CLASSES else n_classes
+
+
+class _KeptBatches:
+    """Batches of a source, kept in memory from the first pass on while all of them fit.
+
+    Batches of a user's iterable are not kept: it may use one array for all of them.
+    """
+
+    def __init__(self, source: Source, plan: MemoryPlan, progress: Progress) -> None:
+        self._source, self._plan, self._progress = source, plan, progress
+        self._kept: list[Batch] | None = None if source.arrow_schema is None else []
+        self._is_complete = False
+
+    def __call__(self, label: str) -> Iterator[Batch]:
+        """Yield the batches from the first on."""
+        with self._progress(label) as show:
+            if self._is_complete and self._kept is not None:
+                batches = iter(self._kept)
+            else:
+                batches = self._source.batches(self._plan.batch_rows)
+            n_bytes = 0
+            for batch in batches:
+                if not self._is_complete and self._kept is not None:
+                    n_bytes += int(batch.table.nbytes)
+                    n_rows = self._source.n_rows or batch.first_row + batch.n_rows
+                    self._kept.append(batch)
+                    if not self._plan.keeps(n_bytes, n_rows):
+                        self._kept = None
+                yield batch
+                show(batch)
+        self._is_complete = True
 
 
 class _MemorySink:

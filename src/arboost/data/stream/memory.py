@@ -1,0 +1,207 @@
+"""Memory limit of a fit -> place of the rows: batches kept, codes in memory, or codes in a file.
+
+Bytes that a fit keeps in memory, whatever the place of its codes:
+
+    a row      target 8, labels (their type), weight 8, each output 16 (score, gradient), tree 24
+    a cell     sample of 200,000 rows, 4 or 8 bytes a value, in the first pass only
+    all        two blocks of codes, batches of the source, histograms
+
+Codes in memory take two bytes a cell, four where a feature has more than 255 bins: they are kept by
+row and by column.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["AUTO", "MemoryPlan", "available_bytes", "limit_bytes", "shown_bytes"]
+
+AUTO = "auto"
+_SHARE = 0.7  # of the memory that the process may use
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_LEAST_HISTOGRAMS = 16 << 20
+_MOST_HISTOGRAMS = 512 << 20  # the default of the core
+_SAMPLED_ROWS = 200_000
+_TREE_BYTES = 24  # of a row: two elements of 8 bytes, leaf, and a mark for each of four threads
+_OUTPUT_BYTES = 16  # of a row: score and gradients
+_LARGEST_BLOCK = 16 << 20
+_SMALLEST_BLOCK = 1 << 20
+
+
+def limit_bytes(memory_limit: object) -> int:
+    """Return a memory limit in bytes; "auto" is a share of the memory that may be used.
+
+    Examples
+    --------
+    >>> limit_bytes("2GB"), limit_bytes("500 MB"), limit_bytes("1GiB")
+    (2000000000, 500000000, 1073741824)
+    """
+    if memory_limit == AUTO:
+        return int(_SHARE * available_bytes())
+    found = None
+    if isinstance(memory_limit, str):
+        found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?)B?\s*", memory_limit, re.IGNORECASE)
+    elif isinstance(memory_limit, int) and not isinstance(memory_limit, bool) and memory_limit > 0:
+        return memory_limit
+    with contextlib.suppress(ValueError, KeyError):
+        if found is not None:
+            number, unit, is_binary = found.groups()
+            factor = (_BINARY if is_binary else _UNITS)[unit.upper()]
+            if float(number) * factor >= 1:
+                return int(float(number) * factor)
+    raise ValueError(
+        f"memory_limit={memory_limit!r} is not allowed: it must be a size such as "
+        '"2GB" or "500MB", a number of bytes, or "auto".'
+    )
+
+
+def shown_bytes(size: float) -> str:
+    """Return a size as `limit_bytes` reads it, rounded up.
+
+    Examples
+    --------
+    >>> shown_bytes(1_234_567), shown_bytes(2_100_000_000)
+    ('2MB', '2.1GB')
+    """
+    if size >= 10**9:
+        return f"{-(-size // 10**8) / 10:g}GB"
+    return f"{-(-size // 10**6):g}MB"
+
+
+def available_bytes() -> int:
+    """Return the memory that this process may still use: free memory, cgroup and address space."""
+    found = [_free_memory(), *_cgroup_rest(), *_address_space_rest()]
+    known = [one for one in found if one is not None]
+    return max(0, min(known)) if known else 2 << 30
+
+
+def _free_memory() -> int | None:
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    return None
+
+
+def _cgroup_rest(root: Path = Path("/sys/fs/cgroup")) -> list[int]:
+    """Return the memory that the cgroups of this process leave, of version 2 and of version 1."""
+    rest = []
+    pairs = [
+        (root / "memory.max", root / "memory.current"),
+        (root / "memory" / "memory.limit_in_bytes", root / "memory" / "memory.usage_in_bytes"),
+    ]
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
+            controllers, path = line.split(":", 2)[1:]
+            own = root / path.lstrip("/")
+            if controllers == "":
+                pairs += [
+                    (one / "memory.max", one / "memory.current") for one in (own, *own.parents)
+                ]
+            elif "memory" in controllers.split(","):
+                own = root / "memory" / path.lstrip("/")
+                pairs.append((own / "memory.limit_in_bytes", own / "memory.usage_in_bytes"))
+    for limit, usage in pairs:
+        with contextlib.suppress(OSError, ValueError):
+            # "max" is no number: no limit. The page cache counts as used, but can be reclaimed.
+            rest.append(int(limit.read_text()) - int(usage.read_text()) + _page_cache(usage.parent))
+    return rest
+
+
+def _page_cache(cgroup: Path) -> int:
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = (cgroup / "memory.stat").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
+    return 0
+
+
+def _address_space_rest() -> list[int]:
+    if sys.platform == "win32":
+        return []
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft == resource.RLIM_INFINITY:
+        return []
+    used = 0
+    with contextlib.suppress(OSError, ValueError):
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+        used = int(pages) * os.sysconf("SC_PAGE_SIZE")
+    return [soft - used]
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Bytes of a fit on so many columns, under a limit.
+
+    Attributes
+    ----------
+    limit : int
+    n_features : int
+    width : int
+        Bytes of a code: 1, or 2 above 255 bins.
+    """
+
+    limit: int
+    n_features: int
+    width: int = 1
+
+    def state(self, n_rows: int, *, n_outputs: int = 1, row_bytes: int = 8) -> int:
+        """Return the bytes of all rows that stay in memory; `row_bytes`: target and weights."""
+        return n_rows * (row_bytes + _TREE_BYTES + _OUTPUT_BYTES * n_outputs)
+
+    def codes(self, n_rows: int) -> int:
+        """Return the bytes of codes in memory."""
+        return 2 * n_rows * (self.n_features * self.width + 4)  # rows are padded to 8 bytes
+
+    @property
+    def sample(self) -> int:
+        """Bytes of the sample of the first pass."""
+        return 12 * _SAMPLED_ROWS * self.n_features  # up to half more between two batches
+
+    @property
+    def block(self) -> int:
+        """Bytes of a block of a file of codes, two of which are in memory."""
+        return max(_SMALLEST_BLOCK, min(_LARGEST_BLOCK, self.limit // 16))
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of such a block, a multiple of 64."""
+        stride = (self.n_features * self.width + 7) // 8 * 8
+        return max(64, self.block // stride // 64 * 64)
+
+    @property
+    def batch_rows(self) -> int:
+        """Rows of a batch of the source, as large as a block with 8 bytes a cell."""
+        return max(1024, min(1 << 18, self.block // (8 * self.n_features)))
+
+    def keeps(self, n_bytes: int, n_rows: int) -> bool:
+        """Whether batches of so many bytes fit in memory next to the codes of so many rows."""
+        return n_bytes + self.codes(n_rows) + self.state(n_rows) + _LEAST_HISTOGRAMS <= self.limit
+
+    def stores(self, state: int, n_rows: int) -> bool:
+        """Whether codes have to be in a file; raise ValueError where even so the limit is low."""
+        if state + self.codes(n_rows) + _LEAST_HISTOGRAMS <= self.limit:
+            return False
+        needed = max(state + 2 * self.block, self.sample) + _LEAST_HISTOGRAMS
+        if needed > self.limit:
+            raise ValueError(
+                f"memory_limit={shown_bytes(self.limit)!r} is too low for {n_rows:,} rows of "
+                f"{self.n_features} features, which need {shown_bytes(needed)}: "
+                f"{state // max(1, n_rows)} bytes a row for target, scores, gradients and trees, "
+                "and blocks, sample and histograms. Raise memory_limit, or train on fewer rows."
+            )
+        return True
+
+    def histograms(self, state: int, n_rows: int, *, stored: bool) -> int:
+        """Return the bytes that are left for histograms."""
+        used = state + (2 * self.block if stored else self.codes(n_rows))
+        return max(_LEAST_HISTOGRAMS, min(_MOST_HISTOGRAMS, self.limit - used))
