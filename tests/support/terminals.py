@@ -7,7 +7,7 @@ import re
 import sys
 import types
 
-from arboost.training.progress import Bar
+from arboost.progress import Bar
 
 SCORES = {"validation": {"log_loss": 0.312345, "auc": 0.9}}
 
@@ -43,9 +43,9 @@ class Clock:
 def look_at(monkeypatch, stream, columns=80):
     # Not a patch of sys.stderr itself, which pytest replaces between fixtures and tests.
     seen = types.SimpleNamespace(stderr=stream, stdout=stream, modules=sys.modules)
-    monkeypatch.setattr("arboost.training.progress.sys", seen)
+    monkeypatch.setattr("arboost.progress.sys", seen)
     size = types.SimpleNamespace(columns=columns, lines=24)
-    monkeypatch.setattr("arboost.training.progress._find_size", lambda of: size)
+    monkeypatch.setattr("arboost.progress._find_size", lambda of: size)
 
 
 def work(clock, steps, seconds, total=None, *, visible=True, first=0, results=None):

@@ -20,6 +20,6 @@ def terminal(monkeypatch):
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("arboost.training.progress.time", clock)
+    monkeypatch.setattr("arboost.progress.time", clock)
     monkeypatch.setattr("tqdm.std.time", clock)
     return clock

@@ -11,7 +11,7 @@ import types
 import pytest
 import tqdm.std
 
-from arboost.training.progress import Bar
+from arboost.progress import Bar
 from support.terminals import SCORES, Terminal, look_at, work
 
 
@@ -95,7 +95,7 @@ def test_terminal_of_unknown_size(clock, monkeypatch, size):
         screen.fileno = lambda: 2
         monkeypatch.setattr("os.get_terminal_size", get_terminal_size)
     monkeypatch.setattr(
-        "arboost.training.progress.sys", types.SimpleNamespace(stderr=screen, modules={})
+        "arboost.progress.sys", types.SimpleNamespace(stderr=screen, modules={})
     )
     work(clock, 4, 1.0)
     assert len(screen.shown()[0]) == 79

@@ -9,7 +9,7 @@ def test_visible_bar_leaves_no_thread_and_no_start_method():
     """tqdm's lock between processes would set the start method of multiprocessing."""
     program = """
         import io, multiprocessing, sys, threading, time
-        from arboost.training.progress import Bar
+        from arboost.progress import Bar
 
         class Terminal(io.StringIO):
             def isatty(self):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arboost import GradientBoostingClassifier
-from arboost.training.progress import Bar
+from arboost.progress import Bar
 from support.terminals import SCORES, look_at, work
 
 
@@ -53,7 +53,7 @@ def test_scores_of_fits_are_never_cut(terminal, monkeypatch, rng, columns, n_met
     """Fits with two evaluation sets: the score of the last one is whole at every width."""
     look_at(monkeypatch, terminal, columns)
     for name in ("_DELAY", "_INTERVAL"):
-        monkeypatch.setattr(f"arboost.training.progress.{name}", 0.0)
+        monkeypatch.setattr(f"arboost.progress.{name}", 0.0)
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
     model = GradientBoostingClassifier(n_estimators=3, eval_metric=METRICS[:n_metrics])
     sets = [(X, y), (X[::2], y[::2])]

@@ -9,7 +9,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -33,6 +33,7 @@ from arboost.params.kinds import Param
 from arboost.predictor import ModelSource, Predictor
 from arboost.predictor import load as load_model
 from arboost.training.fit import FitResult
+from arboost.training.streams import StreamOptions, opened
 
 __all__ = [
     "BoostedClassifierMethods",
@@ -236,6 +237,20 @@ class EngineEstimator(BaseEstimator):
         if "device" in params:
             check_device(params["device"], params["tree_method"], params.get("criterion"))
         return params
+
+    def _opened(
+        self,
+        given: tuple[object, object, object],
+        params: Mapping[str, Any],
+        stream: StreamOptions,
+        needs_values: str = "",
+    ) -> tuple[object, object, object]:
+        """Return X, y and sample_weight of ``fit``; a source, read in batches, as a Dataset."""
+        encoding = category_encoding(params, self._USUAL_ENCODING)
+        options = replace(column_options(params), category_encoding=encoding)
+        return opened(
+            given, params, stream, kind=self._KIND, options=options, needs_values=needs_values
+        )
 
     def _recorded_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters that can change the model, as its file keeps them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from arboost.data.target_encoding import (
 )
 from arboost.names.arguments import known_arguments
 from arboost.params.boosting import PARAMS
+
+if TYPE_CHECKING:
+    from arboost.data.stream.passes import SketchedTable
 
 __all__ = ["Dataset"]
 
@@ -175,6 +178,84 @@ class Dataset:
         self.max_bins: int = max_bins
         self.max_conflict_rate: float = max_conflict_rate
         self.tree_method: str = tree_method
+
+    @classmethod
+    @known_arguments
+    def from_files(
+        cls,
+        X: object,
+        target: object = None,
+        *,
+        weight: object = None,
+        columns: Sequence[str] | None = None,
+        memory_limit: int | str = "auto",
+        max_bins: int = 255,
+        bundling: bool = True,
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        missing: float = float("nan"),
+        category_encoding: str = "groups",
+        verbose: int = 1,
+        n_jobs: int | None = None,
+    ) -> Dataset:
+        """Return the Dataset of rows that need not fit in memory, read in batches.
+
+        It is the same as the Dataset of the whole table, whatever the files, batches and limit.
+
+        Parameters
+        ----------
+        X : path or list of paths, or another source of batches
+            Files, folders, patterns such as "data/*.parquet", or anything else that `fit` reads in
+            batches. It is read twice.
+        target : str or array of shape (n_rows,), optional
+            Column of X to predict, which is no feature; or its values.
+        weight : str or array of shape (n_rows,), optional
+            Column of X with the weights of the rows, which is no feature; or the weights.
+        columns : list of str, optional
+            Features to read; None: all columns but target and weight.
+        memory_limit : int or str, default="auto"
+            Memory of the fit: "2GB", "500MB", or a number of bytes. "auto": a share of the memory
+            that the process may use.
+        max_bins, bundling, categorical_features, missing, category_encoding, n_jobs
+            As in `Dataset`.
+        verbose : int, default=1
+            Whether reading for more than about a second draws a progress bar.
+        """
+        from arboost.data.stream.source_table import read_table
+
+        PARAMS["max_bins"].check(max_bins)
+        PARAMS["bundling"].check(bundling)
+        PARAMS["n_jobs"].check(n_jobs)
+        options = ColumnOptions(
+            PARAMS["categorical_features"].check(categorical_features),
+            PARAMS["missing"].check(missing),
+            _checked_encoding(category_encoding),
+        )
+        table, binned = read_table(
+            X,
+            target,
+            weight,
+            columns=columns,
+            options=options,
+            max_bins=max_bins,
+            bundling=bundling,
+            n_threads=threads(n_jobs),
+            memory_limit=memory_limit,
+            verbose=verbose,
+        )
+        return cls._of_stream(table, binned, options, max_bins)
+
+    @classmethod
+    def _of_stream(
+        cls, table: SketchedTable, binned: Binned, options: ColumnOptions, max_bins: int
+    ) -> Dataset:
+        """Return the Dataset of a source that has been read."""
+        data = cls.__new__(cls)
+        data.column_options = options
+        data.level_classes, data.encoded_table = table.level_classes, table.encoded_table
+        data.binned = binned
+        data.y, data.sample_weight = table.y, table.weight
+        data.max_bins, data.max_conflict_rate, data.tree_method = max_bins, 0.0, "hist"
+        return data
 
     @property
     def schema(self) -> Schema:

@@ -104,16 +104,17 @@ def column_name_message(name: str) -> str:
     )
 
 
-def no_column_message(name: str, names: Iterable[object]) -> str:
-    """Return the message on a y that names no column of X."""
+def no_column_message(name: str, names: Iterable[object], argument: str = "y") -> str:
+    """Return the message on a y, or another argument, that names no column of X."""
     from difflib import get_close_matches
 
     shown = [repr(one) for one in names]
     close = get_close_matches(repr(name), shown, n=1)
     meant = f" Did you mean {close[0]}?" if close else ""
+    column = "the column to predict" if argument == "y" else "a column"
     return (
-        f"y={name!r} names no column of X, whose columns are {listing(shown)}.{meant} Pass the "
-        "name of the column to predict, or one value for each row."
+        f"{argument}={name!r} names no column of X, whose columns are {listing(shown)}.{meant} "
+        f"Pass the name of {column}, or one value for each row."
     )
 
 

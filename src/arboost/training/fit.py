@@ -25,12 +25,12 @@ from arboost.model.model import Model, provenance_of
 from arboost.params.auto import RoundSearch, limit_reason
 from arboost.params.records import BinParams, StoppingParams, ValidationParams
 from arboost.predictor import Predictor
+from arboost.progress import Bar
 from arboost.training.checkpoint import Checkpoint
 from arboost.training.held_out import search_splits, split_rows
 from arboost.training.inputs import Rows, Source, SourceT
 from arboost.training.loop import train_together
 from arboost.training.monitor import Monitor, Results, Round
-from arboost.training.progress import Bar
 from arboost.training.resume import Keeper, fingerprint
 from arboost.training.rounds import Fitted, Rounds
 from arboost.training.sets import EvaluationSet, TrainingSet, bin_rows, build_sets, fold_sets

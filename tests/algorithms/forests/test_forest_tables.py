@@ -351,7 +351,7 @@ def test_interrupted_fits_change_nothing(n_jobs, monkeypatch):
     def interrupt(bar, done, results=None):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("arboost.training.progress.Bar.show", interrupt)
+    monkeypatch.setattr("arboost.progress.Bar.show", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert vars(model) == before

@@ -298,7 +298,7 @@ def test_progress_bar(regression, monkeypatch, capsys):
     X, _, y, _ = regression
     screen = Terminal()
     monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setattr("arboost.training.progress._DELAY", 0.0)
+    monkeypatch.setattr("arboost.progress._DELAY", 0.0)
     GradientBoostingRegressor(n_estimators=7, verbose=1).fit(X, y)
     assert "7/7" in screen.getvalue()
     assert screen.getvalue().endswith("\n")

@@ -28,6 +28,7 @@ from arboost.training.held_out import check_validation, given_sets
 from arboost.training.inputs import Floats, Rows, loss_rows, warn_one_class
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
+from arboost.training.streams import StreamOptions
 
 __all__ = ["AdaBoost"]
 
@@ -63,13 +64,15 @@ class AdaBoost(EngineEstimator):
         init_model: object = None,
         callbacks: Iterable[Callable[[Round], object]] = (),
         checkpoint: object = None,
+        memory_limit: int | str = "auto",
     ) -> Self:
         """Train on a table and a target.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_features), or arboost.Dataset
-            A table as gradient boosting takes it; with an `estimator`, as the estimator takes it.
+            A table as gradient boosting takes it, or a source that is read in batches, such as
+            "data/*.parquet"; with an `estimator`, a table as the estimator takes it.
         y : array of shape (n_rows,)
             Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
             which is then no feature.
@@ -95,6 +98,9 @@ class AdaBoost(EngineEstimator):
         checkpoint : path or arboost.Checkpoint, optional
             File that keeps the state of a fit of engine trees. A killed fit that is called again
             continues from there, and ends in the same model.
+        memory_limit : int or str, default="auto"
+            Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
+            "auto": a share of the memory that the process may use. The model is the same.
 
         Returns
         -------
@@ -106,6 +112,12 @@ class AdaBoost(EngineEstimator):
         n_rounds = self._n_to_add(given["n_estimators"], previous)
         if previous is self and (n_rounds == 0 or self._is_done):
             return self
+        X, y, sample_weight = self._opened(
+            (X, y, sample_weight),
+            given,
+            StreamOptions(memory_limit),
+            "estimator" if self.estimator is not None else "warm start" if previous else "",
+        )
         learners = self._learner_source(given, previous, checkpoint)
         rows, task = learners.read(self._KIND, X, y, sample_weight)
         held_out = tuple(learners.read_validation(one, rows.schema) for one in sets)

@@ -44,8 +44,8 @@ from arboost.model.ensemble import Ensemble
 from arboost.names.arguments import check_params, new_estimator
 from arboost.params.bagging import BAGGING
 from arboost.params.check import check
+from arboost.progress import Bar
 from arboost.training.out_of_bag import OutOfBagSums, warn_never_out_of_bag
-from arboost.training.progress import Bar
 from arboost.training.warm_start import n_to_add
 
 __all__ = ["Bagging"]

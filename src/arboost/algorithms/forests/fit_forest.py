@@ -29,9 +29,9 @@ from arboost.model.forest import Forest
 from arboost.model.model import Model, provenance_of
 from arboost.params.records import BinParams
 from arboost.predictor import Predictor
+from arboost.progress import Bar
 from arboost.training.inputs import EngineRows, Rows, target_encode_rows
 from arboost.training.out_of_bag import OutOfBagSums
-from arboost.training.progress import Bar
 from arboost.training.sets import bin_rows, build_sets
 
 __all__ = [

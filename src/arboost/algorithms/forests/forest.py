@@ -40,6 +40,7 @@ from arboost.predictor import Predictor
 from arboost.training.fit import scores_of_all
 from arboost.training.inputs import EngineRows, training_rows, warn_one_class
 from arboost.training.out_of_bag import OutOfBagSums, warn_never_out_of_bag
+from arboost.training.streams import StreamOptions
 from arboost.training.warm_start import n_to_add
 
 __all__ = ["ForestEstimator", "QuantileMethods"]
@@ -61,7 +62,14 @@ class ForestEstimator(EngineEstimator):
     _origins: list[Origin]
 
     @known_arguments
-    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        memory_limit: int | str = "auto",
+    ) -> Self:
         """Train on a table and a target.
 
         Parameters
@@ -71,18 +79,28 @@ class ForestEstimator(EngineEstimator):
             scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and
             times, or categories. NaN and None are missing values. With device="cuda" also an array
             in device memory. A Dataset brings its own y and weights.
+            Or a source that is read in batches and need not fit in memory: paths of files or
+            folders, patterns such as "data/*.parquet", an iterable of batches that starts again;
+            y and sample_weight are then names of columns, or arrays.
         y : array of shape (n_rows,) or (n_rows, n_targets)
             Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
             which is then no feature.
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 are left out. With bootstrap=True, rows are drawn in proportion to
             their weights.
+        memory_limit : int or str, default="auto"
+            Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
+            "auto": a share of the memory that the process may use. The model is the same.
 
         Returns
         -------
         self
         """
         params = self._checked_params()
+        needs_values = "quantiles=True" if params.get("quantiles", False) else ""
+        X, y, sample_weight = self._opened(
+            (X, y, sample_weight), params, StreamOptions(memory_limit), needs_values
+        )
         old = self.model_ if self.warm_start and hasattr(self, "model_") else None
         known = None if old is None or isinstance(X, Dataset) else old.schema
         options, device = column_options(params), params["device"]

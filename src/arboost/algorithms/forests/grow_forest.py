@@ -23,8 +23,8 @@ from arboost.data.bins import Binned
 from arboost.grow.bootstrap import RowDraws, others
 from arboost.grow.grower import TreeParams, grown_forest, make_grower
 from arboost.model.forest import Forest
+from arboost.progress import Bar
 from arboost.training.out_of_bag import OutOfBagSums
-from arboost.training.progress import Bar
 from arboost.training.sets import TrainingSet
 
 __all__ = ["ForestRecipe", "grow_trees"]

@@ -28,6 +28,7 @@ from arboost.names.arguments import known_arguments
 from arboost.pictures.tree_pictures import TreePicture, tree_svg, tree_text
 from arboost.predictor import Predictor
 from arboost.training.inputs import EngineRows, Floats, training_rows, warn_one_class
+from arboost.training.streams import StreamOptions
 
 __all__ = ["DecisionTree", "GrownTree"]
 
@@ -50,7 +51,14 @@ class DecisionTree(EngineEstimator):
     max_features: Any
 
     @known_arguments
-    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        memory_limit: int | str = "auto",
+    ) -> Self:
         """Train on a table and a target.
 
         Parameters
@@ -60,17 +68,24 @@ class DecisionTree(EngineEstimator):
             scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and
             times, or categories. NaN and None are missing values. With device="cuda" also an array
             in device memory. A Dataset brings its own y and weights.
+            Or a source that is read in batches and need not fit in memory: paths of files or
+            folders, patterns such as "data/*.parquet", an iterable of batches that starts again;
+            y and sample_weight are then names of columns, or arrays.
         y : array of shape (n_rows,) or (n_rows, n_targets)
             Or the name of a column of X, which is then no feature.
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 are left out.
+        memory_limit : int or str, default="auto"
+            Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
+            "auto": a share of the memory that the process may use. The model is the same.
 
         Returns
         -------
         self
         """
         params = self._checked_params()
-        grown = self._grow(params, X, y, sample_weight)
+        given = self._opened((X, y, sample_weight), params, StreamOptions(memory_limit))
+        grown = self._grow(params, *given)
         recorded = self._recorded_params(params)
         model = forest_model(grown.forest, grown.rows, grown.target, recorded)
         self._keep_tree(model, grown, params)

@@ -38,6 +38,7 @@ from arboost.training.inputs import (
 )
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
+from arboost.training.streams import StreamOptions
 from arboost.training.warm_start import (
     check_continues,
     continued_rows,
@@ -75,6 +76,7 @@ class GradientBoosting(EngineEstimator):
         init_model: object = None,
         callbacks: Iterable[Callable[[Round], object]] = (),
         checkpoint: object = None,
+        memory_limit: int | str = "auto",
     ) -> Self:
         """Train on a table and a target.
 
@@ -85,6 +87,9 @@ class GradientBoosting(EngineEstimator):
             scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and
             times, or categories. NaN and None are missing values. With device="cuda" also an array
             in device memory. A Dataset brings its own y and weights.
+            Or a source that is read in batches and need not fit in memory: paths of files or
+            folders, patterns such as "data/*.parquet", an iterable of batches that starts again;
+            y and sample_weight are then names of columns, or arrays.
         y : array of shape (n_rows,)
             Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
             which is then no feature.
@@ -111,6 +116,9 @@ class GradientBoosting(EngineEstimator):
         checkpoint : path or arboost.Checkpoint, optional
             File that keeps the state of the fit. A killed fit that is called again continues from
             there, and ends in the same model.
+        memory_limit : int or str, default="auto"
+            Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
+            "auto": a share of the memory that the process may use. The model is the same.
 
         Returns
         -------
@@ -122,6 +130,12 @@ class GradientBoosting(EngineEstimator):
         if n_kept == given["n_estimators"]:
             return self
         given = like_previous(given, old)
+        X, y, sample_weight = self._opened(
+            (X, y, sample_weight),
+            given,
+            StreamOptions(memory_limit),
+            "" if old is None else "init_model or warm_start",
+        )
         rows, task = self._read(X, y, sample_weight, given, old)
         held_out = tuple(one.rows(_reader(rows.schema, given)) for one in sets)
         has_validation = any(not one.is_training for one in sets)

@@ -33,7 +33,7 @@ from arboost.algorithms.members.shared_fits import (
 from arboost.algorithms.members.tables import take_rows
 from arboost.backend import threads
 from arboost.data.dataset import Dataset
-from arboost.training.progress import Bar
+from arboost.progress import Bar
 from arboost.training.splits import Split
 
 __all__ = ["MemberJob", "MemberTrainingSet", "check_weights", "run_jobs"]

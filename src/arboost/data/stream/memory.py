@@ -162,10 +162,10 @@ class MemoryPlan:
         """Return the bytes of codes in memory."""
         return 2 * n_rows * (self.n_features * self.width + 4)  # rows are padded to 8 bytes
 
-    @property
-    def sample(self) -> int:
-        """Bytes of the sample of the first pass."""
-        return 12 * _SAMPLED_ROWS * self.n_features  # up to half more between two batches
+    def sample(self, n_rows: int) -> int:
+        """Return the bytes of the sample of the first pass."""
+        # Between two batches it has up to half more rows.
+        return 12 * min(n_rows, _SAMPLED_ROWS) * self.n_features
 
     @property
     def block(self) -> int:
@@ -191,7 +191,7 @@ class MemoryPlan:
         """Whether codes have to be in a file; raise ValueError where even so the limit is low."""
         if state + self.codes(n_rows) + _LEAST_HISTOGRAMS <= self.limit:
             return False
-        needed = max(state + 2 * self.block, self.sample) + _LEAST_HISTOGRAMS
+        needed = max(state + 2 * self.block, self.sample(n_rows)) + _LEAST_HISTOGRAMS
         if needed > self.limit:
             raise ValueError(
                 f"memory_limit={shown_bytes(self.limit)!r} is too low for {n_rows:,} rows of "

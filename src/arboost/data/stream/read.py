@@ -56,6 +56,8 @@ def read_source(
         n_features = max(1, len(source.names) - len(spec.columns.names))
     width = 1 if spec.max_bins <= _MOST_BYTE_BINS else 2
     plan = MemoryPlan(limit, n_features, width)
+    if source.n_rows is not None:
+        plan.stores(plan.state(source.n_rows), source.n_rows)  # raises where the limit is too low
     batches = _KeptBatches(source, plan, progress)
     table = sketch_batches(batches, spec, source.n_rows)
     plan = replace(plan, n_features=table.schema.n_features)

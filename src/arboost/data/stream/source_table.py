@@ -1,0 +1,95 @@
+"""Arguments of users -> source, specification and memory limit -> binned table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from arboost.data.bins import Binned
+from arboost.data.messages import no_column_message
+from arboost.data.stream.memory import limit_bytes
+from arboost.data.stream.passes import SketchedTable, StreamSpec
+from arboost.data.stream.read import read_source
+from arboost.data.stream.rows import RowColumns
+from arboost.data.table import ColumnOptions
+from arboost.progress import Bar
+from arboost.sources.opening import open_source
+
+if TYPE_CHECKING:
+    from arboost.sources.source import Batch, Source
+
+__all__ = ["open_rows", "read_table"]
+
+_MEGABYTE = 1e6
+
+
+def read_table(
+    X: object,
+    target: object,
+    weight: object,
+    *,
+    columns: Sequence[str] | None = None,
+    options: ColumnOptions,
+    max_bins: int,
+    bundling: bool,
+    n_threads: int,
+    memory_limit: object,
+    kind: str | None = None,
+    verbose: int = 0,
+) -> tuple[SketchedTable, Binned]:
+    """Return the binned rows of a source, and the result of the first pass.
+
+    Parameters
+    ----------
+    X, target, weight, columns, memory_limit, verbose
+        As `Dataset.from_files` takes them.
+    options, max_bins, bundling, kind, n_threads
+        As `StreamSpec` has them.
+    """
+    limit = limit_bytes(memory_limit)
+    rows = RowColumns(target, weight)
+    source = open_rows(X, rows, columns)
+    spec = StreamSpec(
+        columns=rows,
+        options=options,
+        max_bins=max_bins,
+        bundling=bundling,
+        kind=kind,
+        n_threads=n_threads,
+    )
+    return read_source(source, spec, limit, _Bars(source, visible=verbose > 0))
+
+
+def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:
+    """Return the source of features, target and weights; raise ValueError for unknown names."""
+    if columns is not None:
+        columns = [*(name for name in columns if name not in rows.names), *rows.names]
+    source = open_source(X, columns)
+    for argument, name in (("y", rows.target), ("weight", rows.weight)):
+        if isinstance(name, str) and source.names is not None and name not in source.names:
+            raise ValueError(no_column_message(name, source.names, argument))
+    return source
+
+
+class _Bars:
+    """Progress bars of the passes over a source: rows, with rows and bytes a second."""
+
+    def __init__(self, source: Source, *, visible: bool) -> None:
+        self._source, self._visible = source, visible
+
+    @contextmanager
+    def __call__(self, label: str) -> Iterator[Callable[[Batch], None]]:
+        """Give the function that shows a batch as done."""
+        total, started = self._source.n_rows, monotonic()
+        with Bar(total or 0, label, visible=self._visible and total is not None) as bar:
+
+            def show(batch: Batch) -> None:
+                done, seconds = batch.first_row + batch.n_rows, monotonic() - started
+                speed = {"rows/s": done / max(seconds, 1e-9)}
+                if batch.bytes_read:
+                    speed["MB/s"] = batch.bytes_read / _MEGABYTE / max(seconds, 1e-9)
+                bar.show(done, {"speed": speed})
+
+            yield show

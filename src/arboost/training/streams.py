@@ -1,0 +1,107 @@
+"""Sources given to ``fit``: files, queries and iterables become a `Dataset`, read in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from arboost.backend import threads
+from arboost.data.dataset import Dataset
+from arboost.data.table import ColumnOptions
+from arboost.params.records import BinParams
+from arboost.sources.opening import is_source
+
+__all__ = ["StreamOptions", "opened"]
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """Arguments of ``fit`` for sources.
+
+    Attributes
+    ----------
+    memory_limit : int or str
+    """
+
+    memory_limit: int | str = "auto"
+
+    def check_unused(self) -> None:
+        """Raise ValueError where an argument for sources is given with a table."""
+        if self != StreamOptions():
+            raise ValueError(
+                f"memory_limit={self.memory_limit!r} is for files and other sources of batches, "
+                "but X is a table in memory. Leave it out, or pass the path of the files."
+            )
+
+
+def opened(
+    given: tuple[object, object, object],
+    params: Mapping[str, Any],
+    stream: StreamOptions,
+    *,
+    kind: str,
+    options: ColumnOptions,
+    needs_values: str = "",
+) -> tuple[object, object, object]:
+    """Return X, y and sample_weight; of a source, its Dataset and no more.
+
+    Parameters
+    ----------
+    given : tuple
+        X, y and sample_weight, as ``fit`` takes them.
+    params : mapping
+        Checked parameters of the estimator.
+    stream : StreamOptions
+    kind : {"regressor", "classifier"}
+    options : ColumnOptions
+        With the encoding of the algorithm in place of "auto".
+    needs_values : str
+        Arguments or parameters of the fit that need the values of all rows; "" for none.
+    """
+    X, y, sample_weight = given
+    if not is_source(X):
+        stream.check_unused()
+        return given
+    from arboost.data.stream.source_table import read_table
+
+    bins = BinParams.of(params)
+    _check_streams(bins, needs_values)
+    table, binned = read_table(
+        X,
+        y,
+        sample_weight,
+        options=options,
+        max_bins=bins.max_bins,
+        bundling=bins.bundling,
+        n_threads=threads(params["n_jobs"]),
+        memory_limit=stream.memory_limit,
+        kind=kind,
+        verbose=params["verbose"],
+    )
+    return Dataset._of_stream(table, binned, options, bins.max_bins), None, None
+
+
+def _check_streams(bins: BinParams, needs_values: str) -> None:
+    """Raise ValueError for fits that need the whole table."""
+    advice = "Read the table first, for example by pandas.read_parquet, and fit on it"
+    if bins.tree_method != "hist":
+        raise ValueError(
+            f"tree_method={bins.tree_method!r} is not allowed where X is read in batches: it sorts "
+            f'all values. Use tree_method="hist". Or: {advice[0].lower()}{advice[1:]}.'
+        )
+    if bins.device != "cpu":
+        raise ValueError(
+            f"device={bins.device!r} is not allowed where X is read in batches. Use "
+            f'device="cpu". Or: {advice[0].lower()}{advice[1:]}.'
+        )
+    if bins.max_conflict_rate > 0:
+        raise ValueError(
+            f"max_conflict_rate={bins.max_conflict_rate} is not allowed where X is read in "
+            "batches: bundles would depend on them. Use max_conflict_rate=0.0."
+        )
+    if needs_values:
+        raise ValueError(
+            f"{needs_values} is not allowed where X is read in batches: it needs the values of all "
+            f"rows. {advice}."
+        )

@@ -1,0 +1,296 @@
+"""Fits on batches: the bytes of the model are those of the fit on the whole table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import arboost
+from arboost import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    Dataset,
+    DecisionTreeClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+)
+from arboost.data.stream.memory import MemoryPlan
+from arboost.errors import SchemaError
+
+pyarrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+N_ROWS = 1500
+
+
+def frame(n_rows=N_ROWS, seed=0):
+    """Return a table of all kinds of columns, with missing values, and three targets."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "real": rng.normal(size=n_rows),
+            "narrow": rng.normal(size=n_rows).astype(np.float32),
+            "few": rng.integers(0, 4, n_rows).astype(np.int8),
+            "flag": rng.random(n_rows) < 0.2,
+            "holes": np.where(rng.random(n_rows) < 0.3, np.nan, rng.normal(size=n_rows)),
+            "city": rng.choice(["Bonn", "Köln", "", "Aachen", None], n_rows),
+            "kind": pd.Categorical(rng.choice(["u", "v", "w"], n_rows)),
+            "when": pd.date_range("2020-01-01", periods=n_rows, freq="min"),
+            "weight": rng.integers(0, 3, n_rows).astype(np.float64),
+        }
+    )
+    score = table["real"] * 2 + table["few"] + (table["city"] == "Bonn")
+    table["number"] = score + rng.normal(size=n_rows)
+    table["two"] = np.where(score > 1, "yes", "no")
+    table["three"] = np.digitize(score, [0, 2])
+    return table
+
+
+def features(table, target):
+    return table.drop(columns=[one for one in ("number", "two", "three") if one != target])
+
+
+def written(table, folder, sizes):
+    """Write a table as Parquet files of the given numbers of rows; return their pattern."""
+    first = 0
+    for number, size in enumerate(sizes):
+        part = pyarrow.Table.from_pandas(table.iloc[first : first + size], preserve_index=False)
+        parquet.write_table(part, folder / f"part{number}.parquet", row_group_size=300)
+        first += size
+    assert first == len(table)
+    return str(folder / "*.parquet")
+
+
+def model_bytes(model, tmp_path):
+    path = tmp_path / "model.arb"
+    model.save(path)
+    return path.read_bytes()
+
+
+FITS = [
+    (GradientBoostingRegressor(n_estimators=8), "number"),
+    (GradientBoostingRegressor(n_estimators=4, max_bins=700, bundling=False), "number"),
+    (GradientBoostingClassifier(n_estimators=6, subsample=0.7), "two"),
+    (GradientBoostingClassifier(n_estimators=4, max_bins=20), "three"),
+    (GradientBoostingClassifier(preset="fast"), "two"),
+    (RandomForestClassifier(n_estimators=4, max_depth=6), "three"),
+    (ExtraTreesRegressor(n_estimators=3, max_depth=5), "number"),
+    (AdaBoostClassifier(n_estimators=5), "three"),
+    (AdaBoostRegressor(n_estimators=4), "number"),
+    (DecisionTreeClassifier(max_depth=5), "two"),
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("model", "target"), FITS, ids=lambda one: str(one)[:60])
+def test_model_is_that_of_the_whole_table(model, target, weighted, tmp_path):
+    table = features(frame(), target)
+    weight = table["weight"] if weighted else None
+    if not weighted:
+        table = table.drop(columns="weight")
+    X = table.drop(columns="weight") if weighted else table
+    model.fit(X, target, weight)
+    expected = model_bytes(model, tmp_path)
+    pattern = written(table, tmp_path, [400, 900, 200])
+    model.fit(pattern, target, "weight" if weighted else None)
+    assert model_bytes(model, tmp_path) == expected
+
+
+@pytest.mark.parametrize("batch_rows", [64, 100, 333, 1000, 5000])
+@pytest.mark.parametrize("sizes", [[N_ROWS], [1, 1498, 1], [500] * 3], ids=str)
+@pytest.mark.parametrize("limit", ["auto", 1 << 30])
+def test_batches_and_files_make_no_difference(batch_rows, sizes, limit, tmp_path, monkeypatch):
+    table = features(frame(), "three")
+    model = GradientBoostingClassifier(n_estimators=3)
+    expected = model_bytes(
+        model.fit(table.drop(columns="weight"), "three", table["weight"]), tmp_path
+    )
+    monkeypatch.setattr(MemoryPlan, "batch_rows", batch_rows)
+    if limit != "auto":  # batches are read again, not kept
+        monkeypatch.setattr(MemoryPlan, "keeps", lambda *of: False)
+    pattern = written(table, tmp_path, sizes)
+    model.fit(pattern, "three", "weight", memory_limit=limit)
+    assert model_bytes(model, tmp_path) == expected
+
+
+def test_large_samples(tmp_path):
+    """Beyond 200,000 rows the edges come from a sample."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(260_000, 3))
+    X[:, 1] = rng.integers(0, 100, len(X))
+    y, weight = X[:, 0] + X[:, 1] / 50, rng.random(len(X)) + 0.5
+    model = GradientBoostingRegressor(n_estimators=2, max_depth=3, max_bins=63)
+    expected = model_bytes(model.fit(X, y, weight), tmp_path)
+
+    def batches():
+        for rows in np.array_split(np.arange(len(X)), 7):
+            yield X[rows], y[rows], weight[rows]
+
+    assert model_bytes(model.fit(batches), tmp_path) == expected
+    assert model_bytes(model.fit(lambda: [X], y, weight), tmp_path) == expected
+
+
+def test_dataset_is_that_of_the_whole_table(tmp_path):
+    table = features(frame(), "number")
+    pattern = written(table, tmp_path, [700, 800])
+    data = Dataset.from_files(pattern, "number", weight="weight", max_bins=63)
+    X = table.drop(columns=["number", "weight"])
+    whole = Dataset(X, table["number"], sample_weight=table["weight"], max_bins=63)
+    np.testing.assert_array_equal(data.binned.codes.to_numpy(), whole.binned.codes.to_numpy())
+    np.testing.assert_array_equal(data.y, whole.y)
+    np.testing.assert_array_equal(data.sample_weight, whole.sample_weight)
+    assert data.schema == whole.schema
+    assert data.schema.target == "number"
+    some = Dataset.from_files(pattern, "number", columns=["few", "real"])
+    assert some.schema.names == ("few", "real")
+
+
+def test_types_of_batches(tmp_path):
+    """Columns without values in a batch take the type of the others."""
+    rows = [
+        {"a": [None, None], "b": [1, 2], "y": [0.0, 1.0]},
+        {"b": [3.5, 4.0], "a": ["x", None], "y": [2.0, 3.0]},
+        {"a": ["y", "x"], "b": [None, None], "y": [4.0, 5.0]},
+    ] * 20
+    frames = [pd.DataFrame(one) for one in rows]
+    whole = pd.concat([pd.DataFrame(one)[["a", "b", "y"]] for one in rows], ignore_index=True)
+    whole["b"] = whole["b"].astype(float)
+    model = GradientBoostingRegressor(n_estimators=3, min_samples_leaf=1)
+    expected = model_bytes(model.fit(whole, "y"), tmp_path)
+    assert model_bytes(model.fit(lambda: frames, "y"), tmp_path) == expected
+
+
+def test_dictionaries_of_batches(tmp_path):
+    """Batches may have dictionaries of their own."""
+    rng = np.random.default_rng(3)
+    names = np.array(["d", "a", "c", "b", "f"])[rng.integers(0, 5, 900)]
+    y = rng.normal(size=900) + (names == "c")
+    parts = [
+        pyarrow.record_batch(
+            {"x": pyarrow.array(names[rows]).dictionary_encode(), "y": pyarrow.array(y[rows])}
+        )
+        for rows in np.array_split(np.arange(900), 4)
+    ]
+    model = GradientBoostingRegressor(n_estimators=3)
+    whole = pd.DataFrame({"x": pd.Categorical(names), "y": y})
+    expected = model_bytes(model.fit(whole, "y"), tmp_path)
+    assert model_bytes(model.fit(lambda: parts, "y"), tmp_path) == expected
+
+
+def test_named_categories_and_missing_numbers(tmp_path):
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, 9, (1000, 3)).astype(np.float64)
+    y = X[:, 0] % 3 + rng.normal(size=1000)
+    model = GradientBoostingRegressor(n_estimators=3, categorical_features=[0], missing=4)
+    expected = model_bytes(model.fit(X, y), tmp_path)
+    batches = [(X[:300], y[:300]), (X[300:], y[300:])]
+    assert model_bytes(model.fit(lambda: batches), tmp_path) == expected
+
+
+@pytest.mark.parametrize("encoding", ["groups", "mean"])
+@pytest.mark.parametrize("target", ["number", "two", "three"])
+def test_categories_of_many_levels(encoding, target, tmp_path):
+    table = features(frame(), target)
+    rng = np.random.default_rng(6)
+    table["many"] = [f"level {one}" for one in rng.zipf(1.3, N_ROWS) % 400]
+    model = (GradientBoostingRegressor if target == "number" else GradientBoostingClassifier)(
+        n_estimators=4, category_encoding=encoding
+    )
+    expected = model_bytes(
+        model.fit(table.drop(columns="weight"), target, table["weight"]), tmp_path
+    )
+    pattern = written(table, tmp_path, [600, 900])
+    assert model_bytes(model.fit(pattern, target, "weight"), tmp_path) == expected
+
+
+def test_unique_strings_are_ignored(tmp_path):
+    table = features(frame(), "number").assign(key=[f"k{i}" for i in range(N_ROWS)])
+    pattern = written(table, tmp_path, [600, 900])
+    model = GradientBoostingRegressor(n_estimators=2)
+    with pytest.warns(arboost.DataWarning, match="No string occurs twice"):
+        expected = model_bytes(model.fit(table, "number"), tmp_path)
+    with pytest.warns(arboost.DataWarning, match="No string occurs twice"):
+        model.fit(pattern, "number")
+    assert model_bytes(model, tmp_path) == expected
+
+
+def test_bundles_that_later_rows_break(tmp_path):
+    """Rows outside the sample may conflict in a bundle: the plan changes, the model does not."""
+    n_rows = 4000
+    kind = np.arange(n_rows) % 5
+    X = (kind[:, None] == np.arange(3)) * (np.arange(n_rows) % 2 == 0)[:, None] * 1.0
+    X[-1], X[-500, 0] = [1.0, 1.0, np.nan], np.nan
+    y = X @ [1.0, 2.0, 3.0]
+    y[np.isnan(y)] = 0.0
+    model = GradientBoostingRegressor(n_estimators=3, min_samples_leaf=1)
+    expected = model_bytes(model.fit(X, y), tmp_path)
+    batches = [(X[:1000], y[:1000]), (X[1000:3000], y[1000:3000]), (X[3000:], y[3000:])]
+    assert model_bytes(model.fit(lambda: batches), tmp_path) == expected
+
+
+class TestErrors:
+    def test_columns_that_change(self):
+        good = pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, 2.0]})
+        bad = good.rename(columns={"a": "b"})
+        with pytest.raises(SchemaError, match=r"batch 1 .*lacks the columns 'a' and has the col"):
+            GradientBoostingRegressor().fit(lambda: [good, bad], "y")
+        bad = good.assign(a=["x", "y"])
+        with pytest.raises(SchemaError, match="'a' of X holds strings, but numbers in batches be"):
+            GradientBoostingRegressor().fit(lambda: [good, bad], "y")
+
+    def test_source_that_changes(self):
+        rng = np.random.default_rng(0)
+
+        def batches():
+            X = rng.normal(size=(50, 2))
+            yield X, X[:, 0]
+
+        with pytest.raises(ValueError, match="changed between two passes over it: other values"):
+            GradientBoostingRegressor().fit(batches)
+
+    @pytest.mark.parametrize(
+        ("params", "message"),
+        [
+            ({"tree_method": "exact"}, "tree_method='exact' is not allowed where X is read in"),
+            ({"tree_method": "approx"}, "tree_method='approx' is not allowed where X is read"),
+            ({"max_conflict_rate": 0.1}, "max_conflict_rate=0.1 is not allowed where X is read"),
+        ],
+    )
+    def test_refused_before_reading(self, params, message):
+        def batches():
+            raise AssertionError
+
+        with pytest.raises(ValueError, match=message):
+            GradientBoostingRegressor(**params).fit(batches)
+
+    def test_continued_training_is_refused_before_reading(self):
+        X = np.arange(40.0).reshape(-1, 1)
+        model = GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0])
+        with pytest.raises(ValueError, match="init_model or warm_start is not allowed where X is"):
+            GradientBoostingRegressor().fit(lambda: 1 / 0, init_model=model)
+
+    def test_limit_that_is_too_low(self):
+        X = np.arange(8000.0).reshape(2000, 4)
+        with pytest.raises(ValueError, match=r"memory_limit='1MB' is too low for 2,000 rows of 4"):
+            GradientBoostingRegressor().fit(lambda: [(X, X[:, 0])], memory_limit=1000)
+        with pytest.raises(ValueError, match=r"memory_limit='lots' is not allowed: it must be a s"):
+            GradientBoostingRegressor().fit(lambda: [(X, X[:, 0])], memory_limit="lots")
+        with pytest.raises(ValueError, match=r"memory_limit='1GB' is for files and other sources"):
+            GradientBoostingRegressor().fit(X, X[:, 0], memory_limit="1GB")
+
+    def test_unknown_names(self, tmp_path):
+        pattern = written(features(frame(), "number"), tmp_path, [N_ROWS])
+        with pytest.raises(ValueError, match=r"y='numbr' names no column of X.*Did you mean 'num"):
+            GradientBoostingRegressor().fit(pattern, "numbr")
+        with pytest.raises(ValueError, match="weight='w' names no column of X"):
+            GradientBoostingRegressor().fit(pattern, "number", "w")
+
+    def test_weights_that_are_all_zero(self):
+        X = np.arange(40.0).reshape(-1, 1)
+        with pytest.raises(ValueError, match="All values of sample_weight are zero"):
+            GradientBoostingRegressor().fit(lambda: [(X, X[:, 0], X[:, 0] * 0)])
+
+    def test_no_rows(self):
+        with pytest.raises(ValueError, match="X has no rows"):
+            GradientBoostingRegressor().fit(lambda: [], np.zeros(0))
