@@ -77,9 +77,22 @@ def opened(
         n_threads=threads(params["n_jobs"]),
         memory_limit=stream.memory_limit,
         kind=kind,
+        needs_memory=_needs_memory(params),
         verbose=params["verbose"],
     )
     return Dataset._of_stream(table, binned, options, bins.max_bins), None, None
+
+
+def _needs_memory(params: Mapping[str, Any]) -> str:
+    """Return the parameter of a fit that needs all codes in memory; "" for none."""
+    if params.get("criterion") == "absolute_error":
+        return "criterion='absolute_error'"
+    if (
+        params["max_depth"] is None
+        and params.get("max_leaves", params.get("max_leaf_nodes")) is None
+    ):
+        return "max_depth=None"
+    return ""
 
 
 def _check_streams(bins: BinParams, needs_values: str) -> None:

@@ -10,6 +10,7 @@ from arboost import (
     AdaBoostRegressor,
     Dataset,
     DecisionTreeClassifier,
+    DecisionTreeRegressor,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -82,6 +83,17 @@ FITS = [
 ]
 
 
+@pytest.fixture(params=["kept", "read again", "stored"])
+def place(request, monkeypatch):
+    """Have batches kept in memory, read twice, or their codes in a file."""
+    if request.param != "kept":
+        monkeypatch.setattr(MemoryPlan, "keeps", lambda *of: False)
+    if request.param == "stored":
+        monkeypatch.setattr(MemoryPlan, "stores", lambda *of: True)
+        monkeypatch.setattr(MemoryPlan, "block_rows", 192)
+
+
+@pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("model", "target"), FITS, ids=lambda one: str(one)[:60])
 def test_model_is_that_of_the_whole_table(model, target, weighted, tmp_path):
@@ -99,18 +111,18 @@ def test_model_is_that_of_the_whole_table(model, target, weighted, tmp_path):
 
 @pytest.mark.parametrize("batch_rows", [64, 100, 333, 1000, 5000])
 @pytest.mark.parametrize("sizes", [[N_ROWS], [1, 1498, 1], [500] * 3], ids=str)
-@pytest.mark.parametrize("limit", ["auto", 1 << 30])
-def test_batches_and_files_make_no_difference(batch_rows, sizes, limit, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("place")
+def test_batches_and_files_make_no_difference(batch_rows, sizes, tmp_path, monkeypatch):
     table = features(frame(), "three")
     model = GradientBoostingClassifier(n_estimators=3)
     expected = model_bytes(
         model.fit(table.drop(columns="weight"), "three", table["weight"]), tmp_path
     )
     monkeypatch.setattr(MemoryPlan, "batch_rows", batch_rows)
-    if limit != "auto":  # batches are read again, not kept
-        monkeypatch.setattr(MemoryPlan, "keeps", lambda *of: False)
+    if batch_rows < N_ROWS:
+        monkeypatch.setattr(MemoryPlan, "block_rows", batch_rows // 64 * 64)
     pattern = written(table, tmp_path, sizes)
-    model.fit(pattern, "three", "weight", memory_limit=limit)
+    model.fit(pattern, "three", "weight", memory_limit="1GB")
     assert model_bytes(model, tmp_path) == expected
 
 
@@ -188,6 +200,7 @@ def test_named_categories_and_missing_numbers(tmp_path):
     assert model_bytes(model.fit(lambda: batches), tmp_path) == expected
 
 
+@pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("encoding", ["groups", "mean"])
 @pytest.mark.parametrize("target", ["number", "two", "three"])
 def test_categories_of_many_levels(encoding, target, tmp_path):
@@ -215,6 +228,7 @@ def test_unique_strings_are_ignored(tmp_path):
     assert model_bytes(model, tmp_path) == expected
 
 
+@pytest.mark.usefixtures("place")
 def test_bundles_that_later_rows_break(tmp_path):
     """Rows outside the sample may conflict in a bundle: the plan changes, the model does not."""
     n_rows = 4000
@@ -278,6 +292,14 @@ class TestErrors:
             GradientBoostingRegressor().fit(lambda: [(X, X[:, 0])], memory_limit="lots")
         with pytest.raises(ValueError, match=r"memory_limit='1GB' is for files and other sources"):
             GradientBoostingRegressor().fit(X, X[:, 0], memory_limit="1GB")
+
+    def test_fits_that_need_codes_in_memory(self, monkeypatch):
+        monkeypatch.setattr(MemoryPlan, "stores", lambda *of: True)
+        X = np.arange(40.0).reshape(-1, 1)
+        with pytest.raises(ValueError, match="max_depth=None needs the bins of all rows in memory"):
+            ExtraTreesRegressor().fit(lambda: [(X, X[:, 0])])
+        with pytest.raises(ValueError, match="criterion='absolute_error' needs the bins of all"):
+            DecisionTreeRegressor(criterion="absolute_error").fit(lambda: [(X, X[:, 0])])
 
     def test_unknown_names(self, tmp_path):
         pattern = written(features(frame(), "number"), tmp_path, [N_ROWS])

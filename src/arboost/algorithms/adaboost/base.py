@@ -112,12 +112,11 @@ class AdaBoost(EngineEstimator):
         n_rounds = self._n_to_add(given["n_estimators"], previous)
         if previous is self and (n_rounds == 0 or self._is_done):
             return self
-        X, y, sample_weight = self._opened(
-            (X, y, sample_weight),
-            given,
-            StreamOptions(memory_limit),
-            "estimator" if self.estimator is not None else "warm start" if previous else "",
+        stream = StreamOptions(memory_limit)
+        needs_values = (
+            "estimator" if self.estimator is not None else "warm start" if previous else ""
         )
+        X, y, sample_weight = self._opened((X, y, sample_weight), given, stream, needs_values)
         learners = self._learner_source(given, previous, checkpoint)
         rows, task = learners.read(self._KIND, X, y, sample_weight)
         held_out = tuple(learners.read_validation(one, rows.schema) for one in sets)

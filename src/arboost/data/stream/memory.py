@@ -187,9 +187,17 @@ class MemoryPlan:
         """Whether batches of so many bytes fit in memory next to the codes of so many rows."""
         return n_bytes + self.codes(n_rows) + self.state(n_rows) + _LEAST_HISTOGRAMS <= self.limit
 
+    def file(self, n_rows: int) -> int:
+        """Return the bytes of a file of codes, an upper bound."""
+        return n_rows * ((self.n_features * self.width + 7) // 8 * 8) + (1 << 20)
+
+    def in_memory(self, state: int, n_rows: int) -> int:
+        """Return the bytes of a fit with its codes in memory."""
+        return state + self.codes(n_rows) + _LEAST_HISTOGRAMS
+
     def stores(self, state: int, n_rows: int) -> bool:
         """Whether codes have to be in a file; raise ValueError where even so the limit is low."""
-        if state + self.codes(n_rows) + _LEAST_HISTOGRAMS <= self.limit:
+        if self.in_memory(state, n_rows) <= self.limit:
             return False
         needed = max(state + 2 * self.block, self.sample(n_rows)) + _LEAST_HISTOGRAMS
         if needed > self.limit:

@@ -61,6 +61,8 @@ class StreamSpec:
     bundling : bool
     kind : {"regressor", "classifier"} or None
         Task of the fit, by which levels are target-encoded; None: by the type of y.
+    needs_memory : str
+        Parameter of the fit that needs the codes of all rows in memory; "" for none.
     n_threads : int
     """
 
@@ -69,6 +71,7 @@ class StreamSpec:
     max_bins: int
     bundling: bool
     kind: str | None = None
+    needs_memory: str = ""
     n_threads: int
 
 

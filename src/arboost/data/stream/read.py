@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arboost.backend import core
 from arboost.data.bins import Binned
-from arboost.data.stream.memory import MemoryPlan
+from arboost.data.stream.memory import MemoryPlan, shown_bytes
 from arboost.data.stream.passes import (
+    CodesSink,
     SketchedTable,
     StreamSpec,
     encode_batches,
     sketch_batches,
 )
+from arboost.data.stream.sinks import FileSink, MemorySink
 from arboost.data.target import encode_labels
 
 if TYPE_CHECKING:
@@ -57,17 +59,34 @@ def read_source(
     width = 1 if spec.max_bins <= _MOST_BYTE_BINS else 2
     plan = MemoryPlan(limit, n_features, width)
     if source.n_rows is not None:
-        plan.stores(plan.state(source.n_rows), source.n_rows)  # raises where the limit is too low
+        _stores(plan, spec, plan.state(source.n_rows), source.n_rows)  # errors before any reading
     batches = _KeptBatches(source, plan, progress)
     table = sketch_batches(batches, spec, source.n_rows)
     plan = replace(plan, n_features=table.schema.n_features)
     state = plan.state(
         table.n_rows, n_outputs=_n_outputs(table, spec.kind), row_bytes=_row_bytes(table)
     )
-    stored = plan.stores(state, table.n_rows)
-    binned = encode_batches(batches, spec, table, lambda: _MemorySink(table.n_rows, spec.n_threads))
+    stored = _stores(plan, spec, state, table.n_rows)
+    sinks: Callable[[], CodesSink] = partial(MemorySink, table.n_rows, spec.n_threads)
+    if stored:
+        sinks = partial(FileSink, table.n_rows, plan.block_rows, plan.file(table.n_rows))
+    binned = encode_batches(batches, spec, table, sinks)
     histograms = plan.histograms(state, table.n_rows, stored=stored)
     return table, replace(binned, histogram_bytes=histograms)
+
+
+def _stores(plan: MemoryPlan, spec: StreamSpec, state: int, n_rows: int) -> bool:
+    """Whether codes have to be in a file; raise ValueError for a fit that needs them in memory."""
+    if not plan.stores(state, n_rows):
+        return False
+    if spec.needs_memory:
+        needed = shown_bytes(plan.in_memory(state, n_rows))
+        raise ValueError(
+            f"{spec.needs_memory} needs the bins of all rows in memory, but those of {n_rows:,} "
+            f"rows take more than memory_limit={shown_bytes(plan.limit)!r} leaves. Raise "
+            f"memory_limit to {needed!r}, or change that parameter."
+        )
+    return True
 
 
 def _row_bytes(table: SketchedTable) -> int:
@@ -114,18 +133,3 @@ class _KeptBatches:
                 yield batch
                 show(batch)
         self._is_complete = True
-
-
-class _MemorySink:
-    """Codes in memory."""
-
-    def __init__(self, n_rows: int, n_threads: int) -> None:
-        self._parts, self._n_threads = core.CodesParts(n_rows), n_threads
-
-    def append(self, codes: core.Codes) -> None:
-        """Add the codes of the next rows."""
-        self._parts.append(codes, self._n_threads)
-
-    def finish(self) -> core.Codes:
-        """Return the codes of all rows."""
-        return self._parts.finish()

@@ -37,6 +37,7 @@ def read_table(
     n_threads: int,
     memory_limit: object,
     kind: str | None = None,
+    needs_memory: str = "",
     verbose: int = 0,
 ) -> tuple[SketchedTable, Binned]:
     """Return the binned rows of a source, and the result of the first pass.
@@ -45,7 +46,7 @@ def read_table(
     ----------
     X, target, weight, columns, memory_limit, verbose
         As `Dataset.from_files` takes them.
-    options, max_bins, bundling, kind, n_threads
+    options, max_bins, bundling, kind, needs_memory, n_threads
         As `StreamSpec` has them.
     """
     limit = limit_bytes(memory_limit)
@@ -57,6 +58,7 @@ def read_table(
         max_bins=max_bins,
         bundling=bundling,
         kind=kind,
+        needs_memory=needs_memory,
         n_threads=n_threads,
     )
     return read_source(source, spec, limit, _Bars(source, visible=verbose > 0))
