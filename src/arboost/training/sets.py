@@ -10,6 +10,7 @@ import numpy as np
 from arboost.backend import core
 from arboost.data.bins import Binned, bin_table
 from arboost.data.dataset import Dataset
+from arboost.data.stream.levels import StreamedLevels
 from arboost.data.table import Table
 from arboost.data.target_encoding import TargetEncodedTable
 from arboost.losses import Target
@@ -170,6 +171,8 @@ def _held_out_codes(
     table: TargetEncodedTable, binned: Binned, fold: tuple[Index, Index], n_threads: int
 ) -> core.Codes:
     """Return the codes of held-out rows, their levels encoded from the training rows only."""
+    if isinstance(table, StreamedLevels):
+        return table.held_out_codes(binned, fold, n_threads)
     return binned.encode(table.held_out(fold[0]), n_threads, table.table_rows(fold[1]))
 
 

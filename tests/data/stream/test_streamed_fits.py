@@ -217,6 +217,24 @@ def test_categories_of_many_levels(encoding, target, tmp_path):
     assert model_bytes(model.fit(pattern, target, "weight"), tmp_path) == expected
 
 
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    "params", [{"preset": "fast"}, {"n_estimators": 9, "n_iter_no_change": 3}], ids=str
+)
+@pytest.mark.parametrize("encoding", ["groups", "mean"])
+def test_held_out_rows_with_many_levels(params, encoding, tmp_path):
+    """Held-out rows are encoded again, by the training rows alone."""
+    table = features(frame(), "number").drop(columns="weight")
+    rng = np.random.default_rng(6)
+    table["many"] = [f"level {one}" for one in rng.zipf(1.3, N_ROWS) % 400]
+    model = GradientBoostingRegressor(category_encoding=encoding, max_depth=3, **params)
+    X = table.drop(columns="number")
+    whole = Dataset(X, table["number"], category_encoding=encoding)
+    expected = model.fit(whole).evals_result_
+    model.fit(written(table, tmp_path, [600, 900]), "number")
+    assert model.evals_result_ == expected
+
+
 def test_unique_strings_are_ignored(tmp_path):
     table = features(frame(), "number").assign(key=[f"k{i}" for i in range(N_ROWS)])
     pattern = written(table, tmp_path, [600, 900])

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data.bins import Binned
 from arboost.data.stream.columns import ColumnMerge
+from arboost.data.stream.levels import StreamedLevels
 from arboost.data.stream.rows import (
     BatchRows,
     GatheredRows,
@@ -230,7 +231,8 @@ def _target_encoded(
         weight=gathered.weight,
     )
     assert isinstance(encoded, TargetEncodedTable)
-    return encoded, target[1]
+    parts = encoded.values, encoded.schema, encoded.sources, encoded.weight
+    return StreamedLevels(*parts), target[1]
 
 
 def encode_batches(

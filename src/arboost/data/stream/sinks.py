@@ -17,7 +17,9 @@ from pathlib import Path
 from arboost.backend import core
 from arboost.data.stream.memory import shown_bytes
 
-__all__ = ["FileSink", "MemorySink", "naming_folder", "scratch_folder"]
+__all__ = ["FileSink", "MemorySink", "naming_folder", "scratch_folder", "sink_like"]
+
+_WINDOW = 8 << 20  # bytes of the rows that are in memory at once
 
 
 class MemorySink:
@@ -64,6 +66,14 @@ class FileSink:
         """Return the codes of all rows, which stay in the file."""
         with naming_folder(self._folder, self._n_rows, self._n_bytes):
             return self._writer.finish()
+
+
+def sink_like(codes: core.Codes, n_rows: int, n_threads: int) -> MemorySink | FileSink:
+    """Return a sink in the place of other codes, for so many rows of their features."""
+    if not codes.is_stored:
+        return MemorySink(n_rows, n_threads)
+    stride = (int(codes.n_features) * int(codes.width) + 7) // 8 * 8
+    return FileSink(n_rows, max(64, _WINDOW // stride // 64 * 64), n_rows * stride + (1 << 20))
 
 
 @contextmanager
