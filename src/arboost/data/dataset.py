@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -189,6 +190,7 @@ class Dataset:
         weight: object = None,
         columns: Sequence[str] | None = None,
         memory_limit: int | str = "auto",
+        cache: str | os.PathLike[str] | None = None,
         max_bins: int = 255,
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
@@ -215,6 +217,9 @@ class Dataset:
         memory_limit : int or str, default="auto"
             Memory of the fit: "2GB", "500MB", or a number of bytes. "auto": a share of the memory
             that the process may use.
+        cache : path, optional
+            Folder that keeps the bins of files: the next call with the same files, columns and
+            parameters starts at once. Files that have changed are read again.
         max_bins, bundling, categorical_features, missing, category_encoding, n_jobs
             As in `Dataset`.
         verbose : int, default=1
@@ -240,6 +245,7 @@ class Dataset:
             bundling=bundling,
             n_threads=threads(n_jobs),
             memory_limit=memory_limit,
+            cache=cache,
             verbose=verbose,
         )
         return cls._of_stream(table, binned, options, max_bins)

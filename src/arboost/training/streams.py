@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from arboost.backend import threads
@@ -22,17 +23,21 @@ class StreamOptions:
     Attributes
     ----------
     memory_limit : int or str
+    cache : path or None
     """
 
     memory_limit: int | str = "auto"
+    cache: str | os.PathLike[str] | None = None
 
     def check_unused(self) -> None:
         """Raise ValueError where an argument for sources is given with a table."""
-        if self != StreamOptions():
-            raise ValueError(
-                f"memory_limit={self.memory_limit!r} is for files and other sources of batches, "
-                "but X is a table in memory. Leave it out, or pass the path of the files."
-            )
+        for field in fields(self):
+            given = getattr(self, field.name)
+            if given != field.default:
+                raise ValueError(
+                    f"{field.name}={given!r} is for files and other sources of batches, but X is "
+                    "a table in memory. Leave it out, or pass the path of the files."
+                )
 
 
 def opened(
@@ -76,6 +81,7 @@ def opened(
         bundling=bins.bundling,
         n_threads=threads(params["n_jobs"]),
         memory_limit=stream.memory_limit,
+        cache=stream.cache,
         kind=kind,
         needs_memory=_needs_memory(params),
         verbose=params["verbose"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
@@ -65,6 +66,7 @@ class AdaBoost(EngineEstimator):
         callbacks: Iterable[Callable[[Round], object]] = (),
         checkpoint: object = None,
         memory_limit: int | str = "auto",
+        cache: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Train on a table and a target.
 
@@ -101,6 +103,9 @@ class AdaBoost(EngineEstimator):
         memory_limit : int or str, default="auto"
             Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
             "auto": a share of the memory that the process may use. The model is the same.
+        cache : path, optional
+            Folder that keeps the bins of files: the next fit on the same files with the same
+            columns and bins starts at once. Files that have changed are read again.
 
         Returns
         -------
@@ -112,25 +117,19 @@ class AdaBoost(EngineEstimator):
         n_rounds = self._n_to_add(given["n_estimators"], previous)
         if previous is self and (n_rounds == 0 or self._is_done):
             return self
-        stream = StreamOptions(memory_limit)
-        needs_values = (
-            "estimator" if self.estimator is not None else "warm start" if previous else ""
-        )
-        X, y, sample_weight = self._opened((X, y, sample_weight), given, stream, needs_values)
         learners = self._learner_source(given, previous, checkpoint)
-        rows, task = learners.read(self._KIND, X, y, sample_weight)
+        stream = StreamOptions(memory_limit, cache)
+        rows, task = self._read(learners, (X, y, sample_weight), given, previous, stream)
         held_out = tuple(learners.read_validation(one, rows.schema) for one in sets)
-        has_validation = any(not one.is_training for one in sets)
         params = self._resolve(given, rows, task, has_validation=bool(sets))
         settings = FitSettings.of(params)
-        splits = settings.stopping.n_iter_no_change is not None and not has_validation
+        splits = params["n_iter_no_change"] is not None and all(one.is_training for one in sets)
         check_validation(settings.stopping, sets, splits=splits, groups=groups)
         recorded = self._recorded_params(params)
         warn_one_class(X, [task])
         result = FitResult.of_one_class()
         if not task.is_constant:
-            if previous is not None:
-                self._check_continues(previous, params)
+            self._check_continues(previous, params)
             recipe = self._recipe(params, task)
             factors = self._class_factors(params, task, rows.weight)
             train, validation = loss_rows(rows, held_out, task, recipe.loss, factors)
@@ -180,6 +179,22 @@ class AdaBoost(EngineEstimator):
         # np.average, unlike a matrix product, adds in a fixed order.
         mean: Floats = np.average(shares, axis=0, weights=weights)
         return mean
+
+    def _read(
+        self,
+        learners: LearnerSource[Any],
+        given: tuple[object, object, object],
+        params: dict[str, Any],
+        previous: AdaBoost | None,
+        stream: StreamOptions,
+    ) -> tuple[Rows[Any], Task]:
+        """Return the training rows, checked, and their task; estimators read tables of theirs."""
+        if self.estimator is not None:
+            stream.check_unused()
+        else:
+            needs_values = "" if previous is None else "init_model or warm_start"
+            given = self._opened(given, params, stream, needs_values)
+        return learners.read(self._KIND, *given)
 
     def _previous(self, init_model: object) -> AdaBoost | None:
         """Return the fitted estimator whose training is continued, or None."""
@@ -245,8 +260,10 @@ class AdaBoost(EngineEstimator):
                     f"estimator=None grows. Leave it out, or set it in the estimator."
                 )
 
-    def _check_continues(self, previous: AdaBoost, params: dict[str, Any]) -> None:
+    def _check_continues(self, previous: AdaBoost | None, params: dict[str, Any]) -> None:
         """Raise ValueError unless learners of this fit can be added to the previous ones."""
+        if previous is None:
+            return
         name = self._SAME
         was = previous.model_.params[name]
         if was != params[name]:

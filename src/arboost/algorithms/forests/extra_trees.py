@@ -10,7 +10,8 @@ from sklearn.base import RegressorMixin
 
 from arboost.algorithms.estimator import ClassifierMethods, regressor_score, store
 from arboost.algorithms.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from arboost.algorithms.forests.forest import ForestEstimator, QuantileMethods
+from arboost.algorithms.forests.forest import ForestEstimator
+from arboost.algorithms.forests.quantile_methods import QuantileMethods
 from arboost.params.forest import EXTRA_TREES_CLASSIFIER, EXTRA_TREES_REGRESSOR
 
 __all__ = ["ExtraTreesClassifier", "ExtraTreesRegressor"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -28,12 +29,10 @@ from arboost.data.target import numbers_of
 from arboost.grow.bootstrap import Origin, RowDraws, others
 from arboost.model.forest import Forest
 from arboost.model.model import Model
-from arboost.model.predict import predictions, probabilities, read_table
+from arboost.model.predict import predictions, probabilities
 from arboost.model.quantiles import (
     LeafDistributions,
-    distributions_of,
     leaf_distributions,
-    table_quantiles,
 )
 from arboost.names.arguments import known_arguments
 from arboost.predictor import Predictor
@@ -43,7 +42,7 @@ from arboost.training.out_of_bag import OutOfBagSums, warn_never_out_of_bag
 from arboost.training.streams import StreamOptions
 from arboost.training.warm_start import n_to_add
 
-__all__ = ["ForestEstimator", "QuantileMethods"]
+__all__ = ["ForestEstimator"]
 
 _FEWEST = 2  # rows that R^2 is defined for
 _OUT_OF_BAG = {"classifier": "oob_decision_function_", "regressor": "oob_prediction_"}
@@ -69,6 +68,7 @@ class ForestEstimator(EngineEstimator):
         sample_weight: object = None,
         *,
         memory_limit: int | str = "auto",
+        cache: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Train on a table and a target.
 
@@ -91,23 +91,18 @@ class ForestEstimator(EngineEstimator):
         memory_limit : int or str, default="auto"
             Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
             "auto": a share of the memory that the process may use. The model is the same.
+        cache : path, optional
+            Folder that keeps the bins of files: the next fit on the same files with the same
+            columns and bins starts at once. Files that have changed are read again.
 
         Returns
         -------
         self
         """
         params = self._checked_params()
-        needs_values = "quantiles=True" if params.get("quantiles", False) else ""
-        X, y, sample_weight = self._opened(
-            (X, y, sample_weight), params, StreamOptions(memory_limit), needs_values
-        )
         old = self.model_ if self.warm_start and hasattr(self, "model_") else None
-        known = None if old is None or isinstance(X, Dataset) else old.schema
-        options, device = column_options(params), params["device"]
-        rows = training_rows(X, y, sample_weight, known, options, several=True, device=device)
-        keeps_y = params.get("quantiles", False)
-        if keeps_y:
-            _check_quantiles(rows)
+        stream = StreamOptions(memory_limit, cache)
+        rows = self._read((X, y, sample_weight), params, old, stream)
         target = read_target(self._KIND, rows.y, params["criterion"], old)
         warn_one_class(X, target.tasks)
         rows = encode_levels(rows, target, None if old is None else old.schema, params)
@@ -140,7 +135,7 @@ class ForestEstimator(EngineEstimator):
                 _add_out_of_bag(new, new_origins, rows, out_of_bag, n_threads)
             forest = new if old is None else forest.joined(new)
         model = forest_model(forest, rows, target, self._recorded_params(params))
-        if keeps_y:
+        if params.get("quantiles", False):
             model = replace(model, distributions=_distributions(model, rows, n_threads))
         # A score that fails leaves the estimator unchanged.
         scoring, scores = params["oob_score"], {}
@@ -152,6 +147,25 @@ class ForestEstimator(EngineEstimator):
             self.__dict__.pop(name, None)
         self.__dict__.update(scores)
         return self
+
+    def _read(
+        self,
+        given: tuple[object, object, object],
+        params: dict[str, Any],
+        old: Model | None,
+        stream: StreamOptions,
+    ) -> EngineRows:
+        """Return the training rows, checked."""
+        needs_values = "quantiles=True" if params.get("quantiles", False) else ""
+        if params["oob_score"] and (old is not None or params["ccp_alpha"] > 0.0):
+            needs_values = "oob_score with warm_start or ccp_alpha"
+        X, y, sample_weight = self._opened(given, params, stream, needs_values)
+        known = None if old is None or isinstance(X, Dataset) else old.schema
+        options, device = column_options(params), params["device"]
+        rows = training_rows(X, y, sample_weight, known, options, several=True, device=device)
+        if params.get("quantiles", False):
+            _check_quantiles(rows)
+        return rows
 
     @property
     def estimator_(self) -> EngineEstimator:
@@ -253,46 +267,6 @@ class ForestEstimator(EngineEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-class QuantileMethods:
-    """Quantiles of y from the training rows in the leaves, for forests of regression trees."""
-
-    n_jobs: int | None
-    _fitted_model: Any
-
-    def predict_quantiles(self, X: object, quantiles: float | Sequence[float] = 0.5) -> Floats:
-        """Return quantiles of y for the rows of X; needs ``quantiles=True``.
-
-        Each tree gives the training rows in the leaf of a row equal shares, or such as their
-        weights say; the quantile q is the smallest y at which the shares of all trees, averaged,
-        reach q (Meinshausen 2006).
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features)
-        quantiles : float or sequence of float, default=0.5
-            Between 0 and 1.
-
-        Returns
-        -------
-        float64 array of shape (n_rows, n_quantiles), or (n_rows,) for one float
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from arboost import RandomForestRegressor
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = RandomForestRegressor(quantiles=True, min_samples_leaf=10).fit(X, y)
-        >>> low, high = model.predict_quantiles(X, [0.05, 0.95]).T
-        >>> bool(((low <= y) & (y <= high)).mean() > 0.9)
-        True
-        """
-        model = self._fitted_model()
-        table = read_table(model, X)
-        return table_quantiles(
-            model, table, distributions_of(model), quantiles, n_threads=threads(self.n_jobs)
-        )
 
 
 def _oob_values(model: Model, means: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -58,6 +59,7 @@ class DecisionTree(EngineEstimator):
         sample_weight: object = None,
         *,
         memory_limit: int | str = "auto",
+        cache: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Train on a table and a target.
 
@@ -78,13 +80,16 @@ class DecisionTree(EngineEstimator):
         memory_limit : int or str, default="auto"
             Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
             "auto": a share of the memory that the process may use. The model is the same.
+        cache : path, optional
+            Folder that keeps the bins of files: the next fit on the same files with the same
+            columns and bins starts at once. Files that have changed are read again.
 
         Returns
         -------
         self
         """
         params = self._checked_params()
-        given = self._opened((X, y, sample_weight), params, StreamOptions(memory_limit))
+        given = self._opened((X, y, sample_weight), params, StreamOptions(memory_limit, cache))
         grown = self._grow(params, *given)
         recorded = self._recorded_params(params)
         model = forest_model(grown.forest, grown.rows, grown.target, recorded)

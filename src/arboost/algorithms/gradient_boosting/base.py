@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -77,6 +78,7 @@ class GradientBoosting(EngineEstimator):
         callbacks: Iterable[Callable[[Round], object]] = (),
         checkpoint: object = None,
         memory_limit: int | str = "auto",
+        cache: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Train on a table and a target.
 
@@ -119,6 +121,9 @@ class GradientBoosting(EngineEstimator):
         memory_limit : int or str, default="auto"
             Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
             "auto": a share of the memory that the process may use. The model is the same.
+        cache : path, optional
+            Folder that keeps the bins of files: the next fit on the same files with the same
+            columns and bins starts at once. Files that have changed are read again.
 
         Returns
         -------
@@ -130,13 +135,9 @@ class GradientBoosting(EngineEstimator):
         if n_kept == given["n_estimators"]:
             return self
         given = like_previous(given, old)
-        X, y, sample_weight = self._opened(
-            (X, y, sample_weight),
-            given,
-            StreamOptions(memory_limit),
-            "" if old is None else "init_model or warm_start",
+        rows, task = self._read(
+            (X, y, sample_weight), given, old, StreamOptions(memory_limit, cache)
         )
-        rows, task = self._read(X, y, sample_weight, given, old)
         held_out = tuple(one.rows(_reader(rows.schema, given)) for one in sets)
         has_validation = any(not one.is_training for one in sets)
         params = self._resolve(given, rows, task, has_validation=has_validation)
@@ -197,10 +198,16 @@ class GradientBoosting(EngineEstimator):
         return self.model_, n_estimators - n_to_add(n_estimators, self.model_.n_rounds, "rounds")
 
     def _read(
-        self, X: object, y: object, weight: object, params: dict[str, Any], old: Model | None
+        self,
+        given: tuple[object, object, object],
+        params: dict[str, Any],
+        old: Model | None,
+        stream: StreamOptions,
     ) -> tuple[EngineRows, Task]:
         """Return the training rows with target encodings, and their task."""
         known = None if old is None else old.schema
+        needs_values = "" if old is None else "init_model or warm_start"
+        X, y, weight = self._opened(given, params, stream, needs_values)
         rows = training_rows(X, y, weight, known, column_options(params), device=params["device"])
         classes = None if old is None else old.classes
         task = Task.of(self._KIND, rows.y, classes, n_threads=threads(params["n_jobs"]))

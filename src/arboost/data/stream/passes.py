@@ -85,7 +85,8 @@ class SketchedTable:
     schema : Schema
         With target encodings.
     edges : tuple of float64 arrays
-    plan : core.StoragePlan
+    plan : core.StoragePlan or None
+        None for a table from a cache, whose codes are there.
     y : array of shape (n_rows,), or None
     weight : float64 array of shape (n_rows,), or None
     n_rows : int
@@ -98,7 +99,7 @@ class SketchedTable:
 
     schema: Schema
     edges: tuple[Floats, ...]
-    plan: core.StoragePlan
+    plan: core.StoragePlan | None
     y: NDArray[Any] | None
     weight: Floats | None
     n_rows: int
@@ -244,6 +245,7 @@ def encode_batches(
     changes, and the next pass writes: two passes at most.
     """
     encodings = _encodings(table.encoded_table)
+    assert table.plan is not None
     plan, is_fit = table.plan, False
     while not is_fit:
         is_fit, parts, first = True, sink(), 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from arboost.data.stream.sinks import FileSink, MemorySink
 from arboost.data.target import encode_labels
 
 if TYPE_CHECKING:
+    from arboost.data.stream.cache import SourceCache
     from arboost.sources.source import Batch, Source
 
 __all__ = ["Progress", "read_source"]
@@ -40,7 +41,11 @@ def _silent(label: str) -> AbstractContextManager[Callable[[Batch], None]]:
 
 
 def read_source(
-    source: Source, spec: StreamSpec, limit: int, progress: Progress = _silent
+    source: Source,
+    spec: StreamSpec,
+    limit: int,
+    progress: Progress = _silent,
+    cache: SourceCache | None = None,
 ) -> tuple[SketchedTable, Binned]:
     """Return the binned rows of a source, and the result of the first pass.
 
@@ -52,6 +57,8 @@ def read_source(
         Bytes that the fit may use. The codes are the same for all limits.
     progress : callable
         Called with the label of each pass.
+    cache : SourceCache or None
+        Entry that is read, or written.
     """
     n_features = _USUAL_FEATURES
     if source.names is not None:
@@ -60,19 +67,61 @@ def read_source(
     plan = MemoryPlan(limit, n_features, width)
     if source.n_rows is not None:
         _stores(plan, spec, plan.state(source.n_rows), source.n_rows)  # errors before any reading
-    batches = _KeptBatches(source, plan, progress)
-    table = sketch_batches(batches, spec, source.n_rows)
-    plan = replace(plan, n_features=table.schema.n_features)
-    state = plan.state(
-        table.n_rows, n_outputs=_n_outputs(table, spec.kind), row_bytes=_row_bytes(table)
-    )
-    stored = _stores(plan, spec, state, table.n_rows)
+    with nullcontext() if cache is None else cache.locked():
+        found = None if cache is None else cache.read(spec.n_threads)
+        if found is None:
+            batches = _KeptBatches(source, plan, progress)
+            table = sketch_batches(batches, spec, source.n_rows)
+            place = _place(plan, spec, table)
+            binned = _encoded(batches, spec, table, place, cache)
+        else:
+            table, binned = found
+            place = _place(plan, spec, table)
+    if binned.codes.is_stored and not place.stored:
+        binned = replace(binned, codes=binned.codes.take(None, spec.n_threads))
+    return table, replace(binned, histogram_bytes=place.histograms)
+
+
+class _Place(NamedTuple):
+    """Place of the codes: whether in a file, its windows and size; bytes left for histograms."""
+
+    stored: bool
+    window_rows: int
+    file_bytes: int
+    histograms: int
+
+
+def _place(plan: MemoryPlan, spec: StreamSpec, table: SketchedTable) -> _Place:
+    """Return the place of the codes; raise ValueError where the limit is too low."""
+    plan, n_rows = replace(plan, n_features=table.schema.n_features), table.n_rows
+    state = plan.state(n_rows, n_outputs=_n_outputs(table, spec.kind), row_bytes=_row_bytes(table))
+    stored = _stores(plan, spec, state, n_rows)
+    histograms = plan.histograms(state, n_rows, stored=stored)
+    return _Place(stored, plan.block_rows, plan.file(n_rows), histograms)
+
+
+def _encoded(
+    batches: _KeptBatches,
+    spec: StreamSpec,
+    table: SketchedTable,
+    place: _Place,
+    cache: SourceCache | None,
+) -> Binned:
+    """Return the binned rows by the second pass, in their place or in the cache."""
     sinks: Callable[[], CodesSink] = partial(MemorySink, table.n_rows, spec.n_threads)
-    if stored:
-        sinks = partial(FileSink, table.n_rows, plan.block_rows, plan.file(table.n_rows))
-    binned = encode_batches(batches, spec, table, sinks)
-    histograms = plan.histograms(state, table.n_rows, stored=stored)
-    return table, replace(binned, histogram_bytes=histograms)
+    if cache is not None:
+        sinks = partial(cache.writer, place.window_rows, table.n_rows, place.file_bytes)
+    elif place.stored:
+        sinks = partial(FileSink, table.n_rows, place.window_rows, place.file_bytes)
+    try:
+        binned = encode_batches(batches, spec, table, sinks)
+    except BaseException:
+        if cache is not None:
+            cache.discard()
+        raise
+    if cache is not None:
+        cache.write(table, binned.codes)
+    return binned
 
 
 def _stores(plan: MemoryPlan, spec: StreamSpec, state: int, n_rows: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from arboost.data.bins import Binned
 from arboost.data.messages import no_column_message
+from arboost.data.stream.cache import SourceCache
 from arboost.data.stream.memory import limit_bytes
 from arboost.data.stream.passes import SketchedTable, StreamSpec
 from arboost.data.stream.read import read_source
 from arboost.data.stream.rows import RowColumns
+from arboost.data.stream.sinks import scratch_folder
 from arboost.data.table import ColumnOptions
 from arboost.progress import Bar
 from arboost.sources.opening import open_source
@@ -36,6 +39,7 @@ def read_table(
     bundling: bool,
     n_threads: int,
     memory_limit: object,
+    cache: str | os.PathLike[str] | None = None,
     kind: str | None = None,
     needs_memory: str = "",
     verbose: int = 0,
@@ -44,7 +48,7 @@ def read_table(
 
     Parameters
     ----------
-    X, target, weight, columns, memory_limit, verbose
+    X, target, weight, columns, memory_limit, cache, verbose
         As `Dataset.from_files` takes them.
     options, max_bins, bundling, kind, needs_memory, n_threads
         As `StreamSpec` has them.
@@ -61,14 +65,15 @@ def read_table(
         needs_memory=needs_memory,
         n_threads=n_threads,
     )
-    return read_source(source, spec, limit, _Bars(source, visible=verbose > 0))
+    entry = None if cache is None else SourceCache.of(cache, source, spec)
+    return read_source(source, spec, limit, _Bars(source, visible=verbose > 0), entry)
 
 
 def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:
     """Return the source of features, target and weights; raise ValueError for unknown names."""
     if columns is not None:
         columns = [*(name for name in columns if name not in rows.names), *rows.names]
-    source = open_source(X, columns)
+    source = open_source(X, columns, scratch=scratch_folder())
     for argument, name in (("y", rows.target), ("weight", rows.weight)):
         if isinstance(name, str) and source.names is not None and name not in source.names:
             raise ValueError(no_column_message(name, source.names, argument))
