@@ -14,6 +14,7 @@ from arboost.data.dataset import Dataset
 from arboost.data.feature_names import split_target
 from arboost.params.auto import SEARCH_FOLDS
 from arboost.params.records import StoppingParams, ValidationParams
+from arboost.sources.opening import is_source
 from arboost.training.inputs import (
     VALIDATION,
     Index,
@@ -23,6 +24,7 @@ from arboost.training.inputs import (
     table_rows,
 )
 from arboost.training.splits import Split, check_divisible, folds, split
+from arboost.training.streams import TableReader
 
 __all__ = [
     "GivenSet",
@@ -66,6 +68,10 @@ class GivenSet:
                 f"{self.X_name} is a Dataset, which holds bins of its own instead of values. Pass "
                 "the table it was made from."
             )
+        if isinstance(read, TableReader) and is_source(self.X):
+            with named_arguments(self.all_names):
+                rows = read.rows(self.X, self.y, self.weight)
+            return cast(Rows[SourceT], replace(rows, name=self.name))
         with named_arguments(self.all_names):
             X, y, _ = split_target(self.X, self.y)
         with named_arguments(self.X_name):

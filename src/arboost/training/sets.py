@@ -10,6 +10,7 @@ import numpy as np
 from arboost.backend import core
 from arboost.data.bins import Binned, bin_table
 from arboost.data.dataset import Dataset
+from arboost.data.stream.evaluation import StreamedTable
 from arboost.data.stream.levels import StreamedLevels
 from arboost.data.table import Table
 from arboost.data.target_encoding import TargetEncodedTable
@@ -112,6 +113,8 @@ def _evaluation_set(
         rows = None
     elif isinstance(source, Dataset):
         codes = binned.codes
+    elif isinstance(source, StreamedTable):
+        codes = source.encode(binned, n_threads)
     else:
         codes = binned.encode(source, n_threads, rows)
         rows = None

@@ -9,11 +9,13 @@ from typing import Any
 
 from arboost.backend import threads
 from arboost.data.dataset import Dataset
-from arboost.data.table import ColumnOptions
+from arboost.data.schema import Schema
+from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.params.records import BinParams
 from arboost.sources.opening import is_source
+from arboost.training.inputs import Rows
 
-__all__ = ["StreamOptions", "opened"]
+__all__ = ["StreamOptions", "TableReader", "opened"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,42 @@ class StreamOptions:
                     f"{field.name}={given!r} is for files and other sources of batches, but X is "
                     "a table in memory. Leave it out, or pass the path of the files."
                 )
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """Reader of evaluation sets: tables, and sources that are read in batches.
+
+    Attributes
+    ----------
+    schema : Schema
+        Columns of the fit.
+    device : str
+    continued : bool
+        Whether the training of another model is continued, which must score the values.
+    """
+
+    schema: Schema
+    device: str
+    continued: bool = False
+
+    def __call__(self, X: object) -> Table:
+        """Return a table with the columns of the fit."""
+        return ingest(X, self.schema, device=self.device)
+
+    def rows(self, X: object, y: object, weight: object) -> Rows[Table]:
+        """Return the rows of a source, which are encoded when bins are known."""
+        from arboost.data.stream.evaluation import read_evaluation
+
+        if self.continued:
+            raise ValueError(
+                "evaluation sets that are read in batches are not allowed with init_model or "
+                "warm_start: the old model must score their values. Pass a table."
+            )
+        table, labels, weights = read_evaluation(X, y, weight, self.schema)
+        if labels is None:
+            raise ValueError("the target y is None. Pass the name of a column.")
+        return Rows(table, None, labels, weights)
 
 
 def opened(

@@ -261,6 +261,33 @@ def test_bundles_that_later_rows_break(tmp_path):
     assert model_bytes(model.fit(lambda: batches), tmp_path) == expected
 
 
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("target", ["number", "three"])
+def test_evaluation_sets_in_batches(target, tmp_path):
+    """An evaluation set may be another source, whatever the training rows are."""
+    table, other = features(frame(), target), features(frame(400, seed=1), target)
+    many = np.random.default_rng(6).integers(0, 300, N_ROWS + 400)
+    table["many"] = [f"level {one}" for one in many[:N_ROWS]]
+    other["many"] = [f"level {one}" for one in many[N_ROWS:]]
+    (tmp_path / "train").mkdir()
+    (tmp_path / "other").mkdir()
+    pattern = written(table, tmp_path / "train", [N_ROWS])
+    others = written(other, tmp_path / "other", [100, 300])
+    cls = GradientBoostingRegressor if target == "number" else GradientBoostingClassifier
+    model = cls(n_estimators=6, max_depth=3)
+    X, X_val = table.drop(columns="weight"), other.drop(columns="weight")
+    sets = [(X, target, table["weight"]), (X_val, target, other["weight"])]
+    model.fit(X, target, table["weight"], eval_set=sets)
+    expected = model.evals_result_, model_bytes(model, tmp_path)
+    sources = [(pattern, target, "weight"), (others, target, "weight")]
+    model.fit(pattern, target, "weight", eval_set=sources)
+    assert (model.evals_result_, model_bytes(model, tmp_path)) == expected
+    model.fit(pattern, target, "weight", eval_set=[sources[0], sets[1]])
+    assert (model.evals_result_, model_bytes(model, tmp_path)) == expected
+    model.fit(X, target, table["weight"], eval_set=[sets[0], (lambda: [other], *sources[1][1:])])
+    assert (model.evals_result_, model_bytes(model, tmp_path)) == expected
+
+
 class TestErrors:
     def test_columns_that_change(self):
         good = pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, 2.0]})

@@ -27,7 +27,7 @@ from arboost.algorithms.estimator import category_encoding, column_options
 from arboost.backend import core
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
-from arboost.data.table import Table, ingest
+from arboost.data.table import Table
 from arboost.data.target import Task
 from arboost.grow.grower import TreeParams
 from arboost.losses.base import Floats, mean
@@ -45,6 +45,7 @@ from arboost.training.inputs import (
 )
 from arboost.training.rounds import Rounds
 from arboost.training.sets import EvaluationSet, TrainingSet
+from arboost.training.streams import TableReader
 from arboost.training.warm_start import previous_model
 
 __all__ = ["LearnerSource", "TreeSource", "make_rounds"]
@@ -101,7 +102,8 @@ class TreeSource(LearnerSource[Table | Dataset]):
 
     def read_validation(self, given: GivenSet, schema: Schema) -> EngineRows:
         """Return the rows of an evaluation set, checked."""
-        return given.rows(partial(ingest, schema=schema, device=self._params["device"]))
+        continued = self._old is not None
+        return given.rows(TableReader(schema, self._params["device"], continued))
 
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
         """Return the callable that starts a training on binned sets."""

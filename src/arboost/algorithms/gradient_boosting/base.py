@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -17,7 +17,6 @@ from arboost.algorithms.gradient_boosting.recipe import check_together, make_los
 from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.backend import threads
 from arboost.data.schema import Schema
-from arboost.data.table import Table, ingest
 from arboost.data.target import Task, class_factors
 from arboost.data.unusual import warn_weight_scale
 from arboost.errors import warn_caller
@@ -28,7 +27,7 @@ from arboost.params import auto
 from arboost.params.auto import AUTO, TableSize
 from arboost.predictor import Predictor
 from arboost.training.fit import FitJob, FitResult, FitSettings, Search, run_fit
-from arboost.training.held_out import check_validation, given_sets
+from arboost.training.held_out import GivenSet, check_validation, given_sets
 from arboost.training.inputs import (
     EngineRows,
     Floats,
@@ -39,7 +38,7 @@ from arboost.training.inputs import (
 )
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import Rounds
-from arboost.training.streams import StreamOptions
+from arboost.training.streams import StreamOptions, TableReader
 from arboost.training.warm_start import (
     check_continues,
     continued_rows,
@@ -135,24 +134,20 @@ class GradientBoosting(EngineEstimator):
         if n_kept == given["n_estimators"]:
             return self
         given = like_previous(given, old)
-        rows, task = self._read(
-            (X, y, sample_weight), given, old, StreamOptions(memory_limit, cache)
-        )
-        held_out = tuple(one.rows(_reader(rows.schema, given)) for one in sets)
+        stream = StreamOptions(memory_limit, cache)
+        rows, task = self._read((X, y, sample_weight), given, old, stream)
+        held_out = self._held_out(sets, rows.schema, given, old)
         has_validation = any(not one.is_training for one in sets)
         params = self._resolve(given, rows, task, has_validation=has_validation)
         settings = FitSettings.of(params)
-        patience = settings.stopping.n_iter_no_change
-        splits = patience is not None and not has_validation
+        splits = params["n_iter_no_change"] is not None and not has_validation
         check_validation(settings.stopping, sets, splits=splits, groups=groups)
         recorded = self._recorded_params(params | {"n_estimators": given["n_estimators"]})
         if task.is_constant:
             return self._keep_one_class(X, rows.schema, task, recorded)
         loss, start = self._plan(params, task, rows.schema)
         check_continues(old, task.kind, params, loss.link, loss.n_outputs)
-        factors = self._class_factors(params, task, rows.weight)
-        train, validation = loss_rows(rows, held_out, task, loss, factors)
-        train, validation = continued_rows(train, validation, old, settings.n_threads)
+        train, validation = self._rows_of_loss(rows, held_out, task, loss, params, old)
         result = run_fit(
             FitJob(
                 loss=loss,
@@ -213,6 +208,31 @@ class GradientBoosting(EngineEstimator):
         task = Task.of(self._KIND, rows.y, classes, n_threads=threads(params["n_jobs"]))
         encoding = category_encoding(params, self._USUAL_ENCODING)
         return target_encode_rows(rows, [task], known, encoding), task
+
+    def _held_out(
+        self,
+        sets: Iterable[GivenSet],
+        schema: Schema,
+        params: dict[str, Any],
+        old: Model | None,
+    ) -> tuple[EngineRows, ...]:
+        """Return the rows of the evaluation sets, checked."""
+        read = TableReader(schema, params["device"], old is not None)
+        return tuple(one.rows(read) for one in sets)
+
+    def _rows_of_loss(
+        self,
+        rows: EngineRows,
+        held_out: tuple[EngineRows, ...],
+        task: Task,
+        loss: Loss,
+        params: dict[str, Any],
+        old: Model | None,
+    ) -> tuple[EngineRows, tuple[EngineRows, ...]]:
+        """Return training and validation rows with the target of the loss and all weights."""
+        factors = self._class_factors(params, task, rows.weight)
+        train, validation = loss_rows(rows, held_out, task, loss, factors)
+        return continued_rows(train, validation, old, threads(params["n_jobs"]))
 
     def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each round."""
@@ -289,11 +309,6 @@ class GradientBoosting(EngineEstimator):
             result = limited
         self._keep_model(result.predictor(schema, task, recorded), schema)
         self._keep_history(result)
-
-
-def _reader(schema: Schema, params: Mapping[str, Any]) -> Callable[[object], Table]:
-    """Return the reader of tables with the columns of the fit, on its device."""
-    return partial(ingest, schema=schema, device=params["device"])
 
 
 def _size(rows: EngineRows, task: Task, n_jobs: int | None) -> TableSize:

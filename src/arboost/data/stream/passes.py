@@ -41,7 +41,14 @@ if TYPE_CHECKING:
     from arboost.data.schema import Schema
     from arboost.sources.source import Batch
 
-__all__ = ["CodesSink", "SketchedTable", "StreamSpec", "encode_batches", "sketch_batches"]
+__all__ = [
+    "CodesSink",
+    "SketchedTable",
+    "StreamSpec",
+    "changed_message",
+    "encode_batches",
+    "sketch_batches",
+]
 
 Floats = NDArray[np.float64]
 # The batches of one pass, each of which begins with the first row; called with the name of a pass.
@@ -263,7 +270,7 @@ def encode_batches(
             if is_fit:
                 parts.append(codes)
     if first != table.n_rows:
-        raise ValueError(_changed_message(f"{first:,} rows instead of {table.n_rows:,}"))
+        raise ValueError(changed_message(f"{first:,} rows instead of {table.n_rows:,}"))
     return Binned(parts.finish(), table.edges, table.schema)
 
 
@@ -306,13 +313,14 @@ def _column(n_rows: int, values: Floats, kept: NDArray[np.uint32] | None = None)
 def _check_same(rows: BatchRows, table: SketchedTable, first: int, last: int) -> None:
     """Raise ValueError where a batch is not that of the first pass."""
     if last > table.n_rows:
-        raise ValueError(_changed_message("more rows"))
+        raise ValueError(changed_message("more rows"))
     known = None if table.y is None else table.y[first:last]
     if known is not None and rows.y is not None and not np.array_equal(rows.y, known):
-        raise ValueError(_changed_message("other values of y"))
+        raise ValueError(changed_message("other values of y"))
 
 
-def _changed_message(found: str) -> str:
+def changed_message(found: str) -> str:
+    """Return the message on a source that another pass finds other rows in."""
     return (
         f"X has changed between two passes over it: {found}. Leave the source unchanged until fit "
         "has read it; an iterable must give the same rows in the same order each time."
