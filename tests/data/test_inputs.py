@@ -67,12 +67,16 @@ def test_keys_that_a_row_lacks():
 
 @pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
 def test_inputs_that_say_what_to_type(estimator):
+    estimator.fit(TABLE, Y)
     with pytest.raises(TypeError, match=r"X = pandas.read_csv\('train.csv'\)"):
-        estimator.fit("train.csv", Y)
+        estimator.predict("train.csv")
     with pytest.raises(TypeError, match=r"X = pandas.read_parquet\('train.parquet'\)"):
-        estimator.fit(pathlib.Path("train.parquet"), Y)
+        estimator.predict(pathlib.Path("train.parquet"))
     with pytest.raises(TypeError, match=r"LazyFrame.* X.collect\(\)"):
-        estimator.fit(pl.LazyFrame(TABLE), Y)
+        estimator.predict(pl.LazyFrame(TABLE))
+    # Ensembles of other estimators read tables only.
+    with pytest.raises((FileNotFoundError, TypeError), match=r"'train\.csv'"):
+        estimator.fit("train.csv", Y)
     with pytest.raises(ValueError, match="y='z' names no column of X, whose columns are 'x'"):
         estimator.fit(TABLE, "z")
 

@@ -153,9 +153,9 @@ def test_names_that_are_no_column():
     with pytest.raises(TypeError, match="is for tables with named columns"):
         model.fit(REST[["size"]].to_numpy(), "price")
     with pytest.raises(TypeError, match=r"X is the path .train\.csv."):
-        model.fit("train.csv", "price")
+        arboost.Dataset("train.csv", "price")
     with pytest.raises(TypeError, match="LazyFrame of Polars"):
-        model.fit(pl.from_pandas(FRAME).lazy(), "price")
+        arboost.Dataset(pl.from_pandas(FRAME).lazy(), "price")
     with pytest.raises(ValueError, match="price"):  # twice
         model.fit(pd.concat([FRAME, FRAME[["price"]]], axis=1), "price")
     with pytest.raises(ValueError, match="0 feature"):
