@@ -156,6 +156,14 @@ class Queue {
   void upload(const T* from, std::size_t n, const DeviceArray<T>& to) {
     copy_in(from, n * sizeof(T), to.address());
   }
+  // A copy of a short array, which must live until the queue is waited for; with room for `more`
+  // elements behind it.
+  template <class T>
+  DeviceArray<T> send(const std::vector<T>& from, std::size_t more = 0) {
+    DeviceArray<T> to(from.size() + more);
+    upload(from.data(), from.size(), to);
+    return to;
+  }
   template <class T>
   void download(const DeviceArray<T>& from, std::size_t n, T* to) {
     copy_out(from.address(), n * sizeof(T), to);

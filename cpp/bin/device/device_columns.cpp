@@ -73,7 +73,7 @@ Columns gather(const DeviceColumns& table, std::span<const std::uint32_t> column
   for (std::size_t k = 0; k < columns.size(); ++k)
     records.push_back({table.columns[columns[k]], values.data() + first[k]});
   const DeviceRowIndex index(device, rows, team);
-  const DeviceArray<GatheredColumn> sent = send(records, queue);
+  const DeviceArray<GatheredColumn> sent = queue.send(records);
   const std::size_t cells = rows.size() * columns.size();
   if (cells > 0)
     queue.launch(device.kernel("gather_values"), {blocks_of(device, cells)}, block_threads, 0,
@@ -117,7 +117,7 @@ std::vector<std::size_t> inexact_columns(const DeviceColumns& table) {
   Device& device = Device::number(table.device);
   Device::Use use(device);
   Queue queue;
-  const DeviceArray<DeviceColumn> sent = send(records, queue);
+  const DeviceArray<DeviceColumn> sent = queue.send(records);
   DeviceArray<std::uint32_t> flags(wide.size());
   queue.fill_zero(flags.address(), wide.size() * sizeof(std::uint32_t));
   queue.launch(device.kernel("find_inexact"), {blocks_of(device, table.n_rows), wide.size()},

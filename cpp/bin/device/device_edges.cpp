@@ -23,7 +23,7 @@ void complete(const DeviceColumns& table, const Rows& rows, const std::vector<Fe
   const std::size_t n_slots = std::bit_ceil(4 * max_bins);
   std::vector<double> known;
   for (const FewValues& one : few) known.insert(known.end(), one.values.begin(), one.values.end());
-  const DeviceArray<double> known_there = send(known, queue);
+  const DeviceArray<double> known_there = queue.send(known);
   DeviceArray<std::uint32_t> n_found(few.size());
   DeviceArray<unsigned long long> slots(few.size() * n_slots);
   queue.fill_zero(n_found.address(), few.size() * sizeof(std::uint32_t));
@@ -37,7 +37,7 @@ void complete(const DeviceColumns& table, const Rows& rows, const std::vector<Fe
                         n_found.data() + k, slots.data() + k * n_slots});
     first += few[k].values.size();
   }
-  const DeviceArray<ValueSearch> sent = send(searches, queue);
+  const DeviceArray<ValueSearch> sent = queue.send(searches);
   const DeviceRowIndex index(device, rows, &team);
   queue.launch(device.kernel("find_values"), {blocks_of(device, rows.size()), few.size()},
                block_threads, 0, sent.data(), index.rows());

@@ -133,7 +133,7 @@ class DeviceEncoder {
     const std::size_t kept = most_edges * coded_features * sizeof(Number);
     const bool keeps = kept <= std::min(most_kept_bytes, device_.shared_bytes() / 2);
     const std::size_t shared_bytes = keeps ? kept : 0;
-    const DeviceArray<Number> sent_edges = send(edges, queue_);
+    const DeviceArray<Number> sent_edges = queue_.send(edges);
     DeviceArray<std::uint32_t> has_missing(records.size());
     queue_.fill_zero(has_missing.address(), records.size() * sizeof(std::uint32_t));
     queue_.wait();
@@ -170,9 +170,9 @@ class DeviceEncoder {
         n_features += n;
       }
     }
-    const DeviceArray<SharedColumn> sent_columns = send(columns, queue_);
-    const DeviceArray<SharedDigit> sent_digits = send(digits, queue_);
-    const DeviceArray<SharedFeature> sent_features = send(share_features_, queue_);
+    const DeviceArray<SharedColumn> sent_columns = queue_.send(columns);
+    const DeviceArray<SharedDigit> sent_digits = queue_.send(digits);
+    const DeviceArray<SharedFeature> sent_features = queue_.send(share_features_);
     DeviceArray<unsigned long long> clashes(n_features);
     queue_.fill_zero(clashes.address(), n_features * sizeof(unsigned long long));
     queue_.launch(device_.kernel("share_columns"),

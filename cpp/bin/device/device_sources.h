@@ -29,7 +29,7 @@ class DeviceSource {
            const Launch& launch) {
     for (std::size_t k = 0; k < features.size(); ++k)
       features[k].column = table_.columns[numbers[k]];
-    const DeviceArray<CodedFeature> sent = send(features, queue_);
+    const DeviceArray<CodedFeature> sent = queue_.send(features);
     launch({.features = sent.data(), .rows = index_.rows(), .by_row = table_.by_row()}, queue_);
     queue_.wait();
   }
@@ -65,7 +65,7 @@ class HostSource {
             matrix_.first != nullptr
                 ? in_matrix(table_.columns[numbers[k]], room[side].data())
                 : column_at<Number>(room[side].data() + k * chunk_rows * sizeof(Number));
-      sent[side] = send(features, queue);
+      sent[side] = queue.send(features);
       queue.wait();
     }
     const auto n_of = [&](std::size_t chunk) {

@@ -1,4 +1,4 @@
-// Small arrays, row indices and launches of the kernels of binning.
+// Arrays, row indices and launches of the kernels of binning.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,6 @@ constexpr unsigned block_threads = 256;
 inline std::size_t blocks_of(const Device& device, std::size_t n) {
   const auto most = static_cast<std::size_t>(device.multiprocessors()) * 16;
   return std::clamp<std::size_t>((n + block_threads - 1) / block_threads, 1, most);
-}
-
-// Copies a short array to the device. The array must live until the queue is waited for.
-template <class T>
-DeviceArray<T> send(const std::vector<T>& from, Queue& queue) {
-  DeviceArray<T> to(from.size());
-  queue.upload(from.data(), from.size(), to);
-  return to;
 }
 
 // Waits for the queue, and copies an array back.

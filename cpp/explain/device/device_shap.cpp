@@ -13,10 +13,10 @@ constexpr std::size_t most_program_bytes = std::size_t{4} << 30;
 constexpr std::size_t staged_bytes =
     page_numbers * sizeof(double) + page_steps * sizeof(DeviceShapStep);
 
+// Kernels read whole 16 bytes.
 template <class T>
-void send(const std::vector<T>& from, DeviceArray<T>& to, Queue& queue) {
-  to = DeviceArray<T>(from.size() + 16 / sizeof(T) + 1);  // kernels read whole 16 bytes
-  queue.upload(from.data(), from.size(), to);
+DeviceArray<T> send(const std::vector<T>& from, Queue& queue) {
+  return queue.send(from, 16 / sizeof(T) + 1);
 }
 
 }  // namespace
@@ -30,12 +30,12 @@ DeviceShap::DeviceShap(const DeviceForest& trees, const ShapForest& forest, Team
   std::vector<std::uint32_t> features(trees.trees().features.begin(), trees.trees().features.end());
   Device::Use use(device);
   Queue queue;
-  send(host.pages, pages_, queue);
-  send(host.steps, steps_, queue);
-  send(host.numbers, numbers_, queue);
-  send(host.page_start, page_start_, queue);
-  send(features, features_, queue);
-  send(forest.sets, sets_, queue);
+  pages_ = send(host.pages, queue);
+  steps_ = send(host.steps, queue);
+  numbers_ = send(host.numbers, queue);
+  page_start_ = send(host.page_start, queue);
+  features_ = send(features, queue);
+  sets_ = send(forest.sets, queue);
   queue.wait();
 }
 

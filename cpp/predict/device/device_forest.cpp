@@ -16,12 +16,6 @@ std::size_t in_parts(std::size_t n, std::size_t size) {
   return (n + size - 1) / size;
 }
 
-template <class T>
-void send(const std::vector<T>& from, DeviceArray<T>& to, Queue& queue) {
-  to = DeviceArray<T>(from.size());
-  queue.upload(from.data(), from.size(), to);
-}
-
 }  // namespace
 
 struct DeviceForest::Lane {
@@ -74,20 +68,20 @@ DeviceForest::DeviceForest(int device, const Forest& forest, std::size_t n_colum
       trees_(forest_layout(forest, n_columns, n_outputs)) {
   Device::Use use(device_);
   Queue queue;
-  send(trees_.nodes, nodes_, queue);
-  send(trees_.tree_start, tree_start_, queue);
-  send(trees_.order, order_, queue);
-  send(trees_.output_start, output_start_, queue);
-  send(trees_.sets, sets_, queue);
-  send(trees_.thresholds, thresholds_, queue);
+  nodes_ = queue.send(trees_.nodes);
+  tree_start_ = queue.send(trees_.tree_start);
+  order_ = queue.send(trees_.order);
+  output_start_ = queue.send(trees_.output_start);
+  sets_ = queue.send(trees_.sets);
+  thresholds_ = queue.send(trees_.thresholds);
   if (width_ > 1) {
     values_ = DeviceArray<double>(forest.value.size());
     queue.upload(forest.value.data(), forest.value.size(), values_);
   }
   if (trees_.small) {
-    send(trees_.small->nodes, small_nodes_, queue);
-    send(trees_.small->values, small_values_, queue);
-    send(trees_.small->groups, groups_, queue);
+    small_nodes_ = queue.send(trees_.small->nodes);
+    small_values_ = queue.send(trees_.small->values);
+    groups_ = queue.send(trees_.small->groups);
   }
   queue.wait();
 }

@@ -115,8 +115,9 @@ inline void copy_staged(void* to, const void* from, std::uint64_t bytes) {
     static_cast<uint4*>(to)[i] = static_cast<const uint4*>(from)[i];
 }
 
-// All pages of an output, staged in shared memory one after the other.
-template <bool few_points>
+// All pages of an output, staged in shared memory one after the other. Loops over one of these
+// numbers of points are unrolled.
+template <std::uint32_t... unrolled>
 inline void walk_pages(ShapRow& row, const ShapPages& pages, double* numbers, const CodeSet* sets) {
   auto* steps = reinterpret_cast<DeviceShapStep*>(numbers + page_numbers);
   for (std::uint32_t i = pages.page_start[blockIdx.y]; i < pages.page_start[blockIdx.y + 1]; ++i) {
@@ -125,29 +126,10 @@ inline void walk_pages(ShapRow& row, const ShapPages& pages, double* numbers, co
     copy_staged(numbers, pages.numbers + page.first_number, page.n_numbers * sizeof(double));
     copy_staged(steps, pages.steps + page.first_step, page.n_steps * sizeof(DeviceShapStep));
     __syncthreads();
-    if constexpr (!few_points) {
-      walk_page<0>(row, page, steps, numbers, sets);
-    } else {
-      switch (page.points) {
-        case 1:
-          walk_page<1>(row, page, steps, numbers, sets);
-          break;
-        case 2:
-          walk_page<2>(row, page, steps, numbers, sets);
-          break;
-        case 3:
-          walk_page<3>(row, page, steps, numbers, sets);
-          break;
-        case 4:
-          walk_page<4>(row, page, steps, numbers, sets);
-          break;
-        case 6:
-          walk_page<6>(row, page, steps, numbers, sets);
-          break;
-        default:
-          walk_page<0>(row, page, steps, numbers, sets);
-      }
-    }
+    const bool is_walked = ((page.points == unrolled &&
+                             (walk_page<unrolled>(row, page, steps, numbers, sets), true)) ||
+                            ...);
+    if (!is_walked) walk_page<0>(row, page, steps, numbers, sets);
   }
 }
 
@@ -188,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(64)
               .left = 0,
               .right = 0};
   for (std::uint32_t c = 0; c < pages.n_columns; ++c) row.phi[c * blockDim.x] = 0;
-  walk_pages<true>(row, pages, shap_room, sets);
+  walk_pages<1, 2, 3, 4, 6>(row, pages, shap_room, sets);
   if (is_row) store_shap(row, pages, out, number);
 }
 
@@ -212,6 +194,6 @@ extern "C" __global__ void __launch_bounds__(64)
               .left = 0,
               .right = 0};
   for (std::uint32_t c = 0; c < pages.n_columns; ++c) row.phi[c * n] = 0;
-  walk_pages<false>(row, pages, shap_room, sets);
+  walk_pages<>(row, pages, shap_room, sets);
   if (is_row) store_shap(row, pages, out, number);
 }
