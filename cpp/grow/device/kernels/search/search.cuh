@@ -154,24 +154,46 @@ inline const std::int64_t* slots_by_code(const FeatureColumn& column, const Node
   return by_code;
 }
 
+// One feature in one node, searched by a block.
+struct FeatureSearch {
+  NodeSearch search;
+  FeatureColumn column;
+  std::int64_t all_rows;  // of the node
+  std::uint32_t feature, channels;
+  std::uint64_t first_slot;  // of the feature in a histogram
+  FoundSplit* out;
+};
+
+// The block's search; its bounds and its direction become those of the gains.
+inline FeatureSearch own_search(GainParams& p, const BatchWork& batch,
+                                const FeatureColumn* columns) {
+  const NodeSearch search = batch.searches[blockIdx.y];
+  const std::uint32_t feature = batch.features[search.first_feature + blockIdx.x];
+  const FeatureColumn column = columns[feature];
+  const NodeCount rows = batch.counts[search.node];
+  const auto channels = static_cast<std::uint32_t>(p.channels);
+  p.lower = search.lower;
+  p.upper = search.upper;
+  p.direction = column.direction;
+  return {search,
+          column,
+          search.side == 0 ? rows.left : rows.right,
+          feature,
+          channels,
+          static_cast<std::uint64_t>(column.first_slot) * channels,
+          batch.found + static_cast<std::uint64_t>(blockIdx.y) * batch.most_features + blockIdx.x};
+}
+
 // The best split of one feature in one node: the same as grow/search/split.h. With `folds`, stored
 // columns may have other features, too.
 template <bool plain, bool folds = false>
 inline void search_feature(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {
   __shared__ std::int64_t room[search_threads / 32];
   __shared__ std::uint32_t next;
-  const NodeSearch search = batch.searches[blockIdx.y];
-  const std::uint32_t feature = batch.features[search.first_feature + blockIdx.x];
-  const FeatureColumn column = columns[feature];
-  const NodeCount rows = batch.counts[search.node];
-  const auto channels = static_cast<std::uint32_t>(p.channels);
-  const std::int64_t all_rows = search.side == 0 ? rows.left : rows.right;
-  const std::int64_t* slots = histogram_of(batch, search, column, channels) +
-                              static_cast<std::uint64_t>(column.first_slot) * channels;
+  const auto [search, column, all_rows, feature, channels, first_slot, out] =
+      own_search(p, batch, columns);
+  const std::int64_t* slots = histogram_of(batch, search, column, channels) + first_slot;
   if constexpr (folds) slots = slots_by_code(column, search, all_rows, channels, slots);
-  p.lower = search.lower;
-  p.upper = search.upper;
-  p.direction = column.direction;
   const std::uint32_t t = threadIdx.x, n = column.n_bins;
   const bool counted = channels > 1;
   const std::int64_t value = t < n ? slots[t * channels] : 0;
@@ -196,8 +218,6 @@ inline void search_feature(GainParams p, const BatchWork& batch, const FeatureCo
   const std::uint32_t bin = best.place & 255;
   if (is_found && t > bin && t < n && (value != 0 || count != 0)) atomicMin(&next, t);
   __syncthreads();
-  FoundSplit* out =
-      batch.found + static_cast<std::uint64_t>(blockIdx.y) * batch.most_features + blockIdx.x;
   if (!is_found) {
     if (t == 0) out->found = 0;
   } else if (t == bin) {

@@ -9,17 +9,9 @@ inline void search_bins(GainParams p, const BatchWork& batch, const FeatureColum
   constexpr std::uint32_t on_left = 1u << 16;  // place of a split with missing values on the left
   __shared__ std::int64_t room[search_threads / 32], before, rows_before;
   __shared__ std::uint32_t next;
-  const NodeSearch search = batch.searches[blockIdx.y];
-  const std::uint32_t feature = batch.features[search.first_feature + blockIdx.x];
-  const FeatureColumn column = columns[feature];
-  const NodeCount counts = batch.counts[search.node];
-  const std::int64_t all_rows = search.side == 0 ? counts.left : counts.right;
-  const auto channels = static_cast<std::uint32_t>(p.channels);
-  const std::int64_t* slots =
-      histogram_at(batch, search) + static_cast<std::uint64_t>(column.first_slot) * channels;
-  p.lower = search.lower;
-  p.upper = search.upper;
-  p.direction = column.direction;
+  const auto [search, column, all_rows, feature, channels, first_slot, out] =
+      own_search(p, batch, columns);
+  const std::int64_t* slots = histogram_at(batch, search) + first_slot;
   const std::uint32_t t = threadIdx.x, n = column.n_bins;
   const bool counted = channels > 1;
   const std::int64_t missing = column.has_missing ? slots[n * channels] : 0;
@@ -70,8 +62,6 @@ inline void search_bins(GainParams p, const BatchWork& batch, const FeatureColum
     }
   }
   __syncthreads();
-  FoundSplit* out =
-      batch.found + static_cast<std::uint64_t>(blockIdx.y) * batch.most_features + blockIdx.x;
   if (!is_found) {
     if (t == 0) out->found = 0;
   } else if (own.place == best.place) {

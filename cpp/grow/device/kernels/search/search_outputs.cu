@@ -60,15 +60,11 @@ struct OutputScore {
 };
 
 template <bool plain>
-inline void search_outputs_of(const GainParams& p, const BatchWork& batch,
-                              const FeatureColumn* columns) {
+inline void search_outputs_of(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {
   __shared__ std::uint32_t next;
-  const NodeSearch search = batch.searches[blockIdx.y];
-  const std::uint32_t feature = batch.features[search.first_feature + blockIdx.x];
-  const FeatureColumn column = columns[feature];
-  const auto channels = static_cast<std::uint32_t>(p.channels);
-  const std::int64_t* slots = histogram_of(batch, search, column, channels) +
-                              static_cast<std::uint64_t>(column.first_slot) * channels;
+  const auto [search, column, all_rows, feature, channels, first_slot, out] =
+      own_search(p, batch, columns);
+  const std::int64_t* slots = histogram_of(batch, search, column, channels) + first_slot;
   const std::uint32_t t = threadIdx.x, n = column.n_bins;
   OutputScore right, left;  // missing values on that side
   bool has_missing = false, is_seen = false;
@@ -94,8 +90,6 @@ inline void search_outputs_of(const GainParams& p, const BatchWork& batch,
   if (is_found && t > bin && t < n && is_seen) atomicMin(&next, t);
   __syncthreads();
   if (t != 0) return;
-  FoundSplit* out =
-      batch.found + static_cast<std::uint64_t>(blockIdx.y) * batch.most_features + blockIdx.x;
   *out = {best.score,
           0,
           bin,

@@ -240,17 +240,10 @@ inline void write_set(const SetNode& node, const GroupColumn* groups, std::uint3
 // The best split of one category in one node.
 inline void search_levels(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {
   __shared__ LevelRoom room;
-  const NodeSearch search = batch.searches[blockIdx.y];
-  const std::uint32_t feature = batch.features[search.first_feature + blockIdx.x];
-  const FeatureColumn column = columns[feature];
-  const NodeCount rows = batch.counts[search.node];
-  const auto channels = static_cast<std::uint32_t>(p.channels);
-  const std::int64_t all_rows = search.side == 0 ? rows.left : rows.right;
-  const std::int64_t* slots = histogram_of(batch, search, column, channels) +
-                              static_cast<std::uint64_t>(column.first_slot) * channels;
+  const auto [search, column, all_rows, feature, channels, first_slot, out] =
+      own_search(p, batch, columns);
+  const std::int64_t* slots = histogram_of(batch, search, column, channels) + first_slot;
   slots = slots_by_code(column, search, all_rows, channels, slots);
-  p.lower = search.lower;
-  p.upper = search.upper;
   const std::uint32_t t = threadIdx.x;
   const SetNode node{search.total, all_rows, column.n_bins, channels > 1};
   const bool is_code = t < column.n_bins + column.has_missing;
@@ -270,8 +263,6 @@ inline void search_levels(GainParams p, const BatchWork& batch, const FeatureCol
       try_prefixes(p, node, column.groups, room, best);
   }
   if (t != 0) return;
-  FoundSplit* out =
-      batch.found + static_cast<std::uint64_t>(blockIdx.y) * batch.most_features + blockIdx.x;
   out->found = 0;
   if (best.score > search.floor) write_set(node, column.groups, feature, best, room, out);
 }
