@@ -95,28 +95,34 @@ void check_plan(const StoragePlan& plan, std::size_t n_features) {
   for (const std::uint32_t feature : plan.sparse) see(feature);
 }
 
-template <class Table>
-Codes bound_encode(const Table& table, const std::optional<Index>& rows,
-                   const std::vector<Doubles>& edges, int n_threads,
-                   const std::vector<bool>& categorical, const StoragePlan* plan) {
+// encode_rows(rows, edges, categorical, plan, team), of checked arguments.
+template <class Table, class Encode>
+Codes checked_codes(const Table& table, const std::optional<Index>& rows,
+                    const std::vector<Doubles>& edges, int n_threads,
+                    const std::vector<bool>& categorical, const StoragePlan* plan,
+                    const Encode& encode_rows) {
   const Edges spans = checked_edges(table, edges);
   if (plan != nullptr) check_plan(*plan, table.columns.size());
   nb::gil_scoped_release nogil;
   const Rows used = rows_of(table, rows);
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
-  return encode(table, used, spans, {categorical.begin(), categorical.end()}, plan, team);
+  const std::vector<std::uint8_t> is_category(categorical.begin(), categorical.end());
+  return encode_rows(used, spans, is_category, plan, team);
+}
+
+template <class Table>
+Codes bound_encode(const Table& table, const std::optional<Index>& rows,
+                   const std::vector<Doubles>& edges, int n_threads,
+                   const std::vector<bool>& categorical, const StoragePlan* plan) {
+  return checked_codes(table, rows, edges, n_threads, categorical, plan,
+                       [&](auto&... args) { return encode(table, args...); });
 }
 
 Codes bound_encode_on(int device, const Columns& table, const std::optional<Index>& rows,
                       const std::vector<Doubles>& edges, int n_threads,
                       const std::vector<bool>& categorical, const StoragePlan* plan) {
-  const Edges spans = checked_edges(table, edges);
-  if (plan != nullptr) check_plan(*plan, table.columns.size());
-  nb::gil_scoped_release nogil;
-  const Rows used = rows_of(table, rows);
-  Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
-  return cuda::encode_on(device, table, used, spans, {categorical.begin(), categorical.end()}, plan,
-                         team);
+  return checked_codes(table, rows, edges, n_threads, categorical, plan,
+                       [&](auto&... args) { return cuda::encode_on(device, table, args...); });
 }
 
 template <class Table>

@@ -20,16 +20,24 @@ cuda::DeviceForest::Combination combination(const Vector<double>& base, double m
   return {{base.data(), base.size()}, mean_of, {weights.data(), weights.size()}};
 }
 
+Team team_for(const KeptCudaForest& forest, const Columns& columns, int n_threads) {
+  const std::size_t n_values = columns.n_rows * forest.made.trees().columns.size();
+  return Team(threads_for(n_values, n_threads), python_poll());
+}
+
+template <class Array>
+cuda::RowSink host_sink(const Array& out) {
+  return {.host = reinterpret_cast<std::byte*>(out.data())};
+}
+
 void host_scores(const KeptCudaForest& forest, const Columns& columns, const Vector<double>& base,
                  double mean_of, const Vector<double>& weights, const Scores& out, int n_threads) {
   require(out.shape(0) == columns.n_rows && out.shape(1) == forest.made.n_outputs(),
           "out is not one column for each output with the table's rows");
   const cuda::TableSource rows = forest.source(columns);
   nb::gil_scoped_release release;
-  Team team(threads_for(columns.n_rows * forest.made.trees().columns.size(), n_threads),
-            python_poll());
-  forest.made.scores(rows, combination(base, mean_of, weights), team,
-                     {.host = reinterpret_cast<std::byte*>(out.data())});
+  Team team = team_for(forest, columns, n_threads);
+  forest.made.scores(rows, combination(base, mean_of, weights), team, host_sink(out));
 }
 
 void device_scores(const KeptCudaForest& forest, const cuda::DeviceColumns& columns,
@@ -47,9 +55,8 @@ void host_leaves(const KeptCudaForest& forest, const Columns& columns, const Lea
           "out is not one column for each tree with the table's rows");
   const cuda::TableSource rows = forest.source(columns);
   nb::gil_scoped_release release;
-  Team team(threads_for(columns.n_rows * forest.made.trees().columns.size(), n_threads),
-            python_poll());
-  forest.made.leaves(rows, team, {.host = reinterpret_cast<std::byte*>(out.data())});
+  Team team = team_for(forest, columns, n_threads);
+  forest.made.leaves(rows, team, host_sink(out));
 }
 
 void device_leaves(const KeptCudaForest& forest, const cuda::DeviceColumns& columns,
@@ -70,9 +77,8 @@ void host_shap(const KeptCudaForest& forest, nb::handle trees, const Columns& co
   const cuda::TableSource rows = forest.source(columns);
   const cuda::DeviceShap& shap = forest.shap(trees, n_threads);
   nb::gil_scoped_release release;
-  Team team(threads_for(columns.n_rows * forest.made.trees().columns.size(), n_threads),
-            python_poll());
-  shap.values(rows, mean_of, team, {.host = reinterpret_cast<std::byte*>(out.data())});
+  Team team = team_for(forest, columns, n_threads);
+  shap.values(rows, mean_of, team, host_sink(out));
 }
 
 void device_shap(const KeptCudaForest& forest, nb::handle trees, const cuda::DeviceColumns& columns,
