@@ -25,7 +25,6 @@ Split = tuple[Index, Index]  # training rows, held-out rows
 
 _SPLIT, _FOLDS = 0, 1  # rounds of the hash: splits and folds never see the same numbers
 _FEWEST = 2  # one row to train on and one to validate on
-_FEW_CLASSES = 4
 
 
 def split(
@@ -167,14 +166,10 @@ def _rows(chosen: NDArray[np.bool_]) -> Index:
     return np.flatnonzero(chosen).astype(np.uint32)
 
 
-def _class_index(y: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _class_index(y: NDArray[Any]) -> tuple[NDArray[np.unsignedinteger], NDArray[np.intp]]:
     """Return the class of each row as 0 .. K-1, and the rows of each class; none has one row."""
-    index = _given_index(y)
-    if index is None:
-        labels, codes = encode_labels(y)
-        index = codes.astype(np.intp)
-    else:
-        labels = np.arange(index.max() + 1).astype(y.dtype)
+    labels, codes = encode_labels(y)
+    index = codes.astype(np.min_scalar_type(len(labels)))  # a sort of short integers is linear
     counts = np.bincount(index)
     if counts.min() < _FEWEST:
         alone = labels[counts < _FEWEST]
@@ -186,30 +181,13 @@ def _class_index(y: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return index, counts
 
 
-def _given_index(y: NDArray[Any]) -> NDArray[np.intp] | None:
-    """Return y itself, where it is the index of the classes 0 .. K-1 already; else None."""
-    if y.dtype != np.float64 or not 0 <= y.min() <= y.max() < len(y):  # false for NaN
-        return None
-    index = y.astype(np.intp)
-    return index if (index == y).all() and np.bincount(index).all() else None
-
-
 def _choose_in_classes(y: NDArray[Any], wanted: int, seed: int) -> NDArray[np.bool_]:
     index, counts = _class_index(y)
     hashes = _hashes(len(y), seed, _SPLIT)
-    if len(counts) <= _FEW_CLASSES:  # a pass for each is quicker than a sort
-        chosen = np.zeros(len(y), np.bool_)
-        for k, quota in enumerate(_quotas(counts, wanted)):
-            own = index == k
-            hashed = hashes[np.flatnonzero(own)]  # quicker than by a mask
-            chosen |= own & (hashes <= np.partition(hashed, quota - 1)[quota - 1])
-        return chosen
-    # A stable sort of short integers is linear.
-    short = index.astype(np.uint16) if len(counts) <= 1 << 16 else index
-    by_class = np.split(np.argsort(short, kind="stable"), np.cumsum(counts)[:-1])
-    chosen = np.zeros(len(y), np.bool_)
-    for rows, quota in zip(by_class, _quotas(counts, wanted), strict=True):
-        chosen[rows] = _lowest(hashes[rows], quota)
+    by_class = np.split(hashes[np.argsort(index, kind="stable")], np.cumsum(counts)[:-1])
+    quotas = _quotas(counts, wanted)
+    highest = [np.partition(own, n - 1)[n - 1] for own, n in zip(by_class, quotas, strict=True)]
+    chosen: NDArray[np.bool_] = hashes <= np.array(highest)[index]
     return chosen
 
 
