@@ -187,11 +187,14 @@ def test_members_have_devices(tmp_path):
     assert np.array_equal(*predicted)
 
 
-def test_forest_does_not_depend_on_threads(tmp_path):
+@pytest.mark.parametrize("params", [{"oob_score": True}, {"quantiles": True}, {"max_depth": 3}])
+@pytest.mark.parametrize("make", ["random forest", "extra trees"])
+def test_forest_does_not_depend_on_threads(make, params, tmp_path):
+    some = {"n_estimators": 4, "bootstrap": True, "verbose": 0, "device": "cuda"} | params
     X, y = table()
     files = {
-        tuple(results(forest("cuda", n_jobs=n_jobs, oob_score=True).fit(X, y), tmp_path))
-        for n_jobs in (1, 2)
+        tuple(results(FORESTS[make][0](**some, n_jobs=n_jobs).fit(X, y), tmp_path))
+        for n_jobs in (1, 2, 4)
     }
     assert len(files) == 1
 

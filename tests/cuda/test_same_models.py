@@ -76,13 +76,16 @@ def test_classifier(n_classes, strategy, tmp_path):
     )
 
 
-def test_model_does_not_depend_on_threads(tmp_path):
-    X, y = table(40_000)
+@pytest.mark.parametrize(
+    "name", ["categories", "rows", "GOSS", "gradient-based", "absolute error", "Friedman"]
+)
+def test_model_does_not_depend_on_threads(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("arboost.data.bins._DEVICE_CELLS", 0)  # bins on the device, too
+    X, y = table(25_000)  # enough for four threads in each stage
+    params = {"n_estimators": 3, "max_depth": 4, "verbose": 0} | SETTINGS[name]
     files = {
         file_of(
-            arboost.GradientBoostingRegressor(
-                n_estimators=5, verbose=0, device="cuda", n_jobs=n_jobs, categorical_features=[1, 2]
-            ).fit(X, y),
+            arboost.GradientBoostingRegressor(**params, device="cuda", n_jobs=n_jobs).fit(X, y),
             tmp_path,
         )
         for n_jobs in (1, 2, 4)
