@@ -24,7 +24,7 @@ RESULTS = BENCH / "results"
 # A candidate (variant, thread count) is not run again if the first repeat shows it slower than the
 # fastest candidate of its contestant by this factor.
 KEEP_WITHIN = 1.10
-OTHERS = (("ydf",), ("zstandard",))  # distributions that only one benchmark uses
+OTHERS = (("ydf",), ("zstandard",), ("pyarrow",))  # distributions that only one benchmark uses
 BUSY = 0.2  # cores used by other processes; above it, a run counts as disturbed
 
 

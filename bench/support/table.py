@@ -334,6 +334,10 @@ def _size_bars(figures: dict[str, Any]) -> Iterator[Bar]:
         yield Bar("core wheel", figures["wheel_mb"], 10.0, 3.0, "MB", less_is_better=True)
 
 
+def _listed_bars(figures: dict[str, Any]) -> Iterator[Bar]:
+    yield from (Bar(**one) for one in figures["bars"])
+
+
 BARS = {
     "train": _train_bars,
     "small": _small_bars,
@@ -352,6 +356,7 @@ BARS = {
     "bagging": _bagging_bars,
     "shap": _shap_bars,
     "predict": _predict_bars,
+    "out_of_core": _listed_bars,
 }
 
 
