@@ -109,6 +109,7 @@ def _dataset(job: Job, **params: Any) -> Any:
         target=TARGET,
         max_bins=MAX_BINS,
         n_jobs=job.threads,
+        verbose=0,
         **_limits(job),
         **params,
     )
