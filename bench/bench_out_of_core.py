@@ -189,9 +189,9 @@ def run(name: str, job: Job) -> dict[str, Any]:
 
 def show(title: str, found: Figures) -> None:
     """Print the table of a comparison; contestants that failed have their reason below it."""
-    columns = ("seconds", "read_seconds", "fit_seconds", "peak_mb", "group_peak_mb")
+    columns = ("seconds", "read_seconds", "fit_seconds", "peak_mb", "space_mb", "group_peak_mb")
     lines = [(name, *map(one.get, columns)) for name, one in found.items() if "error" not in one]
-    header = ("contestant", "all s", "read s", "fit s", "peak MB", "with page cache")
+    header = ("contestant", "all s", "read s", "fit s", "peak MB", "addresses MB", "cgroup MB")
     harness.show(title, header, lines)
     for name, one in found.items():
         if "error" in one:

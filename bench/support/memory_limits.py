@@ -16,9 +16,14 @@ def limit_address_space(more: int) -> None:
     """Let the address space of this process grow by so many bytes at most."""
     import resource  # not on Windows
 
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = pages * os.sysconf("SC_PAGE_SIZE") + more
+    most = int(address_space_mb("VmSize") * 2**20) + more
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def address_space_mb(field: str) -> float:
+    """Return the address space of this process, VmSize now or VmPeak at most, in MiB; Linux."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
 
 
 @contextmanager

@@ -49,13 +49,14 @@ def main() -> None:
     run(replace(job, folder=job.tiny, scratch=f"{job.scratch}/tiny", rounds=1))
     gc.collect()
     set_limit(job)
-    peak = PeakMemory()
+    peak, space = PeakMemory(), memory_limits.address_space_mb("VmSize")
     try:
         figures = run(job)
     except Exception as error:  # of any library: its first line says why
         reason = (str(error).splitlines() or [""])[0]
         raise SystemExit(f"{type(error).__name__}: {reason}") from None
     figures |= {"peak_mb": peak.beyond_start_mb(), "start_mb": peak.start}
+    figures["space_mb"] = memory_limits.address_space_mb("VmPeak") - space
     if job.hard not in (None, "address space"):
         figures["group_peak_mb"] = memory_limits.peak_mb(Path(str(job.hard)))
     print(json.dumps(figures))
