@@ -210,6 +210,20 @@ def test_nothing_is_left_after_an_error(folder, table, regressor, name, error):
     assert (folder / name).read_bytes() == b"old"
 
 
+def test_columns_of_other_types(folder, table, regressor):
+    """The error names the file."""
+    texts = table.set_column(1, "x", [["text"] * N_ROWS])
+    pq.write_table(texts, folder / "texts.parquet")
+    with pytest.raises(SchemaError, match=r"texts\.parquet' do not fit .*'x' of X holds strings"):
+        regressor.predict_files(folder / "texts.parquet", folder / "out.parquet")
+
+
+def test_orphans_of_killed_writers_go(folder, regressor):
+    (folder / "out.csv.0123456789ab.tmp").write_bytes(b"half a file")
+    regressor.predict_files(folder / "in", folder / "out.csv")
+    assert sorted(os.listdir(folder)) == ["in", "out.csv"]
+
+
 def test_kept_columns_have_names_of_their_own(folder, table, regressor):
     pq.write_table(table.append_column("prediction", table["id"]), folder / "again.parquet")
     with pytest.raises(ValueError, match="has 'prediction', which is the name of a column"):

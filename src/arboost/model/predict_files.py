@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from arboost.errors import SchemaError
 from arboost.sources.arrow import require_pyarrow
 from arboost.sources.opening import has_columns, open_source
 from arboost.sources.paths import file_kind
@@ -53,7 +54,10 @@ def predict_to_file(
 
     def predicted(table: object, file: str) -> Any:
         X, columns = _divided(table, model, kept, file)
-        values = getattr(model, method)(X, n_jobs=n_jobs)
+        try:
+            values = getattr(model, method)(X, n_jobs=n_jobs)
+        except SchemaError as error:
+            raise SchemaError(f"The rows of {file!r} do not fit the model. {error}") from error
         return _record_batch(columns, _prediction_columns(model, values, method))
 
     batches = (predicted(batch.table, batch.file) for batch in rows.batches(batch_rows))
@@ -222,14 +226,16 @@ class _Writer:
 
     def __init__(self, sink: _Sink, schema: Any, name: str) -> None:
         import pyarrow
-        from pyarrow import csv, parquet
+        from pyarrow import csv, parquet, types
 
         kind, compression = file_kind(name)
         self._stream = pyarrow.PythonFile(sink, "w")
         if compression is not None:
             self._stream = pyarrow.CompressedOutputStream(self._stream, compression)
         if kind == "parquet":
-            self._writer = parquet.ParquetWriter(self._stream, schema)
+            # Floating-point numbers hardly ever repeat: a dictionary of them takes most of the time.
+            texts = [field.name for field in schema if not types.is_floating(field.type)]
+            self._writer = parquet.ParquetWriter(self._stream, schema, use_dictionary=texts)
         elif kind == "arrow":
             lz4 = "lz4" if pyarrow.Codec.is_available("lz4") else None
             options = pyarrow.ipc.IpcWriteOptions(compression=lz4)

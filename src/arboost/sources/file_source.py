@@ -99,8 +99,11 @@ def _with_keys(file: DataFile, keys: dict[str, Any]) -> Any:
 
 
 def _add_keys(batch: Any, keys: dict[str, Any]) -> Any:
+    """Return a record batch with its partition keys as the last columns."""
+    if not keys:
+        return batch
     import pyarrow
 
-    for name, key in keys.items():
-        batch = batch.append_column(name, pyarrow.repeat(key, batch.num_rows))
-    return batch
+    columns = [pyarrow.repeat(key, batch.num_rows) for key in keys.values()]
+    names = [*batch.schema.names, *keys]
+    return pyarrow.RecordBatch.from_arrays([*batch.columns, *columns], names)
