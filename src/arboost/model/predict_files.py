@@ -233,7 +233,7 @@ class _Writer:
         if compression is not None:
             self._stream = pyarrow.CompressedOutputStream(self._stream, compression)
         if kind == "parquet":
-            # Floating-point numbers hardly ever repeat: a dictionary of them takes most of the time.
+            # Floats hardly ever repeat: a dictionary of them would take most of the time.
             texts = [field.name for field in schema if not types.is_floating(field.type)]
             self._writer = parquet.ParquetWriter(self._stream, schema, use_dictionary=texts)
         elif kind == "arrow":
