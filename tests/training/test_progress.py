@@ -94,9 +94,7 @@ def test_terminal_of_unknown_size(clock, monkeypatch, size):
     if size is not None:
         screen.fileno = lambda: 2
         monkeypatch.setattr("os.get_terminal_size", get_terminal_size)
-    monkeypatch.setattr(
-        "arboost.progress.sys", types.SimpleNamespace(stderr=screen, modules={})
-    )
+    monkeypatch.setattr("arboost.progress.sys", types.SimpleNamespace(stderr=screen, modules={}))
     work(clock, 4, 1.0)
     assert len(screen.shown()[0]) == 79
 

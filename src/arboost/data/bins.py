@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,18 @@ from arboost.data.schema import Schema
 from arboost.data.table import Table
 from arboost.data.unusual import warn_constant_columns
 
-__all__ = ["Binned", "bin_table", "storage_plan"]
+__all__ = ["Binned", "GrowMemory", "bin_table", "storage_plan"]
 
 
 TREE_METHODS = ("hist", "exact", "approx")
 _DEVICE_CELLS = 1 << 21  # fewer are encoded by the processor before a device has started
+
+
+class GrowMemory(NamedTuple):
+    """Memory for the growth of trees: bytes of histograms, and of samples of codes in a file."""
+
+    histograms: int
+    samples: int
 
 
 @dataclass(frozen=True)
@@ -33,14 +41,14 @@ class Binned:
     ``codes`` are bin codes, or ``core.Ranks``, where every value has a rank of its own.
     ``group_order`` has the groups of levels of some features in the order of their mean targets
     over the training rows of a fold; the groups of all others are in their own order.
-    ``histogram_bytes`` is the memory for histograms under a memory limit; None: the core's default.
+    ``memory`` is the memory for trees under a memory limit; None: the core's defaults.
     """
 
     codes: core.Codes
     edges: tuple[NDArray[np.float64], ...]
     schema: Schema
     group_order: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
-    histogram_bytes: int | None = None
+    memory: GrowMemory | None = None
 
     @property
     def grouped(self) -> dict[int, tuple[list[int], list[int]]]:

@@ -105,8 +105,9 @@ def make_grower(
         if field.name not in {"device", "grow_policy", "tree_method", "sketch_scope"}:
             setattr(core_params, field.name, getattr(params, field.name))
     core_params.grouped = binned.grouped
-    if binned.histogram_bytes is not None:
-        core_params.histogram_bytes = binned.histogram_bytes
+    if binned.memory is not None:
+        core_params.histogram_bytes = binned.memory.histograms
+        core_params.sample_bytes = binned.memory.samples
     return core.Grower(binned.codes, width, core_params, rows, workspace)
 
 

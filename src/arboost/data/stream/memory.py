@@ -2,7 +2,8 @@
 
 Bytes that a fit keeps in memory, whatever the place of its codes:
 
-    a row      target 8, labels (their type), weight 8, each output 16 (score, gradient), tree 24
+    a row      target 8, labels (their type), weight 8, each output 16 (score, gradient);
+               tree: 24 with codes in memory, 12 with codes in a file (element, leaf)
     a cell     sample of 200,000 rows, 4 or 8 bytes a value, in the first pass only
     all        two blocks of codes, batches of the source, histograms
 
@@ -29,6 +30,7 @@ _LEAST_HISTOGRAMS = 16 << 20
 _MOST_HISTOGRAMS = 512 << 20  # the default of the core
 _SAMPLED_ROWS = 200_000
 _TREE_BYTES = 24  # of a row: two elements of 8 bytes, leaf, and a mark for each of four threads
+_STORED_TREE_BYTES = 12  # with codes in a file: one element, and the leaf
 _OUTPUT_BYTES = 16  # of a row: score and gradients
 _LARGEST_BLOCK = 16 << 20
 _SMALLEST_BLOCK = 1 << 20
@@ -155,8 +157,12 @@ class MemoryPlan:
     width: int = 1
 
     def state(self, n_rows: int, *, n_outputs: int = 1, row_bytes: int = 8) -> int:
-        """Return the bytes of all rows that stay in memory; `row_bytes`: target and weights."""
+        """Return the bytes of all rows next to codes in memory; `row_bytes`: target and weights."""
         return n_rows * (row_bytes + _TREE_BYTES + _OUTPUT_BYTES * n_outputs)
+
+    def stored_state(self, state: int, n_rows: int) -> int:
+        """Return the bytes of all rows next to codes in a file."""
+        return state - n_rows * (_TREE_BYTES - _STORED_TREE_BYTES)
 
     def codes(self, n_rows: int) -> int:
         """Return the bytes of codes in memory."""
@@ -199,6 +205,7 @@ class MemoryPlan:
         """Whether codes have to be in a file; raise ValueError where even so the limit is low."""
         if self.in_memory(state, n_rows) <= self.limit:
             return False
+        state = self.stored_state(state, n_rows)
         needed = max(state + 2 * self.block, self.sample(n_rows)) + _LEAST_HISTOGRAMS
         if needed > self.limit:
             raise ValueError(
@@ -210,6 +217,14 @@ class MemoryPlan:
         return True
 
     def histograms(self, state: int, n_rows: int, *, stored: bool) -> int:
-        """Return the bytes that are left for histograms."""
-        used = state + (2 * self.block if stored else self.codes(n_rows))
-        return max(_LEAST_HISTOGRAMS, min(_MOST_HISTOGRAMS, self.limit - used))
+        """Return the bytes for histograms: those left, or half of them next to codes in a file."""
+        if not stored:
+            left = self.limit - state - self.codes(n_rows)
+        else:
+            left = (self.limit - self.stored_state(state, n_rows) - 2 * self.block) // 2
+        return max(_LEAST_HISTOGRAMS, min(_MOST_HISTOGRAMS, left))
+
+    def samples(self, state: int, n_rows: int) -> int:
+        """Return the bytes for rows of a sample, copied to memory from codes in a file."""
+        used = self.stored_state(state, n_rows) + 2 * self.block
+        return max(0, self.limit - used - self.histograms(state, n_rows, stored=True))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from arboost.data.bins import Binned
+from arboost.data.bins import Binned, GrowMemory
 from arboost.data.stream.memory import MemoryPlan, shown_bytes
 from arboost.data.stream.passes import (
     CodesSink,
@@ -79,16 +79,16 @@ def read_source(
             place = _place(plan, spec, table)
     if binned.codes.is_stored and not place.stored:
         binned = replace(binned, codes=binned.codes.take(None, spec.n_threads))
-    return table, replace(binned, histogram_bytes=place.histograms)
+    return table, replace(binned, memory=place.memory)
 
 
 class _Place(NamedTuple):
-    """Place of the codes: whether in a file, its windows and size; bytes left for histograms."""
+    """Place of the codes: whether in a file, its windows and size; bytes left for the trees."""
 
     stored: bool
     window_rows: int
     file_bytes: int
-    histograms: int
+    memory: GrowMemory
 
 
 def _place(plan: MemoryPlan, spec: StreamSpec, table: SketchedTable) -> _Place:
@@ -96,8 +96,10 @@ def _place(plan: MemoryPlan, spec: StreamSpec, table: SketchedTable) -> _Place:
     plan, n_rows = replace(plan, n_features=table.schema.n_features), table.n_rows
     state = plan.state(n_rows, n_outputs=_n_outputs(table, spec.kind), row_bytes=_row_bytes(table))
     stored = _stores(plan, spec, state, n_rows)
-    histograms = plan.histograms(state, n_rows, stored=stored)
-    return _Place(stored, plan.block_rows, plan.file(n_rows), histograms)
+    memory = GrowMemory(
+        plan.histograms(state, n_rows, stored=stored), plan.samples(state, n_rows) if stored else 0
+    )
+    return _Place(stored, plan.block_rows, plan.file(n_rows), memory)
 
 
 def _encoded(
