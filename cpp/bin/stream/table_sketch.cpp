@@ -16,7 +16,7 @@ namespace arboost {
 namespace {
 
 // Rows in the sample before those above the threshold of the rows so far are dropped.
-constexpr std::size_t most_sampled = edge_sample_size + edge_sample_size / 2;
+constexpr std::size_t most_sampled = edge_sample_size + edge_sample_size / 4;
 
 bool is_below(std::uint64_t place, std::uint64_t threshold) {
   return counter_hash(0, Purpose::quantile_rows, 0, place) < threshold;
@@ -76,6 +76,11 @@ void TableSketch::keep(const Column& column, std::span<const RowId> rows,
     own.narrow->shrink_to_fit();
     own.is_wide = true;
   }
+  own.visit([&](auto& values) {
+    const std::size_t size = values->size() + rows.size();
+    if (size > values->capacity())
+      values->reserve(std::max(size, std::min(2 * size, most_sampled + rows.size())));
+  });
   double block[block_rows];
   for (std::size_t begin = 0; begin < rows.size(); begin += block_rows) {
     const std::size_t n = std::min(block_rows, rows.size() - begin);

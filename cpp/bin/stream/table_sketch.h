@@ -15,7 +15,7 @@
 namespace arboost {
 
 // Memory: about 200,000 sampled rows, 4 bytes a value where float32 holds it, else 8; and up to a
-// half more between two batches.
+// quarter more between two batches.
 class TableSketch {
  public:
   TableSketch(std::size_t n_columns, std::size_t max_bins);
