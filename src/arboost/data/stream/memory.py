@@ -1,14 +1,13 @@
 """Memory limit of a fit -> place of the rows: batches kept, codes in memory, or codes in a file.
 
-Bytes that a fit keeps in memory, whatever the place of its codes:
+Bytes that a fit keeps in memory:
 
-    a row      target 8, labels (their type), weight 8, each output 16 (score, gradient);
-               tree: 24 with codes in memory, 12 with codes in a file (element, leaf)
-    a cell     sample of 200,000 rows, 4 or 8 bytes a value, in the first pass only
-    all        two blocks of codes, batches of the source, histograms
+    a row      target 8, labels (their type), weight 8, each output 16 (score, gradient), tree 12
+    all        two blocks of codes, histograms
+    to read    target and weights; a sample of 200,000 rows, 4 or 8 bytes a value; batches
 
 Codes in memory take two bytes a cell, four where a feature has more than 255 bins: they are kept by
-row and by column.
+row and by column. Trees on them take 12 bytes a row more.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import contextlib
 import os
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 __all__ = ["AUTO", "MemoryPlan", "available_bytes", "limit_bytes", "shown_bytes"]
@@ -29,8 +28,9 @@ _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _LEAST_HISTOGRAMS = 16 << 20
 _MOST_HISTOGRAMS = 512 << 20  # the default of the core
 _SAMPLED_ROWS = 200_000
-_TREE_BYTES = 24  # of a row: two elements of 8 bytes, leaf, and a mark for each of four threads
-_STORED_TREE_BYTES = 12  # with codes in a file: one element, and the leaf
+_TREE_BYTES = 12  # of a row: element of 8 bytes, leaf
+_MEMORY_TREE_BYTES = 12  # of a row in memory: another element, and marks of threads
+_COLUMN_BYTES = 500_000  # that a reader of files has for a column
 _OUTPUT_BYTES = 16  # of a row: score and gradients
 _LARGEST_BLOCK = 16 << 20
 _SMALLEST_BLOCK = 1 << 20
@@ -157,26 +157,23 @@ class MemoryPlan:
     width: int = 1
 
     def state(self, n_rows: int, *, n_outputs: int = 1, row_bytes: int = 8) -> int:
-        """Return the bytes of all rows next to codes in memory; `row_bytes`: target and weights."""
+        """Return the bytes of all rows next to codes in a file; `row_bytes`: target and weights."""
         return n_rows * (row_bytes + _TREE_BYTES + _OUTPUT_BYTES * n_outputs)
-
-    def stored_state(self, state: int, n_rows: int) -> int:
-        """Return the bytes of all rows next to codes in a file."""
-        return state - n_rows * (_TREE_BYTES - _STORED_TREE_BYTES)
 
     def codes(self, n_rows: int) -> int:
         """Return the bytes of codes in memory."""
         return 2 * n_rows * (self.n_features * self.width + 4)  # rows are padded to 8 bytes
 
-    def sample(self, n_rows: int) -> int:
-        """Return the bytes of the sample of the first pass."""
-        # Between two batches it has up to half more rows.
-        return 12 * min(n_rows, _SAMPLED_ROWS) * self.n_features
+    def reading(self, n_rows: int, row_bytes: int = 8) -> int:
+        """Return the bytes of the first pass: target and weights, sample, three batches."""
+        # Between two batches the sample has up to a quarter more rows.
+        sample = 10 * min(n_rows, _SAMPLED_ROWS) * self.n_features
+        return n_rows * row_bytes + sample + 3 * self.block + _COLUMN_BYTES * self.n_features
 
     @property
     def block(self) -> int:
         """Bytes of a block of a file of codes, two of which are in memory."""
-        return max(_SMALLEST_BLOCK, min(_LARGEST_BLOCK, self.limit // 16))
+        return max(_SMALLEST_BLOCK, min(_LARGEST_BLOCK, self.limit // 32))
 
     @property
     def block_rows(self) -> int:
@@ -191,7 +188,7 @@ class MemoryPlan:
 
     def keeps(self, n_bytes: int, n_rows: int) -> bool:
         """Whether batches of so many bytes fit in memory next to the codes of so many rows."""
-        return n_bytes + self.codes(n_rows) + self.state(n_rows) + _LEAST_HISTOGRAMS <= self.limit
+        return n_bytes + self.in_memory(self.state(n_rows), n_rows) <= self.limit
 
     def file(self, n_rows: int) -> int:
         """Return the bytes of a file of codes, an upper bound."""
@@ -199,15 +196,16 @@ class MemoryPlan:
 
     def in_memory(self, state: int, n_rows: int) -> int:
         """Return the bytes of a fit with its codes in memory."""
-        return state + self.codes(n_rows) + _LEAST_HISTOGRAMS
+        return state + self.codes(n_rows) + n_rows * _MEMORY_TREE_BYTES + _LEAST_HISTOGRAMS
 
     def stores(self, state: int, n_rows: int) -> bool:
         """Whether codes have to be in a file; raise ValueError where even so the limit is low."""
         if self.in_memory(state, n_rows) <= self.limit:
             return False
-        state = self.stored_state(state, n_rows)
-        needed = max(state + 2 * self.block, self.sample(n_rows)) + _LEAST_HISTOGRAMS
-        if needed > self.limit:
+        if self._least(state, n_rows) > self.limit:
+            needed = self.limit
+            while needed < (more := replace(self, limit=needed)._least(state, n_rows)):
+                needed = more  # blocks grow with the limit, by less
             raise ValueError(
                 f"memory_limit={shown_bytes(self.limit)!r} is too low for {n_rows:,} rows of "
                 f"{self.n_features} features, which need {shown_bytes(needed)}: "
@@ -216,15 +214,19 @@ class MemoryPlan:
             )
         return True
 
+    def _least(self, state: int, n_rows: int) -> int:
+        """Return the bytes of a fit with its codes in a file."""
+        return max(state + 2 * self.block + _LEAST_HISTOGRAMS, self.reading(n_rows))
+
     def histograms(self, state: int, n_rows: int, *, stored: bool) -> int:
         """Return the bytes for histograms: those left, or half of them next to codes in a file."""
-        if not stored:
-            left = self.limit - state - self.codes(n_rows)
+        if stored:
+            left = (self.limit - state - 2 * self.block) // 2
         else:
-            left = (self.limit - self.stored_state(state, n_rows) - 2 * self.block) // 2
+            left = self.limit - self.in_memory(state, n_rows) + _LEAST_HISTOGRAMS
         return max(_LEAST_HISTOGRAMS, min(_MOST_HISTOGRAMS, left))
 
     def samples(self, state: int, n_rows: int) -> int:
         """Return the bytes for rows of a sample, copied to memory from codes in a file."""
-        used = self.stored_state(state, n_rows) + 2 * self.block
-        return max(0, self.limit - used - self.histograms(state, n_rows, stored=True))
+        used = state + 2 * self.block + self.histograms(state, n_rows, stored=True)
+        return max(0, self.limit - used)

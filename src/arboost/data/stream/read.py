@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -74,9 +75,11 @@ def read_source(
             table = sketch_batches(batches, spec, source.n_rows)
             place = _place(plan, spec, table)
             binned = _encoded(batches, spec, table, place, cache)
+            batches.clear()
         else:
             table, binned = found
             place = _place(plan, spec, table)
+    _release_memory()
     if binned.codes.is_stored and not place.stored:
         binned = replace(binned, codes=binned.codes.take(None, spec.n_threads))
     return table, replace(binned, memory=place.memory)
@@ -155,6 +158,13 @@ def _n_outputs(table: SketchedTable, kind: str | None) -> int:
     return 1 if n_classes <= _TWO_CLASSES else n_classes
 
 
+def _release_memory() -> None:
+    """Have PyArrow return the memory of batches that are done to the system."""
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None:
+        pyarrow.default_memory_pool().release_unused()
+
+
 class _KeptBatches:
     """Batches of a source, kept in memory from the first pass on while all of them fit.
 
@@ -165,6 +175,10 @@ class _KeptBatches:
         self._source, self._plan, self._progress = source, plan, progress
         self._kept: list[Batch] | None = None if source.arrow_schema is None else []
         self._is_complete = False
+
+    def clear(self) -> None:
+        """Keep no batch any longer."""
+        self._kept = None
 
     def __call__(self, label: str) -> Iterator[Batch]:
         """Yield the batches from the first on."""
@@ -183,4 +197,7 @@ class _KeptBatches:
                         self._kept = None
                 yield batch
                 show(batch)
+                del batch
+                if self._kept is None:
+                    _release_memory()
         self._is_complete = True
