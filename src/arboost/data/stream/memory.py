@@ -187,8 +187,9 @@ class MemoryPlan:
         return max(1024, min(1 << 18, self.block // (8 * self.n_features)))
 
     def keeps(self, n_bytes: int, n_rows: int) -> bool:
-        """Whether batches of so many bytes fit in memory next to the codes of so many rows."""
-        return n_bytes + self.in_memory(self.state(n_rows), n_rows) <= self.limit
+        """Whether batches of so many bytes fit in memory next to both passes over so many rows."""
+        passes = max(self.reading(n_rows), self.in_memory(self.state(n_rows), n_rows))
+        return n_bytes + passes <= self.limit
 
     def file(self, n_rows: int) -> int:
         """Return the bytes of a file of codes, an upper bound."""
