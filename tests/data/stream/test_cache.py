@@ -72,6 +72,34 @@ def test_second_fit_reads_the_cache(stored, preset, tmp_path, passes, monkeypatc
     assert not list(cache.glob("*.tmp"))
 
 
+def test_resumed_fits_read_no_file(tmp_path, passes, monkeypatch):
+    monkeypatch.setattr(MemoryPlan, "stores", lambda *of: True)
+    pattern, cache = write(tmp_path), tmp_path / "cache"
+    model = GradientBoostingRegressor(n_estimators=6, max_depth=3)
+    expected = model_bytes(model.fit(pattern, "y", "w"), tmp_path)
+
+    def interrupt(done):
+        if done.index == 3:
+            raise KeyboardInterrupt
+
+    checkpoint = arboost.Checkpoint(tmp_path / "checkpoint", every=1)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(pattern, "y", "w", cache=cache, checkpoint=checkpoint, callbacks=[interrupt])
+    del passes[:]
+    rounds = []
+    model.fit(
+        pattern,
+        "y",
+        "w",
+        cache=cache,
+        checkpoint=checkpoint,
+        callbacks=[lambda done: rounds.append(done.index)],
+    )
+    assert model_bytes(model, tmp_path) == expected
+    assert passes == []
+    assert rounds[0] > 0
+
+
 def test_labels_and_other_parameters(tmp_path, passes):
     pattern, cache = write(tmp_path), str(tmp_path / "cache")
     model = GradientBoostingClassifier(n_estimators=2)
