@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t chunk_rows = 16384;
 constexpr std::size_t fewest_together = 2048;  // rows that pay for the program of a tree
-constexpr std::size_t piece_rows = 32768;      // whose codes are copied at a time
+// Rows whose codes are copied at a time: from a file, or those that span sparse columns.
+constexpr std::size_t stored_rows = 4096, sparse_rows = 32768;
 
 }  // namespace
 
@@ -57,7 +58,7 @@ void TreeWalk::add_column(std::size_t node, std::uint32_t feature) {
     nodes_[node].column = codes_.column_bytes(place.store);
     return;
   }
-  const Source source{is_sparse, is_sparse ? feature : place.store};
+  const std::uint32_t source = is_sparse ? feature : place.store;
   const auto found = std::find(sources_.begin(), sources_.end(), source);
   source_of_[node] = static_cast<std::uint32_t>(found - sources_.begin());
   if (found == sources_.end()) sources_.push_back(source);
@@ -65,7 +66,8 @@ void TreeWalk::add_column(std::size_t node, std::uint32_t feature) {
 
 void TreeWalk::make_program() {
   const std::size_t n = nodes_.size();
-  if (codes_.width != 1 || !rows_.is_all() || rows_.n < fewest_together || n >= 2 * most_bit_leaves)
+  const bool in_order = rows_.is_all() || codes_.stored_rows;  // where the kernel sees them
+  if (codes_.width != 1 || !in_order || rows_.n < fewest_together || n >= 2 * most_bit_leaves)
     return;
   const ProgramMaker maker(
       n, [&](std::size_t i) { return nodes_[i].left == i ? 0 : nodes_[i].left; },
@@ -90,10 +92,10 @@ void TreeWalk::run(Team& team, GrownTrees::UseLeaves use) const {
   });
 }
 
-WalkArgs TreeWalk::args_of(const WalkNode* nodes) const {
+WalkArgs TreeWalk::args_of(const WalkNode* nodes, const TreeRows& rows) const {
   const bool together = !leaves_.empty();
   return {.width = codes_.width,
-          .rows = rows_,
+          .rows = rows,
           .nodes = nodes,
           .n_nodes = nodes_.size(),
           .sets = sets_.empty() ? nullptr : sets_.data(),
@@ -106,35 +108,61 @@ WalkArgs TreeWalk::args_of(const WalkNode* nodes) const {
 
 void TreeWalk::walk(const RowWindow& window, std::size_t begin, std::size_t end,
                     std::uint32_t* leaves) const {
-  if (sources_.empty()) return grow_kernels().walk(args_of(nodes_.data()), begin, end, leaves);
+  if (sources_.empty())
+    return grow_kernels().walk(args_of(nodes_.data(), rows_), begin, end, leaves);
+  codes_.stored_rows ? walk_stored(window, begin, end, leaves) : walk_sparse(begin, end, leaves);
+}
+
+// Copied rows are all rows of a small table.
+void TreeWalk::walk_stored(const RowWindow& window, std::size_t begin, std::size_t end,
+                           std::uint32_t* leaves) const {
   std::vector<WalkNode> nodes = nodes_;
-  std::vector<std::uint8_t> columns;
-  for (std::size_t first = begin, last; first < end; first = last) {
-    const std::size_t row = rows_.row(first);
-    for (last = first + 1; last < end && rows_.row(last) - row < piece_rows;) ++last;
-    const std::size_t n_rows = rows_.row(last - 1) - row + std::size_t{1};
-    codes_.width == 1 ? copy_columns<std::uint8_t>(window, row, n_rows, columns, nodes)
-                      : copy_columns<std::uint16_t>(window, row, n_rows, columns, nodes);
-    grow_kernels().walk(args_of(nodes.data()), first, last, leaves + (first - begin));
+  const auto width = static_cast<std::size_t>(codes_.width);
+  std::vector<std::uint8_t> columns(sources_.size() * stored_rows * width);
+  for (std::size_t first = begin; first < end; first += stored_rows) {
+    const std::size_t n = std::min(stored_rows, end - first);
+    width == 1 ? copy_rows<std::uint8_t>(window, first, n, columns.data())
+               : copy_rows<std::uint16_t>(window, first, n, columns.data());
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (source_of_[i] != in_memory) nodes[i].column = columns.data() + source_of_[i] * n * width;
+    grow_kernels().walk(args_of(nodes.data(), {n, nullptr, nullptr}), 0, n,
+                        leaves + (first - begin));
   }
 }
 
 template <class Code>
-void TreeWalk::copy_columns(const RowWindow& window, std::size_t row, std::size_t n_rows,
-                            std::vector<std::uint8_t>& columns,
-                            std::vector<WalkNode>& nodes) const {
+void TreeWalk::copy_rows(const RowWindow& window, std::size_t first, std::size_t n,
+                         std::uint8_t* columns) const {
+  auto* to = reinterpret_cast<Code*>(columns);
+  for (const std::uint32_t store : sources_) {
+    const ColumnCodes from = codes_.codes_in_rows(store, window.row_zero);
+    for (std::size_t i = 0; i < n; ++i)
+      *to++ = *reinterpret_cast<const Code*>(from.first + rows_.row(first + i) * from.stride);
+  }
+}
+
+// Sparse columns of the rows between the first and the last row of a piece.
+void TreeWalk::walk_sparse(std::size_t begin, std::size_t end, std::uint32_t* leaves) const {
+  std::vector<WalkNode> nodes = nodes_;
+  std::vector<std::uint8_t> columns;
+  for (std::size_t first = begin, last; first < end; first = last) {
+    const std::size_t row = rows_.row(first);
+    for (last = first + 1; last < end && rows_.row(last) - row < sparse_rows;) ++last;
+    const std::size_t n_rows = rows_.row(last - 1) - row + std::size_t{1};
+    codes_.width == 1 ? expand<std::uint8_t>(row, n_rows, columns, nodes)
+                      : expand<std::uint16_t>(row, n_rows, columns, nodes);
+    grow_kernels().walk(args_of(nodes.data(), rows_), first, last, leaves + (first - begin));
+  }
+}
+
+template <class Code>
+void TreeWalk::expand(std::size_t row, std::size_t n_rows, std::vector<std::uint8_t>& columns,
+                      std::vector<WalkNode>& nodes) const {
   const std::size_t bytes = n_rows * sizeof(Code);
   columns.resize(std::max(columns.size(), sources_.size() * bytes));
-  for (std::size_t s = 0; s < sources_.size(); ++s) {
-    auto* to = reinterpret_cast<Code*>(columns.data() + s * bytes);
-    if (sources_[s].is_sparse) {
-      read_sparse(codes_, sources_[s].which, row, row + n_rows, to);
-      continue;
-    }
-    const ColumnCodes from = codes_.codes_in_rows(sources_[s].which, window.row_zero);
-    for (std::size_t i = 0; i < n_rows; ++i)
-      to[i] = *reinterpret_cast<const Code*>(from.first + (row + i) * from.stride);
-  }
+  for (std::size_t s = 0; s < sources_.size(); ++s)
+    read_sparse(codes_, sources_[s], row, row + n_rows,
+                reinterpret_cast<Code*>(columns.data() + s * bytes));
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (source_of_[i] != in_memory)  // where row 0 would be
       nodes[i].column = columns.data() + source_of_[i] * bytes - row * sizeof(Code);

@@ -22,30 +22,32 @@ class TreeWalk {
   void run(Team& team, GrownTrees::UseLeaves use) const;
 
  private:
-  // Codes that are copied to a column before a walk: of a sparse feature, or of a column in a file.
-  struct Source {
-    bool is_sparse;
-    std::uint32_t which;  // feature, or stored column
-    bool operator==(const Source&) const = default;
-  };
   static constexpr std::uint32_t in_memory = ~std::uint32_t{0};
 
   void add_column(std::size_t node, std::uint32_t feature);
   void make_program();
-  WalkArgs args_of(const WalkNode* nodes) const;
+  WalkArgs args_of(const WalkNode* nodes, const TreeRows& rows) const;
   void walk(const RowWindow& window, std::size_t begin, std::size_t end,
             std::uint32_t* leaves) const;
+  void walk_stored(const RowWindow& window, std::size_t begin, std::size_t end,
+                   std::uint32_t* leaves) const;
   template <class Code>
-  void copy_columns(const RowWindow& window, std::size_t row, std::size_t n_rows,
-                    std::vector<std::uint8_t>& columns, std::vector<WalkNode>& nodes) const;
+  void copy_rows(const RowWindow& window, std::size_t first, std::size_t n,
+                 std::uint8_t* columns) const;
+  void walk_sparse(std::size_t begin, std::size_t end, std::uint32_t* leaves) const;
+  template <class Code>
+  void expand(std::size_t row, std::size_t n_rows, std::vector<std::uint8_t>& columns,
+              std::vector<WalkNode>& nodes) const;
 
   const Codes& codes_;
   TreeRows rows_;
   std::vector<WalkNode> nodes_;
   std::vector<CodeSet> sets_;
   int depth_ = 0;
-  std::vector<Source> sources_;
-  std::vector<std::uint32_t> source_of_;  // by node: its source, or in_memory
+  // Codes that are copied to columns before a walk: sparse features or, of a table in a file,
+  // stored columns.
+  std::vector<std::uint32_t> sources_;
+  std::vector<std::uint32_t> source_of_;  // by node: number of its source, or in_memory
   // Of a tree whose rows walk together; else empty.
   std::vector<std::uint32_t> steps_, leaves_;
   std::vector<const std::uint8_t*> columns_;
