@@ -1,9 +1,9 @@
 // The seam between the policy of a tree and its rows, wherever they live.
 //
 // The policy hands out nodes; rows divide them, find the best splits of their children, and report
-// back. Two implementations: threads that share the memory of one process (grow/memory), and
-// workers that each hold some of the rows and add up their sums (grow/shards). Rows on disk or on a
-// device are batches of nodes, too.
+// back. Implementations: threads that share the memory of one process (grow/memory); workers that
+// each hold some of the rows and add up their sums (grow/shards), or one that reads them from a
+// file (grow/stored); and a CUDA device (grow/device).
 #pragma once
 
 #include <cstddef>
