@@ -13,7 +13,7 @@ import pytest
 
 from arboost import Dataset, GradientBoostingRegressor
 from arboost.backend import core
-from arboost.data.stream import sinks
+from arboost.data.stream import sinks, source_table
 from arboost.data.stream.memory import MemoryPlan
 
 
@@ -132,7 +132,19 @@ def test_progress_of_both_passes(monkeypatch):
             "show": lambda self, done, results: shown.append((done, list(results["speed"]))),
         },
     )
-    monkeypatch.setattr("arboost.data.stream.source_table.Bar", bar)
+    monkeypatch.setattr(source_table, "Bar", bar)
     Dataset.from_files(batches())
     assert shown[0] == ("reading", 0, False)  # the number of rows is not known yet
-    assert shown[5:7] == [("binning", 1200, True), (300, ["rows/s"])]
+    assert shown[5:7] == [("binning", 1200, True), (300, ["M rows/s"])]
+
+
+def test_progress_by_bytes(monkeypatch, tmp_path):
+    """A CSV file does not tell its number of rows, but its size."""
+    shown = []
+    monkeypatch.setattr(source_table, "_MEGA", 1)
+    monkeypatch.setattr(
+        source_table.Bar, "show", lambda self, done, results: shown.append((self.total, done))
+    )
+    (tmp_path / "rows.csv").write_text("x,y\n" + "1,2\n3,4\n" * 50)
+    Dataset.from_files(str(tmp_path / "rows.csv"), target="y")
+    assert shown[0] == (404, 404)

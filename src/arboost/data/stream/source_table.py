@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["open_rows", "read_table"]
 
-_MEGABYTE = 1e6
+_MEGA = 10**6
 
 
 def read_table(
@@ -81,7 +81,7 @@ def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Sou
 
 
 class _Bars:
-    """Progress bars of the passes over a source: rows, with rows and bytes a second."""
+    """Progress bars of the passes over a source: rows, or bytes, with those of a second."""
 
     def __init__(self, source: Source, *, visible: bool) -> None:
         self._source, self._visible = source, visible
@@ -89,14 +89,17 @@ class _Bars:
     @contextmanager
     def __call__(self, label: str) -> Iterator[Callable[[Batch], None]]:
         """Give the function that shows a batch as done."""
-        total, started = self._source.n_rows, monotonic()
-        with Bar(total or 0, label, visible=self._visible and total is not None) as bar:
+        n_rows, n_bytes, started = self._source.n_rows, self._source.n_bytes, monotonic()
+        total, by_bytes = n_rows or 0, n_rows is None and bool(n_bytes)
+        if by_bytes and n_bytes is not None:
+            total, label = n_bytes // _MEGA, f"{label} MB"
+        with Bar(total, label, visible=self._visible and total > 0) as bar:
 
             def show(batch: Batch) -> None:
-                done, seconds = batch.first_row + batch.n_rows, monotonic() - started
-                speed = {"rows/s": done / max(seconds, 1e-9)}
+                done, seconds = batch.first_row + batch.n_rows, max(monotonic() - started, 1e-9)
+                speed = {"M rows/s": round(done / _MEGA / seconds, 2)}
                 if batch.bytes_read:
-                    speed["MB/s"] = batch.bytes_read / _MEGABYTE / max(seconds, 1e-9)
-                bar.show(done, {"speed": speed})
+                    speed["MB/s"] = float(round(batch.bytes_read / _MEGA / seconds))
+                bar.show(batch.bytes_read // _MEGA if by_bytes else done, {"speed": speed})
 
             yield show
