@@ -85,6 +85,8 @@ class Dataset:
         Codes, edges and schema.
     y : array of shape (n_kept,), or None
     sample_weight : float64 array of shape (n_kept,), or None
+    groups : array of shape (n_kept,), or None
+        Groups of the rows of `from_files`.
     max_bins : int
     max_conflict_rate : float
     tree_method : str
@@ -176,6 +178,7 @@ class Dataset:
         )
         self.y: NDArray[Any] | None = labels
         self.sample_weight: NDArray[np.float64] | None = weight
+        self.groups: NDArray[Any] | None = None
         self.max_bins: int = max_bins
         self.max_conflict_rate: float = max_conflict_rate
         self.tree_method: str = tree_method
@@ -188,6 +191,7 @@ class Dataset:
         target: object = None,
         *,
         weight: object = None,
+        groups: object = None,
         columns: Sequence[str] | None = None,
         memory_limit: int | str = "auto",
         cache: str | os.PathLike[str] | None = None,
@@ -212,8 +216,11 @@ class Dataset:
             Column of X to predict, which is no feature; or its values.
         weight : str or array of shape (n_rows,), optional
             Column of X with the weights of the rows, which is no feature; or the weights.
+        groups : str or array of shape (n_rows,), optional
+            Column of X with the group of each row, which is no feature; or the groups. They are
+            the attribute `groups`, for ``fit(..., groups=data.groups)``.
         columns : list of str, optional
-            Features to read; None: all columns but target and weight.
+            Features to read; None: all other columns.
         memory_limit : int or str, default="auto"
             Memory of the fit: "2GB", "500MB", or a number of bytes. "auto": a share of the memory
             that the process may use.
@@ -225,6 +232,7 @@ class Dataset:
         verbose : int, default=1
             Whether reading for more than about a second draws a progress bar.
         """
+        from arboost.data.stream.rows import RowColumns
         from arboost.data.stream.source_table import read_table
 
         PARAMS["max_bins"].check(max_bins)
@@ -237,8 +245,7 @@ class Dataset:
         )
         table, binned = read_table(
             X,
-            target,
-            weight,
+            RowColumns(target, weight, groups),
             columns=columns,
             options=options,
             max_bins=max_bins,
@@ -259,7 +266,7 @@ class Dataset:
         data.column_options = options
         data.level_classes, data.encoded_table = table.level_classes, table.encoded_table
         data.binned = binned
-        data.y, data.sample_weight = table.y, table.weight
+        data.y, data.sample_weight, data.groups = table.y, table.weight, table.groups
         data.max_bins, data.max_conflict_rate, data.tree_method = max_bins, 0.0, "hist"
         return data
 

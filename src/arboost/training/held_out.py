@@ -270,6 +270,8 @@ def _split(
     rows: Rows[SourceT], params: ValidationParams, groups: object, *, stratify: bool
 ) -> Split:
     if groups is not None:
+        if isinstance(groups, str) and isinstance(rows.source, Dataset):
+            groups = rows.source.groups  # a column of the source
         groups = groups_of(groups, rows.source.n_rows, rows.index)
     return split(
         rows.y,

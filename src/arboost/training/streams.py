@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 from arboost.backend import threads
 from arboost.data.dataset import Dataset
@@ -26,10 +26,20 @@ class StreamOptions:
     ----------
     memory_limit : int or str
     cache : path or None
+    groups : str or None
+        Column with the group of each row.
     """
 
     memory_limit: int | str = "auto"
     cache: str | os.PathLike[str] | None = None
+    groups: str | None = None
+
+    @classmethod
+    def of(
+        cls, memory_limit: int | str, cache: str | os.PathLike[str] | None, groups: object
+    ) -> Self:
+        """Return the options, with groups that are a column of the source."""
+        return cls(memory_limit, cache, groups if isinstance(groups, str) else None)
 
     def check_unused(self) -> None:
         """Raise ValueError where an argument for sources is given with a table."""
@@ -106,14 +116,14 @@ def opened(
     if not is_source(X):
         stream.check_unused()
         return given
+    from arboost.data.stream.rows import RowColumns
     from arboost.data.stream.source_table import read_table
 
     bins = BinParams.of(params)
     _check_streams(bins, needs_values)
     table, binned = read_table(
         X,
-        y,
-        sample_weight,
+        RowColumns(y, sample_weight, stream.groups),
         options=options,
         max_bins=bins.max_bins,
         bundling=bins.bundling,

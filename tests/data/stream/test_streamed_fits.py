@@ -261,6 +261,26 @@ def test_bundles_that_later_rows_break(tmp_path):
     assert model_bytes(model.fit(lambda: batches), tmp_path) == expected
 
 
+@pytest.mark.parametrize("cache", [None, "cache"])
+def test_groups_are_a_column(cache, tmp_path):
+    table = features(frame(), "number")
+    table["group"] = [f"g{one}" for one in np.random.default_rng(8).integers(0, 30, N_ROWS)]
+    model = GradientBoostingRegressor(preset="fast", validation_split="group")
+    X = table.drop(columns=["weight", "group"])
+    model.fit(X, "number", table["weight"], groups=table["group"])
+    expected = model_bytes(model, tmp_path)
+    pattern = written(table, tmp_path, [700, 800])
+    cache = None if cache is None else tmp_path / cache
+    for _ in range(2):
+        model.fit(pattern, "number", "weight", groups="group", cache=cache)
+        assert model_bytes(model, tmp_path) == expected
+    data = Dataset.from_files(pattern, "number", weight="weight", groups="group")
+    model.fit(data, groups=data.groups)
+    assert model_bytes(model, tmp_path) == expected
+    with pytest.raises(ValueError, match="groups='grp' names no column of X"):
+        model.fit(pattern, "number", groups="grp")
+
+
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("target", ["number", "three"])
 def test_evaluation_sets_in_batches(target, tmp_path):
@@ -348,10 +368,17 @@ class TestErrors:
 
     def test_unknown_names(self, tmp_path):
         pattern = written(features(frame(), "number"), tmp_path, [N_ROWS])
-        with pytest.raises(ValueError, match=r"y='numbr' names no column of X.*Did you mean 'num"):
-            GradientBoostingRegressor().fit(pattern, "numbr")
+        with pytest.raises(
+            ValueError, match=r"y='numberz' names no column of X.*Did you mean 'num"
+        ):
+            GradientBoostingRegressor().fit(pattern, "numberz")
         with pytest.raises(ValueError, match="weight='w' names no column of X"):
             GradientBoostingRegressor().fit(pattern, "number", "w")
+
+    def test_no_target(self, tmp_path):
+        pattern = written(features(frame(), "number"), tmp_path, [N_ROWS])
+        with pytest.raises(ValueError, match=r"the target y is None\. Pass the name of a column"):
+            GradientBoostingRegressor().fit(pattern)
 
     def test_weights_that_are_all_zero(self):
         X = np.arange(40.0).reshape(-1, 1)

@@ -90,7 +90,8 @@ class AdaBoost(EngineEstimator):
             Names of the sets in ``evals_result_``. None: "train" for the training table,
             "validation" for one other set, "validation_0", "validation_1", ... for several.
         groups : array of shape (n_rows,), optional
-            Group of each row, for ``validation_split="group"``.
+            Group of each row, for ``validation_split="group"``; or the name of a column of files,
+            which is then no feature.
         init_model : estimator of the same class, optional
             Fitted estimator whose training is continued: n_estimators learners are added to its
             own. (``warm_start`` continues this estimator itself, up to n_estimators in all.)
@@ -118,7 +119,7 @@ class AdaBoost(EngineEstimator):
         if previous is self and (n_rounds == 0 or self._is_done):
             return self
         learners = self._learner_source(given, previous, checkpoint)
-        stream = StreamOptions(memory_limit, cache)
+        stream = StreamOptions.of(memory_limit, cache, groups)
         rows, task = self._read(learners, (X, y, sample_weight), given, previous, stream)
         held_out = tuple(learners.read_validation(one, rows.schema) for one in sets)
         params = self._resolve(given, rows, task, has_validation=bool(sets))

@@ -107,7 +107,8 @@ class GradientBoosting(EngineEstimator):
             Names of the sets in ``evals_result_``. None: "train" for the training table,
             "validation" for one other set, "validation_0", "validation_1", ... for several.
         groups : array of shape (n_rows,), optional
-            Group of each row, for ``validation_split="group"``.
+            Group of each row, for ``validation_split="group"``; or the name of a column of files,
+            which is then no feature.
         init_model : estimator, Predictor or path of a model file, optional
             Model whose training is continued: n_estimators more rounds are added to its own.
             (``warm_start`` continues this estimator itself, up to n_estimators in all.)
@@ -134,7 +135,7 @@ class GradientBoosting(EngineEstimator):
         if n_kept == given["n_estimators"]:
             return self
         given = like_previous(given, old)
-        stream = StreamOptions(memory_limit, cache)
+        stream = StreamOptions.of(memory_limit, cache, groups)
         rows, task = self._read((X, y, sample_weight), given, old, stream)
         held_out = self._held_out(sets, rows.schema, given, old)
         has_validation = any(not one.is_training for one in sets)

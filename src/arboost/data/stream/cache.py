@@ -67,8 +67,8 @@ class SourceCache:
     def of(cls, folder: str | os.PathLike[str], source: Source, spec: StreamSpec) -> SourceCache:
         """Return the entry of a source; raise ValueError for one without files."""
         files = getattr(source, "files", None)
-        arrays = [one for one in (spec.columns.target, spec.columns.weight) if one is not None]
-        if not files or not all(isinstance(one, str) for one in arrays):
+        columns = spec.columns.target, spec.columns.weight, spec.columns.group
+        if not files or not all(one is None or isinstance(one, str) for one in columns):
             raise ValueError(
                 f"cache={os.fspath(folder)!r} is not allowed here: only bins of files are kept, "
                 "whose y and weights are columns. Pass paths and names of columns, or leave out "
@@ -81,7 +81,7 @@ class SourceCache:
             _VERSION,
             [os.path.realpath(file.path) for file in files],
             source.arrow_schema.to_string(),
-            [spec.columns.target, spec.columns.weight, spec.kind, spec.max_bins, spec.bundling],
+            [*columns, spec.kind, spec.max_bins, spec.bundling],
             [repr(options.categorical_features), repr(options.missing), options.category_encoding],
         ]
         key = hashlib.blake2b(json.dumps(described).encode(), digest_size=12).hexdigest()
@@ -198,19 +198,25 @@ def _describe_table(table: SketchedTable) -> tuple[dict[str, Any], dict[str, NDA
     }
     if table.weight is not None:
         arrays["weight"] = table.weight
-    if table.y is not None and table.y.dtype.kind == "O":
-        if not all(isinstance(label, str) for label in table.y.tolist()):
-            raise TypeError("cache needs labels that are numbers or strings. Convert y to one.")
-        labels = {label: code for code, label in enumerate(dict.fromkeys(table.y.tolist()))}
-        described["labels"] = list(labels)
-        arrays["y"] = np.array([labels[label] for label in table.y.tolist()], np.int32)
-    elif table.y is not None:
-        arrays["y"] = table.y
+    for name, values in (("y", table.y), ("groups", table.groups)):
+        if values is not None:
+            arrays[name], described[f"{name} labels"] = _coded(values)
     for source in () if table.encoded_table is None else table.encoded_table.sources:
         described["encoded"].append(source.feature)
         arrays[f"codes {source.feature}"] = source.codes
         arrays[f"target {source.feature}"] = source.target
     return described, arrays
+
+
+def _coded(values: NDArray[Any]) -> tuple[NDArray[Any], list[str] | None]:
+    """Return an array of numbers, and None; of strings, their codes and the strings."""
+    if values.dtype.kind != "O":
+        return values, None
+    items = values.tolist()
+    codes = {label: code for code, label in enumerate(dict.fromkeys(items))}
+    if not all(isinstance(label, str) for label in codes):
+        raise TypeError("cache needs y and groups of numbers or strings. Convert them.")
+    return np.array([codes[label] for label in items], np.int32), list(codes)
 
 
 def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SketchedTable:
@@ -230,9 +236,10 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
         target=described["target"],
     )
     schema.validate()
-    y, weight, encoded = arrays.get("y"), arrays.get("weight"), None
-    if y is not None and "labels" in described:
-        y = np.array(described["labels"], dtype=object)[y]
+    for name in ("y", "groups"):
+        if described.get(f"{name} labels") is not None:
+            arrays[name] = np.array(described[f"{name} labels"], dtype=object)[arrays[name]]
+    weight, encoded = arrays.get("weight"), None
     if described["encoded"]:
         columns = core.Columns(described["n_rows"])
         for _ in range(n_features):
@@ -246,7 +253,8 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
         schema=schema,
         edges=tuple(arrays[f"edges {i}"] for i in range(n_features)),
         plan=None,
-        y=y,
+        y=arrays.get("y"),
+        groups=arrays.get("groups"),
         weight=weight,
         n_rows=described["n_rows"],
         encoded_table=encoded,

@@ -102,6 +102,7 @@ class SketchedTable:
         Target-encoded categories in memory; its other columns have no values.
     level_classes : int or None
         Number of classes that the target encoding was made for.
+    groups : array of shape (n_rows,), or None
     """
 
     schema: Schema
@@ -112,6 +113,7 @@ class SketchedTable:
     n_rows: int
     encoded_table: TargetEncodedTable | None = None
     level_classes: int | None = None
+    groups: NDArray[Any] | None = None
 
 
 class CodesSink(Protocol):
@@ -175,6 +177,7 @@ def sketch_batches(batches: Batches, spec: StreamSpec, n_rows: int | None) -> Sk
         n_rows=sketch.n_rows,
         encoded_table=encoded,
         level_classes=classes,
+        groups=gathered.groups,
     )
 
 

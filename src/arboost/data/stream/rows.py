@@ -32,12 +32,14 @@ class BatchRows(NamedTuple):
     weight : float64 array of shape (n_kept,), or None
     kept : uint32 array, or None for all
         Rows of nonzero weight.
+    group : array of shape (n_kept,), or None
     """
 
     X: object
     y: NDArray[Any] | None
     weight: NDArray[np.float64] | None
     kept: Index | None
+    group: NDArray[Any] | None = None
 
 
 @contextmanager
@@ -53,37 +55,36 @@ def naming_batch(batch: Batch) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class RowColumns:
-    """Target and weights of a source: columns of it by name, arrays of all rows, or None."""
+    """Target, weights and groups of a source: columns of it, arrays of all rows, or None."""
 
     target: object = None
     weight: object = None
+    group: object = None
 
     @property
     def names(self) -> list[str]:
         """Names of the columns of the source that are no features."""
-        return [name for name in (self.target, self.weight) if isinstance(name, str)]
+        given = self.target, self.weight, self.group
+        return [name for name in given if isinstance(name, str)]
 
     def rows(self, batch: Batch) -> BatchRows:
         """Return the rows of a batch, checked."""
-        X, y, weight = (
-            (*batch.table, None, None)[:3]
-            if _is_pair(batch.table)
-            else (
-                batch.table,
-                None,
-                None,
-            )
-        )
+        X, y, weight = batch.table, None, None
+        if isinstance(batch.table, tuple):
+            X, y, weight = (*batch.table, None, None)[:3]
         X, y = self._part(X, y, self.target, batch)
         X, weight = self._part(X, weight, self.weight, batch)
+        X, group = self._part(X, None, self.group, batch)
         labels = None if y is None else target(y, batch.n_rows)
+        groups = None if group is None else np.asarray(group)
         if weight is None:
-            return BatchRows(X, labels, None, None)
+            return BatchRows(X, labels, None, None, groups)
         of_rows = batch_weights(weight, batch.n_rows)
         if of_rows.all():
-            return BatchRows(X, labels, of_rows, None)
+            return BatchRows(X, labels, of_rows, None, groups)
         kept = np.flatnonzero(of_rows).astype(np.uint32)
-        return BatchRows(X, None if labels is None else labels[kept], of_rows[kept], kept)
+        labels, groups = (None if one is None else one[kept] for one in (labels, groups))
+        return BatchRows(X, labels, of_rows[kept], kept, groups)
 
     def _part(self, X: object, own: object, given: object, batch: Batch) -> tuple[object, object]:
         """Return X without a column that is the target or the weights, and its values."""
@@ -101,10 +102,6 @@ class RowColumns:
             target(self.target, n_rows)
         if self.weight is not None and not isinstance(self.weight, str):
             weights(self.weight, n_rows)
-
-
-def _is_pair(table: object) -> bool:
-    return isinstance(table, tuple)
 
 
 class GrowingArray:
@@ -146,31 +143,37 @@ class GrowingArray:
 
 
 class GatheredRows:
-    """Target and weights of the rows of nonzero weight."""
+    """Target, weights and groups of the rows of nonzero weight."""
 
     def __init__(self, n_rows: int | None) -> None:
-        self._y, self._weight = GrowingArray(n_rows), GrowingArray(n_rows)
-        self._has_y = self._has_weight = False
+        self._n_rows = n_rows
+        self._columns: dict[str, GrowingArray] = {}
 
     def add(self, rows: BatchRows) -> None:
         """Add the rows of the next batch."""
-        if rows.y is not None:
-            self._y.add(rows.y)
-            self._has_y = True
-        if rows.weight is not None:
-            self._weight.add(rows.weight)
-            self._has_weight = True
+        for name in ("y", "weight", "group"):
+            values = getattr(rows, name)
+            if values is not None:
+                self._columns.setdefault(name, GrowingArray(self._n_rows)).add(values)
 
     @property
     def y(self) -> NDArray[Any] | None:
         """Target, None where there is none."""
-        return self._y.values if self._has_y else None
+        return self._values("y")
 
     @property
     def weight(self) -> NDArray[np.float64] | None:
         """Weights above 0, None where there are none."""
-        if not self._has_weight:
-            return None
-        found = self._weight.values
-        check_any_weight(found)
+        found = self._values("weight")
+        if found is not None:
+            check_any_weight(found)
         return found
+
+    @property
+    def groups(self) -> NDArray[Any] | None:
+        """Groups, None where there are none."""
+        return self._values("group")
+
+    def _values(self, name: str) -> NDArray[Any] | None:
+        column = self._columns.get(name)
+        return None if column is None else column.values

@@ -30,8 +30,7 @@ _MEGA = 10**6
 
 def read_table(
     X: object,
-    target: object,
-    weight: object,
+    rows: RowColumns,
     *,
     columns: Sequence[str] | None = None,
     options: ColumnOptions,
@@ -48,14 +47,19 @@ def read_table(
 
     Parameters
     ----------
-    X, target, weight, columns, memory_limit, cache, verbose
+    X, columns, memory_limit, cache, verbose
         As `Dataset.from_files` takes them.
+    rows : RowColumns
+        Target, weights and groups.
     options, max_bins, bundling, kind, needs_memory, n_threads
         As `StreamSpec` has them.
     """
     limit = limit_bytes(memory_limit)
-    rows = RowColumns(target, weight)
     source = open_rows(X, rows, columns)
+    if kind is not None and rows.target is None and source.arrow_schema is not None:
+        raise ValueError(
+            "fit requires y to be passed, but the target y is None. Pass the name of a column."
+        )
     spec = StreamSpec(
         columns=rows,
         options=options,
@@ -74,7 +78,8 @@ def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Sou
     if columns is not None:
         columns = [*(name for name in columns if name not in rows.names), *rows.names]
     source = open_source(X, columns, scratch=scratch_folder())
-    for argument, name in (("y", rows.target), ("weight", rows.weight)):
+    given = {"y": rows.target, "weight": rows.weight, "groups": rows.group}
+    for argument, name in given.items():
         if isinstance(name, str) and source.names is not None and name not in source.names:
             raise ValueError(no_column_message(name, source.names, argument))
     return source
