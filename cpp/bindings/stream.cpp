@@ -77,14 +77,15 @@ std::pair<std::optional<Codes>, StoragePlan> bound_encode(const Columns& table, 
                                                           const std::vector<Vector<double>>& edges,
                                                           int n_threads,
                                                           const std::vector<bool>& categorical,
-                                                          const StoragePlan& plan) {
+                                                          const StoragePlan& plan, bool rows_only,
+                                                          Codes* spent) {
   const Edges spans = spans_of(table, edges);
   nb::gil_scoped_release nogil;
   const Rows used = rows_of(table, rows);
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
   StoragePlan changed = plan;
-  auto codes =
-      encode_part(table, used, spans, {categorical.begin(), categorical.end()}, changed, team);
+  auto codes = encode_part(table, used, spans, {categorical.begin(), categorical.end()}, changed,
+                           team, {rows_only, spent});
   return {std::move(codes), std::move(changed)};
 }
 
@@ -125,8 +126,11 @@ void bind_stream(nb::module_& m) {
         "n_threads"_a, "categorical"_a, "bundling"_a,
         "Plan for storing the codes of a table, by a sample of its rows.");
   m.def("encode_part", &bound_encode, "columns"_a, "rows"_a.noconvert().none(), "edges"_a,
-        "n_threads"_a, "categorical"_a, "plan"_a,
-        "(codes of a part of a table, or None where it does not fit the plan; a plan that fits).");
+        "n_threads"_a, "categorical"_a, "plan"_a, "rows_only"_a = false,
+        "spent"_a.none() = nb::none(),
+        "(codes of a part of a table, or None where it does not fit the plan; a plan that fits). "
+        "`rows_only`: without column-major codes, for a file. `spent`: codes whose memory is used "
+        "again, and that must not be used any longer.");
   nb::class_<CodesParts>(m, "CodesParts", "Codes in memory, put together of parts.")
       .def(nb::init<std::size_t>(), "n_rows"_a)
       .def(

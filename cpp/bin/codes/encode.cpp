@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/limits.h"
 #include "bin/codes/layout.h"
@@ -43,12 +44,29 @@ void check_levels(const std::vector<std::span<const double>>& edges,
   }
 }
 
+// Codes of the rows of a block: those of stored column s from first + s * stride on.
+template <class Code>
+struct BlockCodes {
+  Code* first;
+  std::size_t stride;
+
+  Code* column(std::size_t store) const { return first + store * stride; }
+};
+
 template <class Code>
 class Encoder {
  public:
+  // Without column-major codes, those of a block are in memory of its thread until they are in the
+  // rows.
   Encoder(const Columns& table, const Rows& rows, const Edges& edges, Codes& codes,
-          std::deque<StoreSource>& shared)
-      : table_(table), rows_(rows), codes_(codes), shared_(shared), missing_(edges.size()) {
+          std::deque<StoreSource>& shared, bool has_columns, int n_threads)
+      : table_(table),
+        rows_(rows),
+        codes_(codes),
+        shared_(shared),
+        missing_(edges.size()),
+        has_columns_(has_columns),
+        blocks_(has_columns ? 0 : n_threads * block_rows * codes.n_stores) {
     for (std::size_t f = 0; f < codes.n_features; ++f) {
       const bool is_read = codes.where[f].storage == Storage::own || reads_shared(f);
       lookups_.emplace_back(is_read ? edges[f] : std::span<const double>(), rows.size());
@@ -58,16 +76,18 @@ class Encoder {
 
   // With rows_wait, row-major codes are written later, after sparse features have been added.
   void run(bool rows_wait, Team& team) {
-    for_blocks(team, [&](std::size_t begin, std::size_t end) {
-      encode_block(begin, end);
-      if (!rows_wait) write_rows(begin, end);
+    for_blocks(team, [&](std::size_t begin, std::size_t end, const BlockCodes<Code>& block) {
+      encode_block(begin, end, block);
+      if (!rows_wait) write_rows(begin, end, block);
     });
     for (std::size_t f = 0; f < codes_.n_features; ++f)
       if (missing_[f].load()) codes_.has_missing[f] = 1;
   }
 
   void complete_rows(Team& team) {
-    for_blocks(team, [&](std::size_t begin, std::size_t end) { write_rows(begin, end); });
+    for_blocks(team, [&](std::size_t begin, std::size_t end, const BlockCodes<Code>& block) {
+      write_rows(begin, end, block);
+    });
   }
 
  private:
@@ -77,10 +97,16 @@ class Encoder {
     constexpr std::size_t values_per_chunk = 1 << 17;
     const std::size_t blocks = values_per_chunk / (block_rows * (codes_.n_features + 1)) + 1;
     team.for_chunks(0, codes_.n_rows, blocks * block_rows,
-                    [&](std::size_t begin, std::size_t end, int) {
+                    [&](std::size_t begin, std::size_t end, int thread) {
                       for (; begin < end; begin += block_rows)
-                        body(begin, std::min(begin + block_rows, end));
+                        body(begin, std::min(begin + block_rows, end), block(begin, thread));
                     });
+  }
+
+  BlockCodes<Code> block(std::size_t begin, int thread) {
+    if (has_columns_) return {codes_.template column<Code>(0) + begin, codes_.n_rows};
+    const std::size_t size = block_rows * codes_.n_stores;
+    return {blocks_.data() + static_cast<std::size_t>(thread) * size, block_rows};
   }
 
   bool reads_shared(std::size_t f) const {
@@ -96,16 +122,15 @@ class Encoder {
       missing_[f].store(true, std::memory_order_relaxed);
   }
 
-  void encode_block(std::size_t begin, std::size_t end) {
-    for (const std::size_t f : own_)
-      read(f, begin, end, codes_.template column<Code>(codes_.where[f].store) + begin);
+  void encode_block(std::size_t begin, std::size_t end, const BlockCodes<Code>& block) {
+    for (const std::size_t f : own_) read(f, begin, end, block.column(codes_.where[f].store));
     if constexpr (sizeof(Code) == 1)
-      for (StoreSource& source : shared_) encode_shared(source, begin, end);
+      for (StoreSource& source : shared_)
+        encode_shared(source, begin, end, block.column(source.store));
   }
 
-  void encode_shared(StoreSource& source, std::size_t begin, std::size_t end) {
+  void encode_shared(StoreSource& source, std::size_t begin, std::size_t end, Code* out) {
     const std::size_t n = end - begin;
-    Code* out = codes_.template column<Code>(source.store) + begin;
     std::memset(out, 0, n);
     for (DigitSource& digit : source.digits) {
       std::uint8_t own[block_rows], found[block_rows] = {};
@@ -128,14 +153,14 @@ class Encoder {
     }
   }
 
-  void write_rows(std::size_t begin, std::size_t end) {
+  void write_rows(std::size_t begin, std::size_t end, const BlockCodes<Code>& block) {
     if (sizeof(Code) == 4 || codes_.n_stores == 0) return;
     const std::size_t stride = codes_.row_stride, used = codes_.n_stores * sizeof(Code);
     std::uint8_t* by_row = codes_.by_row.data() + begin * stride;
     for (std::size_t i = 0; i < end - begin; ++i)
       std::memset(by_row + i * stride + used, 0, stride - used);
     for (std::size_t s = 0; s < codes_.n_stores; ++s) {
-      const Code* column = codes_.template column<Code>(s) + begin;
+      const Code* column = block.column(s);
       for (std::size_t i = 0; i < end - begin; ++i)
         *reinterpret_cast<Code*>(by_row + i * stride + s * sizeof(Code)) = column[i];
     }
@@ -148,18 +173,21 @@ class Encoder {
   std::vector<std::size_t> own_;
   std::vector<Lookup<Code>> lookups_;
   std::vector<std::atomic<bool>> missing_;
+  bool has_columns_;
+  std::vector<Code> blocks_;  // of each thread
 };
 
 template <class Code>
 bool encode_stores(const Columns& table, const Rows& rows, const Edges& edges, StoragePlan& plan,
-                   Codes& codes, Team& team) {
+                   bool rows_only, Codes& codes, Team& team) {
   std::deque<StoreSource> shared = lay_out(plan, table, codes);
-  const std::size_t row_bytes = codes.n_stores * sizeof(Code);
-  codes.by_column = Buffer<std::uint8_t>(codes.n_rows * row_bytes);
-  codes.row_stride = sizeof(Code) == 4 ? 0 : (row_bytes + 7) / 8 * 8;
-  codes.by_row = Buffer<std::uint8_t>(codes.n_rows * codes.row_stride);
-  Encoder<Code> encoder(table, rows, edges, codes, shared);
   const bool any_thin = has_thin(shared);
+  const bool has_columns = !rows_only || any_thin || sizeof(Code) == 4;
+  const std::size_t row_bytes = codes.n_stores * sizeof(Code);
+  codes.row_stride = sizeof(Code) == 4 ? 0 : (row_bytes + 7) / 8 * 8;
+  if (has_columns) make_room(codes.by_column, codes.bytes_by_column());
+  make_room(codes.by_row, codes.bytes_by_row());
+  Encoder<Code> encoder(table, rows, edges, codes, shared, has_columns, team.size());
   encoder.run(any_thin, team);
   if (any_thin) {
     add_thin(table, rows, edges, shared, codes, team);
@@ -190,12 +218,17 @@ Codes start_codes(std::size_t n_rows, const Edges& edges,
 
 std::optional<Codes> encode_part(const Columns& table, const Rows& rows, const Edges& edges,
                                  const std::vector<std::uint8_t>& categorical, StoragePlan& plan,
-                                 Team& team) {
+                                 Team& team, const PartOptions& options) {
   Codes codes = start_codes(rows.size(), edges, categorical);
+  if (options.spent != nullptr) {
+    codes.by_row = std::move(options.spent->by_row);
+    codes.by_column = std::move(options.spent->by_column);
+    *options.spent = {};
+  }
   const auto run = codes.width == 1   ? encode_stores<std::uint8_t>
                    : codes.width == 2 ? encode_stores<std::uint16_t>
                                       : encode_stores<std::uint32_t>;
-  if (!run(table, rows, edges, plan, codes, team)) return std::nullopt;
+  if (!run(table, rows, edges, plan, options.rows_only, codes, team)) return std::nullopt;
   if (codes.width == 4) return codes;
   encode_sparse(table, rows, edges, plan.sparse, codes, team);
   codes.number_slots();

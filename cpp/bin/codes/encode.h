@@ -25,11 +25,16 @@ namespace arboost {
 Codes encode(const Columns& table, const Rows& rows, const Edges& edges,
              const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team);
 
+struct PartOptions {
+  bool rows_only = false;  // no column-major codes, for a file; not with sparse columns
+  Codes* spent = nullptr;  // codes that are not needed any longer, whose memory is used again
+};
+
 // The same for a part of the rows, by the plan of all: none where a feature does not fit, and the
 // plan is then changed so that it does.
 std::optional<Codes> encode_part(const Columns& table, const Rows& rows, const Edges& edges,
                                  const std::vector<std::uint8_t>& categorical, StoragePlan& plan,
-                                 Team& team);
+                                 Team& team, const PartOptions& options = {});
 
 // Codes without bytes and places: numbers of rows and bins, edges, categories, width.
 Codes start_codes(std::size_t n_rows, const Edges& edges,

@@ -46,7 +46,7 @@ void TableSketch::push(const Columns& table, const Rows& rows, Team& team) {
       keep(table.columns[c], chosen, columns_[c]);
     }
   });
-  if (places_.size() > most_sampled) drop_rows(threshold);
+  if (places_.size() > most_sampled) drop_rows(threshold, team);
 }
 
 // Distinct values, until they are too many.
@@ -95,21 +95,29 @@ void TableSketch::keep(const Column& column, std::span<const RowId> rows,
   }
 }
 
-void TableSketch::drop_rows(std::uint64_t threshold) {
+void TableSketch::drop_rows(std::uint64_t threshold, Team& team) {
+  n_filtered_ = n_rows_;
   std::vector<std::uint8_t> stays(places_.size());
   for (std::size_t i = 0; i < stays.size(); ++i) stays[i] = is_below(places_[i], threshold) ? 1 : 0;
   const auto compact = [&](auto& values) {
     std::size_t n = 0;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (stays[i] != 0) values[n++] = values[i];
+    for (std::size_t i = 0; i < values.size(); ++i) {  // no branch: it would be a toss of a coin
+      values[n] = values[i];
+      n += stays[i];
+    }
     values.resize(n);
   };
   compact(places_);
-  for (SampledColumn& column : columns_) column.visit([&](auto& values) { compact(*values); });
+  team.for_chunks(0, columns_.size(), 1, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t c = begin; c < end; ++c)
+      columns_[c].visit([&](auto& values) { compact(*values); });
+  });
 }
 
 void TableSketch::finish() {
-  if (n_rows_ > edge_sample_size) drop_rows(edge_threshold(n_rows_));
+  if (n_rows_ <= edge_sample_size || n_rows_ == n_filtered_) return;
+  Team team(1);
+  drop_rows(edge_threshold(n_rows_), team);
 }
 
 void TableSketch::replace_codes(std::size_t column, std::span<const double> codes) {

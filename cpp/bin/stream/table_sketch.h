@@ -60,10 +60,11 @@ class TableSketch {
 
   void see(const Column& column, const Rows& rows, SampledColumn& own) const;
   void keep(const Column& column, std::span<const RowId> rows, SampledColumn& own) const;
-  void drop_rows(std::uint64_t threshold);
+  void drop_rows(std::uint64_t threshold, Team& team);
   void finish();
 
   std::size_t max_bins_, n_rows_ = 0;
+  std::size_t n_filtered_ = 0;  // number of rows when sampled rows were last dropped
   std::vector<SampledColumn> columns_;
   std::vector<std::uint32_t> places_;  // of the sampled rows
 };

@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,6 +160,8 @@ class SourceCache:
 
 class _CacheSink:
     """Codes in a file of a cache, without its final name."""
+
+    rows_only: ClassVar[bool] = True
 
     def __init__(self, path: Path, window_rows: int, n_rows: int, n_bytes: int) -> None:
         self._path, self._names = path, (str(path.parent), n_rows, n_bytes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,15 @@ class SketchedTable:
 
 
 class CodesSink(Protocol):
-    """Place that takes the codes of one part of the rows after the other."""
+    """Place that takes the codes of one part of the rows after the other.
+
+    Attributes
+    ----------
+    rows_only : bool
+        Whether it needs no column-major codes.
+    """
+
+    rows_only: ClassVar[bool]
 
     def append(self, codes: core.Codes) -> None:
         """Add the codes of the next rows."""
@@ -256,7 +264,7 @@ def encode_batches(
     """
     encodings = _encodings(table.encoded_table)
     assert table.plan is not None
-    plan, is_fit = table.plan, False
+    plan, is_fit, codes = table.plan, False, None
     while not is_fit:
         is_fit, parts, first = True, sink(), 0
         for batch in batches("binning"):
@@ -268,7 +276,9 @@ def encode_batches(
                 for feature, values in encodings.items():
                     of_rows = _column(int(columns.n_rows), values[first:last], rows.kept)
                     columns.put(feature, of_rows)
-                codes, fitting = _encode(columns, rows.kept, spec, table, plan)
+                codes, fitting = _encode(
+                    columns, rows.kept, spec, table, plan, rows_only=parts.rows_only, spent=codes
+                )
             first, is_fit, plan = last, is_fit and fitting is plan, fitting
             if is_fit:
                 parts.append(codes)
@@ -283,12 +293,18 @@ def _encode(
     spec: StreamSpec,
     table: SketchedTable,
     plan: core.StoragePlan,
+    *,
+    rows_only: bool,
+    spent: core.Codes | None,
 ) -> tuple[core.Codes, core.StoragePlan]:
-    """Return the codes of a batch, and the plan: the same one where the batch fits it."""
+    """Return the codes of a batch, and the plan: the same one where the batch fits it.
+
+    The memory of `spent`, codes of an earlier batch, is used again.
+    """
     categorical = [n > 0 for n in table.schema.n_levels]
     while True:
         codes, fitting = core.encode_part(
-            columns, kept, list(table.edges), spec.n_threads, categorical, plan
+            columns, kept, list(table.edges), spec.n_threads, categorical, plan, rows_only, spent
         )
         if codes is not None:
             return codes, plan

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import ClassVar
 
 from arboost.backend import core
 from arboost.data.stream.memory import shown_bytes
@@ -24,6 +25,8 @@ _WINDOW = 8 << 20  # bytes of the rows that are in memory at once
 
 class MemorySink:
     """Codes in memory."""
+
+    rows_only: ClassVar[bool] = False
 
     def __init__(self, n_rows: int, n_threads: int) -> None:
         self._parts, self._n_threads = core.CodesParts(n_rows), n_threads
@@ -47,6 +50,8 @@ class FileSink:
     n_bytes : int
         Size of the file, an upper bound.
     """
+
+    rows_only: ClassVar[bool] = True
 
     def __init__(self, n_rows: int, window_rows: int, n_bytes: int) -> None:
         self._n_rows, self._n_bytes = n_rows, n_bytes
