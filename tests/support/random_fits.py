@@ -13,6 +13,7 @@ import itertools
 import threading
 import time
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ import numpy as np
 import scipy.sparse
 
 import arboost as ab
+from support.stored_codes import codes_in_files
+
+FILES_EVERY = 5  # cases, one of which has its codes in a file
 
 # Values of parameters that are left at their defaults half of the time.
 COMMON = {
@@ -321,12 +325,14 @@ def main() -> None:
         if time.process_time() > end or n_run == args.cases:
             break
         n_run += 1
-        if args.together > 1:
-            n_fits += run_together(args.seed, number, args.together)
-            continue
-        case = make_case(args.seed, number)
-        print(f"{number}: {case}", flush=True)
-        n_fits += run(case)
+        in_files = number % FILES_EVERY == FILES_EVERY - 1
+        with codes_in_files(100 + number, 1 << 16) if in_files else nullcontext():
+            if args.together > 1:
+                n_fits += run_together(args.seed, number, args.together)
+                continue
+            case = make_case(args.seed, number)
+            print(f"{number}: {case}{', codes in a file' if in_files else ''}", flush=True)
+            n_fits += run(case)
     print(f"{n_fits} fits of {n_run * args.together} cases, seed {args.seed}")
 
 
