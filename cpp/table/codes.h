@@ -133,10 +133,12 @@ struct Codes {
   // Null: in memory. Otherwise by_row and by_column are always empty: rows are read from a file,
   // and no column is sparse.
   std::shared_ptr<const StoredRows> stored_rows;
-  // Calls use(window) for all rows, in order: in one window, where they are in memory.
-  void each_window(FunctionRef<void(const RowWindow&)> use) const {
-    if (stored_rows) return stored_rows->each_window(use);
-    if (n_rows > 0) use({0, n_rows, by_row.data()});
+  // Calls use(window) for the windows that hold rows of [begin, end), in order: one, where rows are
+  // in memory.
+  void each_window(std::size_t begin, std::size_t end,
+                   FunctionRef<void(const RowWindow&)> use) const {
+    if (stored_rows) return stored_rows->each_window(begin, end, use);
+    if (begin < end) use({0, n_rows, by_row.data()});
   }
   std::size_t window_rows() const { return stored_rows ? stored_rows->window_rows() : n_rows; }
   RowCodes row_codes(const RowWindow& window) const {

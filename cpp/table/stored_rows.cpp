@@ -187,18 +187,19 @@ CodesFile::Window StoredRows::window_of(std::size_t begin) const {
   return {*file_, std::uint64_t{begin} * stride_, n * stride_ + padding};
 }
 
-void StoredRows::each_window(FunctionRef<void(const RowWindow&)> use) const {
-  if (n_rows_ == 0) return;
-  CodesFile::Window window = window_of(0);
-  for (std::size_t begin = 0; begin < n_rows_; begin += window_rows_) {
-    const std::size_t end = std::min(begin + window_rows_, n_rows_);
+void StoredRows::each_window(std::size_t begin, std::size_t end,
+                             FunctionRef<void(const RowWindow&)> use) const {
+  if (begin >= end) return;
+  std::size_t first = begin / window_rows_ * window_rows_;
+  for (CodesFile::Window window = window_of(first); first < end; first += window_rows_) {
+    const std::size_t last = std::min(first + window_rows_, n_rows_);
     std::future<CodesFile::Window> next;
-    if (end < n_rows_)
-      next = std::async(std::launch::async, [this, end] {
+    if (last < end)
+      next = std::async(std::launch::async, [this, last] {
         if (!prepare_exceptions()) throw std::bad_alloc();
-        return window_of(end);
+        return window_of(last);
       });
-    use({begin, end, window.data() - begin * stride_});
+    use({first, last, window.data() - first * stride_});
     if (next.valid()) window = next.get();
   }
 }

@@ -61,9 +61,10 @@ class StoredRows {
   std::size_t window_rows() const { return window_rows_; }
   std::uint64_t checksum() const { return checksum_; }  // of all rows, for any windows
 
-  // Calls use(window) for all rows, in order, in windows of window_rows; the next window is read
-  // meanwhile by another thread.
-  void each_window(FunctionRef<void(const RowWindow&)> use) const;
+  // Calls use(window) for the windows of window_rows rows that hold rows of [begin, end), in order;
+  // the next window is read meanwhile by another thread.
+  void each_window(std::size_t begin, std::size_t end,
+                   FunctionRef<void(const RowWindow&)> use) const;
 
  private:
   CodesFile::Window window_of(std::size_t begin) const;

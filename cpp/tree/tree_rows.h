@@ -8,6 +8,11 @@
 
 namespace arboost {
 
+// Rows [begin, end) of a table.
+struct TableSpan {
+  std::size_t begin, end;
+};
+
 // The rows of a tree, by number i: a training row's position, and its row in the table of codes.
 struct TreeRows {
   std::size_t n;
@@ -21,7 +26,11 @@ struct TreeRows {
   RowId row(std::size_t i) const {
     return table_rows == nullptr ? position(i) : table_rows[position(i)];
   }
-  // The number of rows before `row` of the table; for rows that ascend.
+  // For rows that ascend: the part of the table that holds them, and the number of rows before a
+  // row of the table.
+  TableSpan span() const {
+    return n == 0 ? TableSpan{0, 0} : TableSpan{row(0), std::size_t{row(n - 1)} + 1};
+  }
   std::size_t first_from(std::size_t table_row) const {
     std::size_t begin = 0, end = n;
     while (begin < end) {

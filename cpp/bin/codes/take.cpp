@@ -139,7 +139,8 @@ Codes take_rows(const Codes& from, const TreeRows& rows, Team& team) {
   out.by_row = Buffer<std::uint8_t>(rows.n * from.row_stride);
   out.by_column =
       Buffer<std::uint8_t>(rows.n * from.n_stores * static_cast<std::size_t>(from.width));
-  from.each_window([&](const RowWindow& window) {
+  const auto [begin_row, end_row] = from.stored_rows ? rows.span() : TableSpan{0, from.n_rows};
+  from.each_window(begin_row, end_row, [&](const RowWindow& window) {
     const std::size_t first = from.stored_rows ? rows.first_from(window.begin) : 0;
     const std::size_t n = (from.stored_rows ? rows.first_from(window.end) : rows.n) - first;
     team.for_chunks(0, n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {

@@ -148,7 +148,7 @@ void WorkerRows::pass(std::span<GrowNode* const> divided, std::span<GrowNode* co
   const std::size_t n_parts = team.size() == 1 || built.empty()
                                   ? 1
                                   : std::clamp<std::size_t>(tasks / built.size(), 1, most_parts);
-  codes_.each_window([&](const RowWindow& window) {
+  codes_.each_window(0, codes_.n_rows, [&](const RowWindow& window) {
     const std::size_t first = stretches.first_of(window.begin), n = stretches.per_window();
     team.for_chunks(0, divided.size() * n, 1, [&](std::size_t task, std::size_t, int member) {
       const std::size_t i = task / n;

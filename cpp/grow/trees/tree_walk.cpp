@@ -81,7 +81,8 @@ void TreeWalk::make_program() {
 }
 
 void TreeWalk::run(Team& team, GrownTrees::UseLeaves use) const {
-  codes_.each_window([&](const RowWindow& window) {
+  const auto [begin_row, end_row] = codes_.stored_rows ? rows_.span() : TableSpan{0, codes_.n_rows};
+  codes_.each_window(begin_row, end_row, [&](const RowWindow& window) {
     const std::size_t first = codes_.stored_rows ? rows_.first_from(window.begin) : 0;
     const std::size_t n = (codes_.stored_rows ? rows_.first_from(window.end) : rows_.n) - first;
     team.for_chunks(0, n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
