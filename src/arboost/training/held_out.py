@@ -270,8 +270,8 @@ def _split(
     rows: Rows[SourceT], params: ValidationParams, groups: object, *, stratify: bool
 ) -> Split:
     if groups is not None:
-        if isinstance(groups, str) and isinstance(rows.source, Dataset):
-            groups = rows.source.groups  # a column of the source
+        if isinstance(rows.source, Dataset) and rows.source.groups is not None:
+            groups = rows.source.groups  # of the rows of nonzero weight
         groups = groups_of(groups, rows.source.n_rows, rows.index)
     return split(
         rows.y,

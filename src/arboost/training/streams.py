@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from arboost.backend import threads
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
+from arboost.data.stream.rows import EdgeRows
 from arboost.data.table import ColumnOptions, Table, ingest
-from arboost.params.records import BinParams
+from arboost.data.target import class_factors, encode_labels
+from arboost.params.auto import AUTO
+from arboost.params.records import BinParams, ValidationParams
 from arboost.sources.opening import is_source
-from arboost.training.inputs import Rows
+from arboost.training.inputs import Floats, Rows
+from arboost.training.splits import split
 
 __all__ = ["StreamOptions", "TableReader", "opened"]
 
@@ -26,30 +34,31 @@ class StreamOptions:
     ----------
     memory_limit : int or str
     cache : path or None
-    groups : str or None
-        Column with the group of each row.
+    groups : str, array or None
+        Groups of the rows; a string is a column of the source.
+    has_validation : bool
+        Whether there are evaluation sets that stop a fit early.
     """
 
     memory_limit: int | str = "auto"
     cache: str | os.PathLike[str] | None = None
-    groups: str | None = None
-
-    @classmethod
-    def of(
-        cls, memory_limit: int | str, cache: str | os.PathLike[str] | None, groups: object
-    ) -> Self:
-        """Return the options, with groups that are a column of the source."""
-        return cls(memory_limit, cache, groups if isinstance(groups, str) else None)
+    groups: object = None
+    has_validation: bool = False
 
     def check_unused(self) -> None:
         """Raise ValueError where an argument for sources is given with a table."""
-        for field in fields(self):
-            given = getattr(self, field.name)
-            if given != field.default:
-                raise ValueError(
-                    f"{field.name}={given!r} is for files and other sources of batches, but X is "
-                    "a table in memory. Leave it out, or pass the path of the files."
-                )
+        given: dict[str, object] = {}
+        if self.memory_limit != "auto":
+            given["memory_limit"] = self.memory_limit
+        if self.cache is not None:
+            given["cache"] = self.cache
+        if isinstance(self.groups, str):
+            given["groups"] = self.groups
+        for name, value in given.items():
+            raise ValueError(
+                f"{name}={value!r} is for files and other sources of batches, but X is a table in "
+                "memory. Leave it out, or pass the path of the files."
+            )
 
 
 @dataclass(frozen=True)
@@ -131,10 +140,60 @@ def opened(
         memory_limit=stream.memory_limit,
         cache=stream.cache,
         kind=kind,
+        edge_rows=_edge_rows(params, stream, kind),
         needs_memory=_needs_memory(params),
         verbose=params["verbose"],
     )
     return Dataset._of_stream(table, binned, options, bins.max_bins), None, None
+
+
+def _edge_rows(params: Mapping[str, Any], stream: StreamOptions, kind: str) -> EdgeRows | None:
+    """Return the rows and weights that edges come from, as in a fit on a table; None: all.
+
+    Held-out rows of early stopping have no part in them, and class weights count.
+    """
+    training = weights = held_out = None
+    if (
+        params.get("n_iter_no_change") is not None
+        and params["n_estimators"] != AUTO
+        and not stream.has_validation
+    ):
+        held_out = ValidationParams.of(params)
+        training = partial(_training_rows, held_out, kind)
+    given = params.get("class_weight"), params.get("scale_pos_weight", 1.0)
+    if given[0] == "balanced_subsample":
+        given = None if params.get("bootstrap", False) else "balanced", 1.0
+    if kind == "classifier" and given != (None, 1.0):
+        weights = partial(_class_weights, *given)
+    if training is None and weights is None:
+        return None
+    return EdgeRows(training, weights, repr((held_out, None if weights is None else given)))
+
+
+def _training_rows(
+    params: ValidationParams, kind: str, y: NDArray[Any], groups: NDArray[Any] | None
+) -> NDArray[np.uint32]:
+    """Return the rows that early stopping does not hold out."""
+    return split(
+        encode_labels(y)[1] if kind == "classifier" else y,
+        how=params.validation_split,
+        fraction=params.validation_fraction,
+        seed=params.random_state,
+        stratify=kind == "classifier" and params.validation_split == "random",
+        groups=groups,
+    )[0]
+
+
+def _class_weights(
+    class_weight: Any, scale_pos_weight: float, y: NDArray[Any], weight: Floats | None
+) -> Floats | None:
+    """Return the weights of rows times the factors of their classes."""
+    classes, codes = encode_labels(y)
+    factors = class_factors(class_weight, classes, codes, weight, scale_pos_weight=scale_pos_weight)
+    if factors is None:
+        return weight
+    of_class = factors[codes.astype(np.intp)]
+    return of_class if weight is None else weight * of_class
 
 
 def _needs_memory(params: Mapping[str, Any]) -> str:

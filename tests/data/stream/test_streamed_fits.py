@@ -10,64 +10,15 @@ from arboost import (
     AdaBoostRegressor,
     Dataset,
     DecisionTreeClassifier,
-    DecisionTreeRegressor,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
 )
 from arboost.data.stream.memory import MemoryPlan
-from arboost.errors import SchemaError
+from support.streamed import N_ROWS, features, frame, model_bytes, written
 
 pyarrow = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
-
-N_ROWS = 1500
-
-
-def frame(n_rows=N_ROWS, seed=0):
-    """Return a table of all kinds of columns, with missing values, and three targets."""
-    rng = np.random.default_rng(seed)
-    table = pd.DataFrame(
-        {
-            "real": rng.normal(size=n_rows),
-            "narrow": rng.normal(size=n_rows).astype(np.float32),
-            "few": rng.integers(0, 4, n_rows).astype(np.int8),
-            "flag": rng.random(n_rows) < 0.2,
-            "holes": np.where(rng.random(n_rows) < 0.3, np.nan, rng.normal(size=n_rows)),
-            "city": rng.choice(["Bonn", "Köln", "", "Aachen", None], n_rows),
-            "kind": pd.Categorical(rng.choice(["u", "v", "w"], n_rows)),
-            "when": pd.date_range("2020-01-01", periods=n_rows, freq="min"),
-            "weight": rng.integers(0, 3, n_rows).astype(np.float64),
-        }
-    )
-    score = table["real"] * 2 + table["few"] + (table["city"] == "Bonn")
-    table["number"] = score + rng.normal(size=n_rows)
-    table["two"] = np.where(score > 1, "yes", "no")
-    table["three"] = np.digitize(score, [0, 2])
-    return table
-
-
-def features(table, target):
-    return table.drop(columns=[one for one in ("number", "two", "three") if one != target])
-
-
-def written(table, folder, sizes):
-    """Write a table as Parquet files of the given numbers of rows; return their pattern."""
-    first = 0
-    for number, size in enumerate(sizes):
-        part = pyarrow.Table.from_pandas(table.iloc[first : first + size], preserve_index=False)
-        parquet.write_table(part, folder / f"part{number}.parquet", row_group_size=300)
-        first += size
-    assert first == len(table)
-    return str(folder / "*.parquet")
-
-
-def model_bytes(model, tmp_path):
-    path = tmp_path / "model.arb"
-    model.save(path)
-    return path.read_bytes()
-
 
 FITS = [
     (GradientBoostingRegressor(n_estimators=8), "number"),
@@ -75,22 +26,25 @@ FITS = [
     (GradientBoostingClassifier(n_estimators=6, subsample=0.7), "two"),
     (GradientBoostingClassifier(n_estimators=4, max_bins=20), "three"),
     (GradientBoostingClassifier(preset="fast"), "two"),
+    (GradientBoostingRegressor(n_estimators=9, n_iter_no_change=3), "number"),
+    (GradientBoostingClassifier(n_estimators=9, n_iter_no_change=3), "three"),
+    (GradientBoostingClassifier(n_estimators=4, class_weight="balanced"), "three"),
+    (GradientBoostingClassifier(n_estimators=4, scale_pos_weight=3.0), "two"),
+    (RandomForestClassifier(n_estimators=3, max_depth=5, class_weight="balanced"), "three"),
+    (
+        RandomForestClassifier(
+            n_estimators=3, max_depth=5, class_weight="balanced_subsample", bootstrap=False
+        ),
+        "two",
+    ),
+    (AdaBoostClassifier(n_estimators=9, n_iter_no_change=2), "two"),
+    (AdaBoostClassifier(n_estimators=3, class_weight={0: 1.0, 1: 2.0, 2: 3.0}), "three"),
     (RandomForestClassifier(n_estimators=4, max_depth=6), "three"),
     (ExtraTreesRegressor(n_estimators=3, max_depth=5), "number"),
     (AdaBoostClassifier(n_estimators=5), "three"),
     (AdaBoostRegressor(n_estimators=4), "number"),
     (DecisionTreeClassifier(max_depth=5), "two"),
 ]
-
-
-@pytest.fixture(params=["kept", "read again", "stored"])
-def place(request, monkeypatch):
-    """Have batches kept in memory, read twice, or their codes in a file."""
-    if request.param != "kept":
-        monkeypatch.setattr(MemoryPlan, "keeps", lambda *of: False)
-    if request.param == "stored":
-        monkeypatch.setattr(MemoryPlan, "stores", lambda *of: True)
-        monkeypatch.setattr(MemoryPlan, "block_rows", 192)
 
 
 @pytest.mark.usefixtures("place")
@@ -228,11 +182,10 @@ def test_held_out_rows_with_many_levels(params, encoding, tmp_path):
     rng = np.random.default_rng(6)
     table["many"] = [f"level {one}" for one in rng.zipf(1.3, N_ROWS) % 400]
     model = GradientBoostingRegressor(category_encoding=encoding, max_depth=3, **params)
-    X = table.drop(columns="number")
-    whole = Dataset(X, table["number"], category_encoding=encoding)
-    expected = model.fit(whole).evals_result_
+    model.fit(table, "number")
+    expected = model.evals_result_, model_bytes(model, tmp_path)
     model.fit(written(table, tmp_path, [600, 900]), "number")
-    assert model.evals_result_ == expected
+    assert (model.evals_result_, model_bytes(model, tmp_path)) == expected
 
 
 def test_unique_strings_are_ignored(tmp_path):
@@ -306,85 +259,3 @@ def test_evaluation_sets_in_batches(target, tmp_path):
     assert (model.evals_result_, model_bytes(model, tmp_path)) == expected
     model.fit(X, target, table["weight"], eval_set=[sets[0], (lambda: [other], *sources[1][1:])])
     assert (model.evals_result_, model_bytes(model, tmp_path)) == expected
-
-
-class TestErrors:
-    def test_columns_that_change(self):
-        good = pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, 2.0]})
-        bad = good.rename(columns={"a": "b"})
-        with pytest.raises(SchemaError, match=r"batch 1 .*lacks the columns 'a' and has the col"):
-            GradientBoostingRegressor().fit(lambda: [good, bad], "y")
-        bad = good.assign(a=["x", "y"])
-        with pytest.raises(SchemaError, match="'a' of X holds strings, but numbers in batches be"):
-            GradientBoostingRegressor().fit(lambda: [good, bad], "y")
-
-    def test_source_that_changes(self):
-        rng = np.random.default_rng(0)
-
-        def batches():
-            X = rng.normal(size=(50, 2))
-            yield X, X[:, 0]
-
-        with pytest.raises(ValueError, match="changed between two passes over it: other values"):
-            GradientBoostingRegressor().fit(batches)
-
-    @pytest.mark.parametrize(
-        ("params", "message"),
-        [
-            ({"tree_method": "exact"}, "tree_method='exact' is not allowed where X is read in"),
-            ({"tree_method": "approx"}, "tree_method='approx' is not allowed where X is read"),
-            ({"max_conflict_rate": 0.1}, "max_conflict_rate=0.1 is not allowed where X is read"),
-        ],
-    )
-    def test_refused_before_reading(self, params, message):
-        def batches():
-            raise AssertionError
-
-        with pytest.raises(ValueError, match=message):
-            GradientBoostingRegressor(**params).fit(batches)
-
-    def test_continued_training_is_refused_before_reading(self):
-        X = np.arange(40.0).reshape(-1, 1)
-        model = GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0])
-        with pytest.raises(ValueError, match="init_model or warm_start is not allowed where X is"):
-            GradientBoostingRegressor().fit(lambda: 1 / 0, init_model=model)
-
-    def test_limit_that_is_too_low(self):
-        X = np.arange(8000.0).reshape(2000, 4)
-        with pytest.raises(ValueError, match=r"memory_limit='1MB' is too low for 2,000 rows of 4"):
-            GradientBoostingRegressor().fit(lambda: [(X, X[:, 0])], memory_limit=1000)
-        with pytest.raises(ValueError, match=r"memory_limit='lots' is not allowed: it must be a s"):
-            GradientBoostingRegressor().fit(lambda: [(X, X[:, 0])], memory_limit="lots")
-        with pytest.raises(ValueError, match=r"memory_limit='1GB' is for files and other sources"):
-            GradientBoostingRegressor().fit(X, X[:, 0], memory_limit="1GB")
-
-    def test_fits_that_need_codes_in_memory(self, monkeypatch):
-        monkeypatch.setattr(MemoryPlan, "stores", lambda *of: True)
-        X = np.arange(40.0).reshape(-1, 1)
-        with pytest.raises(ValueError, match="max_depth=None needs the bins of all rows in memory"):
-            ExtraTreesRegressor().fit(lambda: [(X, X[:, 0])])
-        with pytest.raises(ValueError, match="criterion='absolute_error' needs the bins of all"):
-            DecisionTreeRegressor(criterion="absolute_error").fit(lambda: [(X, X[:, 0])])
-
-    def test_unknown_names(self, tmp_path):
-        pattern = written(features(frame(), "number"), tmp_path, [N_ROWS])
-        with pytest.raises(
-            ValueError, match=r"y='numberz' names no column of X.*Did you mean 'num"
-        ):
-            GradientBoostingRegressor().fit(pattern, "numberz")
-        with pytest.raises(ValueError, match="weight='w' names no column of X"):
-            GradientBoostingRegressor().fit(pattern, "number", "w")
-
-    def test_no_target(self, tmp_path):
-        pattern = written(features(frame(), "number"), tmp_path, [N_ROWS])
-        with pytest.raises(ValueError, match=r"the target y is None\. Pass the name of a column"):
-            GradientBoostingRegressor().fit(pattern)
-
-    def test_weights_that_are_all_zero(self):
-        X = np.arange(40.0).reshape(-1, 1)
-        with pytest.raises(ValueError, match="All values of sample_weight are zero"):
-            GradientBoostingRegressor().fit(lambda: [(X, X[:, 0], X[:, 0] * 0)])
-
-    def test_no_rows(self):
-        with pytest.raises(ValueError, match="X has no rows"):
-            GradientBoostingRegressor().fit(lambda: [], np.zeros(0))

@@ -119,12 +119,13 @@ class AdaBoost(EngineEstimator):
         if previous is self and (n_rounds == 0 or self._is_done):
             return self
         learners = self._learner_source(given, previous, checkpoint)
-        stream = StreamOptions.of(memory_limit, cache, groups)
+        has_validation = any(not one.is_training for one in sets)
+        stream = StreamOptions(memory_limit, cache, groups, has_validation)
         rows, task = self._read(learners, (X, y, sample_weight), given, previous, stream)
         held_out = tuple(learners.read_validation(one, rows.schema) for one in sets)
         params = self._resolve(given, rows, task, has_validation=bool(sets))
         settings = FitSettings.of(params)
-        splits = params["n_iter_no_change"] is not None and all(one.is_training for one in sets)
+        splits = params["n_iter_no_change"] is not None and not has_validation
         check_validation(settings.stopping, sets, splits=splits, groups=groups)
         recorded = self._recorded_params(params)
         warn_one_class(X, [task])

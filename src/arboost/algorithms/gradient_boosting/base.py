@@ -135,10 +135,10 @@ class GradientBoosting(EngineEstimator):
         if n_kept == given["n_estimators"]:
             return self
         given = like_previous(given, old)
-        stream = StreamOptions.of(memory_limit, cache, groups)
+        has_validation = any(not one.is_training for one in sets)
+        stream = StreamOptions(memory_limit, cache, groups, has_validation)
         rows, task = self._read((X, y, sample_weight), given, old, stream)
         held_out = self._held_out(sets, rows.schema, given, old)
-        has_validation = any(not one.is_training for one in sets)
         params = self._resolve(given, rows, task, has_validation=has_validation)
         settings = FitSettings.of(params)
         splits = params["n_iter_no_change"] is not None and not has_validation

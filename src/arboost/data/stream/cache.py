@@ -82,6 +82,7 @@ class SourceCache:
             [os.path.realpath(file.path) for file in files],
             source.arrow_schema.to_string(),
             [*columns, spec.kind, spec.max_bins, spec.bundling],
+            "" if spec.edge_rows is None else spec.edge_rows.key,
             [repr(options.categorical_features), repr(options.missing), options.category_encoding],
         ]
         key = hashlib.blake2b(json.dumps(described).encode(), digest_size=12).hexdigest()

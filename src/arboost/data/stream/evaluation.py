@@ -73,7 +73,7 @@ def read_evaluation(
         with naming_batch(batch):
             part = rows.rows(batch)
         gathered.add(part)
-        n_rows += batch.n_rows if part.kept is None else len(part.kept)
+        n_rows += part.n_rows(batch)
         n_read += batch.n_rows
     rows.check_lengths(n_read)
     source = _opened(X, rows, schema.names)

@@ -21,6 +21,7 @@ from arboost.data.stream.columns import ColumnMerge
 from arboost.data.stream.levels import StreamedLevels
 from arboost.data.stream.rows import (
     BatchRows,
+    EdgeRows,
     GatheredRows,
     GrowingArray,
     RowColumns,
@@ -69,6 +70,8 @@ class StreamSpec:
     bundling : bool
     kind : {"regressor", "classifier"} or None
         Task of the fit, by which levels are target-encoded; None: by the type of y.
+    edge_rows : EdgeRows or None
+        Choice of the rows that edges come from; None: all.
     needs_memory : str
         Parameter of the fit that needs the codes of all rows in memory; "" for none.
     n_threads : int
@@ -79,6 +82,7 @@ class StreamSpec:
     max_bins: int
     bundling: bool
     kind: str | None = None
+    edge_rows: EdgeRows | None = None
     needs_memory: str = ""
     n_threads: int
 
@@ -136,17 +140,33 @@ class CodesSink(Protocol):
         ...
 
 
-def sketch_batches(batches: Batches, spec: StreamSpec, n_rows: int | None) -> SketchedTable:
-    """Return schema, target, edges and storage plan of all rows; `n_rows` where it is known."""
+def sketch_batches(
+    batches: Batches, spec: StreamSpec, n_rows: int | None, targets: Batches | None = None
+) -> SketchedTable:
+    """Return schema, target, edges and storage plan of all rows.
+
+    Parameters
+    ----------
+    batches : callable
+    spec : StreamSpec
+    n_rows : int or None
+        Number of rows, where it is known.
+    targets : callable, optional
+        Batches with the columns of target, weights and groups at least.
+    """
     merge, gathered, sketch = ColumnMerge(spec.options), GatheredRows(n_rows), None
-    n_read = 0
+    training, n_read, n_kept = _training_rows(targets or batches, spec), 0, 0
     for batch in batches("reading"):
         with naming_batch(batch):
             rows = spec.columns.rows(batch)
             columns = merge.add(rows.X)
             gathered.add(rows)
             sketch = sketch or core.TableSketch(columns.n_columns, spec.max_bins)
-            sketch.push(columns, rows.kept, spec.n_threads)
+            first, n_kept = n_kept, n_kept + rows.n_rows(batch)
+            used = rows.kept
+            if training is not None:
+                used = _chosen(training[first:n_kept], rows.kept)
+            sketch.push(columns, used, spec.n_threads)
         n_read += batch.n_rows
     if sketch is None:
         raise ValueError("X has no rows. Pass at least one row to train on.")
@@ -161,15 +181,17 @@ def sketch_batches(batches: Batches, spec: StreamSpec, n_rows: int | None) -> Sk
     encoded, classes = _target_encoded(batches, spec, schema, gathered)
     if encoded is not None:
         schema = encoded.schema
-    edges = _edges(sketch, schema, weight, encoded, spec)
+    chosen = None if training is None else np.flatnonzero(training).astype(np.uint32)
+    edges = _edges(sketch, schema, gathered, encoded, spec, chosen)
     sample, has_missing = sketch.sample(), list(sketch.has_missing)
     for feature, values in _encodings(encoded).items():
         has_missing[feature] = bool(np.isnan(values).any())
-        sample.put(feature, _column(int(sample.n_rows), values[sketch.places]))
+        of_edges = values if chosen is None else values[chosen]
+        sample.put(feature, _column(int(sample.n_rows), of_edges[sketch.places]))
     warn_constant_columns(Table(sample, schema), None, edges)
     plan = core.plan_sample(
         sample,
-        sketch.n_rows,
+        n_kept,
         has_missing,
         edges,
         spec.n_threads,
@@ -182,7 +204,7 @@ def sketch_batches(batches: Batches, spec: StreamSpec, n_rows: int | None) -> Sk
         plan=plan,
         y=gathered.y,
         weight=weight,
-        n_rows=sketch.n_rows,
+        n_rows=n_kept,
         encoded_table=encoded,
         level_classes=classes,
         groups=gathered.groups,
@@ -192,11 +214,21 @@ def sketch_batches(batches: Batches, spec: StreamSpec, n_rows: int | None) -> Sk
 def _edges(
     sketch: core.TableSketch,
     schema: Schema,
-    weight: Floats | None,
+    gathered: GatheredRows,
     encoded: TargetEncodedTable | None,
     spec: StreamSpec,
+    chosen: NDArray[np.uint32] | None,
 ) -> list[Floats]:
-    """Return the edges of all columns, as `arboost.data.bins.bin_table` has them."""
+    """Return the edges of all columns, as `arboost.data.bins.bin_table` has them.
+
+    `chosen` are the rows that they come from; None: all.
+    """
+    weight = gathered.weight
+    if spec.edge_rows is not None and spec.edge_rows.weights is not None:
+        assert gathered.y is not None
+        weight = spec.edge_rows.weights(gathered.y, weight)
+    if weight is not None and chosen is not None:
+        weight = weight[chosen]
     if weight is not None and (weight == weight[0]).all():
         weight = None  # so that edges do not depend on the rounding of sums of equal weights
     is_level = [schema.levels_of(i) is not None for i in range(schema.n_features)]
@@ -207,8 +239,31 @@ def _edges(
     for feature, values in _encodings(encoded).items():
         if schema.n_levels[feature] == 0:  # target means
             column = _column(len(values), values)
-            (edges[feature],) = core.quantiles(column, None, weight, spec.max_bins, spec.n_threads)
+            (edges[feature],) = core.quantiles(
+                column, chosen, weight, spec.max_bins, spec.n_threads
+            )
     return edges
+
+
+def _training_rows(batches: Batches, spec: StreamSpec) -> NDArray[np.bool_] | None:
+    """Return which rows edges come from, by a pass over their targets; None: all."""
+    if spec.edge_rows is None or spec.edge_rows.training is None:
+        return None
+    gathered = GatheredRows(None)
+    for batch in batches("reading y"):
+        with naming_batch(batch):
+            gathered.add(spec.columns.rows(batch))
+    if gathered.y is None:
+        return None
+    chosen = np.zeros(len(gathered.y), bool)
+    chosen[spec.edge_rows.training(gathered.y, gathered.groups)] = True
+    return chosen
+
+
+def _chosen(is_chosen: NDArray[np.bool_], kept: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
+    """Return the chosen rows of a batch, of all of them or of the kept ones."""
+    rows = np.flatnonzero(is_chosen).astype(np.uint32)
+    return rows if kept is None else kept[rows]
 
 
 def _target_encoded(
@@ -270,7 +325,7 @@ def encode_batches(
         for batch in batches("binning"):
             with naming_batch(batch):
                 rows = spec.columns.rows(batch)
-                last = first + (batch.n_rows if rows.kept is None else len(rows.kept))
+                last = first + rows.n_rows(batch)
                 _check_same(rows, table, first, last)
                 columns = ingest(rows.X, without_target_encoding(table.schema)).columns
                 for feature, values in encodings.items():

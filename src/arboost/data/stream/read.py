@@ -47,6 +47,7 @@ def read_source(
     limit: int,
     progress: Progress = _silent,
     cache: SourceCache | None = None,
+    targets: Source | None = None,
 ) -> tuple[SketchedTable, Binned]:
     """Return the binned rows of a source, and the result of the first pass.
 
@@ -60,6 +61,8 @@ def read_source(
         Called with the label of each pass.
     cache : SourceCache or None
         Entry that is read, or written.
+    targets : Source or None
+        The same rows with the columns of target, weights and groups alone.
     """
     n_features = _USUAL_FEATURES
     if source.names is not None:
@@ -72,7 +75,8 @@ def read_source(
         found = None if cache is None else cache.read(spec.n_threads)
         if found is None:
             batches = _KeptBatches(source, plan, progress)
-            table = sketch_batches(batches, spec, source.n_rows)
+            of_y = None if targets is None else _KeptBatches(targets, plan, progress)
+            table = sketch_batches(batches, spec, source.n_rows, of_y)
             place = _place(plan, spec, table)
             binned = _encoded(batches, spec, table, place, cache)
             batches.clear()

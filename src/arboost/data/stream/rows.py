@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,9 +16,10 @@ from arboost.data.target import batch_weights, check_any_weight, target, weights
 if TYPE_CHECKING:
     from arboost.sources.source import Batch
 
-__all__ = ["BatchRows", "GatheredRows", "GrowingArray", "RowColumns", "naming_batch"]
+__all__ = ["BatchRows", "EdgeRows", "GatheredRows", "GrowingArray", "RowColumns", "naming_batch"]
 
 Index = NDArray[np.uint32]
+Floats = NDArray[np.float64]
 
 
 class BatchRows(NamedTuple):
@@ -40,6 +41,10 @@ class BatchRows(NamedTuple):
     weight: NDArray[np.float64] | None
     kept: Index | None
     group: NDArray[Any] | None = None
+
+    def n_rows(self, batch: Batch) -> int:
+        """Return the number of rows of nonzero weight of their batch."""
+        return batch.n_rows if self.kept is None else len(self.kept)
 
 
 @contextmanager
@@ -102,6 +107,25 @@ class RowColumns:
             target(self.target, n_rows)
         if self.weight is not None and not isinstance(self.weight, str):
             weights(self.weight, n_rows)
+
+
+@dataclass(frozen=True)
+class EdgeRows:
+    """Rows and weights that bin edges come from, where these are not all rows as they are.
+
+    Attributes
+    ----------
+    training : callable or None
+        Of y and groups, it returns the positions of the rows; None: all.
+    weights : callable or None
+        Of y and weights, it returns the weights of all rows; None: as they are.
+    key : str
+        Description, the same for equal choices.
+    """
+
+    training: Callable[[NDArray[Any], NDArray[Any] | None], Index] | None
+    weights: Callable[[NDArray[Any], Floats | None], Floats | None] | None
+    key: str
 
 
 class GrowingArray:

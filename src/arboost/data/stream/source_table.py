@@ -14,10 +14,11 @@ from arboost.data.stream.cache import SourceCache
 from arboost.data.stream.memory import limit_bytes
 from arboost.data.stream.passes import SketchedTable, StreamSpec
 from arboost.data.stream.read import read_source
-from arboost.data.stream.rows import RowColumns
+from arboost.data.stream.rows import EdgeRows, RowColumns
 from arboost.data.stream.sinks import scratch_folder
 from arboost.data.table import ColumnOptions
 from arboost.progress import Bar
+from arboost.sources.file_source import FileSource
 from arboost.sources.opening import open_source
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def read_table(
     memory_limit: object,
     cache: str | os.PathLike[str] | None = None,
     kind: str | None = None,
+    edge_rows: EdgeRows | None = None,
     needs_memory: str = "",
     verbose: int = 0,
 ) -> tuple[SketchedTable, Binned]:
@@ -51,7 +53,7 @@ def read_table(
         As `Dataset.from_files` takes them.
     rows : RowColumns
         Target, weights and groups.
-    options, max_bins, bundling, kind, needs_memory, n_threads
+    options, max_bins, bundling, kind, edge_rows, needs_memory, n_threads
         As `StreamSpec` has them.
     """
     limit = limit_bytes(memory_limit)
@@ -66,11 +68,16 @@ def read_table(
         max_bins=max_bins,
         bundling=bundling,
         kind=kind,
+        edge_rows=edge_rows,
         needs_memory=needs_memory,
         n_threads=n_threads,
     )
     entry = None if cache is None else SourceCache.of(cache, source, spec)
-    return read_source(source, spec, limit, _Bars(source, visible=verbose > 0), entry)
+    # Files give some columns without reading the others; a query would run again.
+    has_files = isinstance(source, FileSource) and bool(rows.names)
+    targets = open_rows(X, rows, rows.names) if has_files else None
+    bars = _Bars(source, visible=verbose > 0)
+    return read_source(source, spec, limit, bars, entry, targets)
 
 
 def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:
