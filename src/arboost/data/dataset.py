@@ -28,7 +28,7 @@ from arboost.names.arguments import known_arguments
 from arboost.params.boosting import PARAMS
 
 if TYPE_CHECKING:
-    from arboost.data.stream.passes import SketchedTable
+    from arboost.data.stream.records import SketchedTable
 
 __all__ = ["Dataset"]
 

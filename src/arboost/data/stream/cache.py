@@ -30,7 +30,7 @@ from arboost.data.bins import Binned
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.data.stream.levels import StreamedLevels
-from arboost.data.stream.passes import SketchedTable, StreamSpec
+from arboost.data.stream.records import SketchedTable, StreamSpec
 from arboost.data.stream.sinks import naming_folder
 from arboost.data.target_encoding import EncodedFeature
 from arboost.errors import warn_caller

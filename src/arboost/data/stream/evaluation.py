@@ -13,7 +13,7 @@ from arboost.backend import core
 from arboost.data.bins import Binned
 from arboost.data.schema import Schema
 from arboost.data.stream.memory import MemoryPlan
-from arboost.data.stream.passes import changed_message
+from arboost.data.stream.records import changed_message
 from arboost.data.stream.rows import GatheredRows, RowColumns, naming_batch
 from arboost.data.stream.sinks import sink_like
 from arboost.data.stream.source_table import open_rows

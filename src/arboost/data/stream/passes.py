@@ -8,9 +8,9 @@ Edges, levels and codes are those of the whole table in memory, whatever the bat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,20 @@ from arboost.backend import core
 from arboost.data.bins import Binned
 from arboost.data.stream.columns import ColumnMerge
 from arboost.data.stream.levels import StreamedLevels
+from arboost.data.stream.records import (
+    Batches,
+    CodesSink,
+    SketchedTable,
+    StreamSpec,
+    changed_message,
+)
 from arboost.data.stream.rows import (
     BatchRows,
-    EdgeRows,
     GatheredRows,
     GrowingArray,
-    RowColumns,
     naming_batch,
 )
-from arboost.data.table import ColumnOptions, Table, ingest, level_column
+from arboost.data.table import Table, ingest, level_column
 from arboost.data.target import encode_labels, numbers_of
 from arboost.data.target_encoding import (
     TargetEncodedTable,
@@ -40,104 +45,10 @@ from arboost.data.unusual import warn_constant_columns
 
 if TYPE_CHECKING:
     from arboost.data.schema import Schema
-    from arboost.sources.source import Batch
 
-__all__ = [
-    "CodesSink",
-    "SketchedTable",
-    "StreamSpec",
-    "changed_message",
-    "encode_batches",
-    "sketch_batches",
-]
+__all__ = ["encode_batches", "sketch_batches"]
 
 Floats = NDArray[np.float64]
-# The batches of one pass, each of which begins with the first row; called with the name of a pass.
-Batches = Callable[[str], Iterator["Batch"]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class StreamSpec:
-    """Parameters that the bins of a source depend on.
-
-    Attributes
-    ----------
-    columns : RowColumns
-        Target and weights.
-    options : ColumnOptions
-        With the encoding of categories of many levels: "groups" or "mean".
-    max_bins : int
-    bundling : bool
-    kind : {"regressor", "classifier"} or None
-        Task of the fit, by which levels are target-encoded; None: by the type of y.
-    edge_rows : EdgeRows or None
-        Choice of the rows that edges come from; None: all.
-    needs_memory : str
-        Parameter of the fit that needs the codes of all rows in memory; "" for none.
-    n_threads : int
-    """
-
-    columns: RowColumns
-    options: ColumnOptions
-    max_bins: int
-    bundling: bool
-    kind: str | None = None
-    edge_rows: EdgeRows | None = None
-    needs_memory: str = ""
-    n_threads: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class SketchedTable:
-    """Result of the first pass.
-
-    Attributes
-    ----------
-    schema : Schema
-        With target encodings.
-    edges : tuple of float64 arrays
-    plan : core.StoragePlan or None
-        None for a table from a cache, whose codes are there.
-    y : array of shape (n_rows,), or None
-    weight : float64 array of shape (n_rows,), or None
-    n_rows : int
-        Number of rows of nonzero weight.
-    encoded_table : TargetEncodedTable or None
-        Target-encoded categories in memory; its other columns have no values.
-    level_classes : int or None
-        Number of classes that the target encoding was made for.
-    groups : array of shape (n_rows,), or None
-    """
-
-    schema: Schema
-    edges: tuple[Floats, ...]
-    plan: core.StoragePlan | None
-    y: NDArray[Any] | None
-    weight: Floats | None
-    n_rows: int
-    encoded_table: TargetEncodedTable | None = None
-    level_classes: int | None = None
-    groups: NDArray[Any] | None = None
-
-
-class CodesSink(Protocol):
-    """Place that takes the codes of one part of the rows after the other.
-
-    Attributes
-    ----------
-    rows_only : bool
-        Whether it needs no column-major codes.
-    """
-
-    rows_only: ClassVar[bool]
-
-    def append(self, codes: core.Codes) -> None:
-        """Add the codes of the next rows."""
-        ...
-
-    def finish(self) -> core.Codes:
-        """Return the codes of all rows."""
-        ...
 
 
 def sketch_batches(
@@ -391,11 +302,3 @@ def _check_same(rows: BatchRows, table: SketchedTable, first: int, last: int) ->
     known = None if table.y is None else table.y[first:last]
     if known is not None and rows.y is not None and not np.array_equal(rows.y, known):
         raise ValueError(changed_message("other values of y"))
-
-
-def changed_message(found: str) -> str:
-    """Return the message on a source that another pass finds other rows in."""
-    return (
-        f"X has changed between two passes over it: {found}. Leave the source unchanged until fit "
-        "has read it; an iterable must give the same rows in the same order each time."
-    )

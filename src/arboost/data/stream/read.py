@@ -13,13 +13,8 @@ import numpy as np
 
 from arboost.data.bins import Binned, GrowMemory
 from arboost.data.stream.memory import MemoryPlan, shown_bytes
-from arboost.data.stream.passes import (
-    CodesSink,
-    SketchedTable,
-    StreamSpec,
-    encode_batches,
-    sketch_batches,
-)
+from arboost.data.stream.passes import encode_batches, sketch_batches
+from arboost.data.stream.records import CodesSink, SketchedTable, StreamSpec
 from arboost.data.stream.sinks import FileSink, MemorySink
 from arboost.data.target import encode_labels
 

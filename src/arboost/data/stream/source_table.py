@@ -12,8 +12,8 @@ from arboost.data.bins import Binned
 from arboost.data.messages import no_column_message
 from arboost.data.stream.cache import SourceCache
 from arboost.data.stream.memory import limit_bytes
-from arboost.data.stream.passes import SketchedTable, StreamSpec
 from arboost.data.stream.read import read_source
+from arboost.data.stream.records import SketchedTable, StreamSpec
 from arboost.data.stream.rows import EdgeRows, RowColumns
 from arboost.data.stream.sinks import scratch_folder
 from arboost.data.table import ColumnOptions

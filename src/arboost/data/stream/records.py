@@ -1,0 +1,117 @@
+"""Records of the passes over a source: their specification, and the result of the first one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.data.schema import Schema
+from arboost.data.stream.rows import EdgeRows, RowColumns
+from arboost.data.table import ColumnOptions
+from arboost.data.target_encoding import TargetEncodedTable
+
+if TYPE_CHECKING:
+    from arboost.sources.source import Batch
+
+__all__ = ["Batches", "CodesSink", "SketchedTable", "StreamSpec", "changed_message"]
+
+Floats = NDArray[np.float64]
+# The batches of one pass, each of which begins with the first row; called with the name of a pass.
+Batches = Callable[[str], Iterator["Batch"]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSpec:
+    """Parameters that the bins of a source depend on.
+
+    Attributes
+    ----------
+    columns : RowColumns
+        Target and weights.
+    options : ColumnOptions
+        With the encoding of categories of many levels: "groups" or "mean".
+    max_bins : int
+    bundling : bool
+    kind : {"regressor", "classifier"} or None
+        Task of the fit, by which levels are target-encoded; None: by the type of y.
+    edge_rows : EdgeRows or None
+        Choice of the rows that edges come from; None: all.
+    needs_memory : str
+        Parameter of the fit that needs the codes of all rows in memory; "" for none.
+    n_threads : int
+    """
+
+    columns: RowColumns
+    options: ColumnOptions
+    max_bins: int
+    bundling: bool
+    kind: str | None = None
+    edge_rows: EdgeRows | None = None
+    needs_memory: str = ""
+    n_threads: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SketchedTable:
+    """Result of the first pass.
+
+    Attributes
+    ----------
+    schema : Schema
+        With target encodings.
+    edges : tuple of float64 arrays
+    plan : core.StoragePlan or None
+        None for a table from a cache, whose codes are there.
+    y : array of shape (n_rows,), or None
+    weight : float64 array of shape (n_rows,), or None
+    n_rows : int
+        Number of rows of nonzero weight.
+    encoded_table : TargetEncodedTable or None
+        Target-encoded categories in memory; its other columns have no values.
+    level_classes : int or None
+        Number of classes that the target encoding was made for.
+    groups : array of shape (n_rows,), or None
+    """
+
+    schema: Schema
+    edges: tuple[Floats, ...]
+    plan: core.StoragePlan | None
+    y: NDArray[Any] | None
+    weight: Floats | None
+    n_rows: int
+    encoded_table: TargetEncodedTable | None = None
+    level_classes: int | None = None
+    groups: NDArray[Any] | None = None
+
+
+class CodesSink(Protocol):
+    """Place that takes the codes of one part of the rows after the other.
+
+    Attributes
+    ----------
+    rows_only : bool
+        Whether it needs no column-major codes.
+    """
+
+    rows_only: ClassVar[bool]
+
+    def append(self, codes: core.Codes) -> None:
+        """Add the codes of the next rows."""
+        ...
+
+    def finish(self) -> core.Codes:
+        """Return the codes of all rows."""
+        ...
+
+
+def changed_message(found: str) -> str:
+    """Return the message on a source that another pass finds other rows in."""
+    return (
+        f"X has changed between two passes over it: {found}. Leave the source unchanged until fit "
+        "has read it; an iterable must give the same rows in the same order each time."
+    )
