@@ -78,8 +78,8 @@ class SlotWalk {
 // One channel. Four rows at a time: the CPU has independent chains of updates, and the columns are
 // walked once for all of them.
 template <class Code, Layout layout, class Value>
-void accumulate_one(const RowCodes& codes, const Slots& slots, const Element* elements, std::size_t n,
-                    Value value, std::int64_t* hist) {
+void accumulate_one(const RowCodes& codes, const Slots& slots, const Element* elements,
+                    std::size_t n, Value value, std::int64_t* hist) {
   const std::uint8_t* rows = codes.first;
   const std::size_t stride = codes.stride;
   const std::size_t n_stores = slots.n_stores;
