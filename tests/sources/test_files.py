@@ -43,7 +43,7 @@ def test_rows_are_in_the_natural_order_of_the_files(parts, pattern):
 def test_batches(parts):
     source = open_source(parts)
     batches = list(source.batches(6))
-    assert [batch.n_rows for batch in batches[:3]] == [6, 4, 6]
+    assert [batch.n_rows for batch in batches[:3]] == [5, 5, 5]
     assert batches[2].file == str(parts / "part1.parquet")
     assert [batch.bytes_read for batch in batches] == sorted(batch.bytes_read for batch in batches)
     assert batches[-1].bytes_read == source.n_bytes
@@ -187,6 +187,23 @@ def test_row_groups_are_not_decoded_as_a_whole(tmp_path):
     before = pa.total_allocated_bytes()
     most = max(pa.total_allocated_bytes() for _ in open_source(tmp_path).batches(10_000))
     assert most - before < 0.5 * 2 * 8 * 1_000_000
+
+
+def test_row_groups_that_fit_a_batch(tmp_path):
+    """Small row groups are read together, large ones in equal parts."""
+    pq.write_table(table(0, 100), tmp_path / "a.parquet", row_group_size=12)
+    sizes = {
+        n: [batch.n_rows for batch in open_source(tmp_path).batches(n)] for n in (7, 12, 30, 200)
+    }
+    assert sizes == {7: [6] * 16 + [4], 12: [12] * 8 + [4], 30: [24] * 3 + [28], 200: [100]}
+    for n in sizes:
+        assert whole(open_source(tmp_path), n).equals(table(0, 100))
+
+
+def test_bytes_of_a_row(tmp_path):
+    columns = {"a": pa.array([1.0], pa.float32()), "b": [1], "c": [True], "d": ["text"]}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    assert open_source(tmp_path).row_bytes == 4 + 8 + 1 + 16
 
 
 def test_a_file_that_goes(parts):

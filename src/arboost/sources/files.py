@@ -1,7 +1,7 @@
 """One Parquet or Arrow file -> record batches.
 
-Of a Parquet file the pages of one batch are in memory, never a row group; of an Arrow file one of
-its record batches.
+Of a Parquet file one batch is in memory: small row groups as a whole, or the pages of a part of a
+large one. Of an Arrow file it is one of its record batches.
 """
 
 from __future__ import annotations
@@ -104,9 +104,31 @@ class ParquetFile(DataFile):
             naming_file(self.path, DAMAGED),
             parquet.ParquetFile(self.path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file,
         ):
-            for batch in file.iter_batches(batch_rows, columns=columns, use_threads=True):
-                rows += batch.num_rows
-                yield batch, self.n_bytes * rows // max(self.n_rows or 0, 1)
+            for groups, n_rows in _whole_groups(file.metadata, batch_rows):
+                if n_rows <= batch_rows:  # a third faster than parts of row groups
+                    batches = iter(file.read_row_groups(groups, columns=columns).to_batches())
+                else:
+                    part_rows = -(-n_rows // -(-n_rows // batch_rows))
+                    batches = file.iter_batches(part_rows, groups, columns)
+                for batch in batches:
+                    rows += batch.num_rows
+                    yield batch, self.n_bytes * rows // max(self.n_rows or 0, 1)
+                    del batch
+
+
+def _whole_groups(footer: Any, batch_rows: int) -> Iterator[tuple[list[int], int]]:
+    """Yield consecutive row groups that fit a batch, or one that is larger, and their rows."""
+    groups: list[int] = []
+    n_rows = 0
+    for group in range(footer.num_row_groups):
+        size = footer.row_group(group).num_rows
+        if groups and n_rows + size > batch_rows:
+            yield groups, n_rows
+            groups, n_rows = [], 0
+        groups.append(group)
+        n_rows += size
+    if groups:
+        yield groups, n_rows
 
 
 class ArrowFile(DataFile):

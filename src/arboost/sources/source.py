@@ -19,6 +19,8 @@ from arboost.sources.read_ahead import read_ahead
 
 __all__ = ["Batch", "Part", "Source", "row_count"]
 
+_STRING_BYTES = 16
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -84,6 +86,13 @@ class Source(ABC):
         """Names of the columns; None for iterables."""
         return None if self.arrow_schema is None else tuple(self.arrow_schema.names)
 
+    @property
+    def row_bytes(self) -> int | None:
+        """Bytes of a row in memory, about; None for iterables."""
+        if self.arrow_schema is None:
+            return None
+        return sum(_type_bytes(kind) for kind in self.arrow_schema.types)
+
     def batches(self, batch_rows: int) -> Iterator[Batch]:
         """Yield all rows from the first on, at most `batch_rows` of them at a time.
 
@@ -118,6 +127,14 @@ class Source(ABC):
         for start in range(0, table.num_rows, batch_rows):
             whole = table.num_rows <= batch_rows
             yield table if whole else table.slice(start, batch_rows)
+
+
+def _type_bytes(kind: Any) -> int:
+    """Return the bytes of a value, of strings and lists about."""
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:
+        return _STRING_BYTES
 
 
 def row_count(table: Any) -> int:

@@ -104,6 +104,31 @@ def test_codes_of_parts_are_those_of_the_whole_table():
     np.testing.assert_array_equal(codes.by_row, np.asarray(codes.by_column))
 
 
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_rows_only_in_the_memory_of_spent_codes(n_threads, tmp_path):
+    parts = columns(5000)
+    sketch = sketch_of(parts, 1000, 63)
+    edges = sketch.edges(None, [False] * 8, 1)
+    plan = core.plan_sample(
+        sketch.sample(), 5000, sketch.has_missing, edges, 1, [False] * 8, bundling=True
+    )
+    common = edges, n_threads, [False] * 8, plan
+    with open(tmp_path / "codes", "w+b") as file:
+        writer = core.CodesWriter(file.fileno(), 640)
+        spent = None
+        for first, last in ((0, 2000), (2000, 2500), (2500, 5000)):  # smaller, then larger
+            table = table_of(parts, slice(first, last))
+            codes, _ = core.encode_part(table, None, *common, rows_only=True, spent=spent)
+            if spent is not None:
+                assert spent.n_rows == 0
+            writer.append(codes)
+            spent = codes
+        stored = writer.finish().take(None, 1)
+    whole, _ = core.encode_part(table_of(parts), None, *common)
+    np.testing.assert_array_equal(stored.to_numpy(), whole.to_numpy())
+    np.testing.assert_array_equal(stored.by_row, whole.by_row)
+
+
 def test_part_that_does_not_fit_changes_the_plan():
     n_rows = 4000
     kind = np.arange(n_rows) % 4

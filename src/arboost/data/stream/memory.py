@@ -34,6 +34,7 @@ _COLUMN_BYTES = 500_000  # that a reader of files has for a column
 _OUTPUT_BYTES = 16  # of a row: score and gradients
 _LARGEST_BLOCK = 16 << 20
 _SMALLEST_BLOCK = 1 << 20
+_LARGEST_BATCH = 32 << 20
 
 
 def limit_bytes(memory_limit: object) -> int:
@@ -150,11 +151,14 @@ class MemoryPlan:
     n_features : int
     width : int
         Bytes of a code: 1, or 2 above 255 bins.
+    source_row : int or None
+        Bytes of a row of the source; None: 8 a cell.
     """
 
     limit: int
     n_features: int
     width: int = 1
+    source_row: int | None = None
 
     def state(self, n_rows: int, *, n_outputs: int = 1, row_bytes: int = 8) -> int:
         """Return the bytes of all rows next to codes in a file; `row_bytes`: target and weights."""
@@ -168,7 +172,7 @@ class MemoryPlan:
         """Return the bytes of the first pass: target and weights, sample, three batches."""
         # Between two batches the sample has up to a quarter more rows.
         sample = 10 * min(n_rows, _SAMPLED_ROWS) * self.n_features
-        return n_rows * row_bytes + sample + 3 * self.block + _COLUMN_BYTES * self.n_features
+        return n_rows * row_bytes + sample + 3 * self.batch + _COLUMN_BYTES * self.n_features
 
     @property
     def block(self) -> int:
@@ -182,9 +186,15 @@ class MemoryPlan:
         return max(64, self.block // stride // 64 * 64)
 
     @property
+    def batch(self) -> int:
+        """Bytes of a batch of the source, three of which are in memory."""
+        return max(_SMALLEST_BLOCK, min(_LARGEST_BATCH, self.limit // 24))
+
+    @property
     def batch_rows(self) -> int:
-        """Rows of a batch of the source, as large as a block with 8 bytes a cell."""
-        return max(1024, min(1 << 18, self.block // (8 * self.n_features)))
+        """Rows of such a batch."""
+        row_bytes = 8 * self.n_features if self.source_row is None else self.source_row
+        return max(1024, min(1 << 18, self.batch // max(1, row_bytes)))
 
     def keeps(self, n_bytes: int, n_rows: int) -> bool:
         """Whether batches of so many bytes fit in memory next to both passes over so many rows."""

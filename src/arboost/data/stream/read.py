@@ -30,6 +30,7 @@ Progress = Callable[[str], AbstractContextManager[Callable[["Batch"], None]]]
 _USUAL_FEATURES = 32  # of an iterable, whose batches are not divided
 _MOST_BYTE_BINS = 255
 _TWO_CLASSES = 2
+_UNRELEASED = 4  # batches; memory that is returned has to be cleared again by the kernel
 
 
 def _silent(label: str) -> AbstractContextManager[Callable[[Batch], None]]:
@@ -63,7 +64,7 @@ def read_source(
     if source.names is not None:
         n_features = max(1, len(source.names) - len(spec.columns.names))
     width = 1 if spec.max_bins <= _MOST_BYTE_BINS else 2
-    plan = MemoryPlan(limit, n_features, width)
+    plan = MemoryPlan(limit, n_features, width, source.row_bytes)
     if source.n_rows is not None:
         _stores(plan, spec, plan.state(source.n_rows), source.n_rows)  # errors before any reading
     with nullcontext() if cache is None else cache.locked():
@@ -191,7 +192,7 @@ class _KeptBatches:
             else:
                 batches = self._source.batches(self._plan.batch_rows)
             n_bytes = 0
-            for batch in batches:
+            for number, batch in enumerate(batches):
                 if not self._is_complete and self._kept is not None:
                     n_bytes += int(batch.table.nbytes)
                     n_rows = self._source.n_rows or batch.first_row + batch.n_rows
@@ -201,6 +202,6 @@ class _KeptBatches:
                 yield batch
                 show(batch)
                 del batch
-                if self._kept is None:
+                if self._kept is None and number % _UNRELEASED == _UNRELEASED - 1:
                     _release_memory()
         self._is_complete = True
