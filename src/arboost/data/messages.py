@@ -84,8 +84,8 @@ def path_message(path: str) -> str:
     reader = {"parquet": "read_parquet", "xlsx": "read_excel", "json": "read_json"}.get(suffix)
     return (
         f"X is the path {path!r}, but it must be a table. Read the file first: "
-        f"X = pandas.{reader or 'read_csv'}({path!r}), or the same with polars. predict_files writes "
-        "the predictions of files to a file."
+        f"X = pandas.{reader or 'read_csv'}({path!r}), or the same with polars. predict_files "
+        "writes the predictions of files to a file."
     )
 
 
