@@ -1,4 +1,4 @@
-// Windows of a file, mapped by the system where it can: no copy of pages that are in its cache.
+// Windows of a file: mapped by the system, or read past its cache.
 #include "table/stored_rows.h"
 
 #include <algorithm>
@@ -12,11 +12,14 @@
 #include <io.h>
 
 #include <mutex>
-#include <vector>
 #else
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <string>
+#include <vector>
 #endif
 
 namespace arboost {
@@ -75,28 +78,35 @@ void CodesFile::read(std::uint64_t at, void* bytes, std::size_t n) const {
   }
 }
 
-CodesFile::Window::Window(const CodesFile& file, std::uint64_t at, std::size_t n)
-    : mapped_(new std::uint8_t[n]), size_(n), data_(static_cast<std::uint8_t*>(mapped_)) {
-  try {
-    file.read(at, mapped_, n);
-  } catch (...) {
-    delete[] data_;
-    throw;
-  }
+bool CodesFile::is_cached(std::uint64_t, std::size_t) const {
+  return true;
 }
 
-CodesFile::Window::~Window() {
-  delete[] data_;
+CodesFile::Window::Window(const CodesFile& file, std::uint64_t at, std::size_t n)
+    : own_(n), data_(own_.data()) {
+  file.read(at, own_.data(), n);
+}
+
+CodesFile::Window::~Window() = default;
+
+bool CodesFile::Window::read_past_cache(const CodesFile&, std::uint64_t, std::size_t) {
+  return false;
 }
 
 #else
 
 CodesFile::CodesFile(int descriptor) : descriptor_(dup(descriptor)) {
   if (descriptor_ < 0) fail("opening the file of codes");
+#if defined(O_DIRECT) && defined(__linux__)
+  // The file may have no name of its own.
+  const std::string path = "/proc/self/fd/" + std::to_string(descriptor_);
+  past_cache_ = open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+#endif
 }
 
 CodesFile::~CodesFile() {
   close(descriptor_);
+  if (past_cache_ >= 0) close(past_cache_);
 }
 
 std::uint64_t CodesFile::size() const {
@@ -160,16 +170,58 @@ CodesFile::Window::~Window() {
   if (mapped_ != nullptr) munmap(mapped_, size_);
 }
 
+bool CodesFile::is_cached(std::uint64_t at, std::size_t n) const {
+#if defined(__linux__)
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t before = at % page, size = n + before;
+  void* mapped =
+      mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor_, static_cast<off_t>(at - before));
+  if (mapped == MAP_FAILED) return true;
+  std::vector<unsigned char> pages((size + page - 1) / page);
+  const bool is_known = mincore(mapped, size, pages.data()) == 0;
+  munmap(mapped, size);
+  const auto cached = std::count_if(pages.begin(), pages.end(), [](auto one) { return one & 1; });
+  return !is_known || 2 * static_cast<std::size_t>(cached) >= pages.size();
+#else
+  (void)at, (void)n;
+  return true;
+#endif
+}
+
+bool CodesFile::Window::read_past_cache(const CodesFile& file, std::uint64_t at, std::size_t n) {
+  // Offset, size and memory of such reads are multiples of a sector; large buffers are aligned.
+  constexpr std::size_t sector = 4096;
+  const std::size_t before = at % sector;
+  const std::size_t size = (before + n + sector - 1) / sector * sector;
+  if (file.past_cache_ < 0 || size < memory::huge_page) return false;
+  if (own_.size() < size) own_ = Buffer<std::uint8_t>(size);
+  for (std::size_t done = 0; done < before + n;) {
+    const ssize_t more = pread(file.past_cache_, own_.data() + done, size - done,
+                               static_cast<off_t>(at - before + done));
+    if (more < 0 && errno == EINTR) continue;
+    if (more <= 0 || (static_cast<std::size_t>(more) % sector != 0 &&
+                      done + static_cast<std::size_t>(more) < before + n))
+      return false;
+    done += static_cast<std::size_t>(more);
+  }
+  if (mapped_ != nullptr) munmap(mapped_, size_);
+  mapped_ = nullptr;
+  data_ = own_.data() + before;
+  return true;
+}
+
 #endif
 
 CodesFile::Window::Window(Window&& other) noexcept
     : mapped_(std::exchange(other.mapped_, nullptr)),
       size_(std::exchange(other.size_, 0)),
+      own_(std::move(other.own_)),
       data_(std::exchange(other.data_, nullptr)) {}
 
 CodesFile::Window& CodesFile::Window::operator=(Window&& other) noexcept {
   std::swap(mapped_, other.mapped_);
   std::swap(size_, other.size_);
+  std::swap(own_, other.own_);
   std::swap(data_, other.data_);
   return *this;
 }
@@ -180,27 +232,37 @@ StoredRows::StoredRows(std::shared_ptr<const CodesFile> file, std::size_t n_rows
       n_rows_(n_rows),
       stride_(stride),
       window_rows_(window_rows),
-      checksum_(checksum) {}
+      checksum_(checksum),
+      mapped_(new std::atomic<bool>[n_rows / window_rows + 1]()) {}
 
-CodesFile::Window StoredRows::window_of(std::size_t begin) const {
-  const std::size_t n = std::min(window_rows_, n_rows_ - begin);
-  return {*file_, std::uint64_t{begin} * stride_, n * stride_ + padding};
+CodesFile::Window StoredRows::window_of(std::size_t begin, CodesFile::Window done) const {
+  const std::size_t n = std::min(window_rows_, n_rows_ - begin) * stride_ + padding;
+  const std::uint64_t at = std::uint64_t{begin} * stride_;
+  std::atomic<bool>& mapped = mapped_[begin / window_rows_];
+  if (!evicts_ && mapped && !file_->is_cached(at, n)) evicts_ = true;
+  if (evicts_ && done.read_past_cache(*file_, at, n)) return done;
+  mapped = true;
+  return {*file_, at, n};
 }
 
 void StoredRows::each_window(std::size_t begin, std::size_t end,
                              FunctionRef<void(const RowWindow&)> use) const {
   if (begin >= end) return;
   std::size_t first = begin / window_rows_ * window_rows_;
-  for (CodesFile::Window window = window_of(first); first < end; first += window_rows_) {
+  CodesFile::Window window = window_of(first, {}), done;
+  for (; first < end; first += window_rows_) {
     const std::size_t last = std::min(first + window_rows_, n_rows_);
     std::future<CodesFile::Window> next;
     if (last < end)
-      next = std::async(std::launch::async, [this, last] {
+      next = std::async(std::launch::async, [this, last, &done] {
         if (!prepare_exceptions()) throw std::bad_alloc();
-        return window_of(last);
+        return window_of(last, std::move(done));
       });
     use({first, last, window.data() - first * stride_});
-    if (next.valid()) window = next.get();
+    if (!next.valid()) continue;
+    CodesFile::Window found = next.get();
+    done = std::move(window);
+    window = std::move(found);
   }
 }
 

@@ -1,10 +1,16 @@
-// Row-major codes in a file instead of memory. A few windows of rows are mapped at a time.
+// Row-major codes in a file instead of memory. Two windows of rows are in memory at a time.
+//
+// Windows are mapped: pages that are in the system's cache of the file are not copied. Where the
+// system evicts pages from one pass to the next, as in a container whose limit counts the cache,
+// the cache is in the way; then windows are read past it into memory of their own.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "base/buffer.h"
 #include "base/parallel.h"  // FunctionRef
 
 namespace arboost {
@@ -21,8 +27,10 @@ class CodesFile {
   void write(std::uint64_t at, const void* bytes, std::size_t n);
   void read(std::uint64_t at, void* bytes, std::size_t n) const;
 
-  // Bytes [at, at + n) in memory, as long as the window lives. Its pages belong to the system's
-  // cache of the file: the system may take them back, and reads them again at the next window.
+  // True if most of the bytes [at, at + n) are in the system's cache, or nobody can tell.
+  bool is_cached(std::uint64_t at, std::size_t n) const;
+
+  // Bytes [at, at + n) in memory, as long as the window lives.
   class Window {
    public:
     Window() = default;
@@ -32,14 +40,20 @@ class CodesFile {
     Window& operator=(Window&& other) noexcept;
     const std::uint8_t* data() const { return data_; }
 
+    // Reads other bytes past the system's cache into the memory of this window. False where the
+    // file system cannot: nothing has changed then.
+    bool read_past_cache(const CodesFile& file, std::uint64_t at, std::size_t n);
+
    private:
     void* mapped_ = nullptr;
     std::size_t size_ = 0;
+    Buffer<std::uint8_t> own_;
     const std::uint8_t* data_ = nullptr;
   };
 
  private:
   int descriptor_;
+  int past_cache_ = -1;  // another descriptor of the file; -1: none
 };
 
 // Rows [begin, end) of a table, in memory.
@@ -67,11 +81,15 @@ class StoredRows {
                    FunctionRef<void(const RowWindow&)> use) const;
 
  private:
-  CodesFile::Window window_of(std::size_t begin) const;
+  // The window of row `begin`, in the memory of a window that is done where that is its own.
+  CodesFile::Window window_of(std::size_t begin, CodesFile::Window done) const;
 
   std::shared_ptr<const CodesFile> file_;
   std::size_t n_rows_, stride_, window_rows_;
   std::uint64_t checksum_;
+  // Windows that have been mapped before, and whether one of them was evicted since.
+  std::unique_ptr<std::atomic<bool>[]> mapped_;
+  mutable std::atomic<bool> evicts_{false};
 };
 
 }  // namespace arboost

@@ -153,3 +153,23 @@ def test_a_file_cut_short_is_an_error(tmp_path):
     os.truncate(path, 500)
     with pytest.raises(OSError, match="reading the file of codes"):
         stored.take(None, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="no advice on the cache of files")
+def test_rows_that_the_system_evicts_are_read_past_its_cache(tmp_path):
+    rng = np.random.default_rng(0)
+    columns = core.Columns(100_000)
+    for _ in range(64):
+        columns.add(rng.integers(200, size=100_000).astype(np.float32))
+    edges = core.quantiles(columns, None, None, 255, 2)
+    codes = core.encode(columns, None, edges, 2)
+    path = tmp_path / "codes"
+    stored = write([codes], 40_000, path)
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        for _ in range(4):
+            np.testing.assert_array_equal(stored.take(None, 2).by_row, codes.by_row)
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    os.truncate(path, 1000)
+    with pytest.raises(OSError, match="reading the file of codes"):
+        stored.take(None, 2)
