@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from arboost.backend import core
-from support.recorded_fits import all_fits, digests_of
+from support.recorded_fits import all_fits, digests_of, grows_on_bins
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_answers.json").read_text("utf-8"))
 SHARDS = {
@@ -18,17 +18,7 @@ SHARDS = {
     "two": [1.0, 1.0],
     "seven, unequal, some empty": [0.0, 5.0, 1.0, 0.0, 0.0, 2.0, 11.0],
 }
-# Sorted values, medians and sketches of a node need all rows in one process; the last two grow no
-# tree of the engine.
-OTHERS = (
-    "exact",
-    "approx",
-    "absolute error",
-    "tree of medians",
-    "one class",
-    "AdaBoost, estimator",
-)
-ON_BINS = [name for name in RECORDED if not any(word in name for word in OTHERS)]
+ON_BINS = [name for name in RECORDED if grows_on_bins(name)]
 
 
 @pytest.fixture(params=SHARDS.values(), ids=SHARDS.keys())

@@ -326,3 +326,20 @@ def digests_of(estimator, folder):
         if hasattr(estimator, name):
             found[name] = digest(np.asarray(getattr(estimator, name), np.float64))
     return found
+
+
+# Sorted values, medians and sketches of a node need all rows in the memory of one process; the last
+# two grow no tree of the engine.
+_OTHERS = (
+    "exact",
+    "approx",
+    "absolute error",
+    "tree of medians",
+    "one class",
+    "AdaBoost, estimator",
+)
+
+
+def grows_on_bins(name: str) -> bool:
+    """Whether rows of a recorded fit may be elsewhere than in the memory of one process."""
+    return not any(word in name for word in _OTHERS)
