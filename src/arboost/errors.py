@@ -17,6 +17,7 @@ __all__ = [
     "DeviceError",
     "ModelFormatError",
     "SchemaError",
+    "WorkerError",
     "warn_caller",
     "warn_first",
     "warns_first",
@@ -39,6 +40,10 @@ class ModelFormatError(ValueError):
 
 class DeviceError(RuntimeError):
     """The requested device cannot be used."""
+
+
+class WorkerError(RuntimeError):
+    """A worker of a cluster is lost, was silent for too long, or cannot hold its rows."""
 
 
 class DataWarning(UserWarning):
