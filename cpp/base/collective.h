@@ -5,29 +5,53 @@
 // bits. A collective is an argument, never a global: one process may train several models.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "base/parallel.h"  // FunctionRef
 
 namespace arboost {
 
 class Collective {
  public:
+  using Bytes = std::vector<std::uint8_t>;
+  using View = std::span<const std::uint8_t>;
+  using Numbers = std::span<std::int64_t>;
+  using Arrays = std::span<const Numbers>;
+
   virtual ~Collective() = default;
 
   virtual std::size_t size() const = 0;  // workers
   virtual std::size_t rank() const = 0;  // of this one: its rows follow those of lower ranks
 
-  // Replaces the numbers of several arrays by their sums over the workers, in one exchange.
-  using Arrays = std::span<const std::span<std::int64_t>>;
-  virtual void sum(Arrays arrays) = 0;
-  void sum(std::span<std::int64_t> numbers) { sum(Arrays(&numbers, 1)); }
+  // Sends messages[r] to worker r, and returns the message of each worker to this one, by rank.
+  // That of the worker to itself is left out.
+  virtual std::vector<Bytes> exchange(std::span<const View> messages) = 0;
+  // The same message to all.
+  std::vector<Bytes> exchange(View message);
+
+  // Replaces the numbers of several arrays by their sums over the workers. Few bytes are sent to
+  // all workers at once; of many, each worker adds up a part and returns its sums to the others.
+  void sum(Arrays arrays);
+  void sum(Numbers numbers) { sum(Arrays(&numbers, 1)); }
+
+  // Adds up part r of each array, the numbers [bounds[r], bounds[r + 1]), in worker r. Others are
+  // left as they are. `numbers` are few, and summed in all workers.
+  void sum_parts(Arrays arrays, std::span<const std::size_t> bounds, Numbers numbers);
 
   // Replaces the numbers by the largest ones over the workers.
-  virtual void max(std::span<std::int64_t> numbers) = 0;
+  void max(Numbers numbers);
 
   // The numbers of all workers, by rank; lengths may differ.
-  virtual std::vector<std::vector<std::int64_t>> gather(std::span<const std::int64_t> numbers) = 0;
+  std::vector<std::vector<std::int64_t>> gather(std::span<const std::int64_t> numbers);
+
+ private:
+  using PartOf = FunctionRef<Numbers(const Numbers&, std::size_t)>;
+  void sum_everywhere(Arrays arrays);
+  void add_parts(Arrays arrays, PartOf part, Numbers numbers);
+  void share_parts(Arrays arrays, PartOf part);
 };
 
 // The only worker.
@@ -35,12 +59,8 @@ class Alone final : public Collective {
  public:
   std::size_t size() const override { return 1; }
   std::size_t rank() const override { return 0; }
-  using Collective::sum;
-  void sum(Arrays) override {}
-  void max(std::span<std::int64_t>) override {}
-  std::vector<std::vector<std::int64_t>> gather(std::span<const std::int64_t> numbers) override {
-    return {{numbers.begin(), numbers.end()}};
-  }
+  using Collective::exchange;
+  std::vector<Bytes> exchange(std::span<const View>) override { return std::vector<Bytes>(1); }
 };
 
 }  // namespace arboost

@@ -16,7 +16,7 @@ using cuda::DeviceEvaluation;
 void make(DeviceEvaluation* self, int device, const Codes& codes,
           const std::optional<RowIds>& table_rows, const Vector<double>& y,
           const std::optional<Vector<double>>& weight, const Scores& scores) {
-  const std::span<const RowId> ids = checked_rows(table_rows, codes);
+  const std::span<const RowId> ids = checked_rows(table_rows, codes.n_rows);
   const std::size_t n = ids.empty() ? codes.n_rows : ids.size();
   require(y.size() == n && scores.shape(0) == n && scores.shape(1) > 0 &&
               (!weight || weight->size() == n),

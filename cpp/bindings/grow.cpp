@@ -13,6 +13,7 @@
 #include "grow/device/device_rows.h"
 #include "grow/means.h"
 #include "grow/sample/sample.h"
+#include "grow/shards/shared_walk.h"
 #include "grow/trees/kept_leaves.h"
 
 namespace arboost::bindings {
@@ -60,20 +61,37 @@ void add_leaves(TreeGrower& self, Scores scores, std::size_t output, int n_threa
   self.grower.add_last(self.trees, output, scores.shape(1), scores.data(), team);
 }
 
-void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Codes& codes,
-              const std::optional<RowIds>& rows, Scores scores, std::size_t output, int n_threads) {
+void check_codes(const TreeGrower& self, std::size_t tree, const Codes& codes) {
   require(tree < self.trees.n_trees() && codes.n_features == self.codes.n_features,
           "the tree does not exist, or the codes belong to another table");
   for (std::size_t f = 0; f < codes.n_features; ++f)
     require(codes.has_levels(f) == self.codes.has_levels(f),
             "the codes have other categories than the grower's table");
-  const auto ids = checked_rows(rows, codes);
+}
+
+void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Codes& codes,
+              const std::optional<RowIds>& rows, Scores scores, std::size_t output, int n_threads) {
+  check_codes(self, tree, codes);
+  const auto ids = checked_rows(rows, codes.n_rows);
   const TreeRows tree_rows{ids.empty() ? codes.n_rows : ids.size(), nullptr,
                            ids.empty() ? nullptr : ids.data()};
   self.check_scores(scores, tree_rows.n, output);
   nb::gil_scoped_release release;
   Team team = self.team(8 * tree_rows.n, n_threads);
   self.trees.add(tree, codes, tree_rows, factor, {scores.data() + output, scores.shape(1)}, team);
+}
+
+void add_shared_tree(const TreeGrower& self, std::size_t tree, double factor,
+                     const SharedTable& table, const std::optional<RowIds>& rows, Scores scores,
+                     std::size_t output, int n_threads) {
+  check_codes(self, tree, table.codes.own);
+  const auto ids = checked_rows(rows, table.codes.n_rows);
+  const std::size_t n_rows = ids.empty() ? table.codes.n_rows : ids.size();
+  self.check_scores(scores, n_rows, output);
+  nb::gil_scoped_release release;
+  Team team = self.team(8 * n_rows, n_threads);
+  self.trees.add_leaves(tree, shared_leaves(self.trees, tree, table.codes, ids, team), factor,
+                        {scores.data() + output, scores.shape(1)}, team);
 }
 
 // Leaves of one set of rows in the trees of one grower.
@@ -83,25 +101,38 @@ struct RowLeaves {
   KeptLeaves leaves{};
 };
 
+// Trees that are added in turn, each times its factor to its output.
+struct AddedTrees {
+  const Vector<std::uint32_t>& trees;
+  const Vector<double>& factors;
+  const Vector<std::uint32_t>& outputs;
+
+  // Throws unless they fit the grower, the scores of n_rows rows and the leaves that are kept.
+  void check(const TreeGrower& self, std::size_t n_rows, const Scores& scores,
+             RowLeaves& kept) const {
+    require(factors.size() == trees.size() && outputs.size() == trees.size(),
+            "trees, factors and outputs differ in number");
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+      require(trees.data()[i] < self.trees.n_trees(), "the tree does not exist");
+      self.check_scores(scores, n_rows, outputs.data()[i]);
+    }
+    require(
+        kept.n_rows.value_or(n_rows) == n_rows && (kept.grower == nullptr || kept.grower == &self),
+        "these leaves are of other rows or trees");
+    kept.n_rows = n_rows;
+    kept.grower = &self;
+  }
+};
+
 void add_trees(const TreeGrower& self, const Vector<std::uint32_t>& trees,
                const Vector<double>& factors, const Vector<std::uint32_t>& outputs,
                const Codes& codes, const std::optional<RowIds>& rows, Scores scores,
                RowLeaves& kept, int n_threads) {
   require(codes.n_features == self.codes.n_features, "the codes belong to another table");
-  const auto ids = checked_rows(rows, codes);
+  const auto ids = checked_rows(rows, codes.n_rows);
   const TreeRows tree_rows{ids.empty() ? codes.n_rows : ids.size(), nullptr,
                            ids.empty() ? nullptr : ids.data()};
-  require(factors.size() == trees.size() && outputs.size() == trees.size(),
-          "trees, factors and outputs differ in number");
-  for (std::size_t i = 0; i < trees.size(); ++i) {
-    require(trees.data()[i] < self.trees.n_trees(), "the tree does not exist");
-    self.check_scores(scores, tree_rows.n, outputs.data()[i]);
-  }
-  require(kept.n_rows.value_or(tree_rows.n) == tree_rows.n &&
-              (kept.grower == nullptr || kept.grower == &self),
-          "these leaves are of other rows or trees");
-  kept.n_rows = tree_rows.n;
-  kept.grower = &self;
+  AddedTrees{trees, factors, outputs}.check(self, tree_rows.n, scores, kept);
   nb::gil_scoped_release release;
   Team team = self.team(8 * tree_rows.n, n_threads);
   for (std::size_t i = 0; i < trees.size(); ++i)
@@ -109,9 +140,33 @@ void add_trees(const TreeGrower& self, const Vector<std::uint32_t>& trees,
                     {scores.data() + outputs.data()[i], scores.shape(1)}, team);
 }
 
+void add_shared_trees(const TreeGrower& self, const Vector<std::uint32_t>& trees,
+                      const Vector<double>& factors, const Vector<std::uint32_t>& outputs,
+                      const SharedTable& table, const std::optional<RowIds>& rows, Scores scores,
+                      RowLeaves& kept, int n_threads) {
+  require(table.codes.own.n_features == self.codes.n_features, "the codes belong to another table");
+  const auto ids = checked_rows(rows, table.codes.n_rows);
+  const std::size_t n_rows = ids.empty() ? table.codes.n_rows : ids.size();
+  AddedTrees{trees, factors, outputs}.check(self, n_rows, scores, kept);
+  nb::gil_scoped_release release;
+  Team team = self.team(8 * n_rows, n_threads);
+  for (std::size_t i = 0; i < trees.size(); ++i) {
+    const std::size_t tree = trees.data()[i];
+    kept.leaves.add(
+        self.trees, tree, n_rows,
+        [&] { return shared_leaves(self.trees, tree, table.codes, ids, team); }, factors.data()[i],
+        {scores.data() + outputs.data()[i], scores.shape(1)}, team);
+  }
+}
+
 Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {
   self.last_with_leaves();
-  return to_numpy(self.grower.leaf_of_position());
+  std::vector<std::uint32_t> leaves;
+  {
+    nb::gil_scoped_release release;
+    leaves = self.grower.leaf_of_position();
+  }
+  return to_numpy(std::move(leaves));
 }
 
 Owned<double, 3> leaf_sums(TreeGrower& self, const Gradients& gradients, std::size_t output,
@@ -225,7 +280,6 @@ void bind_params(nb::module_& m) {
       .def_rw("monotone", &TreeParams::monotone)
       .def_rw("interactions", &TreeParams::interactions)
       .def_rw("subtree_rows", &TreeParams::subtree_rows)
-      .def_rw("shards", &TreeParams::shards)
       .def_rw("device", &TreeParams::device)
       .def_rw("count_rows", &TreeParams::count_rows)
       .def_rw("candidates", &TreeParams::candidates)
@@ -260,6 +314,11 @@ void bind_grow(nb::module_& m) {
            nb::keep_alive<1, 2>())
       .def(nb::init<const Codes&, std::size_t, const TreeParams&, const std::optional<RowIds>&,
                     std::shared_ptr<Workspace>>(),
+           nb::arg("codes"), nb::arg("width"), nb::arg("params"),
+           nb::arg("rows").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
+           nb::keep_alive<1, 2>())
+      .def(nb::init<const SharedTable&, std::size_t, const TreeParams&,
+                    const std::optional<RowIds>&, std::shared_ptr<Workspace>>(),
            nb::arg("codes"), nb::arg("width"), nb::arg("params"),
            nb::arg("rows").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
            nb::keep_alive<1, 2>())
@@ -300,6 +359,12 @@ void bind_grow(nb::module_& m) {
            nb::arg("codes"), nb::arg("rows").none(), nb::arg("scores").noconvert(), nb::arg("kept"),
            nb::arg("n_threads"),
            "Adds trees in turn, each times its factor to its output; `kept` is for these rows.")
+      .def("add_tree", &add_shared_tree, nb::arg("tree"), nb::arg("factor"), nb::arg("codes"),
+           nb::arg("rows").none(), nb::arg("scores").noconvert(), nb::arg("output"),
+           nb::arg("n_threads"), "The same for rows that workers share.")
+      .def("add_trees", &add_shared_trees, nb::arg("trees"), nb::arg("factors"), nb::arg("outputs"),
+           nb::arg("codes"), nb::arg("rows").none(), nb::arg("scores").noconvert(), nb::arg("kept"),
+           nb::arg("n_threads"), "The same for rows that workers share.")
       .def("leaf_of_row", &leaf_of_row,
            "The leaf of each training row in the last tree; 2^32 - 1 outside its sample.")
       .def("leaf_sums", &leaf_sums, nb::arg("gradients"), nb::arg("output"), nb::arg("n_threads"),

@@ -14,6 +14,7 @@ void bind_text(nb::module_& m);
 void bind_device_columns(nb::module_& m);
 void bind_bin(nb::module_& m);
 void bind_stored(nb::module_& m);
+void bind_shared(nb::module_& m);
 void bind_stream(nb::module_& m);
 void bind_statistics(nb::module_& m);
 void bind_sketch(nb::module_& m);
@@ -53,6 +54,7 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_device_columns(m);
   arboost::bindings::bind_bin(m);
   arboost::bindings::bind_stored(m);
+  arboost::bindings::bind_shared(m);
   arboost::bindings::bind_stream(m);
   arboost::bindings::bind_statistics(m);
   arboost::bindings::bind_sketch(m);

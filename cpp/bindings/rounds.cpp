@@ -10,6 +10,7 @@
 #include "bindings/loss_names.h"
 #include "bindings/tree_grower.h"
 #include "grow/device/device_rows.h"
+#include "grow/shards/share_rows.h"
 
 namespace arboost::bindings {
 namespace {
@@ -172,10 +173,12 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
         self.check_scores(scores, self.n_training(), 0);
         nb::gil_scoped_release release;
         if (auto* device = self.grower.on_device()) device->fetch_scores(scores.data());
+        if (auto* shared = self.grower.shared())
+          shared->fetch_scores(scores.shape(1), scores.data());
       },
       nb::arg("scores").noconvert(),
-      "Copies the scores of `run_rounds` from the device, where they are newer there. The caller "
-      "may change them then.");
+      "Copies the scores of `run_rounds` from the device, or from other workers, where they are "
+      "newer there. The caller may change them then.");
   grower.def("run_rounds", &run, nb::arg("params"), nb::arg("y"), nb::arg("weight").none(),
              nb::arg("scores").noconvert(), nb::arg("gradients"), nb::arg("n_rounds"),
              nb::arg("seconds"), nb::arg("n_threads"),

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "bindings/common.h"
+#include "bindings/shared_table.h"
 #include "grow/grower.h"
 #include "grow/sample/sample.h"
 
@@ -18,12 +19,12 @@ namespace arboost::bindings {
 using RowIds = Vector<RowId>;
 using Scores = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-inline std::span<const RowId> checked_rows(const std::optional<RowIds>& rows, const Codes& codes) {
+inline std::span<const RowId> checked_rows(const std::optional<RowIds>& rows, std::size_t n_rows) {
   if (!rows) return {};
   const std::span<const RowId> ids(rows->data(), rows->shape(0));
   require(!ids.empty(), "there are no rows to train on");
   for (std::size_t i = 0; i < ids.size(); ++i)
-    require(ids[i] < codes.n_rows && (i == 0 || ids[i - 1] < ids[i]),
+    require(ids[i] < n_rows && (i == 0 || ids[i - 1] < ids[i]),
             "rows must ascend and lie inside the table");
   return ids;
 }
@@ -42,10 +43,10 @@ inline void check_groups(const GroupedFeatures& grouped, const Codes& codes) {
 }
 
 // The parameters, if the core can grow trees of them; params.py has the ranges for users.
-inline const TreeParams& checked_params(const TreeParams& p, const Codes& codes,
+inline const TreeParams& checked_params(const TreeParams& p, const Codes& codes, std::size_t n_rows,
                                         std::size_t width) {
   constexpr std::size_t most_outputs = std::numeric_limits<std::int32_t>::max();
-  require(codes.n_rows > 0 && codes.n_features > 0, "a table without rows or features");
+  require(n_rows > 0 && codes.n_features > 0, "a table without rows or features");
   require(width > 0 && width <= most_outputs, "a tree needs an output");
   require(p.max_depth >= 0 && p.max_leaves >= 1, "a tree needs a leaf");
   require(p.min_samples_leaf >= 0 && p.min_samples_split >= 0, "a number of rows below 0");
@@ -75,8 +76,16 @@ struct TreeGrower {
         params(params_),
         workspace(shared ? std::move(shared) : std::make_shared<Workspace>()),
         trees(width),
-        grower(codes_, checked_rows(rows, codes_), checked_params(params_, codes_, width), width,
-               *workspace) {}
+        grower(codes_, checked_rows(rows, codes_.n_rows),
+               checked_params(params_, codes_, codes_.n_rows, width), width, *workspace) {}
+  TreeGrower(const SharedTable& table, std::size_t width, const TreeParams& params_,
+             const std::optional<RowIds>& rows, std::shared_ptr<Workspace> shared)
+      : codes(table.codes.own),
+        params(params_),
+        workspace(shared ? std::move(shared) : std::make_shared<Workspace>()),
+        trees(width),
+        grower(table.codes, checked_rows(rows, table.codes.n_rows),
+               checked_params(params_, codes, table.codes.n_rows, width), width, *workspace) {}
 
   std::size_t n_training() const { return grower.training_rows().n; }
   std::size_t last() const {
@@ -111,7 +120,7 @@ struct TreeGrower {
     });
   }
 
-  const Codes& codes;
+  const Codes& codes;  // of the rows in this process
   TreeParams params;
   std::shared_ptr<Workspace> workspace;
   GrownTrees trees;

@@ -8,7 +8,7 @@
 
 #include "grow/device/device_rows.h"
 #include "grow/memory/memory_rows.h"
-#include "grow/shards/sharded_rows.h"
+#include "grow/shards/share_rows.h"
 #include "grow/stored/file_rows.h"
 #include "loss/leaf.h"  // no_leaf
 
@@ -26,22 +26,17 @@ const Codes& checked(const Codes& codes, const TreeParams& params) {
 
 std::unique_ptr<NodeRows> rows_of(const Codes& codes, std::span<const RowId> table_rows,
                                   TreePolicy& policy, Workspace& workspace) {
-  if (codes.stored_rows && (policy.params().device >= 0 || !policy.params().shards.empty()))
-    throw std::invalid_argument("codes in a file need one process, and no device");
+  if (codes.stored_rows && policy.params().device >= 0)
+    throw std::invalid_argument("codes in a file need no device");
   if (codes.stored_rows) return std::make_unique<FileRows>(codes, table_rows, policy, workspace);
   if (policy.params().device >= 0)
     return std::make_unique<cuda::DeviceRows>(codes, table_rows, policy, workspace);
   codes.fetch();
-  const std::vector<double>& shards = policy.params().shards;
-  if (!shards.empty())
-    return std::make_unique<ShardedRows>(codes, table_rows, shards, policy, workspace);
   return std::make_unique<MemoryRows>(codes, codes, nullptr, table_rows, policy, workspace);
 }
 
 std::unique_ptr<Proposal> proposal_of(const Ranks& ranks, const TreeParams& params) {
   if (params.candidates == Candidates::bins) throw std::invalid_argument(wrong_candidates);
-  if (!params.shards.empty())
-    throw std::invalid_argument("ranks need all rows in one process: shards are for binned codes");
   if (params.candidates != Candidates::per_round) return nullptr;
   return std::make_unique<Proposal>(ranks, params.sketch_eps);
 }
@@ -52,6 +47,14 @@ Grower::Grower(const Codes& codes, std::span<const RowId> table_rows, const Tree
                std::size_t width, Workspace& workspace)
     : policy_(checked(codes, params), params, width),
       rows_(rows_of(codes, table_rows, policy_, workspace)) {}
+
+Grower::Grower(const SharedCodes& codes, std::span<const RowId> table_rows,
+               const TreeParams& params, std::size_t width, Workspace& workspace)
+    : policy_(checked(codes.own, params), params, width),
+      rows_(std::make_unique<ShareRows>(codes, table_rows, policy_, workspace)) {
+  if (params.device >= 0)
+    throw std::invalid_argument("rows that are divided among workers need no device");
+}
 
 Grower::Grower(const Ranks& ranks, std::span<const RowId> table_rows, const TreeParams& params,
                std::size_t width, Workspace& workspace)

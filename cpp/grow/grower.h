@@ -18,6 +18,7 @@
 #include "grow/trees/tree_params.h"
 #include "loss/apply.h"
 #include "table/codes.h"
+#include "table/shared_codes.h"
 
 namespace arboost {
 
@@ -27,6 +28,10 @@ class Grower {
   // training rows among those of the codes, ascending; empty for all of them. Growers may share a
   // workspace if each finishes a tree, and the use of its leaves, before another starts one.
   Grower(const Codes& codes, std::span<const RowId> table_rows, const TreeParams& params,
+         std::size_t width, Workspace& workspace);
+  // On a table whose rows are divided among workers: each has a grower, and all grow the same
+  // trees.
+  Grower(const SharedCodes& codes, std::span<const RowId> table_rows, const TreeParams& params,
          std::size_t width, Workspace& workspace);
   // On ranks, with split candidates other than bins. The bins of trees are ranks then.
   Grower(const Ranks& ranks, std::span<const RowId> table_rows, const TreeParams& params,
@@ -51,6 +56,7 @@ class Grower {
   std::vector<double> sums(const Gradients& gradients, std::size_t output, Team& team);
 
   cuda::DeviceRows* on_device() { return rows_->on_device(); }
+  ShareRows* shared() { return rows_->shared(); }
 
   // scores[position * outputs + output ...] += the last tree's values, for all training rows.
   void add_last(const GrownTrees& forest, std::size_t output, std::size_t outputs, double* scores,

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "grow/device/device_rows.h"
+#include "grow/shards/share_rows.h"
 #include "loss/leaf.h"
 
 namespace arboost {
@@ -52,6 +53,35 @@ const Sample* draw(const RoundParams& params, std::uint64_t round, const RoundSt
       break;
   }
   return &state.sample;
+}
+
+// Rows of other workers are needed for samples by gradient and quantiles of leaves.
+bool needs_all_rows(const RoundParams& params) {
+  return !params.leaf_quantiles.empty() || params.sampling.method != RowSampling::Method::uniform;
+}
+
+// One round on the worker's own rows of a shared table: scores, gradients and sample of no others.
+void run_own_round(Grower& grower, ShareRows& own, const RoundParams& params, const LossRows& rows,
+                   const RoundState& state, Team& loss_team, Team& team) {
+  GrownTrees& forest = state.forest;
+  Gradients& gradients = own.own_gradients(rows.outputs, state.gradients.by_row);
+  apply_loss(params.loss, own.own_rows(rows), params.largest_weight, gradients, loss_team,
+             own.workers());
+  const std::uint64_t round = forest.n_trees() / (rows.outputs / forest.width);
+  const bool samples = params.sampling.rate < 1;
+  if (samples)
+    own.draw_own(params.sampling.rate, draw_bits({params.seed, round}), state.sample, team);
+  for (std::size_t output = 0; output < rows.outputs; output += forest.width) {
+    grower.grow(gradients, output,
+                {.seed = params.seed,
+                 .number = forest.n_trees(),
+                 .turn = 0,
+                 .rate = params.rate,
+                 .sample = samples ? &state.sample : nullptr,
+                 .leaves_from_all_rows = params.sampling.leaves_from_all_rows},
+                forest, team);
+    own.add_own(forest, {state.scores + output, rows.outputs}, team);
+  }
 }
 
 // Sets the values of the last tree to quantiles of the residuals in its leaves.
@@ -103,7 +133,14 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
   const bool scales = !params.leaf_quantiles.empty() && rows.weight != nullptr;
   const double scale = scales ? weight_scale(rows, loss_team) : 1;
   std::size_t done = 0;
+  ShareRows* shared = grower.shared();
+  // Clocks differ between workers.
+  const auto has_time = [&] { return shared != nullptr || Clock::now() - start < time; };
   do {
+    if (shared != nullptr && !needs_all_rows(params)) {
+      run_own_round(grower, *shared, params, rows, state, loss_team, team);
+      continue;
+    }
     if (device != nullptr)
       device->rounds().apply_loss(params.loss, params.largest_weight, state.gradients);
     else
@@ -131,8 +168,7 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
       set->add(forest, forest.n_trees() - trees_per_round, trees_per_round);
       for (const LossSpec& loss : watched.losses) set->start_loss(loss);
     }
-    ++done;
-  } while (done < n_rounds && Clock::now() - start < time);
+  } while (++done < n_rounds && has_time());
   take_losses(done, watched);
   return done;
 }

@@ -130,11 +130,19 @@ Gradients::Gradients(std::size_t n_rows_, std::size_t outputs_, bool by_row_)
 
 void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weight, Gradients& out,
                 Team& team) {
+  Alone alone;
+  apply_loss(spec, rows, largest_weight, out, team, alone);
+}
+
+void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weight, Gradients& out,
+                Team& team, Collective& workers) {
   LossArgs args = make_args(spec, rows);
   std::optional<GradientBounds> bounds = known_bounds(spec, rows, largest_weight);
   if (!bounds) {
     const LossSums found = run(args, team);
-    bounds = {std::bit_cast<double>(found.max_g_bits), std::bit_cast<double>(found.max_h_bits)};
+    std::int64_t largest[] = {found.max_g_bits, found.max_h_bits};
+    workers.max(largest);
+    bounds = {std::bit_cast<double>(largest[0]), std::bit_cast<double>(largest[1])};
   }
   set_exponents(*bounds, out);
   args.g_scale = std::ldexp(1.0, out.g_exponent);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/collective.h"
 #include "base/parallel.h"
 #include "base/types.h"
 #include "loss/losses.h"
@@ -37,6 +38,9 @@ struct Gradients {
 // without a pass over the rows. Throws std::invalid_argument when a gradient is not finite.
 void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weight, Gradients& out,
                 Team& team);
+// The same for the rows of one worker: the scale is that of the rows of all.
+void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weight, Gradients& out,
+                Team& team, Collective& workers);
 
 // Upper bounds of |g| and h, where they follow from the loss without a pass over the rows.
 struct GradientBounds {

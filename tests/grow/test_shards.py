@@ -1,17 +1,20 @@
-"""Trees on rows in parts: the same as in memory, for every kind of row and sum."""
+"""Trees on rows that workers share: the same as in memory, for every kind of row and sum."""
 
 import numpy as np
 import pytest
 
 from arboost import _core
+from arboost.workers import Workers
 from support.growing import encode, gradients_of, wide_problem
+from support.local_workers import run_workers
+from support.shared_codes import shared
 
 PARTS = ([1.0], [1.0, 1.0], [3.0, 0.0, 0.5, 7.0, 0.0, 1.0, 2.0])
 
 
-def grown(codes, gradients, width, shards, *, sample=None, n_threads=2, **params):
+def grown(codes, gradients, width, *, sample=None, n_threads=2, **params):
     tree_params = _core.TreeParams()
-    for name, value in (params | {"shards": shards}).items():
+    for name, value in params.items():
         setattr(tree_params, name, value)
     grower = _core.Grower(codes, width, tree_params)
     for tree in range(2):
@@ -27,8 +30,20 @@ def grown(codes, gradients, width, shards, *, sample=None, n_threads=2, **params
         )
     scores = np.zeros((gradients.n_rows, width))
     grower.add_leaves(scores, 0, n_threads)
+    walked = np.zeros_like(scores)
+    grower.add_tree(0, 0.5, codes, None, walked, 0, n_threads)
     sums = grower.leaf_sums(gradients, 0, n_threads)
-    return grower.trees() | {"leaf": grower.leaf_of_row(), "scores": scores, "sums": sums}
+    found = {"leaf": grower.leaf_of_row(), "scores": scores, "walked": walked, "sums": sums}
+    return grower.trees() | found
+
+
+def grown_by_workers(codes, gradients, width, parts, **params):
+    """Return the result of each worker."""
+
+    def program(workers: Workers):
+        return grown(shared(codes, workers, parts), gradients, width, **params)
+
+    return run_workers(len(parts), program)
 
 
 def assert_same(one, other):
@@ -52,7 +67,7 @@ def sample_of(kind, gradients):
 
 
 # From 32,768 rows on, gradients are rounded at random, by the position of a row among all rows.
-@pytest.mark.parametrize("shards", PARTS, ids=len)
+@pytest.mark.parametrize("parts", PARTS, ids=len)
 @pytest.mark.parametrize("sample", ["none", "bootstrap", "one side", "by gradient"])
 @pytest.mark.parametrize(
     "params",
@@ -64,21 +79,23 @@ def sample_of(kind, gradients):
     ],
     ids=["best first", "monotone", "leaf size", "random cuts"],
 )
-def test_many_rows(shards, sample, params):
+def test_many_rows(parts, sample, params):
     codes, n_bins, g, h = wide_problem(n=40_000)
     table, gradients = encode(codes, n_bins), gradients_of(g, h)
     drawn = sample_of(sample, gradients)
-    expected = grown(table, gradients, 1, [], sample=drawn, **params)
-    assert_same(expected, grown(table, gradients, 1, shards, sample=drawn, **params))
+    expected = grown(table, gradients, 1, sample=drawn, **params)
+    for found in grown_by_workers(table, gradients, 1, parts, sample=drawn, **params):
+        assert_same(expected, found)
 
 
-@pytest.mark.parametrize("shards", PARTS, ids=len)
-def test_vector_leaves_and_little_memory(shards):
+@pytest.mark.parametrize("parts", PARTS, ids=len)
+def test_vector_leaves_and_little_memory(parts):
     codes, n_bins, g, h = wide_problem(n=3000, outputs=3)
     table, gradients = encode(codes, n_bins), gradients_of(g, h)
     params = {"max_depth": None, "max_leaves": 60, "histogram_bytes": 1}
-    expected = grown(table, gradients, 3, [], **params)
-    assert_same(expected, grown(table, gradients, 3, shards, **params))
+    expected = grown(table, gradients, 3, **params)
+    for found in grown_by_workers(table, gradients, 3, parts, **params):
+        assert_same(expected, found)
 
 
 def test_parts_without_rows_of_a_sample():
@@ -86,49 +103,70 @@ def test_parts_without_rows_of_a_sample():
     table, gradients = encode(codes, n_bins), gradients_of(g, h)
     sample = _core.Sample()
     sample.draw(50, 0.05, 1, 0, 1)
-    expected = grown(table, gradients, 1, [], sample=sample)
-    assert_same(expected, grown(table, gradients, 1, [1.0] * 20, sample=sample))
+    expected = grown(table, gradients, 1, sample=sample)
+    for found in grown_by_workers(table, gradients, 1, [1.0] * 20, sample=sample):
+        assert_same(expected, found)
 
 
-def test_a_worker_that_fails_ends_the_tree_and_the_next_one_grows():
+def test_a_worker_that_fails_ends_the_others():
     codes, n_bins, g, h = wide_problem(n=400)
     table = encode(codes, n_bins)
-    params = _core.TreeParams()
-    params.criterion, params.reg_lambda, params.shards = "poisson", 0.0, [1.0, 1.0, 1.0]
-    params.cat_l2 = 0.0
-    grower = _core.Grower(table, 1, params)
-    counts = -np.abs(g)
-    wrong = counts.copy()
+    wrong = -np.abs(g)
     wrong[-1] = 1.0  # a negative target, in the rows of the last worker
-    request = {"seed": 0, "tree": 0, "rate": 1.0, "n_threads": 1}
+    gradients = gradients_of(wrong, h)
     with pytest.raises(ValueError, match="below 0"):
-        grower.grow(gradients_of(wrong, h), 0, **request)
-    assert grower.n_trees == 0
-    grower.grow(gradients_of(counts, h), 0, **request)
-    assert grower.n_nodes > 1
+        grown_by_workers(
+            table, gradients, 1, [1.0] * 3, criterion="poisson", reg_lambda=0.0, cat_l2=0.0
+        )
 
 
-@pytest.mark.parametrize("shards", [[0.0, 0.0], [-1.0, 2.0], [float("nan")]])
-def test_wrong_parts(shards):
+@pytest.mark.parametrize(("first", "n_rows"), [(1, 50), (0, 49), (51, 100)])
+def test_rows_outside_the_table(first, n_rows):
     codes, n_bins, *_ = wide_problem(n=50)
-    params = _core.TreeParams()
-    params.shards = shards
-    with pytest.raises(ValueError, match="shards must be numbers from 0 on"):
-        _core.Grower(encode(codes, n_bins), 1, params)
+
+    def program(workers: Workers):
+        return _core.SharedCodes(encode(codes, n_bins), first, n_rows, workers.core)
+
+    if (first, n_rows) == (51, 100):
+        first = 60
+    with pytest.raises(ValueError, match="inside the table"):
+        run_workers(1, program)
 
 
 def test_medians_need_all_rows_in_one_process():
-    codes, n_bins, *_ = wide_problem(n=50)
-    params = _core.TreeParams()
-    params.criterion, params.reg_lambda, params.shards = "absolute_error", 0.0, [1.0, 1.0]
+    codes, n_bins, g, h = wide_problem(n=50)
     with pytest.raises(ValueError, match="all rows in the memory of one process"):
-        _core.Grower(encode(codes, n_bins), 1, params)
+        grown_by_workers(
+            encode(codes, n_bins),
+            gradients_of(g, h),
+            1,
+            [1.0, 1.0],
+            criterion="absolute_error",
+            reg_lambda=0.0,
+        )
 
 
-def test_ranks_need_all_rows_in_one_process():
+def test_ranks_are_not_shared():
     columns = _core.Columns(50)
     columns.add_matrix(np.arange(50.0)[:, None])
-    params = _core.TreeParams()
-    params.candidates, params.shards = _core.Candidates.values, [1.0, 1.0]
-    with pytest.raises(ValueError, match="all rows in one process"):
-        _core.Grower(_core.rank(columns, None, 1), 1, params)
+    ranks = _core.rank(columns, None, 1)
+    with pytest.raises(ValueError, match="must be bins"):
+        run_workers(1, lambda workers: _core.SharedCodes(ranks, 0, 50, workers.core))
+
+
+@pytest.mark.parametrize("n_numbers", [1, 5, 700, 70_000])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_sums_of_numbers(n_numbers, size):
+    """Small and large sums take different ways; extremes take 8 bytes, zeros none."""
+    rng = np.random.default_rng(n_numbers)
+    own = rng.integers(-(2**62) // size, 2**62 // size, (size, n_numbers))
+    own[:, rng.random(n_numbers) < 0.7] = 0
+    own[:, ::7] //= 2**50
+
+    def program(workers: Workers):
+        numbers = own[workers.rank].copy()
+        workers.core.sum(numbers)
+        return numbers
+
+    for found in run_workers(size, program):
+        np.testing.assert_array_equal(found, own.sum(axis=0))

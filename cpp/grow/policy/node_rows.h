@@ -2,8 +2,8 @@
 //
 // The policy hands out nodes; rows divide them, find the best splits of their children, and report
 // back. Implementations: threads that share the memory of one process (grow/memory); workers that
-// each hold some of the rows and add up their sums (grow/shards), or one that reads them from a
-// file (grow/stored); and a CUDA device (grow/device).
+// each hold some of the rows and add up their sums (grow/shards); rows that are read from a file
+// (grow/stored); and a CUDA device (grow/device).
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,8 @@ namespace arboost {
 namespace cuda {
 class DeviceRows;
 }
+
+class ShareRows;
 
 class NodeRows {
  public:
@@ -57,6 +59,9 @@ class NodeRows {
 
   // The same rows, where a device has them, and can have scores and gradients, too; else null.
   virtual cuda::DeviceRows* on_device() { return nullptr; }
+  // The same rows, where this process has some of them and other workers have the others; else
+  // null.
+  virtual ShareRows* shared() { return nullptr; }
 };
 
 // Rows that are served best by batches of nodes: one pass, one message or one launch a batch.

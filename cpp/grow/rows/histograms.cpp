@@ -69,6 +69,24 @@ void Histograms::use_features(std::span<const std::uint32_t> features) {
             stores_.size(),     next,           next + (any_sparse ? codes_.sparse.n_slots() : 0)};
 }
 
+std::vector<std::size_t> Histograms::column_starts() const {
+  std::vector<std::size_t> starts;
+  for (std::size_t i = 0; i < slots_.n_stores; ++i)
+    starts.push_back(slots_.first[slots_.stores == nullptr ? i : slots_.stores[i]]);
+  const bool any_sparse = slots_.first_sparse < slots_.n_slots;
+  for (std::size_t c = 0; any_sparse && c < codes_.sparse.size(); ++c)
+    starts.push_back(slots_.first_sparse + codes_.sparse.first_slot[c]);
+  starts.push_back(slots_.n_slots);
+  return starts;
+}
+
+std::size_t Histograms::start_of(std::size_t feature) const {
+  const Place& place = codes_.where[feature];
+  return place.storage == Storage::sparse
+             ? slots_.first_sparse + codes_.sparse.first_slot[place.store]
+             : slots_.first[place.store];
+}
+
 std::int64_t* Histograms::acquire() {
   in_use_.fetch_add(1, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);

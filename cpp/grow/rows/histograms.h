@@ -38,6 +38,12 @@ class Histograms {
   // Adding a row costs about as much as so many updates of one slot.
   double updates_per_row() const { return updates_per_row_; }
   std::size_t size() const { return slots_.n_slots * channels_; }
+  std::size_t memory_limit() const { return memory_limit_; }
+
+  // First slot of each column, ascending, sparse ones last; then the number of slots.
+  std::vector<std::size_t> column_starts() const;
+  // First slot of the feature's column; only for features that histograms have.
+  std::size_t start_of(std::size_t feature) const;
 
   std::int64_t* acquire();
   std::int64_t* acquire_zeroed();

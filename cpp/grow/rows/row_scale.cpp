@@ -43,17 +43,23 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
 
 // Sums and numbers of rows, over all workers: the scale of the tree is chosen from them.
 void RowPartition::add_workers(TreePairs& pairs) {
-  workers_.sum(pairs.sum_abs_g);
-  workers_.sum(pairs.sum_h);
-  const std::int64_t own[2] = {static_cast<std::int64_t>(n_training_),
-                               static_cast<std::int64_t>(rows_.n)};
-  all_rows_ = 0;
+  std::vector<std::int64_t> own(pairs.sum_abs_g);
+  own.insert(own.end(), pairs.sum_h.begin(), pairs.sum_h.end());
+  own.push_back(static_cast<std::int64_t>(rows_.n));
+  own.push_back(static_cast<std::int64_t>(n_training_));
+  std::vector<std::int64_t> all(own.size(), 0);
   first_position_ = 0;
   std::size_t rank = 0;
-  for (const std::vector<std::int64_t>& counts : workers_.gather(own)) {
-    if (rank++ < workers_.rank()) first_position_ += static_cast<std::uint32_t>(counts[0]);
-    all_rows_ += static_cast<std::size_t>(counts[1]);
+  for (const std::vector<std::int64_t>& numbers : workers_.gather(own)) {
+    if (rank++ < workers_.rank()) first_position_ += static_cast<std::uint32_t>(numbers.back());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] += numbers[i];
   }
+  const std::size_t n = pairs.sum_h.size();
+  for (std::size_t k = 0; k < n; ++k) {
+    pairs.sum_abs_g[k] = all[k];
+    pairs.sum_h[k] = all[n + k];
+  }
+  all_rows_ = static_cast<std::size_t>(all[2 * n]);
 }
 
 void RowPartition::use_all(const Gradients& gradients, std::size_t output, Team& team) {
@@ -87,7 +93,7 @@ TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, T
   float largest = 1;
   if (weights_ != nullptr && rows_.n > 0) largest = *std::max_element(weights_, weights_ + rows_.n);
   std::int64_t drop_of_all = bits_of_factor(largest);
-  workers_.max({&drop_of_all, 1});
+  if (weights_ != nullptr) workers_.max({&drop_of_all, 1});
   const int drop = static_cast<int>(drop_of_all);
   const double factor = std::ldexp(1.0, -drop);
   TreePairs pairs{gathered,

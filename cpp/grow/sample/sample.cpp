@@ -23,22 +23,23 @@ constexpr float largest_weight = 16384;
 // Norms fall into buckets by the leading bits of their float: 8 of the exponent, 5 of the mantissa.
 constexpr int bucket_shift = 18;
 
-// Every chunk fills the front of its own range; the ranges then move together. `draw_chunk` is a
-// kernel with its arguments but the last four.
+// Draws rows of [first, last), whose positions are counted from `first`. Every chunk fills the
+// front of its own range; the ranges then move together. `draw_chunk` is a kernel with its
+// arguments but the last four.
 template <class DrawChunk>
-void collect(std::size_t n_rows, std::uint32_t seed, bool weighted, DrawChunk draw_chunk,
-             Sample& out, Team& team) {
-  const std::size_t n_chunks = (n_rows + chunk_rows - 1) / chunk_rows;
+void collect_range(std::size_t first, std::size_t last, bool weighted, DrawChunk draw_chunk,
+                   Sample& out, Team& team) {
+  const std::size_t n_rows = last - first, n_chunks = (n_rows + chunk_rows - 1) / chunk_rows;
   std::vector<std::size_t> kept(n_chunks, 0);
   out.weighted = weighted;
   out.on_device = false;
-  make_room(out.positions, n_rows);
-  if (out.weighted) make_room(out.weights, n_rows);
+  make_room(out.positions, std::max<std::size_t>(1, n_rows));
+  if (out.weighted) make_room(out.weights, std::max<std::size_t>(1, n_rows));
   std::uint32_t* positions = out.positions.data();
   float* weights = out.weighted ? out.weights.data() : nullptr;
   team.for_chunks(0, n_rows, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    kept[begin / chunk_rows] =
-        draw_chunk(begin, end, positions + begin, weights == nullptr ? nullptr : weights + begin);
+    kept[begin / chunk_rows] = draw_chunk(first + begin, first + end, positions + begin,
+                                          weights == nullptr ? nullptr : weights + begin);
   });
   out.size = 0;
   for (std::size_t c = 0; c < n_chunks; ++c) {
@@ -48,10 +49,19 @@ void collect(std::size_t n_rows, std::uint32_t seed, bool weighted, DrawChunk dr
       std::memmove(weights + out.size, weights + from, kept[c] * sizeof *weights);
     out.size += kept[c];
   }
+  for (std::size_t i = 0; first > 0 && i < out.size; ++i)
+    positions[i] -= static_cast<std::uint32_t>(first);
+}
+
+// The same of all rows, at least one.
+template <class DrawChunk>
+void collect(std::size_t n_rows, std::uint32_t seed, bool weighted, DrawChunk draw_chunk,
+             Sample& out, Team& team) {
+  collect_range(0, n_rows, weighted, draw_chunk, out, team);
   if (out.size > 0) return;
   out.size = 1;
-  positions[0] = row_of_empty(n_rows, seed);
-  if (weights != nullptr) weights[0] = 1;
+  out.positions[0] = row_of_empty(n_rows, seed);
+  if (weighted) out.weights[0] = 1;
 }
 
 void collect(std::size_t n_rows, const DrawArgs& args, Sample& out, Team& team) {
@@ -193,6 +203,14 @@ std::uint32_t row_of_empty(std::size_t n_rows, std::uint32_t seed) {
 
 void sample_uniform(std::size_t n_rows, double rate, std::uint32_t seed, Sample& out, Team& team) {
   collect(n_rows, uniform_plan(rate, seed), out, team);
+}
+
+void sample_uniform(std::size_t begin, std::size_t end, double rate, std::uint32_t seed,
+                    Sample& out, Team& team) {
+  const DrawArgs args = uniform_plan(rate, seed);
+  collect_range(
+      begin, end, false, [&](auto... range) { return grow_kernels().draw(args, range...); }, out,
+      team);
 }
 
 void sample_by_gradient(const Gradients& gradients, double rate, double reg_lambda,

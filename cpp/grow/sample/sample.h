@@ -58,6 +58,9 @@ inline std::uint32_t draw_bits(const DrawSeed& seed) {
 
 // Each row with probability `rate`; at least one.
 void sample_uniform(std::size_t n_rows, double rate, std::uint32_t seed, Sample& out, Team& team);
+// The same rows, of [begin, end) only and counted from `begin`; there may be none.
+void sample_uniform(std::size_t begin, std::size_t end, double rate, std::uint32_t seed,
+                    Sample& out, Team& team);
 
 // Row i with probability p_i = min(1, s_i / mu), s_i^2 = sum over the outputs of g^2 + lambda h^2,
 // and with the weight 1 / p_i, where mu makes the expected size about rate * n_rows. Sums over the

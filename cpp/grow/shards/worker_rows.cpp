@@ -1,7 +1,9 @@
-// Batches of nodes: one pass over the rows, and one exchange for numbers of rows and histograms.
+// Batches of nodes: one pass over the rows, one exchange for numbers of rows and histograms, and
+// one for the best splits.
 #include "grow/shards/worker_rows.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <stdexcept>
@@ -9,6 +11,28 @@
 #include "base/random.h"
 
 namespace arboost {
+
+// The best split of a node among the features of one worker, as it is sent, followed by the sums of
+// its left side.
+struct SplitRecord {
+  std::uint32_t node;   // of those that were searched
+  std::uint32_t place;  // of the feature among those of the node: the first of equal splits wins
+  std::int32_t feature;
+  double gain;
+  FeatureSplit split;
+};
+
+namespace {
+
+// All workers keep as many histograms as the one that has least memory.
+std::size_t agreed_bytes(std::size_t bytes, Collective& workers) {
+  if (workers.size() == 1) return bytes;
+  std::int64_t least[] = {-static_cast<std::int64_t>(bytes)};
+  workers.max(least);
+  return static_cast<std::size_t>(-least[0]);
+}
+
+}  // namespace
 
 WorkerRows::WorkerRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
                        Workspace& workspace, Collective& workers)
@@ -20,7 +44,7 @@ WorkerRows::WorkerRows(const Codes& codes, std::span<const RowId> table_rows, Tr
       purity_(params_.allow_zero_gain ? std::make_unique<Purity>(codes.n_rows, table_rows)
                                       : nullptr),
       sizes_(codes, params_, policy.width(), true),
-      histograms_(codes, params_.histogram_bytes, workspace),
+      histograms_(codes, agreed_bytes(params_.histogram_bytes, workers), workspace),
       search_(codes, policy, {.rows = rows_, .histograms = histograms_, .sizes = sizes_}),
       leaves_(codes, rows_, policy.width(), workspace, workers) {
   if (params_.criterion == Criterion::absolute_error)
@@ -49,19 +73,19 @@ void WorkerRows::open_root(TreePolicy& policy, Team& team) {
   search_.start_tree(team.size());
   if (policy.columns().samples_trees()) histograms_.use_features(policy.columns().of_tree());
   histograms_.release_all();  // of a tree that was interrupted
+  divide_columns();
   GrowNode& root = policy.open_root(rows_.rows().n, false);
   rows_.stretches().open_root(root, rows_.rows());
   add_up(root, team);
   GrowNode* const nodes[] = {&root};
-  if (!may_split(nodes).front()) return;
   root.histogram = histograms_.acquire_zeroed();
   pass({}, nodes, team);
-  workers_.sum({root.histogram, histograms_.size()});
-  search_.find(root, 0, team);
+  sum_histograms(nodes, root.sums);
+  search(nodes, team);
 }
 
-// The root's sums, over all workers.
-void WorkerRows::add_up(GrowNode& root, Team& team) {
+// The root's sums in this worker.
+void WorkerRows::add_up(GrowNode& root, Team& team) const {
   constexpr std::size_t chunk = 16384;
   const std::size_t channels = policy_.channels();
   const Element* elements = rows_.elements(root);
@@ -73,13 +97,49 @@ void WorkerRows::add_up(GrowNode& root, Team& team) {
     std::lock_guard lock(mutex);
     for (std::size_t k = 0; k < channels; ++k) root.sums[k] += own[k];
   });
-  workers_.sum(root.sums);
+}
+
+// Divides the stored columns, and so the features, among the workers, in almost equal parts of a
+// histogram. For S bytes of a node's histogram and W workers, they send (W - 1) S in all, and W
+// (W - 1) records of the best split; where all search all features, 2 (W - 1) S. Trees that go on
+// to further features, where those of a node are constant, need all sums.
+void WorkerRows::divide_columns() {
+  const std::size_t n_workers = workers_.size(), channels = histograms_.channels();
+  const std::size_t record = sizeof(SplitRecord) + channels * sizeof(std::int64_t);
+  bounds_.clear();
+  search_.use_features({});
+  if (n_workers == 1 || params_.allow_zero_gain ||
+      histograms_.size() * sizeof(std::int64_t) < n_workers * record)
+    return;
+  const std::vector<std::size_t> starts = histograms_.column_starts();
+  bounds_.push_back(0);
+  for (std::size_t r = 1; r < n_workers; ++r) {
+    const std::size_t wanted = starts.back() * r / n_workers;
+    bounds_.push_back(*std::lower_bound(starts.begin(), starts.end(), wanted));
+  }
+  bounds_.push_back(starts.back());
+  std::vector<std::uint8_t> is_own(codes_.n_features, 0);
+  for (std::size_t f = 0; f < codes_.n_features; ++f) {
+    const std::size_t start = histograms_.start_of(f);
+    is_own[f] = start >= bounds_[workers_.rank()] && start < bounds_[workers_.rank() + 1];
+  }
+  search_.use_features(std::move(is_own));
+  for (std::size_t& bound : bounds_) bound *= channels;
+}
+
+// Adds up the histograms of nodes, or this worker's part of them, and a few numbers.
+void WorkerRows::sum_histograms(std::span<GrowNode* const> built, Collective::Numbers numbers) {
+  std::vector<Collective::Numbers> sums;
+  for (GrowNode* node : built) sums.emplace_back(node->histogram, histograms_.size());
+  if (!bounds_.empty()) return workers_.sum_parts(sums, bounds_, numbers);
+  sums.push_back(numbers);
+  workers_.sum(sums);
 }
 
 // As many histograms as fit into memory: each node of a batch has two at a time.
 std::size_t WorkerRows::batch_size() const {
   const std::size_t bytes = 2 * histograms_.size() * sizeof(std::int64_t);
-  return std::clamp<std::size_t>(params_.histogram_bytes / std::max<std::size_t>(1, bytes), 1,
+  return std::clamp<std::size_t>(histograms_.memory_limit() / std::max<std::size_t>(1, bytes), 1,
                                  1024);
 }
 
@@ -93,29 +153,85 @@ void WorkerRows::expand(TreePolicy& policy, std::span<GrowNode* const> batch, Te
     if (subtracts || may_ever_split(*smaller)) built.push_back(smaller);
     if (!subtracts && may_ever_split(*larger)) built.push_back(larger);
   }
-  std::vector<std::span<std::int64_t>> sums;
-  for (GrowNode* node : built) {
-    node->histogram = histograms_.acquire_zeroed();
-    sums.emplace_back(node->histogram, histograms_.size());
-  }
+  for (GrowNode* node : built) node->histogram = histograms_.acquire_zeroed();
   pass(batch, built, team);
-  workers_.sum(sums);
-  place_children(policy, batch);
+  const std::vector<std::int64_t> own_left = left_rows(batch);
+  std::vector<std::int64_t> all_left = own_left;
+  // Where no child may be split, none needs its number of rows.
+  const bool may_split_any = std::any_of(children.begin(), children.end(),
+                                         [&](GrowNode* child) { return may_ever_split(*child); });
+  if (may_split_any) sum_histograms(built, all_left);
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    policy.place_children(*batch[i], static_cast<std::size_t>(own_left[i]),
+                          static_cast<std::size_t>(all_left[i]));
+  const std::size_t begin = bounds_.empty() ? 0 : bounds_[workers_.rank()];
+  const std::size_t end = bounds_.empty() ? histograms_.size() : bounds_[workers_.rank() + 1];
   for (const auto& [node, smaller, larger, subtracts] : siblings) {
     if (subtracts) {
-      grow_kernels().subtract(node->histogram, smaller->histogram, histograms_.size());
+      grow_kernels().subtract(node->histogram + begin, smaller->histogram + begin, end - begin);
       larger->histogram = node->histogram;
     } else {
       histograms_.release(node->histogram);
     }
     node->histogram = nullptr;
   }
-  const std::vector<bool> searched = may_split(children);
-  team.for_chunks(0, children.size(), 1, [&](std::size_t i, std::size_t, int member) {
-    if (searched[i]) search_.find(*children[i], member, team);
+  search(children, team);
+}
+
+// Finds the best splits of nodes with histograms; forgets those of others.
+void WorkerRows::search(std::span<GrowNode* const> nodes, Team& team) {
+  const std::vector<bool> may = may_split(nodes);
+  std::vector<GrowNode*> searched;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (may[i]) searched.push_back(nodes[i]);
+  team.for_chunks(0, searched.size(), 1, [&](std::size_t i, std::size_t, int member) {
+    search_.find(*searched[i], member, team);
   });
-  for (GrowNode* child : children)
-    if (child->gain < 0 || histograms_.scarce()) forget(*child);
+  if (!bounds_.empty() && !searched.empty()) share_splits(searched);
+  for (GrowNode* node : nodes)
+    if (node->gain < 0 || histograms_.scarce()) forget(*node);
+}
+
+// Replaces the best splits among the features of each worker by the best ones of all.
+void WorkerRows::share_splits(std::span<GrowNode* const> nodes) {
+  const std::size_t n_sums = policy_.channels() * sizeof(std::int64_t);
+  const std::size_t size = sizeof(SplitRecord) + n_sums;
+  Collective::Bytes message;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const GrowNode& node = *nodes[i];
+    if (node.gain < 0) continue;
+    SplitRecord record{};
+    record.node = static_cast<std::uint32_t>(i);
+    record.place = node.place;
+    record.feature = node.feature;
+    record.gain = node.gain;
+    record.split = node.split;
+    message.resize(message.size() + size);
+    std::memcpy(message.data() + message.size() - size, &record, sizeof record);
+    std::memcpy(message.data() + message.size() - n_sums, node.left_sums.data(), n_sums);
+  }
+  const std::vector<Collective::Bytes> received = workers_.exchange(Collective::View(message));
+  std::vector<std::int64_t> left_sums(policy_.channels());
+  for (const Collective::Bytes& bytes : received)
+    for (std::size_t at = 0; at + size <= bytes.size(); at += size) {
+      SplitRecord record;
+      std::memcpy(&record, bytes.data() + at, sizeof record);
+      std::memcpy(left_sums.data(), bytes.data() + at + sizeof record, n_sums);
+      take_split(*nodes[record.node], record, left_sums);
+    }
+}
+
+void WorkerRows::take_split(GrowNode& node, const SplitRecord& record,
+                            std::span<const std::int64_t> left_sums) const {
+  const double score = record.split.score;
+  if (node.gain >= 0 &&
+      (node.split.score > score || (node.split.score == score && node.place < record.place)))
+    return;
+  node.gain = record.gain;
+  node.feature = record.feature;
+  node.place = record.place;
+  node.split = record.split;
+  node.left_sums.assign(left_sums.begin(), left_sums.end());
 }
 
 // By all that is known before the rows are divided.
@@ -166,8 +282,9 @@ void WorkerRows::pass(std::span<GrowNode* const> divided, std::span<GrowNode* co
   });
 }
 
-void WorkerRows::place_children(TreePolicy& policy, std::span<GrowNode* const> batch) {
-  std::vector<std::int64_t> own, all;
+// The rows of this worker that go to the left child of each node.
+std::vector<std::int64_t> WorkerRows::left_rows(std::span<GrowNode* const> batch) const {
+  std::vector<std::int64_t> own;
   for (const GrowNode* node : batch) {
     std::int64_t n_left = 0;
     rows_.each_range(*node->left, [&](const Element*, std::size_t n) {
@@ -175,11 +292,7 @@ void WorkerRows::place_children(TreePolicy& policy, std::span<GrowNode* const> b
     });
     own.push_back(n_left);
   }
-  all = own;
-  workers_.sum(all);
-  for (std::size_t i = 0; i < batch.size(); ++i)
-    policy.place_children(*batch[i], static_cast<std::size_t>(own[i]),
-                          static_cast<std::size_t>(all[i]));
+  return own;
 }
 
 // Which nodes may be split, by their rows in all workers.

@@ -1,10 +1,12 @@
 // The rows of one worker: each holds some of the rows, and their sums are added before every
 // search.
 //
-// All workers grow the same tree: they take the same batches of nodes, divide their own rows, add
-// up numbers of rows and histograms, and search all features. Histograms are added before those of
-// the larger children are subtracted from their parents'. Searches from few rows give the same
-// splits as histograms, so nodes of any size have histograms here.
+// All workers grow the same tree: they take the same batches of nodes, divide their own rows, and
+// add up numbers of rows and histograms, in one exchange a batch. Each worker gets the sums of some
+// stored columns, searches their features, and tells the others its best splits, in another one;
+// or, where that is fewer bytes, all get all sums and search all features. Histograms are added
+// before those of the larger children are subtracted from their parents'. Searches from few rows
+// give the same splits as histograms, so nodes of any size have histograms here.
 //
 // A batch is one pass over the worker's rows, window by window, in memory or from a file: each
 // window is divided, and the rows of its new nodes are added to histograms, while it is there.
@@ -68,11 +70,17 @@ class WorkerRows final : public BatchRows {
     GrowNode *node, *smaller, *larger;
     bool subtracts;
   };
-  void add_up(GrowNode& root, Team& team);
+  void add_up(GrowNode& root, Team& team) const;
+  void divide_columns();
+  void sum_histograms(std::span<GrowNode* const> built, Collective::Numbers numbers);
+  void search(std::span<GrowNode* const> nodes, Team& team);
+  void share_splits(std::span<GrowNode* const> nodes);
+  void take_split(GrowNode& node, const struct SplitRecord& record,
+                  std::span<const std::int64_t> left_sums) const;
   bool may_ever_split(const GrowNode& node) const;
   Siblings open_children(TreePolicy& policy, GrowNode& node);
   void pass(std::span<GrowNode* const> divided, std::span<GrowNode* const> built, Team& team);
-  void place_children(TreePolicy& policy, std::span<GrowNode* const> batch);
+  std::vector<std::int64_t> left_rows(std::span<GrowNode* const> batch) const;
   std::vector<bool> may_split(std::span<GrowNode* const> nodes) const;
 
   const Codes& codes_;
@@ -85,6 +93,9 @@ class WorkerRows final : public BatchRows {
   Histograms histograms_;
   SplitSearch search_;
   RowLeaves leaves_;
+  // Numbers of a histogram whose sums each worker has, [bounds_[rank], bounds_[rank + 1]); empty:
+  // all have all.
+  std::vector<std::size_t> bounds_;
 };
 
 }  // namespace arboost

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>  // move
 #include <vector>
 
 #include "base/parallel.h"
@@ -35,8 +36,9 @@ class SplitSearch {
     std::vector<std::uint32_t> candidates;      // features of the splits that are scored at once
     std::vector<Found> found;
     ColumnSampler::Room columns;
-    AbsoluteNode errors;  // absolute errors: of the node that is searched,
-    AbsoluteSide side;    // ... and of a split's sides
+    std::vector<std::uint32_t> own_features;  // of the drawn ones
+    AbsoluteNode errors;                      // absolute errors: of the node that is searched,
+    AbsoluteSide side;                        // ... and of a split's sides
     std::vector<Element> ordered;
     std::vector<std::size_t> places;
   };
@@ -53,6 +55,8 @@ class SplitSearch {
   SplitSearch(const Codes& codes, TreePolicy& policy, const Sources& sources);
 
   void start_tree(int n_members);
+  // Restricts `find` to features that have 1; empty: all. Others are searched elsewhere.
+  void use_features(std::vector<std::uint8_t> is_own) { is_own_ = std::move(is_own); }
   Scratch& scratch(int member) { return *scratch_[static_cast<std::size_t>(member)]; }
 
   // Sets the node's best split over all features: the highest gain, then the first feature in turn.
@@ -89,6 +93,8 @@ class SplitSearch {
   };
 
   void set_tables();
+  std::span<const std::uint32_t> own_features(std::span<const std::uint32_t> drawn,
+                                              Scratch& own) const;
   const std::int64_t* own_slots(const GrowNode& node, std::size_t feature) const;
   FeatureSplit find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                           const Scratch& own, double floor, Scratch& scratch) const;
@@ -139,6 +145,7 @@ class SplitSearch {
   const SortedColumns* sorted_;
   AbsoluteRows* absolute_;
   std::size_t width_, channels_;
+  std::vector<std::uint8_t> is_own_;  // by feature; empty: all are searched here
   // For features of shared columns: maps from stored codes to their own codes, and the map of each.
   std::vector<std::uint8_t> decoded_;
   std::vector<const std::uint8_t*> tables_;

@@ -99,6 +99,17 @@ void GrownTrees::add(std::size_t tree, const Codes& codes, const TreeRows& rows,
        });
 }
 
+void GrownTrees::add_leaves(std::size_t tree, std::span<const std::uint32_t> leaves, double factor,
+                            ScoreRows scores, Team& team) const {
+  constexpr std::size_t chunk_rows = 16384;
+  const double* of_tree = values(tree);
+  team.for_chunks(0, leaves.size(), chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = begin; i < end; ++i)
+      for (std::size_t k = 0; k < width; ++k)
+        scores.scores[i * scores.stride + k] += factor * of_tree[leaves[i] * width + k];
+  });
+}
+
 void GrownTrees::set_values(std::size_t tree, std::span<const double> new_values,
                             std::span<const std::int8_t> monotone) {
   const std::size_t start = first(tree), n = n_nodes(tree);

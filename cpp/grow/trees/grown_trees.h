@@ -52,6 +52,9 @@ struct GrownTrees {
   // scores += factor * the tree's values, for such rows.
   void add(std::size_t tree, const Codes& codes, const TreeRows& rows, double factor,
            ScoreRows scores, Team& team) const;
+  // The same for rows whose leaves are known.
+  void add_leaves(std::size_t tree, std::span<const std::uint32_t> leaves, double factor,
+                  ScoreRows scores, Team& team) const;
 
   // Replaces a tree's values, [node][width]. Under monotone constraints, values are clipped so that
   // the tree satisfies them: where leaves on the two sides of a constrained split violate the

@@ -19,20 +19,42 @@ void KeptLeaves::add(const GrownTrees& trees, std::size_t tree, const Codes& cod
     trees.add(tree, codes, rows, factor, scores, team);
     return;
   }
-  std::vector<std::uint16_t>& leaves = leaves_[tree];
-  if (leaves.empty()) {
+  if (leaves_[tree].empty()) {
     std::vector<std::uint16_t> found(rows.n);
     trees.walk(tree, codes, rows, team,
                [&](std::size_t begin, std::size_t end, const std::uint32_t* of_rows) {
                  std::copy(of_rows, of_rows + (end - begin),
                            found.begin() + static_cast<std::ptrdiff_t>(begin));
                });
-    leaves = std::move(found);  // complete, or an interrupted walk would be taken for one
-    bytes_ += rows.n * sizeof(std::uint16_t);
+    keep(tree, std::move(found));  // complete, or an interrupted walk would be taken for one
   }
+  add_kept(trees, tree, factor, scores, team);
+}
+
+void KeptLeaves::add(const GrownTrees& trees, std::size_t tree, std::size_t n_rows, Find find,
+                     double factor, ScoreRows scores, Team& team) {
+  if (!keeps(trees, tree, n_rows)) {
+    trees.add_leaves(tree, find(), factor, scores, team);
+    return;
+  }
+  if (leaves_[tree].empty()) {
+    const std::vector<std::uint32_t> found = find();
+    keep(tree, {found.begin(), found.end()});
+  }
+  add_kept(trees, tree, factor, scores, team);
+}
+
+void KeptLeaves::keep(std::size_t tree, std::vector<std::uint16_t> leaves) {
+  bytes_ += leaves.size() * sizeof(std::uint16_t);
+  leaves_[tree] = std::move(leaves);
+}
+
+void KeptLeaves::add_kept(const GrownTrees& trees, std::size_t tree, double factor,
+                          ScoreRows scores, Team& team) const {
+  const std::vector<std::uint16_t>& leaves = leaves_[tree];
   const std::size_t width = trees.width;
   const double* values = trees.values(tree);
-  team.for_chunks(0, rows.n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+  team.for_chunks(0, leaves.size(), chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     const std::uint16_t* leaf = leaves.data();
     double* score = scores.scores + begin * scores.stride;
     if (width == 1) {  // most boosters

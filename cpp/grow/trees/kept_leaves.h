@@ -17,8 +17,15 @@ class KeptLeaves {
   // the same trees and rows.
   void add(const GrownTrees& trees, std::size_t tree, const Codes& codes, const TreeRows& rows,
            double factor, ScoreRows scores, Team& team);
+  // The same for n_rows rows whose leaves `find` returns.
+  using Find = FunctionRef<std::vector<std::uint32_t>()>;
+  void add(const GrownTrees& trees, std::size_t tree, std::size_t n_rows, Find find, double factor,
+           ScoreRows scores, Team& team);
 
  private:
+  void keep(std::size_t tree, std::vector<std::uint16_t> leaves);
+  void add_kept(const GrownTrees& trees, std::size_t tree, double factor, ScoreRows scores,
+                Team& team) const;
   bool keeps(const GrownTrees& trees, std::size_t tree, std::size_t n_rows);
 
   std::vector<std::vector<std::uint16_t>> leaves_;  // [tree]; empty: not kept

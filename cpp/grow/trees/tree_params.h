@@ -54,9 +54,6 @@ struct TreeParams {
   // same for any number.
   static constexpr std::size_t automatic = std::numeric_limits<std::size_t>::max();
   std::size_t subtree_rows = automatic;
-  // The rows are held in parts of these proportions, each by a worker (grow/shards); empty: in the
-  // memory of one. The tree is the same for any parts.
-  std::vector<double> shards;
   int device = -1;  // CUDA device that holds the rows; -1: none. The tree is the same.
   Candidates candidates = Candidates::bins;
   double sketch_eps = 0.004;

@@ -65,6 +65,11 @@ class Binned:
         """Whether codes are ranks, for the tree methods "exact" and "approx"."""
         return isinstance(self.codes, core.Ranks)
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether the rows are divided among workers."""
+        return isinstance(self.codes, core.SharedCodes)
+
     def require(self, tree_method: str) -> None:
         """Raise ValueError unless the codes are those of the given tree method."""
         if self.is_ranked == (tree_method != "hist"):

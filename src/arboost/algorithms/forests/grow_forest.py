@@ -97,8 +97,8 @@ def grow_trees(
 
 def _most_workers(recipe: ForestRecipe, data: TrainingSet) -> int:
     """Return the largest number of workers that helps; on a device each takes memory."""
-    if data.binned.codes.is_stored:
-        return 1  # threads share the rows of a window, and the memory of one tree
+    if data.binned.codes.is_stored or data.binned.is_shared:
+        return 1  # threads share the rows of a window, or the messages of a worker
     device = device_number(recipe.tree.device)
     if device < 0:
         return recipe.n_trees

@@ -1,0 +1,114 @@
+// Bindings of tables whose rows are divided among workers.
+#include "bindings/shared_table.h"
+
+#include <nanobind/stl/optional.h>
+
+#include <limits>
+#include <optional>
+
+#include "bin/codes/take.h"
+
+namespace arboost::bindings {
+namespace {
+
+// Some rows of the table, ascending, as a table of their own, which the same workers share.
+nb::object take(const SharedTable& self, const Vector<RowId>& rows, int n_threads) {
+  const std::span<const RowId> ids(rows.data(), rows.shape(0));
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    require(ids[i] < self.codes.n_rows && (i == 0 || ids[i - 1] < ids[i]),
+            "rows must ascend and lie inside the table");
+  const SharedCodes::Range own = self.codes.own_of(ids);
+  Codes taken;
+  {
+    nb::gil_scoped_release release;
+    const std::vector<RowId> local = self.codes.local(ids.subspan(own.begin, own.size()));
+    Team team(threads_for(local.size() * self.codes.own.n_features, n_threads), python_poll());
+    taken = take_rows(self.codes.own, {local.size(), nullptr, local.data()}, team);
+  }
+  return nb::cast(SharedTable(nb::cast(std::move(taken)), own.begin, ids.size(), self.workers));
+}
+
+}  // namespace
+
+PythonWorkers::PythonWorkers(nb::object transport, std::size_t rank, std::size_t size)
+    : transport_(std::move(transport)), rank_(rank), size_(size) {
+  require(rank < size, "the rank of a worker must be below their number");
+}
+
+std::vector<Collective::Bytes> PythonWorkers::exchange(std::span<const View> messages) {
+  std::vector<Bytes> received(size_);
+  if (size_ == 1) return received;
+  nb::gil_scoped_acquire gil;
+  const nb::object send = transport_.attr("send"), receive = transport_.attr("receive");
+  // The next worker first, so that not all send to one.
+  for (std::size_t i = 1; i < size_; ++i) {
+    const std::size_t to = (rank_ + i) % size_;
+    send(to, nb::bytes(messages[to].data(), messages[to].size()));
+  }
+  for (std::size_t i = 1; i < size_; ++i) {
+    const std::size_t from = (rank_ + size_ - i) % size_;
+    const nb::object message = receive(from);
+    Py_buffer view;
+    if (PyObject_GetBuffer(message.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+    const auto* bytes = static_cast<const std::uint8_t*>(view.buf);
+    received[from].assign(bytes, bytes + view.len);
+    PyBuffer_Release(&view);
+  }
+  return received;
+}
+
+SharedTable::SharedTable(nb::object own_, std::size_t first_row, std::size_t n_rows,
+                         nb::object workers_)
+    : own(std::move(own_)),
+      workers(std::move(workers_)),
+      codes{nb::cast<const Codes&>(own), first_row, n_rows, nb::cast<PythonWorkers&>(workers)} {
+  require(codes.own.width <= 2 && !codes.own.distant, "shared codes must be bins in host memory");
+  require(first_row <= n_rows && codes.own.n_rows <= n_rows - first_row &&
+              n_rows <= std::numeric_limits<RowId>::max(),
+          "the own rows must lie inside the table");
+}
+
+void bind_shared(nb::module_& m) {
+  nb::class_<PythonWorkers>(m, "Workers", "Workers that reduce numbers by messages.")
+      .def(nb::init<nb::object, std::size_t, std::size_t>(), nb::arg("transport"), nb::arg("rank"),
+           nb::arg("size"), "`transport` has the methods send(rank, bytes) and receive(rank).")
+      .def(
+          "sum",
+          [](PythonWorkers& self,
+             const nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& numbers) {
+            nb::gil_scoped_release release;
+            self.sum(Collective::Numbers(numbers.data(), numbers.size()));
+          },
+          nb::arg("numbers").noconvert(), "Replaces the numbers by their sums over the workers.");
+  nb::class_<SharedTable>(m, "SharedCodes",
+                          "A binned table whose rows are divided among the workers of a fit.")
+      .def(nb::init<nb::object, std::size_t, std::size_t, nb::object>(), nb::arg("own"),
+           nb::arg("first_row"), nb::arg("n_rows"), nb::arg("workers"),
+           nb::sig("def __init__(self, own: Codes, first_row: int, n_rows: int, workers: Workers) "
+                   "-> None"))
+      .def_prop_ro(
+          "own", [](const SharedTable& self) { return self.own; },
+          nb::sig("def own(self) -> Codes"), "Codes of this worker's rows.")
+      .def_prop_ro(
+          "workers", [](const SharedTable& self) { return self.workers; },
+          nb::sig("def workers(self) -> Workers"))
+      .def_prop_ro("first_row", [](const SharedTable& self) { return self.codes.first_row; })
+      .def_prop_ro(
+          "n_rows", [](const SharedTable& self) { return self.codes.n_rows; }, "Of all workers.")
+      .def_prop_ro("n_features", [](const SharedTable& self) { return self.codes.own.n_features; })
+      .def_prop_ro("width", [](const SharedTable& self) { return self.codes.own.width; })
+      .def_prop_ro(
+          "is_category",
+          [](const SharedTable& self) { return to_numpy(self.codes.own.is_category); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "is_stored",
+          [](const SharedTable& self) { return self.codes.own.stored_rows != nullptr; },
+          "Whether the codes of this worker are in a file.")
+      .def("take", &take, nb::arg("rows").noconvert(), nb::arg("n_threads"),
+           nb::sig("def take(self, rows: numpy.typing.NDArray[numpy.uint32], n_threads: int) -> "
+                   "SharedCodes"),
+           "Copy of some rows of the table, ascending.");
+}
+
+}  // namespace arboost::bindings
