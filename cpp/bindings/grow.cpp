@@ -13,6 +13,7 @@
 #include "grow/device/device_rows.h"
 #include "grow/means.h"
 #include "grow/sample/sample.h"
+#include "grow/shards/share_rows.h"
 #include "grow/shards/shared_walk.h"
 #include "grow/trees/kept_leaves.h"
 
@@ -79,6 +80,18 @@ void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Cod
   nb::gil_scoped_release release;
   Team team = self.team(8 * tree_rows.n, n_threads);
   self.trees.add(tree, codes, tree_rows, factor, {scores.data() + output, scores.shape(1)}, team);
+}
+
+// A tree's values for the training rows in this process; `fetch_scores` brings those of others.
+void add_own_tree(TreeGrower& self, std::size_t tree, Scores scores, std::size_t output,
+                  int n_threads) {
+  require(tree < self.trees.n_trees(), "the tree does not exist");
+  self.check_scores(scores, self.n_training(), output);
+  nb::gil_scoped_release release;
+  Team team = self.team(8 * self.n_training(), n_threads);
+  const ScoreRows to{scores.data() + output, scores.shape(1)};
+  if (ShareRows* shared = self.grower.shared()) return shared->add_own(self.trees, tree, to, team);
+  self.trees.add(tree, self.codes, self.grower.training_rows(), 1.0, to, team);
 }
 
 void add_shared_tree(const TreeGrower& self, std::size_t tree, double factor,
@@ -359,6 +372,10 @@ void bind_grow(nb::module_& m) {
            nb::arg("codes"), nb::arg("rows").none(), nb::arg("scores").noconvert(), nb::arg("kept"),
            nb::arg("n_threads"),
            "Adds trees in turn, each times its factor to its output; `kept` is for these rows.")
+      .def("add_own_tree", &add_own_tree, nb::arg("tree"), nb::arg("scores").noconvert(),
+           nb::arg("output"), nb::arg("n_threads"),
+           "Adds a tree's values to the scores of the training rows; where workers share them, of "
+           "those in this process, so that `fetch_scores` brings the others.")
       .def("add_tree", &add_shared_tree, nb::arg("tree"), nb::arg("factor"), nb::arg("codes"),
            nb::arg("rows").none(), nb::arg("scores").noconvert(), nb::arg("output"),
            nb::arg("n_threads"), "The same for rows that workers share.")

@@ -3,10 +3,12 @@
 
 #include <nanobind/stl/optional.h>
 
+#include <cstring>
 #include <limits>
 #include <optional>
 
 #include "bin/codes/take.h"
+#include "bin/stream/shared_rows.h"
 
 namespace arboost::bindings {
 namespace {
@@ -79,7 +81,20 @@ void bind_shared(nb::module_& m) {
             nb::gil_scoped_release release;
             self.sum(Collective::Numbers(numbers.data(), numbers.size()));
           },
-          nb::arg("numbers").noconvert(), "Replaces the numbers by their sums over the workers.");
+          nb::arg("numbers").noconvert(), "Replaces the numbers by their sums over the workers.")
+      .def_prop_ro("rank", &PythonWorkers::rank)
+      .def_prop_ro("size", &PythonWorkers::size)
+      .def(
+          "first",
+          [](PythonWorkers& self, double number) {
+            const auto* bytes = reinterpret_cast<const std::uint8_t*>(&number);
+            nb::gil_scoped_release release;
+            const std::vector<Collective::Bytes> all =
+                self.exchange(Collective::View(bytes, sizeof number));
+            if (self.rank() > 0) std::memcpy(&number, all[0].data(), sizeof number);
+            return number;
+          },
+          nb::arg("number"), "The number of the first worker.");
   nb::class_<SharedTable>(m, "SharedCodes",
                           "A binned table whose rows are divided among the workers of a fit.")
       .def(nb::init<nb::object, std::size_t, std::size_t, nb::object>(), nb::arg("own"),
@@ -108,7 +123,27 @@ void bind_shared(nb::module_& m) {
       .def("take", &take, nb::arg("rows").noconvert(), nb::arg("n_threads"),
            nb::sig("def take(self, rows: numpy.typing.NDArray[numpy.uint32], n_threads: int) -> "
                    "SharedCodes"),
-           "Copy of some rows of the table, ascending.");
+           "Copy of some rows of the table, ascending.")
+      .def(
+          "gather",
+          [](const SharedTable& self, int n_threads) {
+            nb::gil_scoped_release release;
+            Team team(threads_for(self.codes.n_rows * self.codes.own.n_features, n_threads),
+                      python_poll());
+            return gather_rows(self.codes, team);
+          },
+          nb::arg("n_threads"), "Copy of all rows, in the memory of each worker.")
+      .def(
+          "checksum",
+          [](const SharedTable& self, int n_threads) {
+            nb::gil_scoped_release release;
+            Team team(threads_for(self.codes.own.n_rows * self.codes.own.n_features, n_threads),
+                      python_poll());
+            return checksum(self.codes, team);
+          },
+          nb::arg("n_threads") = 1, "A number that depends on all codes, and not on the workers.")
+      .def_prop_ro("has_sparse",
+                   [](const SharedTable& self) { return self.codes.own.sparse.size() > 0; });
 }
 
 }  // namespace arboost::bindings

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -20,6 +21,7 @@ __all__ = [
     "WorkerError",
     "warn_caller",
     "warn_first",
+    "warnings_collected",
     "warns_first",
 ]
 
@@ -28,6 +30,10 @@ R = TypeVar("R")
 
 # Messages of `warn_first` within the fit of an ensemble; None outside.
 _said: ContextVar[list[str] | None] = ContextVar("said", default=None)
+# Warnings that are collected instead of issued, with their categories; None: they are issued.
+_collected: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar(
+    "collected", default=None
+)
 
 
 class SchemaError(ValueError):
@@ -52,11 +58,26 @@ class DataWarning(UserWarning):
 
 def warn_caller(message: str, category: type[Warning] = DataWarning) -> None:
     """Warn, with the first line outside this package as the origin of the warning."""
+    collected = _collected.get()
+    if collected is not None:
+        collected.append((message, category))
+        return
     frame, level = sys._getframe(1), 2
     inside = f"{__package__}."
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(inside):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def warnings_collected() -> Iterator[list[tuple[str, type[Warning]]]]:
+    """Collect the warnings of this thread in a list, for another process to issue them."""
+    found: list[tuple[str, type[Warning]]] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
 
 
 def warn_first(message: str) -> None:

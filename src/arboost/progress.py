@@ -1,7 +1,8 @@
 """A progress bar in a terminal or a notebook, drawn by tqdm, for work of more than a second.
 
 Silent where nobody looks: where the standard error stream is no terminal and Python runs in no
-notebook. tqdm is imported when a bar appears, so short fits do not pay for the import.
+notebook. tqdm is imported when a bar appears, so short fits do not pay for the import. Workers of a
+cluster report the steps of their bars to the process that draws them.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
 from time import time
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["Bar"]
+__all__ = ["Bar", "BarStep", "steps_reported"]
 
 _DELAY = 1.0  # seconds of work before the bar appears
 _INTERVAL = 0.1  # seconds between two drawings
@@ -32,6 +35,36 @@ _SHORTER = (
     "{count} [{scores}]{{bar:0}}",
 )
 _LAYOUTS = ((_LONG, "all"), *((form, which) for which in ("last", "first") for form in _SHORTER))
+
+
+@dataclass(frozen=True)
+class BarStep:
+    """State of a bar that another process draws.
+
+    Attributes
+    ----------
+    label : str
+    done, total : int
+    results : mapping of str to mapping of str to float
+    """
+
+    label: str
+    done: int
+    total: int
+    results: Mapping[str, Mapping[str, float]]
+
+
+_report: ContextVar[Callable[[BarStep], None] | None] = ContextVar("report", default=None)
+
+
+@contextlib.contextmanager
+def steps_reported(report: Callable[[BarStep], None]) -> Iterator[None]:
+    """Call a function, about ten times a second, instead of drawing the bars of this thread."""
+    token = _report.set(report)
+    try:
+        yield
+    finally:
+        _report.reset(token)
 
 
 class Bar:
@@ -58,7 +91,8 @@ class Bar:
     def __init__(self, total: int, label: str, *, visible: bool = True) -> None:
         self.total = total
         self._label = label
-        self._stream = _find_stream() if visible else None
+        self._report = _report.get() if visible else None
+        self._stream = _find_stream() if visible and self._report is None else None
         self._start = time()
         self._next = self._start + _DELAY
         self._initial: int | None = None
@@ -89,7 +123,7 @@ class Bar:
     @property
     def is_visible(self) -> bool:
         """Whether somebody may be looking."""
-        return self._stream is not None
+        return self._stream is not None or self._report is not None
 
     def show(self, done: int, results: Mapping[str, Mapping[str, float]] | None = None) -> None:
         """Draw the bar with `done` steps and the latest results, at most ten times a second.
@@ -101,6 +135,9 @@ class Bar:
         results : mapping of str to mapping of str to float, optional
             Metrics by the name of their evaluation set.
         """
+        if self._report is not None and time() >= self._next - _DELAY:
+            self._next = time() + _DELAY + _INTERVAL
+            self._report(BarStep(self._label, done, self.total, results or {}))
         if self._stream is None:
             return
         if self._initial is None:

@@ -167,6 +167,13 @@ void ShareRows::add_own(const GrownTrees& forest, ScoreRows scores, Team& team) 
   has_own_scores_ = true;
 }
 
+void ShareRows::add_own(const GrownTrees& forest, std::size_t tree, ScoreRows scores, Team& team) {
+  const TreeRows training = rows_->training_rows();
+  scores.scores += own_.begin * scores.stride;
+  if (training.n > 0) forest.add(tree, codes_.own, training, 1.0, scores, team);
+  has_own_scores_ = true;
+}
+
 void ShareRows::fetch_scores(std::size_t outputs, double* scores) {
   if (!has_own_scores_) return;
   gather_scores(own_.begin, own_.end, outputs, scores, workers());

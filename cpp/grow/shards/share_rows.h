@@ -47,8 +47,9 @@ class ShareRows final : public NodeRows {
   LossRows own_rows(const LossRows& rows) const;
   Gradients& own_gradients(std::size_t outputs, bool by_row);
   void draw_own(double rate, std::uint32_t bits, Sample& out, Team& team) const;
-  // Adds the values of the last tree to the scores of the worker's own rows.
+  // Adds the values of the last tree, or of any, to the scores of the worker's own rows.
   void add_own(const GrownTrees& forest, ScoreRows scores, Team& team);
+  void add_own(const GrownTrees& forest, std::size_t tree, ScoreRows scores, Team& team);
   // Brings the scores of all rows, after rounds of own rows only.
   void fetch_scores(std::size_t outputs, double* scores);
 

@@ -38,13 +38,14 @@ class GrowMemory(NamedTuple):
 class Binned:
     """Bin codes of a table, its bin edges, and the schema of its columns.
 
-    ``codes`` are bin codes, or ``core.Ranks``, where every value has a rank of its own.
+    ``codes`` are bin codes, or ``core.Ranks``, where every value has a rank of its own, or
+    ``core.SharedCodes``, where the rows are divided among workers.
     ``group_order`` has the groups of levels of some features in the order of their mean targets
     over the training rows of a fold; the groups of all others are in their own order.
     ``memory`` is the memory for trees under a memory limit; None: the core's defaults.
     """
 
-    codes: core.Codes
+    codes: core.Codes | core.SharedCodes
     edges: tuple[NDArray[np.float64], ...]
     schema: Schema
     group_order: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)

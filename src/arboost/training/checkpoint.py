@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -97,6 +97,18 @@ class Checkpoint:
     def is_due(self, rounds: int) -> bool:
         """Return whether to write after so many rounds."""
         return rounds % self.every == 0
+
+    @property
+    def compares(self) -> bool:
+        """Whether a state is compared with the fingerprint of the fit."""
+        return True
+
+    def note_round(self, rounds: int, take: Callable[[], Callable[[], State]]) -> None:
+        """Take note of a finished round, which workers of a cluster go back to; a file needs none.
+
+        `take` is called at once, or not at all; the function that it returns gives the state, even
+        in the middle of the next round.
+        """
 
     def load(self, fingerprint: Mapping[str, Any]) -> State | None:
         """Return the state to continue from; None where there is no file.

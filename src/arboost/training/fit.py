@@ -292,8 +292,20 @@ def _train(
     ]
     describe = lambda: fingerprint(job.record, trainings[0].digests())  # noqa: E731
     keeper = Keeper(checkpoint, describe, stays=keeps)
+    watch = _with_shared_clock(watch, sets[0][0].binned)
     fitted, monitor, _ = watched_training(trainings, watch, metrics, keeper)
     return fitted[0], monitor
+
+
+def _with_shared_clock(watch: Watch, binned: Binned) -> Watch:
+    """Return the watch with the clock of the first worker, where workers share the rows.
+
+    All of them must stop after the same round. Without a time limit, no clock stops any.
+    """
+    if not isinstance(binned.codes, core.SharedCodes) or watch.stopping.max_time is None:
+        return watch
+    first = binned.codes.workers.first
+    return replace(watch, started=first(watch.started), clock=lambda: first(time.monotonic()))
 
 
 @dataclass(frozen=True)
@@ -310,6 +322,8 @@ class Watch:
         Start of the fit, by time.monotonic.
     label : str
         Text of the progress bar.
+    clock : callable () -> float
+        Time in seconds.
     """
 
     n_rounds: int
@@ -317,6 +331,7 @@ class Watch:
     callbacks: Iterable[Callback]
     started: float
     label: str = "fitting"
+    clock: Callable[[], float] = time.monotonic
 
 
 def watched_training(
@@ -344,6 +359,7 @@ def watched_training(
             tol=stopping.tol,
             max_time=stopping.max_time,
             callbacks=tuple(watch.callbacks),
+            clock=watch.clock,
             started=watch.started,
         )
         if bar.is_visible:

@@ -49,6 +49,13 @@ class Resumable(Protocol):
         """Return all that the next round depends on, apart from data and parameters."""
         ...
 
+    def last_state(self) -> Callable[[], dict[str, NDArray[Any]]]:
+        """Return a function that returns the state of this round, even in the middle of the next.
+
+        It needs no other worker; where scores follow from the trees, they may be left out.
+        """
+        ...
+
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore a state, so that the next round is the one that would have followed it."""
         ...
@@ -79,7 +86,8 @@ class Keeper:
         stays: bool = False,
     ) -> None:
         self._checkpoint = checkpoint
-        self._fingerprint = {} if checkpoint is None else describe()
+        compares = checkpoint is not None and checkpoint.compares
+        self._fingerprint = describe() if compares else {}
         self._interrupt = HeldInterrupt()
         self._is_done = True
         self._stays = stays
@@ -138,7 +146,8 @@ class Keeper:
                 "n_estimators, or delete the file to start anew."
             )
         with errors_named(FORMAT, name):
-            training.restore({key: state.arrays[key] for key in training.state()})
+            known = {key: state.arrays[key] for key in training.state() if key in state.arrays}
+            training.restore(known)
             stopped = monitor.restore(_history(state, rounds), rounds)
         return state.arrays["best"].copy(), stopped
 
@@ -150,9 +159,16 @@ class Keeper:
         self._is_done = not out_of_time
         is_due = self._checkpoint.is_due(training.n_rounds) and monitor.stop_reason is None
         if is_due or out_of_time or self._interrupt.asked:
-            self._store(self._checkpoint, self._state(training, monitor, best), training.n_rounds)
+            state = self._state(training.state(), monitor, best)
+            self._store(self._checkpoint, state, training.n_rounds)
         if self._interrupt.asked:
             raise KeyboardInterrupt
+
+        def take() -> Callable[[], State]:
+            last = training.last_state()
+            return lambda: self._state(last(), monitor, best)
+
+        self._checkpoint.note_round(training.n_rounds, take)
 
     def _store(self, checkpoint: Checkpoint, state: State, rounds: int) -> None:
         try:
@@ -167,8 +183,10 @@ class Keeper:
                     RuntimeWarning,
                 )
 
-    def _state(self, training: Resumable, monitor: Monitor, best: Weights) -> State:
-        arrays = {**training.state(), "best": best}
+    def _state(
+        self, training: Mapping[str, NDArray[Any]], monitor: Monitor, best: Weights
+    ) -> State:
+        arrays = {**training, "best": best}
         for i, metrics in enumerate(monitor.history.values()):
             for j, values in enumerate(metrics.values()):
                 arrays[f"history_{i}_{j}"] = np.array(values)
@@ -201,6 +219,8 @@ def _name(thing: object) -> str:
 def _check(state: State, fresh: Mapping[str, NDArray[Any]]) -> int:
     """Return the number of rounds of a stored state; raise unless its arrays are of this fit."""
     for name, array in fresh.items():
+        if name.startswith("scores") and "scores_0" not in state.arrays:
+            continue  # they follow from the trees
         stored = state.arrays[name]
         if stored.dtype != array.dtype or stored.ndim != array.ndim:
             raise ValueError(f"{name} of type {stored.dtype} and shape {stored.shape}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.bins import Binned, bin_table
@@ -58,7 +60,7 @@ class TrainingSet:
 class EvaluationSet:
     """Rows that metrics are taken on after every round, binned with the training edges."""
 
-    codes: core.Codes
+    codes: core.Codes | core.SharedCodes
     target: Target
     rows: Index | None = None
     start: Scores | None = None
@@ -69,16 +71,23 @@ def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[
     """Return digests of the arrays of a fit, by name."""
     codes = data.binned.codes
     found = {
-        "X": digest(*codes.arrays, codes.is_category, *data.binned.edges, data.rows),
+        "X": digest(*_arrays(codes), codes.is_category, *data.binned.edges, data.rows),
         "y": digest(data.target.y),
         "weights of the rows": digest(data.target.weight),
         "init_model": digest(data.start),
     }
     for part in evaluations:
         target = part.target
-        arrays = (*part.codes.arrays, part.rows, target.y, target.weight, part.start)
+        arrays = (*_arrays(part.codes), part.rows, target.y, target.weight, part.start)
         found[f"{part.name} data"] = digest(*arrays)
     return found
+
+
+def _arrays(codes: core.Codes | core.SharedCodes) -> Sequence[NDArray[Any]]:
+    """Return the codes of a table; of one that workers share, their checksum."""
+    if isinstance(codes, core.SharedCodes):
+        return [np.array([codes.n_rows, codes.checksum()], np.uint64)]
+    return codes.arrays
 
 
 def build_sets(

@@ -8,7 +8,7 @@ learner no better than chance is dropped: with resampling another draw is tried,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -264,6 +264,11 @@ class AdaBoostRounds(ABC):
         facts = np.array([self.facts[name] for name in self.fact_names])
         own = {"weights": self.weights, "facts": facts, "drawn": drawn}
         return own | self.learners.state()
+
+    def last_state(self) -> Callable[[], dict[str, NDArray[Any]]]:
+        """Return a function that returns the state of this round, even in the middle of the next."""
+        known = {name: array.copy() for name, array in self.state().items()}
+        return lambda: known
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Return to a state; the next round is the one that would have followed it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -85,12 +86,14 @@ class BoostingRounds:
         """Run at least one and at most `limit` more rounds.
 
         Plain rounds are loops of the core, which come back after a tenth of a second. They are
-        added to the training scores only, so that evaluation sets limit them to one at a time.
+        added to the training scores only, so that evaluation sets limit them to one at a time; so
+        do workers that share the rows, because their clocks differ.
         """
         if self._core_params is None:
             self._run_round()
             return
-        n_rounds = self.grower.run_rounds(**self._core_args(1 if self.evaluations else limit))
+        at_once = not self.evaluations and not self.data.binned.is_shared
+        n_rounds = self.grower.run_rounds(**self._core_args(limit if at_once else 1))
         if self.evaluations:
             self._add_round(1.0)
         self.n_rounds += n_rounds
@@ -180,18 +183,46 @@ class BoostingRounds:
         scores = {f"scores_{i}": scores for i, scores in enumerate(self._all_scores())}
         return {"weights": self.weights, **scores, **self.grower.trees()}
 
+    def last_state(self) -> Callable[[], dict[str, NDArray[Any]]]:
+        """Return a function that returns the state of this round, even in the middle of the next.
+
+        Scores are left out, unless dropout has added trees several times, in another order.
+        """
+        if self.recipe.dropout is not None:
+            known = {name: array.copy() for name, array in self.state().items()}
+            return lambda: known
+        return partial(self._tree_state, self.n_rounds)
+
+    def _tree_state(self, n_rounds: int) -> dict[str, NDArray[Any]]:
+        """Return the state of the first rounds without scores; later trees are dropped."""
+        while self.grower.n_trees > n_rounds * self.recipe.trees_per_round:
+            self.grower.drop_last()
+        return {"weights": np.ones(n_rounds), **self.grower.trees()}
+
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore a state, so that the next round is the one that would have followed it."""
         n_rounds, n_trees = len(state["weights"]), len(state["tree_start"]) - 1
         if n_trees != n_rounds * self.recipe.trees_per_round:
             raise ValueError(f"{n_trees} trees of {n_rounds} rounds")
         restore_trees(self.grower, self.data.binned, state)
-        for i, scores in enumerate(self._all_scores()):
-            scores[:] = state[f"scores_{i}"]
+        if "scores_0" in state:
+            for i, scores in enumerate(self._all_scores()):
+                scores[:] = state[f"scores_{i}"]
+        else:
+            self._add_all_trees()
         if self._on_device is not None:
             self._on_device.send()
         self.n_rounds = n_rounds
         self._weights = state["weights"].copy()
+
+    def _add_all_trees(self) -> None:
+        """Add the trees to the start scores, in the order of the rounds."""
+        for tree in range(self.grower.n_trees):
+            output = self._outputs[tree % len(self._outputs)]
+            self.grower.add_own_tree(tree, self._scores, output, self.n_threads)
+            for place in range(len(self.evaluations)):
+                part, codes, scores = self._scored(1 + place)
+                self.grower.add_tree(tree, 1.0, codes, part.rows, scores, output, self.n_threads)
 
     def digests(self) -> dict[str, str]:
         """Return digests of the data of the fit, by name."""
@@ -350,7 +381,7 @@ class BoostingRounds:
             self.n_threads,
         )
 
-    def _scored(self, place: int) -> tuple[TrainingSet | EvaluationSet, core.Codes, Scores]:
+    def _scored(self, place: int) -> tuple[TrainingSet | EvaluationSet, Any, Scores]:
         """Return a set of rows with its codes and scores; the training set is the first."""
         if place == 0:
             return self.data, self.data.binned.codes, self.scores

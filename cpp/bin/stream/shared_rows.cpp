@@ -1,0 +1,108 @@
+// One message of a worker's rows to each other worker; linear in cells, parallel over rows.
+#include "bin/stream/shared_rows.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "base/random.h"  // mix_bits
+
+namespace arboost {
+namespace {
+
+constexpr std::size_t chunk_rows = 1 << 12;
+
+// A table with the columns of another one, and room for so many rows.
+Codes room_for(const Codes& like, std::size_t n_rows) {
+  Codes all;
+  all.n_rows = n_rows;
+  all.n_features = like.n_features;
+  all.n_stores = like.n_stores;
+  all.width = like.width;
+  all.row_stride = like.row_stride;
+  all.n_bins = like.n_bins;
+  all.has_missing = like.has_missing;
+  all.edges = like.edges;
+  all.is_category = like.is_category;
+  all.where = like.where;
+  all.digits = like.digits;
+  all.by_row = Buffer<std::uint8_t>(all.bytes_by_row());
+  all.by_column = Buffer<std::uint8_t>(all.bytes_by_column());
+  all.number_slots();
+  return all;
+}
+
+template <class Code>
+void fill_columns(Codes& codes, Team& team) {
+  team.for_chunks(0, codes.n_rows, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t s = 0; s < codes.n_stores; ++s) {
+      Code* column = codes.column<Code>(s);
+      for (std::size_t i = begin; i < end; ++i) column[i] = codes.row<Code>(i)[s];
+    }
+  });
+}
+
+std::uint64_t hash_of(const std::uint8_t* bytes, std::size_t n, std::uint64_t row) {
+  std::uint64_t hash = mix_bits(row + 1);
+  for (std::size_t at = 0; at < n; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + at, std::min<std::size_t>(8, n - at));
+    hash = mix_bits(hash ^ word) + at;
+  }
+  return hash;
+}
+
+}  // namespace
+
+Codes gather_rows(const SharedCodes& codes, Team& team) {
+  if (codes.own.sparse.size() > 0)
+    throw std::invalid_argument("sparse columns stay with their workers");
+  Codes all = room_for(codes.own, codes.n_rows);
+  Collective::Bytes own;
+  own.reserve(codes.own.bytes_by_row());
+  codes.own.each_window(0, codes.own.n_rows, [&](const RowWindow& window) {
+    const std::size_t stride = codes.own.row_stride;
+    own.insert(own.end(), window.row_zero + window.begin * stride,
+               window.row_zero + window.end * stride);
+  });
+  std::vector<Collective::Bytes> received = codes.workers.exchange(Collective::View(own));
+  received[codes.workers.rank()] = std::move(own);
+  std::uint8_t* to = all.by_row.data();
+  for (const Collective::Bytes& rows : received) {
+    if (static_cast<std::size_t>(all.by_row.data() + all.bytes_by_row() - to) < rows.size())
+      throw std::logic_error("workers have more rows than the table");
+    to = std::copy(rows.begin(), rows.end(), to);
+  }
+  all.width == 1 ? fill_columns<std::uint8_t>(all, team) : fill_columns<std::uint16_t>(all, team);
+  return all;
+}
+
+std::uint64_t checksum(const SharedCodes& codes, Team& team) {
+  const Codes& own = codes.own;
+  const std::size_t n_bytes = own.n_stores * static_cast<std::size_t>(own.width);
+  std::atomic<std::uint64_t> total{0};
+  own.each_window(0, own.n_rows, [&](const RowWindow& window) {
+    team.for_chunks(
+        window.begin, window.end, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+          std::uint64_t sum = 0;
+          for (std::size_t i = begin; i < end; ++i)
+            sum += hash_of(window.row_zero + i * own.row_stride, n_bytes, codes.first_row + i);
+          total += sum;
+        });
+  });
+  const std::size_t width = static_cast<std::size_t>(own.width);
+  for (std::size_t c = 0; c < own.sparse.size(); ++c)
+    for (std::uint64_t k = own.sparse.start[c]; k < own.sparse.start[c + 1]; ++k)
+      total += hash_of(own.sparse.codes.data() + k * width, width,
+                       mix_bits(codes.first_row + own.sparse.rows[k]) + c);
+  // As two numbers of 32 bits: sums of 64 bits may overflow, which signed ones must not.
+  const std::uint64_t bits = total.load();
+  std::int64_t halves[] = {static_cast<std::int64_t>(bits & 0xffffffff),
+                           static_cast<std::int64_t>(bits >> 32)};
+  codes.workers.sum(Collective::Numbers(halves));
+  return static_cast<std::uint64_t>(halves[0]) + (static_cast<std::uint64_t>(halves[1]) << 32);
+}
+
+}  // namespace arboost
