@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -18,6 +19,7 @@ __all__ = [
     "ModelFormatError",
     "SchemaError",
     "WorkerError",
+    "silenced",
     "warn_caller",
     "warn_first",
     "warns_first",
@@ -28,6 +30,8 @@ R = TypeVar("R")
 
 # Messages of `warn_first` within the fit of an ensemble; None outside.
 _said: ContextVar[list[str] | None] = ContextVar("said", default=None)
+# Whether another worker warns of the same table.
+_is_silent: ContextVar[bool] = ContextVar("is_silent", default=False)
 
 
 class SchemaError(ValueError):
@@ -52,11 +56,23 @@ class DataWarning(UserWarning):
 
 def warn_caller(message: str, category: type[Warning] = DataWarning) -> None:
     """Warn, with the first line outside this package as the origin of the warning."""
+    if _is_silent.get():
+        return
     frame, level = sys._getframe(1), 2
     inside = f"{__package__}."
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(inside):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def silenced(*, is_silent: bool) -> Iterator[None]:
+    """Leave out warnings: of the workers of a fit, the first one warns for all."""
+    token = _is_silent.set(is_silent or _is_silent.get())
+    try:
+        yield
+    finally:
+        _is_silent.reset(token)
 
 
 def warn_first(message: str) -> None:
