@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -18,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.errors import WorkerError
+from arboost.errors import WorkerError, silenced
 
-__all__ = ["Share", "Transport", "Workers", "spread", "together"]
+__all__ = ["Share", "Transport", "Workers", "first_warns", "spread", "together"]
 
 T = TypeVar("T")
 
@@ -157,6 +158,11 @@ def together(workers: Workers | None, work: Callable[[], T]) -> T:
             found.add_note(f"Error of worker {rank} of {workers.size}, on its own rows.")
             raise found
     return result  # type: ignore[return-value]
+
+
+def first_warns(workers: Workers | None) -> AbstractContextManager[None]:
+    """Leave warnings to the first worker; None is a fit in one process, which warns."""
+    return silenced(is_silent=workers is not None and workers.rank > 0)
 
 
 def _sendable(error: Exception) -> Exception:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 
 import arboost
 from arboost.backend import core
@@ -327,6 +328,12 @@ def test_errors_of_sources_and_arguments(tmp_path):
             read(Share(lambda: [], w))
 
     run_workers(2, empty)
+
+    def sparse(w):
+        with pytest.raises(TypeError, match="batches must be dense"):
+            read(Share(lambda: [scipy.sparse.eye(4) if w.rank == 1 else np.eye(4)], w))
+
+    run_workers(3, sparse)
 
     def changing(w):
         passes = iter(range(9))

@@ -21,7 +21,7 @@ from arboost.data.stream.shares import shared_codes
 from arboost.data.stream.sinks import sink_like
 from arboost.data.stream.source_table import open_rows
 from arboost.data.table import Table, ingest
-from arboost.workers import Share, Workers, together
+from arboost.workers import Share, Workers, first_warns, together
 
 if TYPE_CHECKING:
     from arboost.sources.source import Source
@@ -53,7 +53,8 @@ class StreamedTable(Table):
 
     def encode(self, binned: Binned, n_threads: int) -> core.Codes:
         """Return the codes of all rows by the edges of a training table, in the same place."""
-        codes = together(self.workers, partial(self._encode_own, binned, n_threads))
+        with first_warns(self.workers):
+            codes = together(self.workers, partial(self._encode_own, binned, n_threads))
         return codes if self.workers is None else shared_codes(codes, self.workers)
 
     def _encode_own(self, binned: Binned, n_threads: int) -> core.Codes:
@@ -85,7 +86,8 @@ def read_evaluation(
     """
     X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
     rows = RowColumns(y, weight)
-    gathered, n_own, source = together(workers, partial(_own_rows, X, rows, schema))
+    with first_warns(workers):
+        gathered, n_own, source = together(workers, partial(_own_rows, X, rows, schema))
     first, n_rows = 0, n_own
     if workers is not None:
         parts = workers.gather((gathered.arrays, n_own))

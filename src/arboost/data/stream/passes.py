@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.stream.columns import ColumnMerge
 from arboost.data.stream.levels import StreamedLevels, encoded_values, value_column
+from arboost.data.stream.merge.columns import ColumnMerge
 from arboost.data.stream.records import Batches, SketchedTable, StreamSpec, changed_message
 from arboost.data.stream.rows import GatheredRows, GrowingArray, batch_name, naming_batch
 from arboost.data.stream.shares import (

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.stream.kinds import ColumnHeader
+from arboost.data.stream.merge.kinds import ColumnHeader
 from arboost.data.stream.records import Batches, StreamSpec
 from arboost.data.stream.rows import GatheredRows, naming_batch
 from arboost.data.table import read_columns

@@ -18,11 +18,10 @@ from arboost.data.stream.records import SketchedTable, StreamSpec
 from arboost.data.stream.rows import EdgeRows, RowColumns
 from arboost.data.stream.sinks import scratch_folder
 from arboost.data.table import ColumnOptions
-from arboost.errors import silenced
 from arboost.progress import Bar
 from arboost.sources.file_source import FileSource
 from arboost.sources.opening import open_source
-from arboost.workers import Share, together
+from arboost.workers import Share, first_warns, together
 
 if TYPE_CHECKING:
     from arboost.sources.source import Batch, Source
@@ -84,7 +83,7 @@ def read_table(
     entry = None if cache is None else SourceCache.of(cache, source, spec)
     is_first = workers is None or workers.rank == 0
     bars = _Bars(source, visible=verbose > 0 and is_first)
-    with silenced(is_silent=not is_first):
+    with first_warns(workers):
         return read_source(source, spec, limit, bars, entry, targets)
 
 

@@ -17,7 +17,7 @@ from arboost.backend import core
 from arboost.data.levels import Levels
 from arboost.data.raw_columns import RawTable, missing_column
 from arboost.data.schema import UNITS, Schema
-from arboost.data.stream.kinds import BatchKinds, ColumnHeader, ColumnKinds
+from arboost.data.stream.merge.kinds import BatchKinds, ColumnHeader, ColumnKinds
 from arboost.data.stream.rows import naming
 from arboost.data.table import ColumnOptions, level_column, read_columns
 from arboost.data.unusual import ColumnNotes
