@@ -281,6 +281,54 @@ def test_only_the_first_worker_warns():
         check(constant, [4, 5])
 
 
+def test_missing_values_of_one_worker():
+    table = pd.DataFrame({"a": [1.0] * 1200, "b": [2.0] * 1100 + [np.nan] * 100})
+    check(table, [600, 600])
+    table["c"] = np.arange(1200) % 40
+    check(table, [600, 600])
+
+
+KINDS = {
+    "numbers": lambda: [1.0, 2.0],
+    "strings": lambda: ["u", None],
+    "nothing": lambda: [None, None],
+    "missing": lambda: [np.nan, np.nan],
+    "times": lambda: pd.to_datetime(["2020-01-01", None]),
+    "no times": lambda: pd.to_datetime([None, None]),
+    "levels": lambda: pd.Categorical(["v", None]),
+    "codes": lambda: pd.Categorical([4.0, 1.0]),
+    "no codes": lambda: pd.Categorical([np.nan, np.nan]),
+}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_kinds_of_columns(seed):
+    """Batches of any kinds: the same schema, or an error, the same one on all workers."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(list(KINDS), 3, replace=False).tolist()
+    usual = rng.choice(kinds)
+    picks = [usual if rng.random() < 0.5 else rng.choice(kinds) for _ in range(7)]
+    frames = [pd.DataFrame({"x": KINDS[one](), "z": [1.0, 2.0]}) for one in picks]
+    size = int(rng.integers(2, 5))
+    bounds = [0, *np.sort(rng.integers(0, 8, size - 1)).tolist(), 7]
+
+    def outcome(X):
+        try:
+            return read(X)
+        except ValueError as error:
+            return str(error).partition(": ")[2]
+
+    expected = outcome(lambda: frames)
+    found = run_workers(
+        size, lambda w: outcome(Share(lambda: frames[bounds[w.rank] : bounds[w.rank + 1]], w))
+    )
+    if isinstance(expected, str):
+        assert found == [found[0]] * size
+        assert isinstance(found[0], str)
+    else:
+        assert_same(found, expected)
+
+
 BAD = {
     "columns": (lambda one: one.drop(columns="few"), "lacks the columns 'few'"),
     "kind": (lambda one: one.assign(few="x"), "'few' of X holds strings, but numbers in batches"),

@@ -170,25 +170,35 @@ def _plan(
     `chosen` are the rows that edges come from; None: all.
     """
     categorical = [n > 0 for n in schema.n_levels]
-    has_missing = list(sketch.has_missing)
-    for feature, values in encodings.items():
-        has_missing[feature] = bool(np.isnan(values).any())
     of_edges = {
         feature: values if chosen is None else values[chosen]
         for feature, values in encodings.items()
     }
-    if spec.workers is None:
-        sample, places = sketch.sample(), sketch.places
-    elif any(map(len, edges)):
+    if spec.workers is not None:
+        if not any(map(len, edges)):
+            sample, places = shared_sample(sketch, spec.workers)
+            _complete_sample(sample, places, schema, edges, of_edges)
         return shared_plan(sketch, edges, of_edges, spec, n_rows=n_rows, categorical=categorical)
-    else:  # nothing to plan, but to warn of
-        sample, places = shared_sample(sketch, spec.workers)
-    for feature, values in of_edges.items():
-        sample.put(feature, value_column(int(sample.n_rows), values[places]))
-    warn_constant_columns(Table(sample, schema), None, edges)
+    sample, has_missing = sketch.sample(), list(sketch.has_missing)
+    for feature, values in encodings.items():
+        has_missing[feature] = bool(np.isnan(values).any())
+    _complete_sample(sample, sketch.places, schema, edges, of_edges)
     return core.plan_sample(
         sample, n_rows, has_missing, edges, spec.n_threads, categorical, spec.bundling
     )
+
+
+def _complete_sample(
+    sample: core.Columns,
+    places: NDArray[np.uint32],
+    schema: Schema,
+    edges: list[Floats],
+    encodings: dict[int, Floats],
+) -> None:
+    """Put target-encoded categories into a sample; warn where no column of it can be split."""
+    for feature, values in encodings.items():
+        sample.put(feature, value_column(int(sample.n_rows), values[places]))
+    warn_constant_columns(Table(sample, schema), None, edges)
 
 
 def _edges(

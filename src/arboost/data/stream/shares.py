@@ -191,7 +191,9 @@ def _joined_values(parts: Sequence[Floats | None], most: int) -> Floats | None:
     return values if len(known) == len(parts) and len(values) <= most else None
 
 
-def shared_sample(sketch: core.TableSketch, workers: Workers) -> tuple[core.Columns, Any]:
+def shared_sample(
+    sketch: core.TableSketch, workers: Workers
+) -> tuple[core.Columns, NDArray[np.uint32]]:
     """Return the sampled rows of all workers, and their positions among all rows."""
     columns = range(len(sketch.has_missing))
     parts = workers.gather(_SampledColumns.of(sketch, columns))
