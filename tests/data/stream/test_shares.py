@@ -1,25 +1,18 @@
 """Shares of a table, one for each worker: schema, edges and codes of all rows at once."""
 
-import time
-import warnings
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 
-import arboost
-from arboost.backend import core
 from arboost.data.stream.evaluation import read_evaluation
 from arboost.data.stream.memory import MemoryPlan
-from arboost.data.stream.rows import EdgeRows, RowColumns
-from arboost.data.stream.source_table import read_table
-from arboost.data.table import ColumnOptions
+from arboost.data.stream.rows import EdgeRows
 from arboost.workers import Share
 from support.local_workers import run_workers
+from support.shared import assert_same, batches, check, feature_codes, read
 from support.streamed import features, frame, written
+
+pytestmark = pytest.mark.usefixtures("shared_codes")
 
 SPLITS = [
     [1500],
@@ -28,101 +21,6 @@ SPLITS = [
     [1, 1498, 1],
     [300, 0, 0, 1199, 1],
 ]
-
-
-@dataclass
-class Shared:
-    """Codes of all rows, of which a worker has its own."""
-
-    own: Any
-    first_row: int
-    n_rows: int
-    workers: Any
-
-    def __getattr__(self, name):
-        return getattr(self.own, name)
-
-
-@pytest.fixture(autouse=True)
-def shared_codes(monkeypatch):
-    """Have the codes of the workers without the reductions of the core."""
-    monkeypatch.setattr(core, "SharedCodes", Shared, raising=False)
-    monkeypatch.setattr(core, "Workers", lambda *given: given, raising=False)
-
-
-def read(X, *, y=None, weight=None, groups=None, encoding="groups", **given):
-    return read_table(
-        X,
-        RowColumns(y, weight, groups),
-        options=given.pop("options", ColumnOptions(category_encoding=encoding)),
-        max_bins=given.pop("max_bins", 63),
-        bundling=True,
-        n_threads=given.pop("n_threads", 1),
-        memory_limit=given.pop("memory_limit", "1GB"),
-        **given,
-    )
-
-
-def batches(table, sizes):
-    """Return for each worker a function that yields its rows in batches of some size."""
-    ends = np.cumsum(sizes)
-
-    def source(first, last):
-        return lambda: (table.iloc[i : min(i + 170, last)] for i in range(first, last, 170))
-
-    return [source(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-
-
-def feature_codes(codes):
-    return codes.take(None, 1).to_numpy() if codes.is_stored else codes.to_numpy()
-
-
-def assert_same(found, expected):
-    """Check the results of all workers against that of one process."""
-    table, binned = expected
-    for own, shared in found:
-        assert own.schema == table.schema
-        assert own.n_rows == table.n_rows == shared.codes.n_rows
-        assert own.level_classes == table.level_classes
-        for name in ("y", "weight", "groups"):
-            one, other = getattr(own, name), getattr(table, name)
-            assert (one is None) == (other is None)
-            if one is not None:
-                assert one.dtype == other.dtype
-                np.testing.assert_array_equal(one, other)
-        for one, other in zip(own.edges, table.edges, strict=True):
-            np.testing.assert_array_equal(one, other)
-        assert_same_encoding(own.encoded_table, table.encoded_table)
-        np.testing.assert_array_equal(shared.codes.own.has_missing, binned.codes.has_missing)
-        assert shared.codes.own.shared_columns == found[0][1].codes.own.shared_columns
-        np.testing.assert_array_equal(shared.codes.own.first_slot, found[0][1].codes.own.first_slot)
-    sizes = [one.codes.own.n_rows for _, one in found]
-    assert [one.codes.first_row for _, one in found] == [0, *np.cumsum(sizes)[:-1]]
-    codes = np.concatenate([feature_codes(one.codes.own) for _, one in found])
-    np.testing.assert_array_equal(codes, feature_codes(binned.codes))
-
-
-def assert_same_encoding(found, expected):
-    assert (found is None) == (expected is None)
-    for one, other in zip(
-        () if found is None else found.sources,
-        () if expected is None else expected.sources,
-        strict=True,
-    ):
-        assert one.feature == other.feature
-        np.testing.assert_array_equal(one.codes, other.codes)
-        np.testing.assert_array_equal(one.target, other.target)
-        np.testing.assert_array_equal(
-            found.columns.read(one.feature), expected.columns.read(one.feature)
-        )
-
-
-def check(table, sizes, **given):
-    parts = batches(table, sizes)
-    expected = read(lambda: [table], **given)
-    found = run_workers(len(sizes), lambda w: read(Share(parts[w.rank], w), **given))
-    assert_same(found, expected)
-    return expected, found
 
 
 @pytest.mark.parametrize("sizes", SPLITS, ids=str)
@@ -269,136 +167,11 @@ def test_bundles_that_rows_of_a_worker_break():
     assert_same(found, read(lambda: [pd.DataFrame(X, columns=list("abcd"))], max_bins=255))
 
 
-def test_only_the_first_worker_warns():
-    table = features(frame(), "number").assign(key=[f"k{i}" for i in range(1500)])
-    parts = batches(table, [700, 800])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        run_workers(2, lambda w: read(Share(parts[w.rank], w), y="number"))
-    assert [str(one.message)[:4] for one in caught if "twice" in str(one.message)] == ["Keys"]
-    constant = pd.DataFrame({"a": [1.0] * 9, "b": [np.nan] * 9})
-    with pytest.warns(arboost.DataWarning, match="all columns of X are constant"):
-        check(constant, [4, 5])
-
-
 def test_missing_values_of_one_worker():
     table = pd.DataFrame({"a": [1.0] * 1200, "b": [2.0] * 1100 + [np.nan] * 100})
     check(table, [600, 600])
     table["c"] = np.arange(1200) % 40
     check(table, [600, 600])
-
-
-KINDS = {
-    "numbers": lambda: [1.0, 2.0],
-    "strings": lambda: ["u", None],
-    "nothing": lambda: [None, None],
-    "missing": lambda: [np.nan, np.nan],
-    "times": lambda: pd.to_datetime(["2020-01-01", None]),
-    "no times": lambda: pd.to_datetime([None, None]),
-    "levels": lambda: pd.Categorical(["v", None]),
-    "codes": lambda: pd.Categorical([4.0, 1.0]),
-    "no codes": lambda: pd.Categorical([np.nan, np.nan]),
-}
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_random_kinds_of_columns(seed):
-    """Batches of any kinds: the same schema, or an error, the same one on all workers."""
-    rng = np.random.default_rng(seed)
-    kinds = rng.choice(list(KINDS), 3, replace=False).tolist()
-    usual = rng.choice(kinds)
-    picks = [usual if rng.random() < 0.5 else rng.choice(kinds) for _ in range(7)]
-    frames = [pd.DataFrame({"x": KINDS[one](), "z": [1.0, 2.0]}) for one in picks]
-    size = int(rng.integers(2, 5))
-    bounds = [0, *np.sort(rng.integers(0, 8, size - 1)).tolist(), 7]
-
-    def outcome(X):
-        try:
-            return read(X)
-        except ValueError as error:
-            return str(error).partition(": ")[2]
-
-    expected = outcome(lambda: frames)
-    found = run_workers(
-        size, lambda w: outcome(Share(lambda: frames[bounds[w.rank] : bounds[w.rank + 1]], w))
-    )
-    if isinstance(expected, str):
-        assert found == [found[0]] * size
-        assert isinstance(found[0], str)
-    else:
-        assert_same(found, expected)
-
-
-BAD = {
-    "columns": (lambda one: one.drop(columns="few"), "lacks the columns 'few'"),
-    "kind": (lambda one: one.assign(few="x"), "'few' of X holds strings, but numbers in batches"),
-    "type": (lambda one: one.assign(few=one["few"].astype("category")), "is of a categorical type"),
-    "weight": (lambda one: one.assign(weight=-1.0), "negative, NaN or infinite"),
-    "y": (lambda one: one.assign(number=np.nan), "missing or infinite"),
-}
-
-
-@pytest.mark.parametrize("rank", [0, 1, 2])
-@pytest.mark.parametrize("name", BAD)
-def test_an_error_of_one_worker_is_that_of_all(name, rank):
-    change, message = BAD[name]
-    table = features(frame(), "number")
-    parts = batches(table, [500, 500, 500])
-    given = {"y": "number", "weight": "weight"}
-    tables = [list(part()) for part in parts]
-    tables[rank][1] = change(tables[rank][1])
-    with pytest.raises((TypeError, ValueError)) as of_one:
-        read(lambda: [one for part in tables for one in part], **given)
-
-    def program(w):
-        with pytest.raises(type(of_one.value)) as caught:
-            read(Share(lambda: tables[w.rank], w), **given)
-        return str(caught.value), w.rank
-
-    started = time.monotonic()
-    found = {text for text, _ in run_workers(3, program)}
-    assert time.monotonic() - started < 20
-    assert len(found) == 1
-    assert message in found.pop()
-    assert message in str(of_one.value)
-
-
-def test_errors_of_sources_and_arguments(tmp_path):
-    def failing(w):
-        with pytest.raises(FileNotFoundError) as caught:
-            read(Share(str(tmp_path / "none.parquet") if w.rank else (lambda: []), w))
-        return str(caught.value)
-
-    assert len(set(run_workers(2, failing))) == 1
-
-    def empty(w):
-        with pytest.raises(ValueError, match="X has no rows"):
-            read(Share(lambda: [], w))
-
-    run_workers(2, empty)
-
-    def sparse(w):
-        with pytest.raises(TypeError, match="batches must be dense"):
-            read(Share(lambda: [scipy.sparse.eye(4) if w.rank == 1 else np.eye(4)], w))
-
-    run_workers(3, sparse)
-
-    def changing(w):
-        passes = iter(range(9))
-
-        def rows():
-            yield np.ones((5 if w.rank == 1 and next(passes) else 4, 2))
-
-        with pytest.raises(ValueError, match="rows"):
-            read(Share(rows, w))
-
-    run_workers(3, changing)
-
-    def cached(w):
-        with pytest.raises(ValueError, match="cache='kept' is not allowed with a Share"):
-            read(Share(lambda: [np.ones((4, 2))], w), cache="kept")
-
-    run_workers(2, cached)
 
 
 @pytest.mark.parametrize("sizes", [[900, 600], [0, 1500], [300, 0, 0, 1199, 1]], ids=str)
