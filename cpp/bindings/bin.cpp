@@ -280,6 +280,13 @@ void bind_bin(nb::module_& m) {
           "by_row", [](nb::handle self) { return view_of(self, true); }, own)
       .def_prop_ro(
           "by_column", [](nb::handle self) { return view_of(self, false); }, own)
+      .def(
+          "add_missing",
+          [](Codes& codes, const Vector<std::uint8_t>& others) {
+            codes.add_missing({others.data(), others.data() + others.size()});
+          },
+          "others"_a.noconvert(),
+          "Have room for missing values of other rows of the table, where `others` has 1.")
       .def("take", &bound_take, "rows"_a.noconvert().none(), "n_threads"_a,
            "Copy of some or all rows as a table in memory; not for ranks.")
       .def(
@@ -294,19 +301,6 @@ void bind_bin(nb::module_& m) {
           "Copy of the codes as uint16 (ranks: uint32), one row of the array for each row of the "
           "table.");
 
-  nb::class_<StoragePlan>(m, "StoragePlan", "Features that share stored columns.")
-      .def_prop_ro(
-          "digits",
-          [](const StoragePlan& plan) {
-            std::vector<std::vector<std::uint32_t>> digits;
-            for (const DigitPlan& digit : plan.digits) {
-              digits.emplace_back();
-              for (const Share& share : digit.shares) digits.back().push_back(share.feature);
-            }
-            return digits;
-          },
-          "Features that are one digit each; several of them are a bundle.")
-      .def_prop_ro("sparse", [](const StoragePlan& plan) { return plan.sparse; });
   m.def("encode_on", &bound_encode_on, "device"_a, "columns"_a, "rows"_a.noconvert().none(),
         "edges"_a, "n_threads"_a, "categorical"_a = std::vector<bool>(),
         "plan"_a.none() = nb::none(),

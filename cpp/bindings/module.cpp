@@ -12,6 +12,7 @@ namespace nb = nanobind;
 void bind_table(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_device_columns(nb::module_& m);
+void bind_storage_plan(nb::module_& m);
 void bind_bin(nb::module_& m);
 void bind_stored(nb::module_& m);
 void bind_shared(nb::module_& m);
@@ -52,6 +53,7 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_text(m);
   arboost::bindings::bind_table(m);
   arboost::bindings::bind_device_columns(m);
+  arboost::bindings::bind_storage_plan(m);
   arboost::bindings::bind_bin(m);
   arboost::bindings::bind_stored(m);
   arboost::bindings::bind_shared(m);

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -59,16 +60,80 @@ std::vector<Owned<double>> edges(TableSketch& self, const std::optional<Vector<d
   return result;
 }
 
+// Sampled values, of the type that holds them all.
+nb::object values(TableSketch& self, std::size_t column) {
+  require(column < self.n_columns(), "A column beyond the table.");
+  nb::object array;
+  self.visit_values(column, [&](const auto& found) { array = nb::cast(to_numpy(found)); });
+  return array;
+}
+
+std::optional<Owned<double>> distinct(const TableSketch& self, std::size_t column) {
+  require(column < self.n_columns(), "A column beyond the table.");
+  Distinct found = self.distinct(column);
+  if (!found) return std::nullopt;
+  return to_numpy(std::move(*found));
+}
+
+std::vector<Owned<double>> bound_sketch_edges(
+    const Columns& sample, const Vector<std::uint32_t>& places, std::size_t n_rows,
+    const std::optional<Vector<double>>& weights,
+    const std::vector<std::optional<Vector<double>>>& distinct, std::size_t max_bins,
+    int n_threads) {
+  require(distinct.size() == sample.columns.size(), "A sample needs an entry for every column.");
+  require(places.size() == sample.n_rows, "A sample needs a place for every row.");
+  require(!weights || weights->size() == n_rows, "A sketch needs one weight for each row.");
+  require(places.size() == 0 ||
+              *std::max_element(places.data(), places.data() + places.size()) < n_rows,
+          "A place lies beyond the rows.");
+  std::vector<std::vector<double>> found;
+  {
+    nb::gil_scoped_release nogil;
+    std::vector<Distinct> values;
+    for (const auto& one : distinct) {
+      values.emplace_back();
+      if (one) values.back().emplace(one->data(), one->data() + one->size());
+    }
+    std::span<const double> w;
+    if (weights) w = {weights->data(), weights->size()};
+    Team team(threads_for(sample.n_rows * sample.columns.size(), n_threads), python_poll());
+    found = sketch_edges(sample, {places.data(), places.size()}, n_rows, w, values, max_bins, team);
+  }
+  std::vector<Owned<double>> result;
+  for (auto& column : found) result.push_back(to_numpy(std::move(column)));
+  return result;
+}
+
+std::vector<std::uint32_t> bound_shareable(const std::vector<Vector<double>>& edges,
+                                           std::size_t n_rows, bool bundling) {
+  Columns dense;
+  dense.columns.resize(edges.size());
+  return shareable(dense, spans_of(dense, edges), {{}, bundling, 0.0}, n_rows);
+}
+
+Owned<RowId> bound_plan_rows(std::size_t n_rows, int n_threads) {
+  std::vector<RowId> rows;
+  {
+    nb::gil_scoped_release nogil;
+    Team team(threads_for(n_rows, n_threads), python_poll());
+    rows = choose_plan_rows(Rows(n_rows, nullptr), team);
+  }
+  return to_numpy(std::move(rows));
+}
+
 StoragePlan bound_plan(const Columns& sample, std::size_t n_rows,
                        const std::vector<bool>& has_missing,
                        const std::vector<Vector<double>>& edges, int n_threads,
-                       const std::vector<bool>& categorical, bool bundling) {
+                       const std::vector<bool>& categorical, bool bundling, bool is_chosen) {
   const Edges spans = spans_of(sample, edges);
   require(has_missing.size() == edges.size() && categorical.size() == edges.size(),
           "A plan needs an entry of `has_missing` and `categorical` for every column.");
   nb::gil_scoped_release nogil;
   Team team(threads_for(sample.n_rows * sample.columns.size(), n_threads), python_poll());
-  return plan_sample(sample, n_rows, {has_missing.begin(), has_missing.end()}, spans,
+  std::vector<RowId> rows(is_chosen ? sample.n_rows : 0);
+  std::iota(rows.begin(), rows.end(), RowId{0});
+  if (!is_chosen) rows = choose_plan_rows(Rows(sample.n_rows, nullptr), team);
+  return plan_sample(sample, rows, n_rows, {has_missing.begin(), has_missing.end()}, spans,
                      {{categorical.begin(), categorical.end()}, bundling, 0.0}, team);
 }
 
@@ -97,11 +162,17 @@ void bind_stream(nb::module_& m) {
   nb::class_<TableSketch>(m, "TableSketch", "Edges of a table whose rows come in batches.")
       .def(
           "__init__",
-          [](TableSketch* self, std::size_t n_columns, std::size_t max_bins) {
+          [](TableSketch* self, std::size_t n_columns, std::size_t max_bins,
+             const std::optional<std::pair<std::size_t, std::size_t>>& share) {
             require(max_bins >= 2 && max_bins <= 65535, "max_bins must be from 2 to 65535.");
-            new (self) TableSketch(n_columns, max_bins);
+            if (share)
+              new (self) TableSketch(n_columns, max_bins, share->first, share->second);
+            else
+              new (self) TableSketch(n_columns, max_bins);
           },
-          "n_columns"_a, "max_bins"_a)
+          "n_columns"_a, "max_bins"_a, "share"_a.none() = nb::none(),
+          "`share`: position of the first row among all rows, and their number, where these are "
+          "rows of one worker.")
       .def("push", &push, "columns"_a, "rows"_a.noconvert().none(), "n_threads"_a,
            "Add the next rows, all of a batch or some.")
       .def(
@@ -114,6 +185,11 @@ void bind_stream(nb::module_& m) {
       .def("edges", &edges, "weights"_a.noconvert().none(), "is_level"_a, "n_threads"_a,
            "Edges of every column of numbers, the same as those of `quantiles`.")
       .def("sample", &TableSketch::sample, "The sampled rows as a table.")
+      .def("values", &values, "column"_a,
+           nb::sig("def values(self, column: int) -> numpy.typing.NDArray[numpy.floating]"),
+           "Sampled values of a column: float32, or float64 where that does not hold them.")
+      .def("distinct", &distinct, "column"_a,
+           "Distinct values of a column, ascending; None where they are more than max_bins.")
       .def_prop_ro("n_rows", &TableSketch::n_rows)
       .def_prop_ro(
           "places", [](TableSketch& self) { return to_numpy(self.places()); }, own,
@@ -123,8 +199,23 @@ void bind_stream(nb::module_& m) {
         return std::vector<bool>(missing.begin(), missing.end());
       });
   m.def("plan_sample", &bound_plan, "sample"_a, "n_rows"_a, "has_missing"_a, "edges"_a,
-        "n_threads"_a, "categorical"_a, "bundling"_a,
-        "Plan for storing the codes of a table, by a sample of its rows.");
+        "n_threads"_a, "categorical"_a, "bundling"_a, "is_chosen"_a = false,
+        "Plan for storing the codes of a table, by a sample of its rows. `is_chosen`: the sample "
+        "has the rows of `plan_rows` alone.");
+  m.def("plan_rows", &bound_plan_rows, "n_rows"_a, "n_threads"_a,
+        "Rows of a sample that a plan is made from.");
+  m.def("shareable", &bound_shareable, "edges"_a, "n_rows"_a, "bundling"_a,
+        "Features that may share a stored column, the only ones whose values a plan depends on.");
+  m.def(
+      "join_plans",
+      [](const StoragePlan& plan, const std::vector<StoragePlan>& changed) {
+        return join_plans(plan, changed);
+      },
+      "plan"_a, "changed"_a, "Plan that fits all parts that have changed a plan.");
+  m.def("sketch_edges", &bound_sketch_edges, "sample"_a, "places"_a.noconvert(), "n_rows"_a,
+        "weights"_a.noconvert().none(), "distinct"_a, "max_bins"_a, "n_threads"_a,
+        "Edges of columns of numbers by the sampled rows of all shares, their positions and the "
+        "distinct values of each column, None where they are too many.");
   m.def("encode_part", &bound_encode, "columns"_a, "rows"_a.noconvert().none(), "edges"_a,
         "n_threads"_a, "categorical"_a, "plan"_a, "rows_only"_a = false,
         "spent"_a.none() = nb::none(),

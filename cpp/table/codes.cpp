@@ -50,4 +50,11 @@ void Codes::number_slots() {
         " bins in all, but at most 2^31 - 1 are allowed. Lower max_bins, or pass fewer columns.");
 }
 
+void Codes::add_missing(const std::vector<std::uint8_t>& others) {
+  if (others.size() != n_features)
+    throw std::invalid_argument("A table needs an entry for every feature.");
+  for (std::size_t f = 0; f < n_features; ++f) has_missing[f] |= others[f];
+  number_slots();
+}
+
 }  // namespace arboost

@@ -165,6 +165,8 @@ struct Codes {
   // its codes. Those of sparse columns follow. Throws where they are more than 2^31 - 1.
   std::vector<std::uint32_t> first_slot;
   void number_slots();
+  // Has room for missing values of other rows of the table, where `others` has 1.
+  void add_missing(const std::vector<std::uint8_t>& others);
 
   // Every feature has a stored column of its own.
   void give_own_places();

@@ -8,17 +8,22 @@ and, by `Workers.core`, for the reductions of the core.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from itertools import pairwise
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.errors import WorkerError, warnings_collected
 
-__all__ = ["Share", "Transport", "Workers"]
+__all__ = ["Share", "Transport", "Workers", "first_warns", "spread", "together"]
+
+T = TypeVar("T")
 
 
 class Transport(Protocol):
@@ -97,6 +102,19 @@ class Workers:
                 self._transport.send(rank, message)
         return value
 
+    def exchange(self, values: Sequence[Any]) -> list[Any]:
+        """Return the values that all workers have for this one, by rank.
+
+        ``values[rank]`` is the value for the worker of that rank.
+        """
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        for rank in others:
+            self._transport.send(rank, pickle.dumps(values[rank], protocol=5))
+        received = [values[self.rank]] * self.size
+        for rank in others:
+            received[rank] = pickle.loads(self._transport.receive(rank))
+        return received
+
     def concatenated(self, array: NDArray[Any]) -> NDArray[Any]:
         """Return the arrays of all workers as one, by rank."""
         return np.concatenate(self.gather(array))
@@ -119,7 +137,44 @@ class Share:
     workers: Workers
 
 
+def together(workers: Workers | None, work: Callable[[], T]) -> T:
+    """Return the result of work on this worker's rows; an error of one worker is that of all.
+
+    No worker waits for another that has failed: all raise the error of the lowest rank. `work` must
+    not send messages. None for `workers` is a fit in one process.
+    """
+    if workers is None:
+        return work()
+    result: T | None = None
+    error: Exception | None = None
+    try:
+        result = work()
+    except Exception as raised:
+        error = raised
+    errors = workers.gather(None if error is None else _sendable(error))
+    for rank, other in enumerate(errors):
+        if other is not None:
+            found = error if error is not None and rank == workers.rank else other
+            found.add_note(f"Error of worker {rank} of {workers.size}, on its own rows.")
+            raise found
+    return result  # type: ignore[return-value]
+
+
+def first_warns(workers: Workers | None) -> AbstractContextManager[object]:
+    """Leave warnings to the first worker; None is a fit in one process, which warns."""
+    return nullcontext() if workers is None or workers.rank == 0 else warnings_collected()
+
+
+def _sendable(error: Exception) -> Exception:
+    """Return an error as other workers can raise it."""
+    try:
+        pickle.loads(pickle.dumps(error, protocol=5))
+    except Exception:  # of a class that cannot be pickled
+        return WorkerError(f"{type(error).__name__}: {error}")
+    return error
+
+
 def spread(n: int, size: int) -> Sequence[range]:
     """Return consecutive ranges of almost equal lengths, one for each worker."""
     bounds = [n * rank // size for rank in range(size + 1)]
-    return [range(first, last) for first, last in zip(bounds, bounds[1:], strict=False)]
+    return [range(first, last) for first, last in pairwise(bounds)]

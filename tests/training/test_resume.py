@@ -40,6 +40,9 @@ class Training:
     def state(self):
         return {"weights": self.weights, "scores_0": self.scores}
 
+    def last_state(self):
+        return self.state
+
     def restore(self, state):
         self.scores[:] = state["scores_0"]
         self.weights = state["weights"].copy()

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -11,10 +12,9 @@
 
 namespace arboost {
 
-StoragePlan plan_sample(const Columns& sample, std::size_t n_rows,
+StoragePlan plan_sample(const Columns& sample, std::span<const RowId> rows, std::size_t n_rows,
                         const std::vector<std::uint8_t>& has_missing, const Edges& edges,
                         const PlanOptions& options, Team& team) {
-  const std::vector<RowId> rows = choose_plan_rows(Rows(sample.n_rows, nullptr), team);
   StoragePlan plan = plan_from(sample, rows, n_rows, edges, options, team);
   Codes codes = start_codes(n_rows, edges, options.categorical);
   codes.has_missing = has_missing;
@@ -23,9 +23,46 @@ StoragePlan plan_sample(const Columns& sample, std::size_t n_rows,
   return plan;
 }
 
+// A change never moves the first share out of a digit, so that share names the digit.
+StoragePlan join_plans(const StoragePlan& plan, std::span<const StoragePlan> changed) {
+  struct Change {
+    std::uint32_t n_codes = 0;
+    bool moves_out = false;
+  };
+  std::map<std::uint32_t, std::uint32_t> leader_of;
+  for (const DigitPlan& digit : plan.digits)
+    for (const Share& share : digit.shares) leader_of[share.feature] = digit.shares.front().feature;
+  std::map<std::uint32_t, Change> changes;
+  for (const StoragePlan& one : changed)
+    for (const DigitPlan& digit : one.digits)
+      for (const Share& share : digit.shares) {
+        Change& change = changes[share.feature];
+        change.n_codes = std::max(change.n_codes, share.n_codes);
+        change.moves_out |= digit.shares.front().feature != leader_of.at(share.feature);
+      }
+  StoragePlan joined = plan;
+  joined.digits.clear();
+  std::vector<DigitPlan> alone;
+  for (const DigitPlan& digit : plan.digits) {
+    DigitPlan& kept = joined.digits.emplace_back();
+    for (Share share : digit.shares) {
+      const Change& change = changes.at(share.feature);
+      share.n_codes = change.n_codes;
+      if (change.moves_out)
+        alone.push_back({{share}});
+      else
+        kept.shares.push_back(share);
+    }
+    for (; kept.radix() > 256; kept.shares.pop_back()) alone.push_back({{kept.shares.back()}});
+  }
+  joined.digits.insert(joined.digits.end(), alone.begin(), alone.end());
+  return joined;
+}
+
 void CodesParts::append(const Codes& part, Team& team) {
   const auto width = static_cast<std::size_t>(part.width);
-  if (n_done_ == 0) {
+  if (!has_layout_) {
+    has_layout_ = true;
     all_.n_rows = n_rows_;
     all_.n_features = part.n_features;
     all_.n_stores = part.n_stores;
@@ -58,10 +95,11 @@ void CodesParts::append(const Codes& part, Team& team) {
 }
 
 Codes CodesParts::finish() {
-  if (n_done_ != n_rows_ || n_rows_ == 0)
+  if (n_done_ != n_rows_ || !has_layout_)
     throw std::invalid_argument("Some of the rows have not been appended.");
   all_.number_slots();
   n_done_ = 0;
+  has_layout_ = false;
   return std::move(all_);
 }
 

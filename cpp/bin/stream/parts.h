@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/parallel.h"
@@ -13,13 +14,19 @@
 
 namespace arboost {
 
-// The plan of n_rows rows by a sample of them without sparse columns. `has_missing` has 1 for
-// columns with missing values, in the sample or in other rows.
-StoragePlan plan_sample(const Columns& sample, std::size_t n_rows,
+// The plan of n_rows rows by some rows of a sample without sparse columns, of which only shareable
+// columns are read. `has_missing` has 1 for columns with missing values, in the sample or in other
+// rows.
+StoragePlan plan_sample(const Columns& sample, std::span<const RowId> rows, std::size_t n_rows,
                         const std::vector<std::uint8_t>& has_missing, const Edges& edges,
                         const PlanOptions& options, Team& team);
 
-// Parts of n_rows rows in all, in their order, with the same edges and plan.
+// One plan for parts that have changed a plan, each in its own way: features that one of them moved
+// out of their digit are out of it, and others have room for the codes of all parts.
+StoragePlan join_plans(const StoragePlan& plan, std::span<const StoragePlan> changed);
+
+// Parts of n_rows rows in all, in their order, with the same edges and plan. Of no rows, there is
+// one part.
 class CodesParts {
  public:
   explicit CodesParts(std::size_t n_rows) : n_rows_(n_rows) {}
@@ -30,6 +37,7 @@ class CodesParts {
 
  private:
   std::size_t n_rows_, n_done_ = 0;
+  bool has_layout_ = false;
   Codes all_;
 };
 

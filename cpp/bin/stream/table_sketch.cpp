@@ -27,16 +27,25 @@ bool is_below(std::uint64_t place, std::uint64_t threshold) {
 TableSketch::TableSketch(std::size_t n_columns, std::size_t max_bins)
     : max_bins_(max_bins), columns_(n_columns) {}
 
+TableSketch::TableSketch(std::size_t n_columns, std::size_t max_bins, std::size_t first,
+                         std::size_t n_rows)
+    : max_bins_(max_bins), is_share_(true), first_(first), n_all_(n_rows), columns_(n_columns) {
+  check_row_count(n_rows);
+}
+
 void TableSketch::push(const Columns& table, const Rows& rows, Team& team) {
   if (table.columns.size() != columns_.size())
     throw std::invalid_argument("A batch has another number of columns than the first.");
-  const std::size_t first = n_rows_;
+  const std::size_t first = first_ + n_rows_;
   check_row_count(first + rows.size());
+  if (is_share_ && first + rows.size() > n_all_)
+    throw std::invalid_argument("A share has more rows than there are in all.");
   n_rows_ += rows.size();
   std::vector<RowId> chosen;
-  const std::uint64_t threshold = edge_threshold(n_rows_);
+  const std::size_t n_rows = n_sampled_of();
+  const std::uint64_t threshold = edge_threshold(n_rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (n_rows_ > edge_sample_size && !is_below(first + i, threshold)) continue;
+    if (n_rows > edge_sample_size && !is_below(first + i, threshold)) continue;
     chosen.push_back(rows[i]);
     places_.push_back(static_cast<std::uint32_t>(first + i));
   }
@@ -46,7 +55,7 @@ void TableSketch::push(const Columns& table, const Rows& rows, Team& team) {
       keep(table.columns[c], chosen, columns_[c]);
     }
   });
-  if (places_.size() > most_sampled) drop_rows(threshold, team);
+  if (!is_share_ && places_.size() > most_sampled) drop_rows(threshold, team);
 }
 
 // Distinct values, until they are too many.
@@ -115,7 +124,7 @@ void TableSketch::drop_rows(std::uint64_t threshold, Team& team) {
 }
 
 void TableSketch::finish() {
-  if (n_rows_ <= edge_sample_size || n_rows_ == n_filtered_) return;
+  if (is_share_ || n_rows_ <= edge_sample_size || n_rows_ == n_filtered_) return;
   Team team(1);
   drop_rows(edge_threshold(n_rows_), team);
 }
@@ -155,6 +164,15 @@ const std::vector<std::uint32_t>& TableSketch::places() {
   return places_;
 }
 
+Distinct TableSketch::distinct(std::size_t column) const {
+  const SampledColumn& own = columns_.at(column);
+  if (own.too_many) return std::nullopt;
+  std::vector<double> values;
+  for (const std::uint64_t key : own.seen.keys()) values.push_back(value_of(key));
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
 std::vector<std::vector<double>> TableSketch::edges(std::span<const double> weights,
                                                     const std::vector<std::uint8_t>& is_level,
                                                     Team& team) {
@@ -162,30 +180,36 @@ std::vector<std::vector<double>> TableSketch::edges(std::span<const double> weig
   Columns numbers;
   numbers.n_rows = all.n_rows;
   std::vector<std::size_t> index;
+  std::vector<Distinct> values;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     if (is_level.at(c) != 0) continue;
     index.push_back(c);
     numbers.columns.push_back(all.columns[c]);
+    values.push_back(distinct(c));
   }
-  EdgeRows rows{n_rows_ <= edge_sample_size, {}, {}, all.n_rows};
+  std::vector<std::vector<double>> found =
+      sketch_edges(numbers, places_, n_sampled_of(), weights, values, max_bins_, team);
+  std::vector<std::vector<double>> edges(columns_.size());
+  for (std::size_t k = 0; k < index.size(); ++k) edges[index[k]] = std::move(found[k]);
+  return edges;
+}
+
+std::vector<std::vector<double>> sketch_edges(const Columns& sample,
+                                              std::span<const std::uint32_t> places,
+                                              std::size_t n_rows, std::span<const double> weights,
+                                              const std::vector<Distinct>& distinct,
+                                              std::size_t max_bins, Team& team) {
+  EdgeRows rows{n_rows <= edge_sample_size, {}, {}, sample.n_rows};
   if (!rows.complete) {
-    rows.places = places_;
-    rows.rows.resize(all.n_rows);
+    rows.places.assign(places.begin(), places.end());
+    rows.rows.resize(sample.n_rows);
     std::iota(rows.rows.begin(), rows.rows.end(), RowId{0});
   }
   std::vector<FewValues> few;
-  std::vector<std::vector<double>> found =
-      sampled_edges(numbers, rows, weights, max_bins_, team, few);
-  std::vector<std::vector<double>> edges(columns_.size());
-  for (std::size_t k = 0; k < index.size(); ++k) {
-    const SampledColumn& column = columns_[index[k]];
-    edges[index[k]] = std::move(found[k]);
-    if (column.too_many) continue;
-    std::vector<double> values;
-    for (const std::uint64_t key : column.seen.keys()) values.push_back(value_of(key));
-    std::sort(values.begin(), values.end());
-    edges[index[k]] = cut(values, {}, max_bins_);
-  }
+  std::vector<std::vector<double>> edges =
+      sampled_edges(sample, rows, weights, max_bins, team, few);
+  for (std::size_t c = 0; c < edges.size(); ++c)
+    if (distinct.at(c)) edges[c] = cut(*distinct[c], {}, max_bins);
   return edges;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,13 +15,28 @@
 
 namespace arboost {
 
+// Distinct values of a column, ascending; none where they are more than max_bins.
+using Distinct = std::optional<std::vector<double>>;
+
+// Edges of columns of numbers by the sample of a sketch. `places` has the positions of the sampled
+// rows among all n_rows, ascending; weights as quantiles() has them.
+std::vector<std::vector<double>> sketch_edges(const Columns& sample,
+                                              std::span<const std::uint32_t> places,
+                                              std::size_t n_rows, std::span<const double> weights,
+                                              const std::vector<Distinct>& distinct,
+                                              std::size_t max_bins, Team& team);
+
 // Memory: about 200,000 sampled rows, 4 bytes a value where float32 holds it, else 8; and up to a
 // quarter more between two batches.
 class TableSketch {
  public:
   TableSketch(std::size_t n_columns, std::size_t max_bins);
+  // Of a share of n_rows rows, from row `first` on. The samples of all shares, one after the other,
+  // are the sample of all rows.
+  TableSketch(std::size_t n_columns, std::size_t max_bins, std::size_t first, std::size_t n_rows);
 
-  // The next rows of the fit. Throws std::invalid_argument for another number of columns.
+  // The next rows of the fit. Throws std::invalid_argument for another number of columns, and for
+  // more rows than there are.
   void push(const Columns& table, const Rows& rows, Team& team);
 
   // Sampled codes of a column of levels: code c becomes codes[c], when all levels are known.
@@ -38,6 +54,13 @@ class TableSketch {
   // last batch.
   Columns sample();
   const std::vector<std::uint32_t>& places();
+  // Calls use(values) with the sampled values of a column, a vector of float or double.
+  template <class Use>
+  void visit_values(std::size_t column, const Use& use) {
+    finish();
+    columns_.at(column).visit([&](const auto& values) { use(*values); });
+  }
+  Distinct distinct(std::size_t column) const;
 
   // 1 where a row has a missing value; columns of many values may have more than are seen here.
   std::vector<std::uint8_t> has_missing() const;
@@ -63,8 +86,13 @@ class TableSketch {
   void drop_rows(std::uint64_t threshold, Team& team);
   void finish();
 
+  // Rows that the sample is of: those so far, or all rows of a fit of which these are a share.
+  std::size_t n_sampled_of() const { return is_share_ ? n_all_ : first_ + n_rows_; }
+
   std::size_t max_bins_, n_rows_ = 0;
-  std::size_t n_filtered_ = 0;  // number of rows when sampled rows were last dropped
+  bool is_share_ = false;
+  std::size_t first_ = 0, n_all_ = 0;  // of a share: position of its first row, number of all rows
+  std::size_t n_filtered_ = 0;         // number of rows when sampled rows were last dropped
   std::vector<SampledColumn> columns_;
   std::vector<std::uint32_t> places_;  // of the sampled rows
 };

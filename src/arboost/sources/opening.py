@@ -11,6 +11,7 @@ from arboost.sources.iterables import IterableSource, is_iterable
 from arboost.sources.paths import is_paths
 from arboost.sources.source import Source
 from arboost.sources.streams import is_stream, open_stream
+from arboost.workers import Share
 
 __all__ = ["has_columns", "is_source", "open_source"]
 
@@ -18,9 +19,10 @@ __all__ = ["has_columns", "is_source", "open_source"]
 def is_source(X: object) -> bool:
     """Whether X stands for rows that need not be in memory, and `open_source` takes it.
 
-    Tables, arrays and lists of rows are in memory, and no sources.
+    Tables, arrays and lists of rows are in memory, and no sources. A `Share` is one: the rows of
+    one worker.
     """
-    return has_columns(X) or is_iterable(X)
+    return isinstance(X, Share) or has_columns(X) or is_iterable(X)
 
 
 def has_columns(X: object) -> bool:

@@ -165,7 +165,7 @@ def test_errors_leave_nothing(tmp_path, monkeypatch):
     def interrupt(*of, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("arboost.data.stream.passes._encode", interrupt)
+    monkeypatch.setattr("arboost.data.stream.encode._encode", interrupt)
     with pytest.raises(KeyboardInterrupt):
         GradientBoostingRegressor(n_estimators=2).fit(pattern, "y", cache=cache)
     assert {path.suffix for path in cache.iterdir()} == {".lock"}

@@ -1,5 +1,8 @@
 """Edges, plan and codes of batches: the same as those of the whole table."""
 
+import pickle
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -148,3 +151,94 @@ def test_part_that_does_not_fit_changes_the_plan():
     parts.append(core.encode_part(table_of(flags), None, edges, 1, [False] * 3, plan)[0], 1)
     with pytest.raises(ValueError, match="does not belong"):
         parts.append(codes, 1)
+
+
+@pytest.mark.parametrize("n_rows", [5000, 260_000])
+def test_samples_of_shares_are_the_sample_of_all_rows(n_rows):
+    parts = columns(n_rows)
+    weights = np.random.default_rng(1).random(n_rows)
+    whole = sketch_of(parts, 50_000, 63)
+    bounds = [0, n_rows // 3, n_rows // 3, n_rows]
+    sketches = []
+    for first, last in pairwise(bounds):
+        sketch = core.TableSketch(len(parts), 63, (first, n_rows))
+        for start in range(first, last, 40_000):
+            sketch.push(table_of(parts, slice(start, min(start + 40_000, last))), None, 1)
+        sketches.append(sketch)
+    places = np.concatenate([one.places for one in sketches])
+    np.testing.assert_array_equal(places, whole.places)
+    sample, distinct = core.Columns(len(places)), []
+    for c in range(len(parts)):
+        values = np.concatenate([one.values(c) for one in sketches])
+        assert values.dtype == whole.values(c).dtype
+        np.testing.assert_array_equal(values, whole.values(c))
+        sample.add(values)
+        distinct.append(whole.distinct(c))
+    edges = core.sketch_edges(sample, places, n_rows, weights, distinct, 63, 2)
+    for one, other in zip(edges, whole.edges(weights, [False] * 8, 2), strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(ValueError, match="more rows than there are in all"):
+        sketches[-1].push(table_of(parts, slice(0, 9)), None, 1)
+
+
+def test_plan_of_chosen_rows_is_that_of_the_sample():
+    parts = columns(100_000)
+    sketch = sketch_of(parts, 50_000, 255)
+    edges = sketch.edges(None, [False] * 8, 1)
+    given = 100_000, sketch.has_missing, edges, 1, [False] * 8, True
+    whole = core.plan_sample(sketch.sample(), *given)
+    rows, features = core.plan_rows(100_000, 1), core.shareable(edges, 100_000, bundling=True)
+    assert 0 < len(features) < 8
+    assert core.shareable(edges, 100_000, bundling=False) == []
+    sample = core.Columns(len(rows))
+    for feature in range(8):
+        if feature in features:
+            sample.add(sketch.values(feature)[rows])
+        else:
+            sample.add_missing()
+    chosen = core.plan_sample(sample, *given, is_chosen=True)
+    assert chosen.__getstate__() == whole.__getstate__()
+    assert pickle.loads(pickle.dumps(whole)).__getstate__() == whole.__getstate__()
+
+
+def test_changes_of_a_plan_are_joined():
+    n_rows = 4000
+    kind = np.arange(n_rows) % 5
+    flags = [np.where(kind == k, 1.0, 0.0) * (np.arange(n_rows) % 3 == 0) for k in range(4)]
+    edges = [np.array([0.5])] * 4
+    plan = core.plan_sample(
+        table_of(flags), n_rows, [False] * 4, edges, 1, [False] * 4, bundling=True
+    )
+    assert [0, 1, 2, 3] in plan.digits
+    tables, changed = [], []
+    for clash in ({0: 1.0, 1: 1.0}, {0: 1.0, 3: 1.0}, {2: np.nan}, {}):
+        own = [flag.copy() for flag in flags]
+        for feature, value in clash.items():
+            own[feature][5] = value
+        tables.append(table_of(own))
+        changed.append(core.encode_part(tables[-1], None, edges, 1, [False] * 4, plan)[1])
+    joined = core.join_plans(plan, changed)
+    assert sorted(map(sorted, joined.digits)) == [[0, 2], [1], [3]]
+    for table in tables:
+        codes, fitting = core.encode_part(table, None, edges, 1, [False] * 4, joined)
+        assert codes is not None
+        assert fitting.__getstate__() == joined.__getstate__()
+
+
+def test_codes_of_no_rows():
+    edges = [np.array([0.5])] * 2
+    plan = core.plan_sample(
+        table_of([np.arange(9.0)] * 2), 9, [False] * 2, edges, 1, [False] * 2, bundling=True
+    )
+    codes, _ = core.encode_part(table_of([np.empty(0)] * 2), None, edges, 1, [False] * 2, plan)
+    parts = core.CodesParts(0)
+    with pytest.raises(ValueError, match="have not been appended"):
+        parts.finish()
+    parts.append(codes, 1)
+    empty = parts.finish()
+    assert empty.to_numpy().shape == (0, 2)
+    empty.add_missing(np.array([0, 1], np.uint8))
+    assert empty.has_missing.tolist() == [0, 1]
+    assert empty.first_slot.tolist() == [0, 2, 5]
+    with pytest.raises(ValueError, match="every feature"):
+        empty.add_missing(np.array([1], np.uint8))

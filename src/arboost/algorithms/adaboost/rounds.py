@@ -266,7 +266,7 @@ class AdaBoostRounds(ABC):
         return own | self.learners.state()
 
     def last_state(self) -> Callable[[], dict[str, NDArray[Any]]]:
-        """Return a function that returns the state of this round, even in the middle of the next."""
+        """Return a function that returns the state of this round, which is copied now."""
         known = {name: array.copy() for name, array in self.state().items()}
         return lambda: known
 

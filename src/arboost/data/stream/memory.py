@@ -153,16 +153,19 @@ class MemoryPlan:
         Bytes of a code: 1, or 2 above 255 bins.
     source_row : int or None
         Bytes of a row of the source; None: 8 a cell.
+    other_rows : int
+        Rows of other workers, whose target, weights and scores are here, too.
     """
 
     limit: int
     n_features: int
     width: int = 1
     source_row: int | None = None
+    other_rows: int = 0
 
     def state(self, n_rows: int, *, n_outputs: int = 1, row_bytes: int = 8) -> int:
         """Return the bytes of all rows next to codes in a file; `row_bytes`: target and weights."""
-        return n_rows * (row_bytes + _TREE_BYTES + _OUTPUT_BYTES * n_outputs)
+        return (n_rows + self.other_rows) * (row_bytes + _TREE_BYTES + _OUTPUT_BYTES * n_outputs)
 
     def codes(self, n_rows: int) -> int:
         """Return the bytes of codes in memory."""
@@ -172,7 +175,8 @@ class MemoryPlan:
         """Return the bytes of the first pass: target and weights, sample, three batches."""
         # Between two batches the sample has up to a quarter more rows.
         sample = 10 * min(n_rows, _SAMPLED_ROWS) * self.n_features
-        return n_rows * row_bytes + sample + 3 * self.batch + _COLUMN_BYTES * self.n_features
+        rows = (n_rows + self.other_rows) * row_bytes
+        return rows + sample + 3 * self.batch + _COLUMN_BYTES * self.n_features
 
     @property
     def block(self) -> int:
@@ -220,8 +224,9 @@ class MemoryPlan:
             raise ValueError(
                 f"memory_limit={shown_bytes(self.limit)!r} is too low for {n_rows:,} rows of "
                 f"{self.n_features} features, which need {shown_bytes(needed)}: "
-                f"{state // max(1, n_rows)} bytes a row for target, scores, gradients and trees, "
-                "and blocks, sample and histograms. Raise memory_limit, or train on fewer rows."
+                f"{state // max(1, n_rows + self.other_rows)} bytes a row for target, scores, "
+                "gradients and trees, and blocks, sample and histograms. Raise memory_limit, or "
+                "train on fewer rows."
             )
         return True
 

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from arboost.data.bins import Binned, GrowMemory
+from arboost.data.stream.encode import encode_batches
 from arboost.data.stream.memory import MemoryPlan, shown_bytes
-from arboost.data.stream.passes import encode_batches, sketch_batches
+from arboost.data.stream.passes import sketch_batches
 from arboost.data.stream.records import CodesSink, SketchedTable, StreamSpec
+from arboost.data.stream.shares import gather_rows, shared_codes
 from arboost.data.stream.sinks import FileSink, MemorySink
 from arboost.data.target import encode_labels
+from arboost.workers import together
 
 if TYPE_CHECKING:
     from arboost.data.stream.cache import SourceCache
@@ -60,29 +63,42 @@ def read_source(
     targets : Source or None
         The same rows with the columns of target, weights and groups alone.
     """
+    workers = spec.workers
+    plan = together(workers, partial(_memory_plan, source, spec, limit))
+    with nullcontext() if cache is None else cache.locked():
+        found = None if cache is None else cache.read(spec.n_threads)
+        if found is None:
+            batches = _KeptBatches(source, plan, progress)
+            of_y = None if targets is None else _KeptBatches(targets, plan, progress)
+            share = None if workers is None else gather_rows(source, batches, spec, of_y)
+            if share is not None:
+                plan = batches.plan = replace(plan, other_rows=share.n_rows - share.n_own)
+            table = sketch_batches(batches, spec, source.n_rows, of_y, share)
+            own = range(table.n_rows) if share is None else share.own
+            place = together(workers, partial(_place, plan, spec, table, len(own)))
+            binned = _encoded(batches, spec, table, place, cache, own)
+            batches.clear()
+        else:
+            table, binned = found
+            place = _place(plan, spec, table, table.n_rows)
+    _release_memory()
+    if binned.codes.is_stored and not place.stored:
+        binned = replace(binned, codes=binned.codes.take(None, spec.n_threads))
+    if workers is not None:
+        binned = replace(binned, codes=shared_codes(binned.codes, workers))
+    return table, replace(binned, memory=place.memory)
+
+
+def _memory_plan(source: Source, spec: StreamSpec, limit: int) -> MemoryPlan:
+    """Return the memory plan of a source; raise ValueError before any reading."""
     n_features = _USUAL_FEATURES
     if source.names is not None:
         n_features = max(1, len(source.names) - len(spec.columns.names))
     width = 1 if spec.max_bins <= _MOST_BYTE_BINS else 2
     plan = MemoryPlan(limit, n_features, width, source.row_bytes)
     if source.n_rows is not None:
-        _stores(plan, spec, plan.state(source.n_rows), source.n_rows)  # errors before any reading
-    with nullcontext() if cache is None else cache.locked():
-        found = None if cache is None else cache.read(spec.n_threads)
-        if found is None:
-            batches = _KeptBatches(source, plan, progress)
-            of_y = None if targets is None else _KeptBatches(targets, plan, progress)
-            table = sketch_batches(batches, spec, source.n_rows, of_y)
-            place = _place(plan, spec, table)
-            binned = _encoded(batches, spec, table, place, cache)
-            batches.clear()
-        else:
-            table, binned = found
-            place = _place(plan, spec, table)
-    _release_memory()
-    if binned.codes.is_stored and not place.stored:
-        binned = replace(binned, codes=binned.codes.take(None, spec.n_threads))
-    return table, replace(binned, memory=place.memory)
+        _stores(plan, spec, plan.state(source.n_rows), source.n_rows)
+    return plan
 
 
 class _Place(NamedTuple):
@@ -94,15 +110,18 @@ class _Place(NamedTuple):
     memory: GrowMemory
 
 
-def _place(plan: MemoryPlan, spec: StreamSpec, table: SketchedTable) -> _Place:
-    """Return the place of the codes; raise ValueError where the limit is too low."""
-    plan, n_rows = replace(plan, n_features=table.schema.n_features), table.n_rows
-    state = plan.state(n_rows, n_outputs=_n_outputs(table, spec.kind), row_bytes=_row_bytes(table))
-    stored = _stores(plan, spec, state, n_rows)
+def _place(plan: MemoryPlan, spec: StreamSpec, table: SketchedTable, n_own: int) -> _Place:
+    """Return the place of the codes of so many rows; raise ValueError where the limit is too low.
+
+    Target, weights and scores are those of all rows.
+    """
+    plan = replace(plan, n_features=table.schema.n_features)
+    state = plan.state(n_own, n_outputs=_n_outputs(table, spec.kind), row_bytes=_row_bytes(table))
+    stored = _stores(plan, spec, state, n_own) and n_own > 0
     memory = GrowMemory(
-        plan.histograms(state, n_rows, stored=stored), plan.samples(state, n_rows) if stored else 0
+        plan.histograms(state, n_own, stored=stored), plan.samples(state, n_own) if stored else 0
     )
-    return _Place(stored, plan.block_rows, plan.file(n_rows), memory)
+    return _Place(stored, plan.block_rows, plan.file(n_own), memory)
 
 
 def _encoded(
@@ -111,15 +130,16 @@ def _encoded(
     table: SketchedTable,
     place: _Place,
     cache: SourceCache | None,
+    own: range,
 ) -> Binned:
-    """Return the binned rows by the second pass, in their place or in the cache."""
-    sinks: Callable[[], CodesSink] = partial(MemorySink, table.n_rows, spec.n_threads)
+    """Return the binned rows of this process, in their place or in the cache."""
+    sinks: Callable[[], CodesSink] = partial(MemorySink, len(own), spec.n_threads)
     if cache is not None:
-        sinks = partial(cache.writer, place.window_rows, table.n_rows, place.file_bytes)
+        sinks = partial(cache.writer, place.window_rows, len(own), place.file_bytes)
     elif place.stored:
-        sinks = partial(FileSink, table.n_rows, place.window_rows, place.file_bytes)
+        sinks = partial(FileSink, len(own), place.window_rows, place.file_bytes)
     try:
-        binned = encode_batches(batches, spec, table, sinks)
+        binned = encode_batches(batches, spec, table, sinks, own)
     except BaseException:
         if cache is not None:
             cache.discard()
@@ -172,11 +192,12 @@ def _release_memory() -> None:
 class _KeptBatches:
     """Batches of a source, kept in memory from the first pass on while all of them fit.
 
-    Batches of a user's iterable are not kept: it may use one array for all of them.
+    Batches of a user's iterable are not kept: it may use one array for all of them. `plan` is the
+    memory plan.
     """
 
     def __init__(self, source: Source, plan: MemoryPlan, progress: Progress) -> None:
-        self._source, self._plan, self._progress = source, plan, progress
+        self._source, self.plan, self._progress = source, plan, progress
         self._kept: list[Batch] | None = None if source.arrow_schema is None else []
         self._is_complete = False
 
@@ -190,14 +211,14 @@ class _KeptBatches:
             if self._is_complete and self._kept is not None:
                 batches = iter(self._kept)
             else:
-                batches = self._source.batches(self._plan.batch_rows)
+                batches = self._source.batches(self.plan.batch_rows)
             n_bytes = 0
             for number, batch in enumerate(batches):
                 if not self._is_complete and self._kept is not None:
                     n_bytes += int(batch.table.nbytes)
                     n_rows = self._source.n_rows or batch.first_row + batch.n_rows
                     self._kept.append(batch)
-                    if not self._plan.keeps(n_bytes, n_rows):
+                    if not self.plan.keeps(n_bytes, n_rows):
                         self._kept = None
                 yield batch
                 show(batch)

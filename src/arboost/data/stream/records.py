@@ -14,6 +14,7 @@ from arboost.data.schema import Schema
 from arboost.data.stream.rows import EdgeRows, RowColumns
 from arboost.data.table import ColumnOptions
 from arboost.data.target_encoding import TargetEncodedTable
+from arboost.workers import Workers
 
 if TYPE_CHECKING:
     from arboost.sources.source import Batch
@@ -44,6 +45,8 @@ class StreamSpec:
     needs_memory : str
         Parameter of the fit that needs the codes of all rows in memory; "" for none.
     n_threads : int
+    workers : Workers or None
+        Workers, each of which has the source of its own rows; None: one process has all.
     """
 
     columns: RowColumns
@@ -54,6 +57,7 @@ class StreamSpec:
     edge_rows: EdgeRows | None = None
     needs_memory: str = ""
     n_threads: int
+    workers: Workers | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,16 @@ from arboost.data.target import batch_weights, check_any_weight, target, weights
 if TYPE_CHECKING:
     from arboost.sources.source import Batch
 
-__all__ = ["BatchRows", "EdgeRows", "GatheredRows", "GrowingArray", "RowColumns", "naming_batch"]
+__all__ = [
+    "BatchRows",
+    "EdgeRows",
+    "GatheredRows",
+    "GrowingArray",
+    "RowColumns",
+    "batch_name",
+    "naming",
+    "naming_batch",
+]
 
 Index = NDArray[np.uint32]
 Floats = NDArray[np.float64]
@@ -48,14 +57,23 @@ class BatchRows(NamedTuple):
 
 
 @contextmanager
-def naming_batch(batch: Batch) -> Iterator[None]:
-    """Put the file and the rows of a batch before messages."""
+def naming(where: str) -> Iterator[None]:
+    """Put the name of a batch before messages."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        last = batch.first_row + batch.n_rows - 1
-        where = f"{batch.file}, rows {batch.first_row:,} to {last:,}"
         raise type(error)(f"{where}: {error}") from error
+
+
+def batch_name(batch: Batch) -> str:
+    """Return the file and the rows of a batch."""
+    last = batch.first_row + batch.n_rows - 1
+    return f"{batch.file}, rows {batch.first_row:,} to {last:,}"
+
+
+def naming_batch(batch: Batch) -> AbstractContextManager[None]:
+    """Put the file and the rows of a batch before messages."""
+    return naming(batch_name(batch))
 
 
 @dataclass(frozen=True)
@@ -71,6 +89,11 @@ class RowColumns:
         """Names of the columns of the source that are no features."""
         given = self.target, self.weight, self.group
         return [name for name in given if isinstance(name, str)]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether none of them is given; tuples of a source may have them even so."""
+        return self.target is None and self.weight is None and self.group is None
 
     def rows(self, batch: Batch) -> BatchRows:
         """Return the rows of a batch, checked."""
@@ -179,6 +202,20 @@ class GatheredRows:
             values = getattr(rows, name)
             if values is not None:
                 self._columns.setdefault(name, GrowingArray(self._n_rows)).add(values)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Mapping[str, NDArray[Any]]], n_rows: int) -> Self:
+        """Return the rows of several workers as one, from the `arrays` of each."""
+        rows = cls(n_rows)
+        for part in parts:
+            for name, values in part.items():
+                rows._columns.setdefault(name, GrowingArray(n_rows)).add(values)
+        return rows
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays of the columns that there are."""
+        return {name: column.values for name, column in self._columns.items()}
 
     @property
     def y(self) -> NDArray[Any] | None:

@@ -75,7 +75,7 @@ class FileSink:
 
 def sink_like(codes: core.Codes, n_rows: int, n_threads: int) -> MemorySink | FileSink:
     """Return a sink in the place of other codes, for so many rows of their features."""
-    if not codes.is_stored:
+    if not codes.is_stored or n_rows == 0:
         return MemorySink(n_rows, n_threads)
     stride = (int(codes.n_features) * int(codes.width) + 7) // 8 * 8
     return FileSink(n_rows, max(64, _WINDOW // stride // 64 * 64), n_rows * stride + (1 << 20))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from arboost.data.table import ColumnOptions
 from arboost.progress import Bar
 from arboost.sources.file_source import FileSource
 from arboost.sources.opening import open_source
+from arboost.workers import Share, first_warns, together
 
 if TYPE_CHECKING:
     from arboost.sources.source import Batch, Source
@@ -50,18 +52,23 @@ def read_table(
     Parameters
     ----------
     X, columns, memory_limit, cache, verbose
-        As `Dataset.from_files` takes them.
+        As `Dataset.from_files` takes them; X may be a `Share`, whose result is that of all rows,
+        with the codes of each worker's own.
     rows : RowColumns
         Target, weights and groups.
     options, max_bins, bundling, kind, edge_rows, needs_memory, n_threads
         As `StreamSpec` has them.
     """
-    limit = limit_bytes(memory_limit)
-    source = open_rows(X, rows, columns)
-    if kind is not None and rows.target is None and source.arrow_schema is not None:
+    X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
+    if workers is not None and cache is not None:
         raise ValueError(
-            "fit requires y to be passed, but the target y is None. Pass the name of a column."
+            f"cache={os.fspath(cache)!r} is not allowed with a Share: bins of workers are not "
+            "kept. Leave out cache."
         )
+    limit = limit_bytes(memory_limit)
+    source, targets = together(
+        workers, partial(_sources, X, rows, columns, needs_y=kind is not None)
+    )
     spec = StreamSpec(
         columns=rows,
         options=options,
@@ -71,13 +78,27 @@ def read_table(
         edge_rows=edge_rows,
         needs_memory=needs_memory,
         n_threads=n_threads,
+        workers=workers,
     )
     entry = None if cache is None else SourceCache.of(cache, source, spec)
+    is_first = workers is None or workers.rank == 0
+    bars = _Bars(source, visible=verbose > 0 and is_first)
+    with first_warns(workers):
+        return read_source(source, spec, limit, bars, entry, targets)
+
+
+def _sources(
+    X: object, rows: RowColumns, columns: Sequence[str] | None, *, needs_y: bool
+) -> tuple[Source, Source | None]:
+    """Return the source, and one of the columns of target, weights and groups alone, or None."""
+    source = open_rows(X, rows, columns)
+    if needs_y and rows.target is None and source.arrow_schema is not None:
+        raise ValueError(
+            "fit requires y to be passed, but the target y is None. Pass the name of a column."
+        )
     # Files give some columns without reading the others; a query would run again.
     has_files = isinstance(source, FileSource) and bool(rows.names)
-    targets = open_rows(X, rows, rows.names) if has_files else None
-    bars = _Bars(source, visible=verbose > 0)
-    return read_source(source, spec, limit, bars, entry, targets)
+    return source, open_rows(X, rows, rows.names) if has_files else None
 
 
 def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:

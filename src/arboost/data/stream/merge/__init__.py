@@ -1,0 +1,1 @@
+"""Columns of batches, and of the batches of several workers -> one schema."""
