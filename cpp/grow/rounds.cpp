@@ -134,6 +134,7 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
   const double scale = scales ? weight_scale(rows, loss_team) : 1;
   std::size_t done = 0;
   ShareRows* shared = grower.shared();
+  if (shared != nullptr && needs_all_rows(params)) shared->fetch_scores(rows.outputs, state.scores);
   // Clocks differ between workers.
   const auto has_time = [&] { return shared != nullptr || Clock::now() - start < time; };
   do {

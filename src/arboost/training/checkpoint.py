@@ -25,7 +25,18 @@ from arboost.data.messages import listing
 from arboost.formats.container import Format, errors_named, pack, read_file, unpack
 from arboost.write import remove_orphans, write_file
 
-__all__ = ["Checkpoint", "HeldInterrupt", "State", "digest", "read_state", "write_state"]
+__all__ = [
+    "Checkpoint",
+    "HeldInterrupt",
+    "State",
+    "digest",
+    "read_bytes",
+    "read_state",
+    "refuse_other",
+    "state_bytes",
+    "state_of",
+    "write_state",
+]
 
 FORMAT = Format(
     what="checkpoint",
@@ -127,7 +138,7 @@ class Checkpoint:
             state = read_state(self.path)
         except FileNotFoundError:
             return None
-        _refuse_other(state.fingerprint, fingerprint, os.fsdecode(self.path))
+        refuse_other(state.fingerprint, fingerprint, os.fsdecode(self.path))
         return state
 
     def store(self, state: State) -> None:
@@ -162,8 +173,13 @@ class State:
 
 def write_state(state: State, path: str | os.PathLike[str]) -> None:
     """Write a state to a file; a failure leaves the file that was there before."""
+    write_file(path, state_bytes(state))
+
+
+def state_bytes(state: State) -> bytes:
+    """Return a state as the bytes of a file."""
     header = {"fingerprint": dict(state.fingerprint), "facts": dict(state.facts)}
-    write_file(path, pack(FORMAT, header, state.arrays))
+    return pack(FORMAT, header, state.arrays)
 
 
 def read_state(path: str | os.PathLike[str]) -> State:
@@ -171,9 +187,22 @@ def read_state(path: str | os.PathLike[str]) -> State:
 
     The arrays are read-only. The fit checks that they match it.
     """
-    data = read_file(FORMAT, path)
-    with errors_named(FORMAT, f"the checkpoint {os.fsdecode(path)!r}"):
-        header, arrays = unpack(FORMAT, data)
+    return state_of(read_file(FORMAT, path), os.fsdecode(path))
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes | None:
+    """Return the bytes of a checkpoint file; None where there is none."""
+    remove_orphans(path)
+    try:
+        return read_file(FORMAT, path)
+    except FileNotFoundError:
+        return None
+
+
+def state_of(content: bytes, path: str) -> State:
+    """Return the state in the bytes of a file, which messages name."""
+    with errors_named(FORMAT, f"the checkpoint {path!r}"):
+        header, arrays = unpack(FORMAT, content)
         for name in ("fingerprint", "facts"):
             if type(header[name]) is not dict:
                 raise TypeError(f"{name} of another kind")
@@ -245,7 +274,7 @@ class HeldInterrupt:
             self._before = None
 
 
-def _refuse_other(stored: Mapping[str, Any], current: Mapping[str, Any], path: str) -> None:
+def refuse_other(stored: Mapping[str, Any], current: Mapping[str, Any], path: str) -> None:
     """Raise ValueError with the differences unless a stored state belongs to this fit."""
     current = json.loads(json.dumps(dict(current)))  # tuples become lists, as they do in the file
     if stored == current:

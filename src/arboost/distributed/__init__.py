@@ -1,0 +1,1 @@
+"""Fits on clusters: programs that all workers run, their transport, and the data that they read."""

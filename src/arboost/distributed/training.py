@@ -1,0 +1,195 @@
+"""The program that trains an estimator on a cluster, and the client's side of it.
+
+Every worker calls `fit` of the same estimator with its share of the rows, and gets the same model.
+Callbacks, progress bar, warnings and checkpoint file are with the client.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import os
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arboost.distributed.program import Desk
+from arboost.distributed.recovery import FileRequest, RoundBook, WorkerCheckpoint
+from arboost.errors import warn_caller, warnings_collected
+from arboost.progress import Bar, BarStep, steps_reported
+from arboost.training.checkpoint import Checkpoint, read_bytes
+from arboost.training.monitor import Round, checked_callbacks
+from arboost.workers import Share, Workers
+from arboost.write import write_file
+
+__all__ = ["TRAIN", "TrainingListener", "TrainingProgram", "check_estimator", "finish"]
+
+TRAIN = "train"  # name of the training table
+
+
+@dataclass(frozen=True)
+class TrainingProgram:
+    """Training of an estimator by all workers at once.
+
+    Attributes
+    ----------
+    estimator : estimator of arboost
+    columns : mapping of str to tuple
+        Names of the target and weight columns of each table; None where parts are tuples.
+    options : mapping of str to Any
+        Further arguments of `fit`, as `check_estimator` returns them.
+    eval_tables : tuple of str
+        Names of the tables that are evaluation sets.
+    has_callbacks : bool
+    checkpoint : Checkpoint or None
+    """
+
+    estimator: Any
+    columns: Mapping[str, tuple[Hashable | None, Hashable | None]]
+    options: Mapping[str, Any]
+    eval_tables: tuple[str, ...] = ()
+    has_callbacks: bool = False
+    checkpoint: Checkpoint | None = None
+
+    def __call__(self, tables: Mapping[str, Share], desk: Desk) -> FittedState:
+        """Return the fitted attributes of the estimator, and the warnings of its fit."""
+        workers = tables[TRAIN].workers
+        estimator = copy.copy(self.estimator)
+        if estimator.n_jobs is None or estimator.n_jobs < 0:
+            estimator.n_jobs = desk.n_threads
+        target, weight = self.columns[TRAIN]
+        options = dict(self.options)
+        if self.eval_tables:
+            options["eval_set"] = [(tables[name], *self.columns[name]) for name in self.eval_tables]
+        accepted = inspect.signature(estimator.fit).parameters
+        if "callbacks" in accepted:
+            options["callbacks"] = [_Relay(desk, workers, asks=self.has_callbacks)]
+        if "checkpoint" in accepted:
+            options["checkpoint"] = self._checkpoint(desk, workers)
+        with warnings_collected() as warned, steps_reported(desk.show):
+            estimator.fit(tables[TRAIN], target, weight, **options)
+        params = estimator.get_params(deep=False)
+        fitted = {name: value for name, value in vars(estimator).items() if name not in params}
+        return FittedState(fitted, warned)
+
+    def _checkpoint(self, desk: Desk, workers: Workers) -> WorkerCheckpoint:
+        given = self.checkpoint
+        resumed: Any = desk.resumed
+        return WorkerCheckpoint(
+            path="fit" if given is None else os.fsdecode(given.path),
+            every=1 if given is None else given.every,
+            book=RoundBook(desk.kept, resumed),
+            desk=desk,
+            workers=workers,
+            has_file=given is not None,
+        )
+
+
+@dataclass(frozen=True)
+class FittedState:
+    """Result of a fit on workers: fitted attributes, and warnings with their categories."""
+
+    attributes: dict[str, Any]
+    warnings: list[tuple[str, type[Warning]]]
+
+
+class _Relay:
+    """Callback of all workers that asks the client's callbacks after every round."""
+
+    def __init__(self, desk: Desk, workers: Workers, *, asks: bool) -> None:
+        self._desk, self._workers, self._asks = desk, workers, asks
+        self.__name__ = "callback"
+
+    def __call__(self, done: Round) -> bool:
+        self._desk.check()
+        if not self._asks:
+            return False
+        # Read-only mappings cannot be sent.
+        plain = replace(done, results={name: dict(of) for name, of in done.results.items()})
+        name = self._desk.ask(plain) if self._desk.rank == 0 else None
+        name = self._workers.broadcast(name)
+        self.__name__ = name or self.__name__
+        return name is not None
+
+
+class TrainingListener:
+    """The client's side of the program: callbacks, progress bar, checkpoint file.
+
+    Parameters
+    ----------
+    callbacks : iterable of callable
+    verbose : int
+        Whether to draw a progress bar.
+    """
+
+    def __init__(self, callbacks: Iterable[Callable[[Round], object]], verbose: int) -> None:
+        self._callbacks = checked_callbacks(callbacks)
+        self._verbose = verbose
+        self._label: str | None = None
+        self._bar: Bar | None = None
+
+    def shown(self, message: BarStep) -> None:
+        """Draw a step of a worker's progress bar."""
+        if self._bar is None or message.label != self._label:
+            self.close()
+            self._label = message.label
+            self._bar = Bar(message.total, message.label, visible=self._verbose > 0)
+        self._bar.show(message.done, message.results)
+
+    def answer(self, message: Round | FileRequest) -> object:
+        """Call the callbacks and return the name of the first that stops; or do file work."""
+        if isinstance(message, FileRequest):
+            return self._file(message)
+        answers = [(callback, callback(message)) for callback in self._callbacks]
+        stopping = [callback for callback, answer in answers if answer]
+        return getattr(stopping[0], "__name__", type(stopping[0]).__name__) if stopping else None
+
+    def close(self) -> None:
+        """Finish the progress bar."""
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None
+
+    def _file(self, request: FileRequest) -> bytes | None:
+        if request.removes:
+            Checkpoint(request.path).remove()
+        elif request.content is not None:
+            write_file(request.path, request.content)
+        else:
+            return read_bytes(request.path)
+        return None
+
+
+def check_estimator(estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `fit` that are not None; raise where the estimator takes none such.
+
+    Parameters
+    ----------
+    estimator : object
+    given : mapping of str to Any
+        Arguments by name.
+    """
+    from arboost.algorithms.estimator import EngineEstimator
+
+    if not isinstance(estimator, EngineEstimator):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}, which does not train on a cluster. Use a "
+            "booster, forest, extra trees, decision tree or AdaBoost of arboost."
+        )
+    accepted = inspect.signature(estimator.fit).parameters
+    used = {name: value for name, value in given.items() if value is not None}
+    for name in used:
+        if name not in accepted:
+            raise TypeError(
+                f"{name} is not allowed: {type(estimator).__name__}.fit has no such argument. "
+                "Leave it out."
+            )
+    return used
+
+
+def finish(estimator: Any, result: FittedState) -> Any:
+    """Return the estimator with the result of the program, and issue the warnings of the fit."""
+    for message, category in result.warnings:
+        warn_caller(message, category)
+    vars(estimator).update(result.attributes)
+    return estimator
