@@ -1,0 +1,1 @@
+"""Fits on a cluster: one program that runs in every worker at the same time."""
