@@ -97,7 +97,11 @@ class Attempt:
         """Return a question, the outcome, or a message whose time has come; None without them."""
         outcome, question = self._outcome, self._desk.question
         is_time = time.monotonic() >= self._last_shown + _PACE
-        if outcome is None and question is None and not (self._desk.message is not None and is_time):
+        if (
+            outcome is None
+            and question is None
+            and not (self._desk.message is not None and is_time)
+        ):
             return None
         message, self._desk.message = self._desk.message, None
         shown = None
@@ -133,9 +137,7 @@ class Attempt:
         if orders.holder is not None:
             self.best = workers.broadcast(self.best, orders.holder)
             self._desk.resumed = None if self.best is None else self.best[1]
-        tables = {
-            name: Share(self._rows(table), workers) for name, table in orders.tables.items()
-        }
+        tables = {name: Share(self._rows(table), workers) for name, table in orders.tables.items()}
         result = self._program(tables, self._desk)
         return Done(dumps(result) if self.place.rank == 0 else None)
 
@@ -160,10 +162,9 @@ class Attempt:
         return Interrupted(str(error), dict(self.transport.lost), progress_of_best)
 
     async def _end(self, outcome: Outcome, failed: str | None) -> None:
-        # The other workers first: an error of the network takes nothing from the outcome.
-        await self.transport.close(failed)
         self._outcome = outcome
         self._has_news.set()
+        await self.transport.close(failed)
 
 
 class WorkerDesk:

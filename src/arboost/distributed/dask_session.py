@@ -21,7 +21,7 @@ from arboost.distributed.dask_attempt import Attempt
 from arboost.distributed.dask_transport import STREAM
 from arboost.distributed.records import CALL, News, Orders, dumps, loads
 
-__all__ = ["Post", "post_of"]
+__all__ = ["Post", "open_post"]
 
 _GUARD = 0.5  # seconds between looks at the fits of a worker
 _DOUBT = 5.0  # seconds without a word of the client after which the scheduler is asked for it
@@ -87,7 +87,7 @@ class Post:
             while not transport.deliver(rank, await comm.read()):
                 pass
         except CommClosedError as error:
-            transport.lose(rank, str(error))
+            transport.lose(rank, error)
         except asyncio.CancelledError:
             transport.end("This Dask worker is closing.")
             raise
@@ -161,11 +161,9 @@ class Post:
         return bool(events) and events[-1][1].get("action") == "remove-client"
 
 
-def post_of(dask_worker: Any) -> Post:
-    """Return the post of a Dask worker; the first call makes it, and its two handlers."""
-    post = dask_worker.extensions.get(CALL)
-    if post is None:
+def open_post(dask_worker: Any) -> None:
+    """Make the post of a Dask worker and its two handlers, if it has none yet."""
+    if CALL not in dask_worker.extensions:
         post = dask_worker.extensions[CALL] = Post(dask_worker)
         dask_worker.handlers[CALL] = post.call
         dask_worker.handlers[STREAM] = post.stream
-    return post

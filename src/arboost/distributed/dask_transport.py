@@ -22,12 +22,12 @@ from pickle import PickleBuffer
 from typing import Any
 
 from distributed.comm import connect
-from distributed.core import Status
+from distributed.core import CommClosedError, Status
 from distributed.protocol.serialize import ToPickle
 
 from arboost.errors import WorkerError
 
-__all__ = ["STREAM", "DaskTransport", "Place"]
+__all__ = ["STREAM", "DaskTransport", "Place", "cause_of"]
 
 STREAM = "arboost-stream"  # name of the handler that reads a connection
 
@@ -159,10 +159,11 @@ class DaskTransport:
             self._inboxes[rank].put(item)
         return False
 
-    def lose(self, rank: int, cause: str) -> None:
+    def lose(self, rank: int, error: OSError) -> None:
         """Take the loss of another worker; for the IO loop."""
+        cause = cause_of(error)
         self.lost.setdefault(rank, cause)
-        self.end(f"{self._place.name(rank)} is lost: {cause}")
+        self.end(f"{self._place.name(rank)} is lost: {cause}.")
 
     async def close(self, failed: str | None) -> None:
         """Tell the other workers that this one has ended, or why it failed; for the IO loop."""
@@ -207,7 +208,7 @@ class DaskTransport:
         try:
             await link.run()
         except OSError as error:
-            self.lose(rank, str(error))
+            self.lose(rank, error)
 
 
 class _Link:
@@ -239,6 +240,13 @@ class _Link:
                 await asyncio.wait_for(comm.close(), _FLUSH)
         finally:
             comm.abort()
+
+
+def cause_of(error: Exception) -> str:
+    """Return the cause of a loss in words; Dask's own name connections, not workers."""
+    if isinstance(error, CommClosedError):
+        return "its connection was closed"
+    return f"{type(error).__name__}: {error}"
 
 
 def _packed(message: Any) -> Any:
