@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from arboost.distributed.client_attempt import ClientAttempt, Lost
-from arboost.distributed.crew import Crew, Recruiter, TableOfParts
-from arboost.distributed.dask_calls import Calls, UnreachableError
-from arboost.distributed.futures import as_futures, computed
+from arboost.distributed.on_client.attempt import ClientAttempt, Lost
+from arboost.distributed.on_client.calls import Calls, UnreachableError
+from arboost.distributed.on_client.crew import Crew, Recruiter
+from arboost.distributed.on_client.futures import as_futures, computed
 from arboost.distributed.program import Interrupted, Listener, Program
 from arboost.distributed.records import Done, Failed, Outcome, dumps, loads
 from arboost.errors import WorkerError

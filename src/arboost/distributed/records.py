@@ -9,12 +9,44 @@ from typing import Any
 
 from distributed.protocol import pickle
 
-from arboost.distributed.dask_transport import Place
 from arboost.distributed.program import Interrupted
 
-__all__ = ["CALL", "Done", "Failed", "News", "Orders", "Outcome", "TableParts", "dumps", "loads"]
+__all__ = [
+    "CALL",
+    "Done",
+    "Failed",
+    "News",
+    "Orders",
+    "Outcome",
+    "Place",
+    "TableParts",
+    "dumps",
+    "loads",
+]
 
 CALL = "arboost-call"  # name of the handler that answers the client
+
+
+@dataclass(frozen=True)
+class Place:
+    """One worker's place in one attempt of a fit.
+
+    Attributes
+    ----------
+    fit : str
+    attempt, rank : int
+    addresses : tuple of str
+        Addresses of all workers, by rank.
+    """
+
+    fit: str
+    attempt: int
+    rank: int
+    addresses: tuple[str, ...]
+
+    def name(self, rank: int) -> str:
+        """Return the name of a worker in messages."""
+        return f"Worker {rank} at {self.addresses[rank]}"
 
 
 @dataclass(frozen=True)

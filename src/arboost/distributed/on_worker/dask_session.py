@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from distributed.core import CommClosedError
 from tornado.ioloop import PeriodicCallback
 
-from arboost.distributed.dask_attempt import Attempt
-from arboost.distributed.dask_transport import STREAM
+from arboost.distributed.on_worker.dask_attempt import Attempt
+from arboost.distributed.on_worker.dask_transport import STREAM
 from arboost.distributed.records import CALL, News, Orders, dumps, loads
 
 __all__ = ["Post", "open_post"]
@@ -58,7 +59,7 @@ class Post:
         self._worker = worker
         self.fits: dict[str, _Fit] = {}
         self._guard = PeriodicCallback(self._look, 1000 * _GUARD)
-        self._calls = {
+        self._calls: dict[str, Callable[..., Awaitable[object]]] = {
             "prepare": self._prepare,
             "begin": self._begin,
             "watch": self._watch,
@@ -156,7 +157,7 @@ class Post:
         """Whether the scheduler has seen the client leave."""
         try:
             events = await asyncio.wait_for(self._worker.scheduler.events(topic=client), _DOUBT)
-        except (OSError, asyncio.TimeoutError):
+        except (TimeoutError, OSError):
             return False
         return bool(events) and events[-1][1].get("action") == "remove-client"
 

@@ -7,10 +7,9 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from arboost.distributed.crew import Crew, TableOfParts
-from arboost.distributed.dask_calls import Calls, UnreachableError
-from arboost.distributed.dask_transport import Place
-from arboost.distributed.records import Done, News, Orders, Outcome, TableParts
+from arboost.distributed.on_client.calls import Calls, UnreachableError
+from arboost.distributed.on_client.crew import Crew, TableOfParts
+from arboost.distributed.records import Done, News, Orders, Outcome, Place, TableParts
 
 __all__ = ["ClientAttempt", "Lost"]
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from arboost.distributed.dask_parts import WorkerParts
-from arboost.distributed.dask_transport import DaskTransport
+from arboost.distributed.on_worker.dask_parts import WorkerParts
+from arboost.distributed.on_worker.dask_transport import DaskTransport
 from arboost.distributed.program import Interrupted, Program
 from arboost.distributed.records import Done, Failed, News, Orders, Outcome, dumps, loads
 from arboost.errors import WorkerError
@@ -89,7 +89,7 @@ class Attempt:
                 await asyncio.wait_for(
                     self._has_news.wait(), min(left, pause) if waits_for_pace else left
                 )
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 continue
             self._has_news.clear()
 

@@ -1,15 +1,16 @@
 """Parts of tables -> ranks: each rank has consecutive parts, in the order of the ranks.
 
-parts     0 1 2 3 4 5 6 7
-ranks     0 0 0 1 1 2 2 2      balanced by bytes
-1 is lost, no spare worker:
-ranks     0 0 0 0 2 2 2 2      its neighbours share its parts; no other part moves
+    parts     0 1 2 3 4 5 6 7
+    ranks     0 0 0 1 1 2 2 2      balanced by bytes
+    ranks     0 0 0 0 2 2 2 2      1 is lost: its neighbours share its parts, no other part moves
+
+All functions are pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 __all__ = ["balanced", "near_data", "without"]
 
@@ -37,7 +38,7 @@ def balanced(weights: Sequence[float], n_ranks: int) -> list[range]:
         allowed = range(bounds[-1] + 1, n_parts - (n_ranks - rank) + 1)
         bounds.append(min(allowed, key=lambda bound: abs(before[bound] - goal)))
     bounds.append(n_parts)
-    return [range(first, last) for first, last in zip(bounds, bounds[1:], strict=False)]
+    return [range(first, last) for first, last in pairwise(bounds)]
 
 
 def near_data(
@@ -97,9 +98,9 @@ def without(
 def _without(lost: set[int], ranges: Sequence[range], weights: Sequence[float]) -> list[range]:
     remaining = [rank for rank in range(len(ranges)) if rank not in lost]
     bounds = [ranges[0].start]
-    for left, right in zip(remaining, remaining[1:], strict=False):
+    for left, right in pairwise(remaining):
         hole = range(ranges[left].stop, ranges[right].start)
         half = balanced([weights[part] for part in hole], 2)[0]
         bounds.append(hole.start + len(half))
     bounds.append(ranges[-1].stop)
-    return [range(first, last) for first, last in zip(bounds, bounds[1:], strict=False)]
+    return [range(first, last) for first, last in pairwise(bounds)]

@@ -17,7 +17,6 @@ import contextlib
 import queue
 import time
 from collections import deque
-from dataclasses import dataclass
 from pickle import PickleBuffer
 from typing import Any
 
@@ -25,9 +24,10 @@ from distributed.comm import connect
 from distributed.core import CommClosedError, Status
 from distributed.protocol.serialize import ToPickle
 
+from arboost.distributed.records import Place
 from arboost.errors import WorkerError
 
-__all__ = ["STREAM", "DaskTransport", "Place", "cause_of"]
+__all__ = ["STREAM", "DaskTransport", "cause_of"]
 
 STREAM = "arboost-stream"  # name of the handler that reads a connection
 
@@ -35,28 +35,6 @@ _OUT_OF_BAND = 1 << 14  # bytes from which on a message is a frame of its own, w
 _SLICE = 1.0  # seconds after which a wait looks for other reasons to end
 _FLUSH = 2.0  # seconds that the last messages of an attempt may take
 _CLOSED = (Status.closing, Status.closed, Status.failed, Status.stopping, Status.stopped)
-
-
-@dataclass(frozen=True)
-class Place:
-    """One worker's place in one attempt of a fit.
-
-    Attributes
-    ----------
-    fit : str
-    attempt, rank : int
-    addresses : tuple of str
-        Addresses of all workers, by rank.
-    """
-
-    fit: str
-    attempt: int
-    rank: int
-    addresses: tuple[str, ...]
-
-    def name(self, rank: int) -> str:
-        """Return the name of a worker in messages."""
-        return f"Worker {rank} at {self.addresses[rank]}"
 
 
 class DaskTransport:

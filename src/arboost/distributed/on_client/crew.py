@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arboost.distributed.assignment import balanced, near_data, without
-from arboost.distributed.dask_calls import Calls
+from arboost.distributed.on_client.assignment import balanced, near_data, without
+from arboost.distributed.on_client.calls import Calls
 from arboost.errors import WorkerError
 
 __all__ = ["Crew", "Recruiter", "TableOfParts"]

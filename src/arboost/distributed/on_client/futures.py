@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from dask.delayed import Delayed
 from distributed import Future, wait
 
-from arboost.distributed.crew import TableOfParts
+from arboost.distributed.on_client.crew import TableOfParts
 from arboost.errors import WorkerError
 
 __all__ = ["as_futures", "computed"]
@@ -37,7 +36,7 @@ async def computed(
     try:
         if futures:
             await wait(futures, timeout=limit)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         raise WorkerError(
             f"Lost parts of the data were not computed again within {limit:g} seconds."
         ) from None

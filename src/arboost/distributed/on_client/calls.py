@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from arboost.distributed.dask_session import open_post
-from arboost.distributed.dask_transport import cause_of
+from arboost.distributed.on_worker.dask_session import open_post
+from arboost.distributed.on_worker.dask_transport import cause_of
 from arboost.distributed.records import CALL, dumps, loads
 from arboost.errors import WorkerError
 
@@ -75,20 +75,20 @@ class Calls:
                 ),
                 limit,
             )
-        except asyncio.TimeoutError:
+        except TimeoutError:
             raise UnreachableError(f"it did not answer for {limit:g} seconds") from None
         except (OSError, RuntimeError) as error:
             raise self._no_scheduler(error) from None
         reply = replies[address]
         if not isinstance(reply, bytes):
             return reply
-        error = loads(reply)
-        if isinstance(error, ImportError):
+        failure = loads(reply)
+        if isinstance(failure, ImportError):
             raise WorkerError(
-                f"The worker at {address} cannot import arboost: {error}. Install the same version "
-                "of arboost[dask] on the client and on all workers."
+                f"The worker at {address} cannot import arboost: {failure}. Install the same "
+                "version of arboost[dask] on the client and on all workers."
             )
-        raise UnreachableError(cause_of(error))
+        raise UnreachableError(cause_of(failure))
 
     def _no_scheduler(self, error: Exception) -> WorkerError:
         scheduler = self.client.scheduler.addr
