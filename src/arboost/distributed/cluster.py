@@ -254,7 +254,10 @@ class ClientFit:
             )
         self._lost_parts |= parts
         if self._n_losses > self._limits.retries:
-            raise self._error(f"There were {self._n_losses} losses without progress in between.")
+            raise self._error(
+                f"Losses without progress in between: {self._n_losses}; retries="
+                f"{self._limits.retries} allows no more."
+            )
 
     async def _next(self, recruiter: Recruiter, crew: Crew, lost: Sequence[int]) -> Crew:
         try:

@@ -45,7 +45,7 @@ class Desk(Protocol):
     parts: Mapping[str, range]
 
     def show(self, message: object) -> None:
-        """Send a message to the client, without waiting; rank 0 only.
+        """Send a message to the client, without waiting; those of other ranks are dropped.
 
         It costs nothing: about ten messages a second are sent, and a newer one replaces an older
         one that was not. Messages must not change afterwards.

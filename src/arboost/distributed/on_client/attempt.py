@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,7 +18,8 @@ __all__ = ["ClientAttempt", "Lost"]
 _START = 30.0  # seconds that a worker may take to take its orders
 _LONG = 2.0  # seconds that rank 0 may hold a call of the client until it has news
 _TOUCH = 2.0  # seconds between calls to the other ranks
-_END = 10.0  # seconds that programs may take to end after the first has ended
+_ANSWER = 10.0  # seconds that a worker may take to answer once a program has ended
+_LOOK = 0.5  # seconds between looks at the clock
 _TRIES = 3  # calls to a worker that is still in the cluster
 
 
@@ -55,6 +58,7 @@ class ClientAttempt:
         self._calls, self._fit, self._number = calls, fit, number
         self._crew, self._board = crew, board
         self._is_ending = asyncio.Event()
+        self._heard: dict[int, float] = {}  # times of the last answers, by rank
 
     async def run(
         self,
@@ -75,43 +79,63 @@ class ClientAttempt:
             if rank not in outcomes
         }
         try:
-            await self._first_end(watchers, outcomes)
+            why = "could not be started" if outcomes else await self._first_end(watchers)
             self._is_ending.set()
-            if watchers:
-                await asyncio.wait(watchers, timeout=_END)
+            cancelling = asyncio.ensure_future(self._cancel(why, outcomes))
+            outcomes |= await self._last_ends(watchers, _ANSWER if why is None else timeout)
+            cancelling.cancel()
         finally:
             for task in watchers:
                 task.cancel()
-        for task, rank in watchers.items():
-            outcomes[rank] = (
-                Lost(f"it did not answer, or not end, for {_END:g} seconds")
-                if task.cancelled() or not task.done()
-                else task.result()
-            )
         return outcomes
 
     @property
     def _ranks(self) -> range:
         return range(len(self._crew.addresses))
 
-    async def _first_end(
-        self, watchers: dict[asyncio.Task[Outcome | Lost], int], outcomes: dict[int, Outcome | Lost]
-    ) -> None:
-        """Wait until rank 0 has a result, or until a rank has failed, which ends all others."""
-        pending: set[asyncio.Task[Outcome | Lost]] = set(watchers)
-        why = "Another worker could not be started." if outcomes else None
-        while pending and why is None:
+    async def _first_end(self, watchers: dict[asyncio.Task[Outcome | Lost], int]) -> str | None:
+        """Wait until rank 0 has a result, or a rank has failed; return why the others must end."""
+        pending = set(watchers)
+        while pending:
             ended, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
             for task in ended:
                 outcome = task.result()
                 if isinstance(outcome, Done) and watchers[task] == 0:
-                    return
+                    return None
                 if not isinstance(outcome, Done):
-                    why = "Another worker is lost, or has failed."
-        ended_ranks = {watchers[task] for task in watchers if task.done()} | set(outcomes)
-        await self._all(
-            self._call(rank, "cancel", why) for rank in self._ranks if rank not in ended_ranks
-        )
+                    return "is lost, or has failed"
+        return None
+
+    async def _last_ends(
+        self, watchers: Mapping[asyncio.Task[Outcome | Lost], int], limit: float
+    ) -> dict[int, Outcome | Lost]:
+        """Return the outcomes of all watched ranks.
+
+        A worker that answers may take until the limit to end its program, one that does not is
+        given up sooner.
+        """
+        start = time.monotonic()
+        outcomes: dict[int, Outcome | Lost] = {}
+        while len(outcomes) < len(watchers):
+            waiting = [task for task, rank in watchers.items() if rank not in outcomes]
+            ended, pending = await asyncio.wait(waiting, timeout=_LOOK)
+            outcomes |= {watchers[task]: task.result() for task in ended}
+            now = time.monotonic()
+            for rank in (watchers[task] for task in pending):
+                if now - max(start, self._heard.get(rank, start)) > _ANSWER:
+                    outcomes[rank] = Lost(f"it did not answer for {_ANSWER:g} seconds")
+                elif now - start > max(limit, _ANSWER):
+                    outcomes[rank] = Lost(f"its program did not end within {limit:g} seconds")
+        return outcomes
+
+    async def _cancel(self, why: str | None, outcomes: Mapping[int, Outcome | Lost]) -> None:
+        """End the programs of all ranks, unless they end by themselves."""
+        if why is not None:
+            await self._all(
+                self._call(rank, "cancel", f"Another worker {why}.")
+                for rank in self._ranks
+                if rank not in outcomes
+            )
 
     async def _all(self, starts: Any) -> dict[int, Outcome | Lost]:
         """Run one call to each rank; return the ranks that could not be reached."""
@@ -145,7 +169,7 @@ class ClientAttempt:
         """Call a rank's post with the fit, and the attempt or other arguments."""
         given = arguments or (self._number,)
         address = self._crew.addresses[rank]
-        limit = _START if name == "begin" else _END
+        limit = _START if name == "begin" else _ANSWER
         return await self._reached(
             rank, self._calls.call(address, name, self._fit, *given, limit=limit)
         )
@@ -180,7 +204,7 @@ class ClientAttempt:
                     return Lost(str(error))
                 await asyncio.sleep(0.5)
                 continue
-            tries = 0
+            tries, self._heard[rank] = 0, time.monotonic()
             if not news.is_known:
                 return Lost("it was restarted, or has given the fit up")
             if news.shown is not None:
@@ -202,6 +226,5 @@ class ClientAttempt:
         return number, answer.result()
 
     async def _pause(self) -> None:
-        waiting = asyncio.ensure_future(self._is_ending.wait())
-        await asyncio.wait([waiting], timeout=_TOUCH)
-        waiting.cancel()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._is_ending.wait(), _TOUCH)

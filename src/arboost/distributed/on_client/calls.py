@@ -6,6 +6,8 @@ A client need not reach workers itself: many clusters let it reach the scheduler
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Awaitable
 from typing import Any
 
 from arboost.distributed.on_worker.dask_session import open_post
@@ -14,6 +16,9 @@ from arboost.distributed.records import CALL, dumps, loads
 from arboost.errors import WorkerError
 
 __all__ = ["Calls", "UnreachableError"]
+
+_LOOK = 1.0  # seconds after which a worker that has not answered is looked for
+_SCHEDULER = 60.0  # seconds that the scheduler may take for an answer
 
 
 class UnreachableError(Exception):
@@ -57,10 +62,7 @@ class Calls:
 
     async def workers(self) -> dict[str, Any]:
         """Return the workers of the cluster by address, with their names."""
-        try:
-            identity = await self.client.scheduler.identity()
-        except (OSError, RuntimeError) as error:
-            raise self._no_scheduler(error) from None
+        identity = await self._asked(self.client.scheduler.identity())
         return {
             address: worker["name"]
             for address, worker in identity["workers"].items()
@@ -68,18 +70,20 @@ class Calls:
         }
 
     async def _broadcast(self, address: str, message: dict[str, Any], limit: float) -> Any:
+        scheduler = self.client.scheduler
+        await self._find(address)
+        calling = asyncio.ensure_future(
+            scheduler.broadcast(msg=message, workers=[address], on_error="return_pickle")
+        )
+        deadline = time.monotonic() + limit
         try:
-            replies = await asyncio.wait_for(
-                self.client.scheduler.broadcast(
-                    msg=message, workers=[address], on_error="return_pickle"
-                ),
-                limit,
-            )
-        except TimeoutError:
-            raise UnreachableError(f"it did not answer for {limit:g} seconds") from None
-        except (OSError, RuntimeError) as error:
-            raise self._no_scheduler(error) from None
-        reply = replies[address]
+            while not (await asyncio.wait([calling], timeout=min(limit, _LOOK)))[0]:
+                await self._find(address)
+                if time.monotonic() > deadline:
+                    raise UnreachableError(f"it did not answer for {limit:g} seconds")
+            reply = (await self._asked(calling))[address]
+        finally:
+            calling.cancel()
         if not isinstance(reply, bytes):
             return reply
         failure = loads(reply)
@@ -90,6 +94,19 @@ class Calls:
             )
         raise UnreachableError(cause_of(failure))
 
-    def _no_scheduler(self, error: Exception) -> WorkerError:
-        scheduler = self.client.scheduler.addr
-        return WorkerError(f"The scheduler at {scheduler} is gone: {cause_of(error)}.")
+    async def _find(self, address: str) -> None:
+        """Raise UnreachableError if a worker has left.
+
+        The scheduler would try for half a minute to connect to it.
+        """
+        if not await self._asked(self.client.scheduler.ncores(workers=[address])):
+            raise UnreachableError("it has left the cluster")
+
+    async def _asked(self, question: Awaitable[Any]) -> Any:
+        """Return an answer of the scheduler; raise WorkerError if it is gone."""
+        try:
+            return await asyncio.wait_for(question, _SCHEDULER)
+        except (OSError, RuntimeError) as error:
+            raise WorkerError(
+                f"The scheduler at {self.client.scheduler.addr} is gone: {cause_of(error)}."
+            ) from None

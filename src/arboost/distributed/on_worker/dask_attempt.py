@@ -68,10 +68,19 @@ class Attempt:
 
     def start(self) -> None:
         """Connect to the other workers and start the program; for the IO loop."""
+        if self._outcome is not None:
+            return  # it was cancelled before
         self.transport.start()
         name = f"arboost-{self.place.fit[:8]}-{self.place.rank}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
+
+    def cancel(self, reason: str) -> None:
+        """End the program; for the IO loop."""
+        self.transport.end(reason)
+        if self._thread is None:
+            self._outcome = Interrupted(reason, {}, self._progress)
+            self._has_news.set()
 
     async def news(self, answer: tuple[int, bytes] | None, patience: float) -> News:
         """Take an answer of the client, and return news at the latest after `patience` seconds."""
@@ -158,8 +167,11 @@ class Attempt:
                 return Failed.of(failure)
             if self.best is None or progress >= self.best[0]:
                 self.best = progress, value
-        progress_of_best = None if self.best is None else self.best[0]
-        return Interrupted(str(error), dict(self.transport.lost), progress_of_best)
+        return Interrupted(str(error), dict(self.transport.lost), self._progress)
+
+    @property
+    def _progress(self) -> int | None:
+        return None if self.best is None else self.best[0]
 
     async def _end(self, outcome: Outcome, failed: str | None) -> None:
         self._outcome = outcome
@@ -201,6 +213,8 @@ class WorkerDesk:
 
     def show(self, message: object) -> None:
         """Send a message to the client; see `Desk.show`."""
+        if self.rank != 0:
+            return
         was_empty = self.message is None
         self.message = message
         if was_empty:
@@ -208,6 +222,8 @@ class WorkerDesk:
 
     def ask(self, message: object) -> Any:
         """Return the client's answer; see `Desk.ask`."""
+        if self.rank != 0:
+            raise RuntimeError(f"Rank {self.rank} asked the client, but only rank 0 may.")
         self._is_answered.clear()
         self._n_questions += 1
         self.question = self._n_questions, dumps(message)

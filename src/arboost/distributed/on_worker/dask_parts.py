@@ -62,16 +62,32 @@ class WorkerParts:
         while time.monotonic() < deadline:
             if key in worker.data:
                 return worker.data[key]
-            who_has = await worker.scheduler.who_has(keys=[key])
-            others = [address for address in who_has[key] if address != worker.address]
-            if others:
-                data, *_ = await gather_from_workers(
-                    {key: others}, rpc=worker.rpc, who=worker.address
-                )
-                if key in data:
-                    return data[key]
+            others = await self._holders(key)
+            data = await self._brought(key, others, deadline) if others else {}
+            if key in data:
+                return data[key]
             await asyncio.sleep(_AGAIN)
         raise WorkerError(
             f"The part {key!r} of the data was neither on a worker nor computed again within "
             f"{self._timeout:g} seconds. Check the tasks of Dask, or pass a larger timeout."
         )
+
+    async def _holders(self, key: Any) -> set[str]:
+        """Return the other workers that hold a part."""
+        who_has = await self._worker.scheduler.who_has(keys=[key])
+        return set(who_has[key]) - {self._worker.address}
+
+    async def _brought(self, key: Any, others: set[str], deadline: float) -> dict[Any, Any]:
+        """Return a part from another worker, by its key; nothing if all of these workers left."""
+        bringing = asyncio.ensure_future(
+            gather_from_workers({key: others}, rpc=self._worker.rpc, who=self._worker.address)
+        )
+        try:
+            while not (await asyncio.wait([bringing], timeout=_SLICE))[0]:
+                # A worker that hangs keeps its connection until Dask gives it up.
+                if time.monotonic() > deadline or not others & await self._holders(key):
+                    return {}
+            found: dict[Any, Any] = bringing.result()[0]
+            return found
+        finally:
+            bringing.cancel()

@@ -129,7 +129,7 @@ class Post:
     async def _cancel(self, fit: str, reason: str) -> None:
         found = self.fits.get(fit)
         if found is not None and found.attempt is not None:
-            found.attempt.transport.end(reason)
+            found.attempt.cancel(reason)
 
     async def _release(self, fit: str) -> None:
         """Forget a fit; a program that still runs ends at its next look at the transport."""
