@@ -124,7 +124,7 @@ def test_a_process_loads_the_model_once(client, model, frame):
     for info in client.run(dask_predict._loaded.cache_info).values():
         assert info.misses <= 1
     graph = predict(model, frame).optimize().__dask_graph__()
-    assert sum(str(key).startswith("arboost-model-") for key in graph) == 1
+    assert sum("arboost-model-" in str(key) for key in graph) == 1
 
 
 def test_inside_a_task(client, model):
@@ -138,7 +138,7 @@ def test_inside_a_task(client, model):
 def test_errors(model, regressor, frame):
     with pytest.raises(TypeError, match="data is a DataFrame"):
         predict(model, FRAME)
-    with pytest.raises(arboost.SchemaError, match="'c'"):
+    with pytest.raises(arboost.SchemaError, match="- c"):
         predict(model, frame[["a", "b"]])
     with pytest.raises(TypeError, match="only a classifier"):
         predict_proba(regressor, da.ones((4, 2)))

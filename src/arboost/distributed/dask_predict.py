@@ -64,7 +64,6 @@ def lazy_results(model: Any, data: Any, method: str) -> Any:
     with the same chunks of rows.
     """
     packed = packed_model(model)
-    # Some rows of no table: their results have the shape and type of all others.
     if is_frame(data):
         return _of_frame(packed, data, method)
     if is_array(data):
@@ -94,6 +93,7 @@ def _of_array(packed: PackedModel, data: Any, method: str) -> Any:
 
     if data.numblocks[1:] != (1,):
         data = data.rechunk({1: -1})
+    # The results of no rows have the type of all others.
     few = _results(np.empty((0, data.shape[1])), packed, method)
     return map_blocks(
         _results,
@@ -110,7 +110,8 @@ def _of_array(packed: PackedModel, data: Any, method: str) -> Any:
 
 def _sent(packed: PackedModel) -> Any:
     """Return the model as one task of the graph."""
-    return dask.delayed(packed, name=f"arboost-model-{packed.digest}", pure=True)
+    make = dask.delayed(PackedModel, pure=True, traverse=False)
+    return make(packed.digest, packed.packed, dask_key_name=f"arboost-model-{packed.digest}")
 
 
 def _results(X: Any, packed: PackedModel, method: str) -> NDArray[Any]:
@@ -132,18 +133,18 @@ def _frame_results(part: Any, packed: PackedModel, method: str) -> Any:
     import pandas as pd
 
     results = _results(part, packed, method)
-    if results.dtype.kind in "US":
-        # Labels of any length, which is the type that pandas has for strings.
-        results = results.astype(object)
+    # pandas would otherwise look at the values, of which an empty partition has none.
+    kind = "str" if results.dtype.kind == "U" else results.dtype
     if results.ndim == 1:
-        return pd.Series(results, index=part.index, name=_NAMES.get(method, method))
+        name = _NAMES.get(method, method)
+        return pd.Series(results, index=part.index, name=name, dtype=kind)
     if results.ndim > 2:  # noqa: PLR2004 - rows and columns
         raise TypeError(
             f"{method} of several outputs has {results.ndim} dimensions, which a DataFrame has "
             "not. Pass data.to_dask_array()."
         )
     names = _column_names(_loaded(packed), method, results.shape[1])
-    return pd.DataFrame(results, index=part.index, columns=names)
+    return pd.DataFrame(results, index=part.index, columns=names, dtype=kind)
 
 
 def _column_names(model: Any, method: str, n_columns: int) -> list[Any]:
