@@ -39,7 +39,7 @@ class TrainingProgram:
             source = open_source(share.X)
             rows = sum(batch.n_rows for batch in source.batches(65536))
             counts[name] = sum(share.workers.gather(rows))
-        if self.options["has_callbacks"]:
+        if self.options["has_callbacks"] and desk.rank == 0:
             desk.ask(counts)
         return counts
 

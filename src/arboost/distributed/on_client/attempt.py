@@ -87,6 +87,7 @@ class ClientAttempt:
         finally:
             for task in watchers:
                 task.cancel()
+            await asyncio.gather(*watchers, return_exceptions=True)
         return outcomes
 
     @property
@@ -220,9 +221,10 @@ class ClientAttempt:
         number, message = question
         answer = self._board.ask(message)
         while not (await asyncio.wait([answer], timeout=_TOUCH))[0]:
-            await self._calls.call(
-                address, "watch", self._fit, self._number, None, 0.0, limit=_START
-            )
+            with contextlib.suppress(UnreachableError):  # the next call to it will tell
+                await self._calls.call(
+                    address, "watch", self._fit, self._number, None, 0.0, limit=_START
+                )
         return number, answer.result()
 
     async def _pause(self) -> None:

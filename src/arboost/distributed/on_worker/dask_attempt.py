@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -54,6 +55,7 @@ class Attempt:
         self._program: Program = loads(orders.program)
         self._loop: asyncio.AbstractEventLoop = worker.loop.asyncio_loop
         self._has_news = asyncio.Event()
+        self._is_waking = False
         self._last_shown = 0.0
         self._outcome: Outcome | None = None
         self._thread: threading.Thread | None = None
@@ -93,7 +95,7 @@ class Attempt:
             if found is not None or left <= 0:
                 return found or News()
             pause = self._last_shown + _PACE - time.monotonic()
-            waits_for_pace = self._desk.message is not None and pause > 0
+            waits_for_pace = bool(self._desk.messages) and pause > 0
             try:
                 await asyncio.wait_for(
                     self._has_news.wait(), min(left, pause) if waits_for_pace else left
@@ -104,27 +106,29 @@ class Attempt:
 
     def _newest(self) -> News | None:
         """Return a question, the outcome, or a message whose time has come; None without them."""
-        outcome, question = self._outcome, self._desk.question
+        outcome, question, messages = self._outcome, self._desk.question, self._desk.messages
         is_time = time.monotonic() >= self._last_shown + _PACE
-        if (
-            outcome is None
-            and question is None
-            and not (self._desk.message is not None and is_time)
-        ):
+        if outcome is None and question is None and not (messages and is_time):
             return None
-        message, self._desk.message = self._desk.message, None
         shown = None
-        if message is not None:
+        if messages:
             self._last_shown = time.monotonic()
             try:
-                shown = dumps(message)
+                shown = dumps(messages.popleft())
             except Exception as error:
                 # Pickling calls methods of the message, which may raise anything.
                 self.transport.end(f"A message could not be sent: {error}")
         return News(shown, question, outcome)
 
     def _wake(self) -> None:
-        self._loop.call_soon_threadsafe(self._has_news.set)
+        """Tell the IO loop that there are news; once for all that it has not seen."""
+        if not self._is_waking:
+            self._is_waking = True
+            self._loop.call_soon_threadsafe(self._woken)
+
+    def _woken(self) -> None:
+        self._is_waking = False
+        self._has_news.set()
 
     def _run(self) -> None:
         """Run the program and report its end; the whole thread."""
@@ -180,7 +184,7 @@ class Attempt:
 
 
 class WorkerDesk:
-    """`Desk` of one attempt; its `message` and `question` wait for the client.
+    """`Desk` of one attempt; its `messages` and `question` wait for the client.
 
     Parameters
     ----------
@@ -204,7 +208,7 @@ class WorkerDesk:
         self.kept, self.parts = kept, parts
         self.resumed: object | None = None
         self.rank, self.n_threads = transport.rank, 1
-        self.message: object | None = None
+        self.messages: deque[object] = deque(maxlen=1)  # the newest
         self.question: tuple[int, bytes] | None = None
         self._transport, self._timeout, self._wake = transport, timeout, wake
         self._n_questions = 0
@@ -215,10 +219,8 @@ class WorkerDesk:
         """Send a message to the client; see `Desk.show`."""
         if self.rank != 0:
             return
-        was_empty = self.message is None
-        self.message = message
-        if was_empty:
-            self._wake()
+        self.messages.append(message)
+        self._wake()
 
     def ask(self, message: object) -> Any:
         """Return the client's answer; see `Desk.ask`."""

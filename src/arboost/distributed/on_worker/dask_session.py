@@ -159,7 +159,9 @@ class Post:
             events = await asyncio.wait_for(self._worker.scheduler.events(topic=client), _DOUBT)
         except (TimeoutError, OSError):
             return False
-        return bool(events) and events[-1][1].get("action") == "remove-client"
+        actions = [event.get("action") for _, event in events if isinstance(event, dict)]
+        known = [action for action in actions if action in ("add-client", "remove-client")]
+        return bool(known) and known[-1] == "remove-client"
 
 
 def open_post(dask_worker: Any) -> None:
