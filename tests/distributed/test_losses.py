@@ -16,7 +16,7 @@ from arboost.distributed.cluster import Limits
 from arboost.distributed.on_client import attempt
 from arboost.errors import WorkerError
 from support.cluster_programs import DiesWith, Rounds, sleeps_and_checks, waits
-from support.clusters import Listener, Once, cluster_of, parts, pids, run, wait_until_free
+from support.clusters import Listener, Once, cluster_of, part, parts, pids, run, wait_until_free
 from support.paths import ROOT
 
 pytestmark = pytest.mark.skipif(
@@ -168,6 +168,26 @@ def test_a_closed_worker(fresh):
     found = run(fresh, program, 6, Listener(Once(close)))
     assert found["total"] == program.expected(6)
     assert found["size"] == 2
+
+
+def test_two_losses_one_after_the_other(fresh):
+    program, killed = Rounds(24), []
+
+    def kill_twice(message):
+        if message["round"] >= 4 + 10 * len(killed) and len(killed) < 2:
+            killed.append(message["pids"][len(killed)])
+            os.kill(killed[-1], signal.SIGKILL)
+
+    found = run(fresh, program, 6, Listener(kill_twice), limits=Limits(patience=20))
+    assert found["total"] == program.expected(6)
+    assert found["start"] >= 14
+    assert found["size"] == 3
+
+
+def test_scattered_data_cannot_be_computed_again(fresh):
+    held = [fresh.scatter(part(i), workers=[one]) for i, one in enumerate(fresh.nthreads())]
+    with pytest.raises(WorkerError, match=r"Worker 1 at .* is lost: .* Pass delayed values"):
+        run(fresh, Rounds(), tables={"train": held}, listener=kill(1))
 
 
 def test_lost_parts_are_computed_again(fresh):

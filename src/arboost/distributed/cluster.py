@@ -187,10 +187,14 @@ class ClientFit:
             lost = await self._lost(crew, outcomes, recruiter)
             newest = self._newest(outcomes)
             self._count(crew, lost, outcomes, newest)
-            crew, old = await self._next(recruiter, crew, sorted(lost)), crew
-            holder = None if newest is None else crew.addresses.index(old.addresses[newest])
+            old = crew.addresses
+            try:
+                crew = await recruiter.next(crew, sorted(lost))
+                await computed(self._calls.client, given, self._limits.timeout)
+            except WorkerError as error:
+                raise self._error(str(error)) from None
+            holder = None if newest is None else crew.addresses.index(old[newest])
             number += 1
-            await computed(self._calls.client, given, self._limits.timeout)
 
     def show(self, message: bytes) -> None:
         """Pass a message to the caller's thread."""
@@ -258,12 +262,6 @@ class ClientFit:
                 f"Losses without progress in between: {self._n_losses}; retries="
                 f"{self._limits.retries} allows no more."
             )
-
-    async def _next(self, recruiter: Recruiter, crew: Crew, lost: Sequence[int]) -> Crew:
-        try:
-            return await recruiter.next(crew, lost)
-        except WorkerError as error:
-            raise self._error(str(error)) from None
 
     def _error(self, why: str) -> WorkerError:
         return WorkerError(" ".join([*dict.fromkeys(self._losses), why]))

@@ -8,6 +8,7 @@ from typing import Any
 
 from dask.delayed import Delayed
 from distributed import Future, wait
+from distributed.client import FuturesCancelledError
 
 from arboost.distributed.on_client.crew import TableOfParts
 from arboost.errors import WorkerError
@@ -40,14 +41,14 @@ async def computed(
         raise WorkerError(
             f"Lost parts of the data were not computed again within {limit:g} seconds."
         ) from None
+    except FuturesCancelledError:
+        raise WorkerError(
+            "Parts of the data are lost, and Dask cannot compute them again. Pass delayed values "
+            "or a collection of Dask instead of scattered data."
+        ) from None
     for future in futures:
         if future.status == "error":
             raise await future.exception()
-        if future.status != "finished":
-            raise WorkerError(
-                f"A part of the data is {future.status}, and Dask cannot compute it again. Pass "
-                "delayed values or a Dask collection instead of scattered data."
-            )
     sizes = {}
     if futures:
         keys = [future.key for future in futures]
