@@ -107,6 +107,11 @@ def test_an_error_of_the_program_is_raised_once(client, ranks, capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_an_error_of_a_rank_that_nobody_waits_for(client):
+    with pytest.raises(KeyError, match="a bad column"):
+        run(client, FailsOn((2,), KeyError("a bad column"), n_meetings=0), 3)
+
+
 def test_an_error_that_cannot_be_pickled(client):
     with pytest.raises(RuntimeError, match="PickyError: one and two"):
         run(client, fails_with_picky, 3)

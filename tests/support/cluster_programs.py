@@ -108,16 +108,17 @@ def waits(tables, desk):
 
 @dataclass(frozen=True)
 class FailsOn:
-    """Raises the error on some ranks; the others wait for them."""
+    """Raises the error on some ranks; the others wait for them, or return at once."""
 
     ranks: tuple[int, ...]
     error: Exception
+    n_meetings: int = 10
 
     def __call__(self, tables, desk):
         workers = tables["train"].workers
         if desk.rank in self.ranks:
             raise self.error
-        for _ in range(10):
+        for _ in range(self.n_meetings):
             workers.gather(desk.rank)
 
 

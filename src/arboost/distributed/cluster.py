@@ -177,13 +177,13 @@ class ClientFit:
             self._used.update(crew.addresses)
             attempt = ClientAttempt(self._calls, self._id, number, crew, self)
             outcomes = await attempt.run(self._program, tables, holder, self._limits.timeout)
-            first = outcomes[0]
-            if isinstance(first, Done):
-                return loads(first.result or b"")
             for rank in sorted(outcomes):
                 failed = outcomes[rank]
                 if isinstance(failed, Failed):
                     failed.raise_on_client(f"Worker {rank} at {crew.addresses[rank]}")
+            first = outcomes[0]
+            if isinstance(first, Done):
+                return loads(first.result or b"")
             lost = await self._lost(crew, outcomes, recruiter)
             newest = self._newest(outcomes)
             self._count(crew, lost, outcomes, newest)
