@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 
-HEAVY = ("sklearn", "scipy", "pandas", "polars", "pyarrow", "narwhals", "tqdm")
+HEAVY = ("sklearn", "scipy", "pandas", "polars", "pyarrow", "narwhals", "tqdm", "dask")
 
 
 def run(code, *arguments):

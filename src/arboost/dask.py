@@ -1,0 +1,277 @@
+"""Training and prediction on clusters of Dask.
+
+`DistributedFit` trains on data that no single machine has to hold: each worker keeps its own
+partitions, and workers exchange sums over Dask's own connections. `predict`, `predict_proba` and
+`shap_values` are lazy functions of collections, partition by partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+try:
+    import distributed
+except ModuleNotFoundError as error:
+    if error.name not in ("distributed", "dask"):
+        raise
+    raise ImportError(
+        "arboost.dask needs the package distributed: pip install 'arboost[dask]'"
+    ) from None
+
+from arboost.distributed.cluster import Limits, run_program
+from arboost.distributed.dask_data import table_input
+from arboost.distributed.dask_predict import lazy_results
+from arboost.distributed.training import (
+    TRAIN,
+    TrainingListener,
+    TrainingProgram,
+    check_estimator,
+    finish,
+)
+from arboost.training.checkpoint import Checkpoint
+from arboost.training.monitor import checked_callbacks
+
+__all__ = ["DistributedFit", "predict", "predict_proba", "shap_values"]
+
+_WITH_WEIGHT = 3  # members of a tuple of `eval_set`
+_FORWARDED = ("eval_names", "groups", "memory_limit")  # arguments of `fit` as they are
+
+
+class DistributedFit:
+    """Training of an estimator on the workers of a cluster.
+
+    A worker that is lost is replaced by another one, or by its neighbours, and training continues
+    from the last round. A worker that hangs is replaced in the same way, after `timeout`.
+
+    Parameters
+    ----------
+    estimator : estimator of arboost
+    client : distributed.Client, optional
+        The current client by default; inside a task, that of the worker.
+    workers : sequence, optional
+        Addresses or names of the workers to use; by default all, but not more than partitions.
+    timeout : float, default=300
+        Seconds without a message after which a worker counts as lost.
+    patience : float, default=5
+        Seconds to wait for another worker after a loss. Without one, neighbours of the lost worker
+        take its partitions.
+    retries : int, default=3
+        Losses without progress in between after which the fit fails.
+
+    Examples
+    --------
+    >>> import arboost, dask.array as da
+    >>> from arboost.dask import DistributedFit
+    >>> from distributed import Client
+    >>> X = da.random.random((1000, 4), chunks=(250, 4))
+    >>> y = X[:, 0] > X[:, 1]
+    >>> with Client(processes=False, dashboard_address=None) as client:
+    ...     model = DistributedFit(arboost.GradientBoostingClassifier(), client).fit(X, y)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        client: Any = None,
+        *,
+        workers: Sequence[Any] | None = None,
+        timeout: float = 300,
+        patience: float = 5,
+        retries: int = 3,
+    ) -> None:
+        if isinstance(workers, str):
+            raise TypeError(f"workers={workers!r} is one string. Pass a list of addresses.")
+        if timeout <= 0 or patience < 0 or retries < 0:
+            raise ValueError(
+                f"timeout={timeout}, patience={patience} and retries={retries} must not be "
+                "negative, and timeout must be above 0."
+            )
+        self._estimator, self._client, self._workers = estimator, client, workers
+        self._limits = Limits(timeout, patience, retries)
+
+    def fit(  # noqa: PLR0913 - the arguments of fit of the estimators
+        self,
+        data: Any,
+        target: Any = None,
+        *,
+        weight: Any = None,
+        groups: str | None = None,
+        eval_set: Any = None,
+        eval_names: Sequence[str] | None = None,
+        callbacks: Iterable[Callable[[Any], object]] = (),
+        checkpoint: object = None,
+        memory_limit: int | str = "auto",
+    ) -> Any:
+        """Train the estimator, and return it.
+
+        Parameters
+        ----------
+        data : dask.dataframe.DataFrame or dask.array.Array
+            Arrays may have sparse chunks, chunks of columns, and chunks of unknown lengths.
+        data : list of delayed values or futures
+            Tables (pandas, Polars, PyArrow, NumPy, scipy.sparse), or tuples (X, y) or
+            (X, y, weight).
+        data : str, path-like or list of them
+            Files, patterns or folders that all workers see; each file is read by one worker.
+        target : str, or collection with the partitions of `data`
+            Name of the column to predict, or its values. None where parts are tuples.
+        weight : str, or collection with the partitions of `data`, optional
+        groups : str, optional
+            Name of the column of groups.
+        eval_set : tuple or list of tuples, optional
+            Validation sets: (data, target) or (data, target, weight).
+        eval_names : sequence of str, optional
+            Names of the validation sets.
+        callbacks : iterable of callable
+            Called in this process.
+        checkpoint : path or arboost.Checkpoint, optional
+            File of this process that keeps the state of the fit.
+        memory_limit : int or str, default="auto"
+            Bytes of each worker.
+
+        Raises
+        ------
+        WorkerError
+            Too many workers are lost, or the scheduler is.
+        """
+        callbacks = checked_callbacks(callbacks)
+        evaluated = _eval_sets(eval_set)
+        kept = Checkpoint.of(checkpoint)
+        given = {
+            "callbacks": callbacks or None,
+            "checkpoint": kept,
+            "eval_set": evaluated or None,
+            "eval_names": eval_names,
+            "groups": groups,
+            "memory_limit": memory_limit,
+        }
+        used = check_estimator(self._estimator, given)
+        with _client(self._client) as client:
+            inputs = {TRAIN: table_input(client, data, target, weight)}
+            names = []
+            for i, one in enumerate(evaluated):
+                # The training data itself may be among them, for its learning curve.
+                names.append(TRAIN if one[0] is data else f"validation_{i}")
+                if one[0] is not data:
+                    inputs[names[-1]] = table_input(client, one[0], one[1], one[2])
+            listener = TrainingListener(callbacks, self._estimator.verbose)
+            result = run_program(
+                client,
+                TrainingProgram(
+                    estimator=self._estimator,
+                    columns={name: (one.target, one.weight) for name, one in inputs.items()},
+                    options={name: used[name] for name in _FORWARDED if name in used},
+                    eval_tables=tuple(names),
+                    has_callbacks=bool(callbacks),
+                    checkpoint=kept,
+                ),
+                {name: one.parts for name, one in inputs.items()},
+                listener,
+                workers=self._workers,
+                limits=self._limits,
+            )
+            listener.close()
+        return finish(self._estimator, result)
+
+
+def predict(model: Any, data: Any) -> Any:
+    """Return the predictions of a model, lazily.
+
+    Parameters
+    ----------
+    model : fitted estimator, `Predictor`, or path of a model file
+    data : dask.dataframe.DataFrame or dask.array.Array
+
+    Returns
+    -------
+    dask.dataframe.Series, DataFrame or dask.array.Array
+        With the partitions and index, or the chunks of rows, of the data. Several targets give
+        columns.
+
+    Examples
+    --------
+    >>> import arboost, dask.array as da
+    >>> import arboost.dask
+    >>> model = arboost.GradientBoostingRegressor().fit([[0], [1], [2]], [5, 5, 5])
+    >>> X = da.from_array([[0], [2], [1]], chunks=(2, 1))
+    >>> arboost.dask.predict(model, X)
+    dask.array<_results, shape=(3,), dtype=float64, chunksize=(2,), chunktype=numpy.ndarray>
+    >>> arboost.dask.predict(model, X).compute(scheduler="sync")
+    array([5., 5., 5.])
+    """
+    return lazy_results(model, data, "predict")
+
+
+def predict_proba(model: Any, data: Any) -> Any:
+    """Return the class probabilities of a model, lazily; see `predict`.
+
+    Columns of a DataFrame have the names of the classes.
+
+    Examples
+    --------
+    >>> import arboost, dask.dataframe as dd, pandas as pd
+    >>> import arboost.dask
+    >>> frame = pd.DataFrame({"x": [0, 1]})
+    >>> model = arboost.GradientBoostingClassifier().fit(frame, ["no", "yes"])
+    >>> data = dd.from_pandas(frame, npartitions=2)
+    >>> arboost.dask.predict_proba(model, data).compute(scheduler="sync")
+        no  yes
+    0  0.5  0.5
+    1  0.5  0.5
+    """
+    return lazy_results(model, data, "predict_proba")
+
+
+def shap_values(model: Any, data: Any) -> Any:
+    """Return the SHAP values of a model, lazily; see `predict`.
+
+    Columns of a DataFrame have the names of the features. Several outputs need an array, and give
+    one of shape (n_rows, n_features, n_outputs).
+
+    Examples
+    --------
+    >>> import arboost, dask.array as da
+    >>> import arboost.dask
+    >>> model = arboost.DecisionTreeRegressor().fit([[0, 0], [1, 1]], [0, 2])
+    >>> X = da.from_array([[0, 0], [1, 1]], chunks=(1, 2))
+    >>> arboost.dask.shap_values(model, X).compute(scheduler="sync")
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    """
+    return lazy_results(model, data, "shap_values")
+
+
+def _eval_sets(eval_set: Any) -> list[tuple[Any, Any, Any]]:
+    """Return validation sets as (data, target, weight)."""
+    if eval_set is None:
+        return []
+    sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+    for one in sets:
+        if not isinstance(one, tuple) or len(one) not in (2, _WITH_WEIGHT):
+            raise TypeError(
+                f"eval_set has a {type(one).__name__}, but must be a list of tuples (data, target) "
+                "or (data, target, weight)."
+            )
+    return [(*one, None)[:_WITH_WEIGHT] for one in sets]
+
+
+@contextmanager
+def _client(given: Any) -> Iterator[Any]:
+    """Give the client; inside a task, the worker's own, while the task gives its slot back."""
+    if given is None:
+        try:
+            distributed.get_worker()
+        except ValueError:
+            given = distributed.default_client()
+        else:
+            with distributed.worker_client() as client:
+                yield client
+            return
+    if given.asynchronous:
+        raise TypeError(
+            "The client is asynchronous, but fit waits for its end. Pass a client of its own: "
+            "distributed.Client(address)."
+        )
+    yield given

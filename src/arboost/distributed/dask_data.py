@@ -1,0 +1,265 @@
+"""Data as a user of Dask has it -> parts of a table, in the order of its rows.
+
+A part is a delayed value or a future of a table or of a tuple (X, y) or (X, y, weight), or the path
+of a file that a worker reads.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+from dask.delayed import Delayed
+from distributed import Future
+
+from arboost.data.messages import no_column_message
+from arboost.sources.paths import Found, find_files, is_path, is_paths
+
+__all__ = ["TableInput", "table_input"]
+
+
+@dataclass(frozen=True)
+class TableInput:
+    """Parts of a table, and the names of the columns that are no features.
+
+    Attributes
+    ----------
+    parts : list
+    target, weight : str or None
+        Columns of the tables; None where parts are tuples.
+    """
+
+    parts: list[Any]
+    target: Hashable | None
+    weight: Hashable | None
+
+
+def table_input(client: Any, data: Any, target: Any, weight: Any) -> TableInput:
+    """Return the parts of a table, its target and its weights.
+
+    Raises
+    ------
+    TypeError
+        The data are no collection of Dask, no list of its values, and no paths.
+    ValueError
+        A column does not exist, or collections have different partitions.
+    """
+    if is_paths(data):
+        _only_names("paths", target=target, weight=weight)
+        return TableInput(_found(client, data), target, weight)
+    if is_frame(data):
+        return _of_frame(data, target, weight)
+    if is_array(data):
+        columns = _aligned(data, target=target, weight=weight)
+        return TableInput(_together([_blocks(one) for one in (data, *columns)]), None, None)
+    if _is_listed(data):
+        if _are_names(target, weight):
+            return TableInput(list(data), target, weight)
+        columns = _aligned(data, target=target, weight=weight)
+        return TableInput(_together([list(one) for one in (data, *columns)]), None, None)
+    raise TypeError(
+        f"data is a {type(data).__name__}, but must be a DataFrame or array of Dask, a list of its "
+        "delayed values or futures, or paths of files. A table in memory becomes a DataFrame of "
+        "Dask by dask.dataframe.from_pandas, or is trained on without a cluster by fit of the "
+        "estimator."
+    )
+
+
+def is_frame(data: object) -> bool:
+    """Whether data is a DataFrame of Dask."""
+    module = sys.modules.get("dask.dataframe")
+    return module is not None and isinstance(data, module.DataFrame)
+
+
+def is_array(data: object) -> bool:
+    """Whether data is an array of Dask."""
+    module = sys.modules.get("dask.array")
+    return module is not None and isinstance(data, module.Array)
+
+
+def _is_series(data: object) -> bool:
+    module = sys.modules.get("dask.dataframe")
+    return module is not None and isinstance(data, module.Series)
+
+
+def _is_listed(data: object) -> bool:
+    return (
+        isinstance(data, list | tuple)
+        and bool(data)
+        and all(isinstance(one, Delayed | Future) for one in data)
+    )
+
+
+def _are_names(*columns: object) -> bool:
+    return all(one is None or isinstance(one, str) for one in columns)
+
+
+def _of_frame(data: Any, target: Any, weight: Any) -> TableInput:
+    for argument, column in (("target", target), ("weight", weight)):
+        if _is_name(column) and column not in data.columns:
+            raise ValueError(no_column_message(column, data.columns, argument))
+    if target is None:
+        raise TypeError(
+            "target=None, but a DataFrame of Dask needs one. Pass the name of the column to "
+            "predict, or a Series or array of Dask with the same partitions."
+        )
+    if all(column is None or _is_name(column) for column in (target, weight)):
+        return TableInput(data.to_delayed(), target, weight)
+    names = [column for column in (target, weight) if column is not None and _is_name(column)]
+    columns = _aligned(
+        data,
+        target=data[target] if _is_name(target) else target,
+        weight=data[weight] if weight is not None and _is_name(weight) else weight,
+    )
+    features = data.drop(columns=names) if names else data
+    if all(_is_series(column) or is_frame(column) for column in columns):
+        # One expression, so that Dask reads what X and y share only once.
+        from dask.dataframe import map_partitions
+
+        pairs = map_partitions(
+            _tuple,
+            features,
+            *columns,
+            align_dataframes=False,
+            enforce_metadata=False,
+            meta=features._meta,
+        )
+        return TableInput(pairs.to_delayed(), None, None)
+    return TableInput(_together([_blocks(one) for one in (features, *columns)]), None, None)
+
+
+def _is_name(column: object) -> bool:
+    return isinstance(column, str | int)
+
+
+def _aligned(data: Any, **columns: Any) -> list[Any]:
+    """Return the target and the weights that are there, each with the partitions of the data."""
+    if columns["target"] is None:
+        if columns["weight"] is not None:
+            raise TypeError("weight is given, but no target. Pass both.")
+        if is_array(data):
+            raise TypeError("target=None, but an array of Dask needs one. Pass an array of Dask.")
+        return []
+    given = {name: column for name, column in columns.items() if column is not None}
+    n_parts = _n_parts(data)
+    for name, column in given.items():
+        if not (_is_series(column) or is_frame(column) or is_array(column) or _is_listed(column)):
+            raise TypeError(
+                f"{name} is a {type(column).__name__}, but must be of the same kind as the data: a "
+                "Series or array of Dask, or a list of its delayed values or futures; or the name "
+                "of a column of a table."
+            )
+        if _n_parts(column) != n_parts:
+            raise ValueError(
+                f"data has {n_parts} partitions, but {name} has {_n_parts(column)}. Both must have "
+                "the same rows in each partition: derive both from one collection, or use "
+                "repartition or rechunk."
+            )
+        if is_array(data) and is_array(column) and _differ(data.chunks[0], column.chunks[0]):
+            raise ValueError(
+                f"data has chunks of {data.chunks[0]} rows, but {name} of {column.chunks[0]}. Both "
+                f"must have the same rows in each chunk: use {name}.rechunk."
+            )
+    return list(given.values())
+
+
+def _n_parts(data: Any) -> int:
+    if is_array(data):
+        return len(data.chunks[0])
+    return len(data) if isinstance(data, list | tuple) else int(data.npartitions)
+
+
+def _differ(rows: Sequence[float], others: Sequence[float]) -> bool:
+    """Whether known lengths of chunks differ."""
+    return any(
+        a != b and not (math.isnan(a) or math.isnan(b)) for a, b in zip(rows, others, strict=True)
+    )
+
+
+def _blocks(data: Any) -> list[Any]:
+    """Return delayed values of the rows of a collection, all columns of a row in one of them."""
+    if isinstance(data, list | tuple) or not is_array(data):
+        return list(data) if isinstance(data, list | tuple) else list(data.to_delayed())
+    blocks = data.to_delayed()
+    if blocks.ndim == 1:
+        return list(blocks)
+    blocks = blocks.reshape(len(blocks), -1)
+    if blocks.shape[1] == 1:
+        return list(blocks[:, 0])
+    beside = dask.delayed(_beside, pure=True)
+    return [beside(list(row)) for row in blocks]
+
+
+def _together(columns: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return delayed tuples of parts; the parts themselves where there is nothing to join."""
+    if len(columns) == 1:
+        return list(columns[0])
+    join = dask.delayed(_tuple, pure=True)
+    return [join(*parts) for parts in zip(*columns, strict=True)]
+
+
+def _tuple(*parts: Any) -> tuple[Any, ...]:
+    return parts
+
+
+def _beside(blocks: Sequence[Any]) -> Any:
+    """Return blocks of columns as one block, dense or sparse."""
+    import numpy as np
+
+    if all(isinstance(block, np.ndarray) for block in blocks):
+        return np.hstack(blocks)
+    from scipy import sparse
+
+    return sparse.hstack(blocks, format="csr")
+
+
+def _only_names(kind: str, **columns: Any) -> None:
+    for name, column in columns.items():
+        if column is not None and not isinstance(column, str):
+            raise TypeError(
+                f"{name} is a {type(column).__name__}, but must be the name of a column where the "
+                f"data are {kind}."
+            )
+    if columns["target"] is None:
+        raise TypeError(f"target=None, but the data are {kind}. Pass the name of its column.")
+
+
+def _found(client: Any, data: Any) -> list[str]:
+    """Return the files of paths; those that this machine does not see are found by a worker."""
+    given = [data] if is_path(data) else list(data)
+    try:
+        found = find_files(given)
+    except FileNotFoundError:
+        found = _found_by_worker(client, given)
+    else:
+        found = [Found(os.path.abspath(one.path), os.path.abspath(one.base)) for one in found]
+    for file in found:
+        if "=" in os.path.relpath(os.path.dirname(file.path), file.base or "."):
+            raise ValueError(
+                f"{file.path!r} is in a folder of partition keys, which workers do not read by "
+                "themselves. Pass the DataFrame of dask.dataframe.read_parquet."
+            )
+    return [file.path for file in found]
+
+
+def _found_by_worker(client: Any, given: list[Any]) -> list[Found]:
+    workers = list(client.nthreads())
+    answers = client.run(_find, given, workers=workers[:1]) if workers else {}
+    for answer in answers.values():
+        if isinstance(answer, Exception):
+            raise answer
+        return list(answer)
+    return find_files(given)
+
+
+def _find(given: list[Any]) -> list[Found] | Exception:
+    """Return the files, or the error: Dask would log a traceback of one that is raised."""
+    try:
+        return find_files(given)
+    except (OSError, ValueError) as error:
+        return error

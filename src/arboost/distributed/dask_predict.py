@@ -1,0 +1,159 @@
+"""Lazy results of a model on collections of Dask: the model goes to each worker once.
+
+The graph has one task for the model's bytes, which all partitions depend on. A process of a worker
+loads them when the first partition comes, and keeps the model for the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import dask
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.distributed.dask_data import is_array, is_frame
+from arboost.predictor import Predictor, load
+from arboost.sources.paths import is_path
+
+__all__ = ["PackedModel", "lazy_results", "packed_model"]
+
+_KEPT_MODELS = 4  # in a process
+_NAMES = {"predict": "prediction"}
+
+
+@dataclass(frozen=True)
+class PackedModel:
+    """Bytes of a model; equal and with the same hash where the digests of the bytes are equal."""
+
+    digest: str
+    packed: bytes
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PackedModel) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __dask_tokenize__(self) -> str:
+        return self.digest
+
+
+def packed_model(model: Any) -> PackedModel:
+    """Return the bytes of a fitted estimator, a `Predictor`, or the file of a model."""
+    if is_path(model):
+        model = load(model)
+    packed = pickle.dumps(getattr(model, "model_", model), protocol=5)
+    return PackedModel(hashlib.sha256(packed).hexdigest(), packed)
+
+
+@lru_cache(maxsize=_KEPT_MODELS)
+def _loaded(model: PackedModel) -> Any:
+    return pickle.loads(model.packed)
+
+
+def lazy_results(model: Any, data: Any, method: str) -> Any:
+    """Return the results of a method on a DataFrame or array of Dask, which computes them later.
+
+    A DataFrame gives a Series or DataFrame with the same partitions and index, an array an array
+    with the same chunks of rows.
+    """
+    packed = packed_model(model)
+    if is_frame(data):
+        return _of_frame(packed, data, method)
+    if is_array(data):
+        return _of_array(packed, data, method)
+    raise TypeError(
+        f"data is a {type(data).__name__}, but must be a DataFrame or array of Dask. Tables in "
+        f"memory go to {method} of the model itself."
+    )
+
+
+def _of_frame(packed: PackedModel, data: Any, method: str) -> Any:
+    from dask.dataframe import map_partitions
+
+    return map_partitions(
+        _frame_results,
+        data,
+        _sent(packed),
+        method,
+        meta=_frame_results(data._meta, packed, method),
+        enforce_metadata=False,
+        align_dataframes=False,
+    )
+
+
+def _of_array(packed: PackedModel, data: Any, method: str) -> Any:
+    from dask.array import map_blocks
+
+    if data.numblocks[1:] != (1,):
+        data = data.rechunk({1: -1})
+    # The results of no rows have the type of all others.
+    few = _results(np.empty((0, data.shape[1])), packed, method)
+    return map_blocks(
+        _results,
+        data,
+        _sent(packed),
+        method,
+        dtype=few.dtype,
+        drop_axis=list(range(1, data.ndim)),
+        new_axis=list(range(1, few.ndim)),
+        chunks=(data.chunks[0], *((length,) for length in few.shape[1:])),
+        meta=few,
+    )
+
+
+def _sent(packed: PackedModel) -> Any:
+    """Return the model as one task of the graph."""
+    make = dask.delayed(PackedModel, pure=True, traverse=False)
+    return make(packed.digest, packed.packed, dask_key_name=f"arboost-model-{packed.digest}")
+
+
+def _results(X: Any, packed: PackedModel, method: str) -> NDArray[Any]:
+    model = _loaded(packed)
+    compute: Callable[..., Any] = getattr(model, method)
+    # Dask runs as many tasks at the same time as there are threads.
+    results = compute(X, n_jobs=1) if isinstance(model, Predictor) else compute(X)
+    if isinstance(results, list):
+        raise TypeError(
+            f"{method} of several targets is a list of arrays, which is no result on a cluster. "
+            "Use dask.dataframe.map_partitions with a function of your own."
+        )
+    array: NDArray[Any] = results
+    return array
+
+
+def _frame_results(part: Any, packed: PackedModel, method: str) -> Any:
+    """Return results as a Series or DataFrame with the index of the rows."""
+    import pandas as pd
+
+    results = _results(part, packed, method)
+    # pandas would otherwise look at the values, of which an empty partition has none.
+    kind = "str" if results.dtype.kind == "U" else results.dtype
+    if results.ndim == 1:
+        name = _NAMES.get(method, method)
+        return pd.Series(results, index=part.index, name=name, dtype=kind)
+    if results.ndim > 2:  # noqa: PLR2004 - rows and columns
+        raise TypeError(
+            f"{method} of several outputs has {results.ndim} dimensions, which a DataFrame has "
+            "not. Pass data.to_dask_array()."
+        )
+    names = _column_names(_loaded(packed), method, results.shape[1])
+    return pd.DataFrame(results, index=part.index, columns=names, dtype=kind)
+
+
+def _column_names(model: Any, method: str, n_columns: int) -> list[Any]:
+    """Return class labels, feature names, or numbers."""
+    names: Any = None
+    if method == "predict_proba":
+        names = getattr(model, "classes", getattr(model, "classes_", None))
+    elif method == "shap_values":
+        names = getattr(model, "feature_names", getattr(model, "feature_names_in_", None))
+    if names is None or len(names) != n_columns:
+        return [str(i) for i in range(n_columns)]
+    return [str(name) for name in names]

@@ -1,0 +1,93 @@
+"""Parts of a table on a worker: data of Dask -> restartable iterable."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from distributed.utils_comm import gather_from_workers
+
+from arboost.errors import WorkerError
+
+__all__ = ["WorkerParts"]
+
+_AGAIN = 0.1  # seconds after which Dask is asked again for a part that it computes
+_SLICE = 0.5
+
+
+class WorkerParts:
+    """Tables that Dask holds, in their order; each pass asks for them again.
+
+    Parts on this worker are not copied. Others are brought from the workers that hold them, one at
+    a time, and are not kept. Dask computes lost parts again.
+
+    Parameters
+    ----------
+    worker : distributed.Worker
+    keys : tuple
+        Keys of the parts.
+    timeout : float
+        Seconds that Dask may take for a part.
+    check : callable
+        Raises if the fit is over.
+    """
+
+    def __init__(
+        self, worker: Any, keys: tuple[Any, ...], timeout: float, check: Callable[[], None]
+    ) -> None:
+        self._worker, self._keys, self._timeout, self._check = worker, keys, timeout, check
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._part, self._keys)
+
+    def _part(self, key: Any) -> Any:
+        """Return a part; for the program's thread."""
+        loop = self._worker.loop.asyncio_loop
+        fetched = asyncio.run_coroutine_threadsafe(self._fetch(key), loop)
+        try:
+            while True:
+                try:
+                    return fetched.result(timeout=_SLICE)
+                except concurrent.futures.TimeoutError:
+                    self._check()
+        finally:
+            fetched.cancel()
+
+    async def _fetch(self, key: Any) -> Any:
+        worker = self._worker
+        deadline = time.monotonic() + self._timeout
+        while time.monotonic() < deadline:
+            if key in worker.data:
+                return worker.data[key]
+            others = await self._holders(key)
+            data = await self._brought(key, others, deadline) if others else {}
+            if key in data:
+                return data[key]
+            await asyncio.sleep(_AGAIN)
+        raise WorkerError(
+            f"The part {key!r} of the data was neither on a worker nor computed again within "
+            f"{self._timeout:g} seconds. Check the tasks of Dask, or pass a larger timeout."
+        )
+
+    async def _holders(self, key: Any) -> set[str]:
+        """Return the other workers that hold a part."""
+        who_has = await self._worker.scheduler.who_has(keys=[key])
+        return set(who_has[key]) - {self._worker.address}
+
+    async def _brought(self, key: Any, others: set[str], deadline: float) -> dict[Any, Any]:
+        """Return a part from another worker, by its key; nothing if all of these workers left."""
+        bringing = asyncio.ensure_future(
+            gather_from_workers({key: others}, rpc=self._worker.rpc, who=self._worker.address)
+        )
+        try:
+            while not (await asyncio.wait([bringing], timeout=_SLICE))[0]:
+                # A worker that hangs keeps its connection until Dask gives it up.
+                if time.monotonic() > deadline or not others & await self._holders(key):
+                    return {}
+            found: dict[Any, Any] = bringing.result()[0]
+            return found
+        finally:
+            bringing.cancel()

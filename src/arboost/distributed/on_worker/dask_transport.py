@@ -1,0 +1,234 @@
+"""Messages between the workers of a fit, over connections of Dask.
+
+Each worker opens one connection to each other worker, when an attempt starts, and writes to it;
+the other worker's server reads it. TLS, ports and protocols are those of Dask. Two threads work on
+a message on either side:
+
+    program: send ──outbox──▶ IO loop ═══ connection ═══▶ IO loop ──inbox──▶ program: receive
+
+The program's thread wakes the IO loop once for all messages that wait in outboxes, and the IO loop
+fills inboxes that the program's thread waits at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import time
+from collections import deque
+from pickle import PickleBuffer
+from typing import Any
+
+from distributed.comm import connect
+from distributed.core import CommClosedError, Status
+from distributed.protocol.serialize import ToPickle
+
+from arboost.distributed.records import Place
+from arboost.errors import WorkerError
+
+__all__ = ["STREAM", "DaskTransport", "cause_of"]
+
+STREAM = "arboost-stream"  # name of the handler that reads a connection
+
+_OUT_OF_BAND = 1 << 14  # bytes from which on a message is a frame of its own, which nobody copies
+_SLICE = 1.0  # seconds after which a wait looks for other reasons to end
+_FLUSH = 2.0  # seconds that the last messages of an attempt may take
+_CLOSED = (Status.closing, Status.closed, Status.failed, Status.stopping, Status.stopped)
+
+
+class DaskTransport:
+    """`Transport` of one attempt on one worker.
+
+    Methods without a note are for the program's thread, all others for the IO loop.
+
+    Parameters
+    ----------
+    worker : distributed.Worker
+    place : Place
+    timeout : float
+        Seconds that `receive` waits for a message.
+
+    Attributes
+    ----------
+    n_bytes, n_messages : int
+        Sent so far.
+    seconds : float
+        Time that `receive` waited so far.
+    lost : dict of int to str
+        Lost and silent workers by rank, with the cause of each.
+    has_raised : bool
+        Whether the program has been told that the attempt is over.
+    """
+
+    def __init__(self, worker: Any, place: Place, timeout: float) -> None:
+        self.rank, self.size = place.rank, len(place.addresses)
+        self.n_bytes = self.n_messages = 0
+        self.seconds = 0.0
+        self.lost: dict[int, str] = {}
+        self.has_raised = False
+        self._worker, self._place, self._timeout = worker, place, timeout
+        self._loop: asyncio.AbstractEventLoop = worker.loop.asyncio_loop
+        self._over: str | None = None  # reason for which the attempt is over
+        self._inboxes: list[queue.SimpleQueue[Any]] = [
+            queue.SimpleQueue() for _ in range(self.size)
+        ]
+        self._links = {
+            rank: _Link(worker, place, rank) for rank in range(self.size) if rank != self.rank
+        }
+        self._is_waking = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def send(self, rank: int, message: bytes) -> None:
+        """Send a message to another worker, without waiting for it."""
+        if self._over is not None:
+            self._stop()
+        self.n_bytes += len(message)
+        self.n_messages += 1
+        self._links[rank].outbox.append(message)
+        if not self._is_waking:
+            self._is_waking = True
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def receive(self, rank: int) -> bytes:
+        """Return the next message of another worker.
+
+        Raises
+        ------
+        WorkerError
+            The worker is lost, failed, was silent for too long, or the fit was cancelled.
+        """
+        start = time.perf_counter()
+        try:
+            message = self._next(rank, start + self._timeout)
+        finally:
+            self.seconds += time.perf_counter() - start
+        return message if isinstance(message, bytes) else bytes(message)
+
+    def check(self) -> None:
+        """Raise WorkerError if the attempt is over."""
+        if self._worker.status in _CLOSED:
+            self.end("This Dask worker is closing.")
+        if self._over is not None:
+            self._stop()
+
+    def end(self, reason: str) -> None:
+        """End all waits of the program; for any thread. The first reason counts."""
+        if self._over is None:
+            self._over = reason
+        for inbox in self._inboxes:
+            inbox.put(None)
+
+    def start(self) -> None:
+        """Open the connections to all other workers; for the IO loop."""
+        self._tasks = [
+            self._loop.create_task(self._write(rank, link)) for rank, link in self._links.items()
+        ]
+
+    def deliver(self, rank: int, items: Any) -> bool:
+        """Take messages of another worker; return whether they were its last. For the IO loop."""
+        for item in items:
+            if isinstance(item, dict):
+                if item["failed"] is not None:
+                    self.end(f"{self._place.name(rank)} failed: {item['failed']}")
+                else:
+                    self._inboxes[rank].put(None)
+                return True
+            self._inboxes[rank].put(item)
+        return False
+
+    def lose(self, rank: int, error: OSError) -> None:
+        """Take the loss of another worker; for the IO loop."""
+        cause = cause_of(error)
+        self.lost.setdefault(rank, cause)
+        self.end(f"{self._place.name(rank)} is lost: {cause}.")
+
+    async def close(self, failed: str | None) -> None:
+        """Tell the other workers that this one has ended, or why it failed; for the IO loop."""
+        for link in self._links.values():
+            link.outbox.append({"failed": failed})
+        self._wake()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_FLUSH)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _next(self, rank: int, deadline: float) -> Any:
+        while True:
+            left = deadline - time.perf_counter()
+            try:
+                message = self._inboxes[rank].get(timeout=max(0.0, min(left, _SLICE)))
+            except queue.Empty:
+                self.check()
+                if left > _SLICE:
+                    continue
+                cause = f"it was silent for {self._timeout:g} seconds"
+                self.lost.setdefault(rank, cause)
+                self.end(f"{self._place.name(rank)} is lost: {cause}.")
+                self._stop()
+            if message is None:
+                self.end(f"{self._place.name(rank)} has ended before this worker.")
+                self._stop()
+            return message
+
+    def _stop(self) -> None:
+        self.has_raised = True
+        raise WorkerError(self._over)
+
+    def _wake(self) -> None:
+        self._is_waking = False
+        for link in self._links.values():
+            if link.outbox:
+                link.waiting.set()
+
+    async def _write(self, rank: int, link: _Link) -> None:
+        try:
+            await link.run()
+        except OSError as error:
+            self.lose(rank, error)
+
+
+class _Link:
+    """The connection to one other worker: messages in the outbox are written in their order."""
+
+    def __init__(self, worker: Any, place: Place, rank: int) -> None:
+        self.outbox: deque[Any] = deque()
+        self.waiting = asyncio.Event()
+        self._worker, self._place, self._rank = worker, place, rank
+
+    async def run(self) -> None:
+        """Write until the last message; raise OSError if the worker cannot be reached."""
+        place = self._place
+        comm = await connect(place.addresses[self._rank], **self._worker.connection_args)
+        try:
+            # Frames are passed on as they are, so a thread to pack them would only cost time.
+            comm.allow_offload = False
+            hello = {"fit": place.fit, "attempt": place.attempt, "rank": place.rank}
+            await comm.write({"op": STREAM, "reply": False, **hello})
+            is_last = False
+            while not is_last:
+                await self.waiting.wait()
+                self.waiting.clear()
+                batch = [self.outbox.popleft() for _ in range(len(self.outbox))]
+                is_last = bool(batch) and isinstance(batch[-1], dict)
+                if batch:
+                    await comm.write([_packed(message) for message in batch], on_error="raise")
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(comm.close(), _FLUSH)
+        finally:
+            comm.abort()
+
+
+def cause_of(error: Exception) -> str:
+    """Return the cause of a loss in words; Dask's own name connections, not workers."""
+    if isinstance(error, CommClosedError):
+        return "its connection was closed"
+    return f"{type(error).__name__}: {error}"
+
+
+def _packed(message: Any) -> Any:
+    """Return a message as Dask writes it without a copy."""
+    if isinstance(message, dict) or len(message) < _OUT_OF_BAND:
+        return message
+    return ToPickle(PickleBuffer(message))

@@ -1,0 +1,39 @@
+"""A cluster for tests that break nothing, and a time limit for each test."""
+
+import signal
+
+import pytest
+
+from support.clusters import cluster_of, wait_until_free
+
+LIMIT = 60  # seconds
+
+
+@pytest.fixture(autouse=True)
+def _time_limit():
+    """Raise TimeoutError in a test that takes too long."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(_signal, _frame):
+        raise TimeoutError(f"the test took more than {LIMIT} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(LIMIT)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="session")
+def _shared():
+    with cluster_of(3) as client:
+        yield client
+
+
+@pytest.fixture
+def client(_shared):
+    """Return the client of three workers; nothing of a fit may be left on them."""
+    yield _shared
+    wait_until_free(_shared, 5)

@@ -1,0 +1,100 @@
+"""Clusters of Dask in processes of this machine, and what is left on their workers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+
+import numpy as np
+from distributed import Client, LocalCluster
+
+from arboost.distributed.cluster import Limits, run_program
+from arboost.distributed.records import CALL
+
+QUICK = Limits(timeout=30, patience=0)
+
+
+@contextlib.contextmanager
+def cluster_of(n_workers, **options):
+    """Give the client of a cluster of one-thread workers in processes."""
+    cluster = LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=":0",
+        memory_limit="1GiB",
+        **options,
+    )
+    with cluster, Client(cluster) as client:
+        yield client
+
+
+class Listener:
+    """Keeps the messages of a program; `on_message` is called with each of them."""
+
+    def __init__(self, on_message=None):
+        self.messages, self.questions, self._on_message = [], [], on_message
+
+    def shown(self, message):
+        self.messages.append(message)
+        if self._on_message is not None:
+            self._on_message(message)
+
+    def answer(self, message):
+        self.questions.append(message)
+        return ("answer to", message)
+
+
+class Once:
+    """A function of a message that does something at the first message of `round` or later."""
+
+    def __init__(self, action, at_round=3):
+        self._action, self._round = action, at_round
+
+    def __call__(self, message):
+        if self._action is not None and message["round"] >= self._round:
+            action, self._action = self._action, None
+            action(message)
+
+
+def run(client, program, n_parts=None, listener=None, **options):
+    """Run a program on parts of 10 rows: part i has the values 10 i, ..., 10 i + 9."""
+    tables = options.pop("tables", None) or {"train": parts(client, n_parts)}
+    options.setdefault("limits", QUICK)
+    return run_program(client, program, tables, listener or Listener(), **options)
+
+
+def parts(client, n_parts):
+    return client.map(part, range(n_parts), pure=False)
+
+
+def part(i):
+    return np.arange(10.0 * i, 10.0 * (i + 1)).reshape(-1, 1)
+
+
+def _left(dask_worker):
+    """Return the fits and threads of arboost on a worker."""
+    post = dask_worker.extensions.get(CALL)
+    fits = [] if post is None else list(post.fits)
+    threads = [one.name for one in threading.enumerate() if one.name.startswith("arboost-")]
+    callbacks = [name for name in dask_worker.periodic_callbacks if name == CALL]
+    comms = [op for op in dask_worker._comms.values() if op == "arboost-stream"]
+    return [*fits, *threads, *callbacks, *comms]
+
+
+def wait_until_free(client, seconds):
+    """Wait until no worker has anything of a fit; return the seconds that it took."""
+    start = time.monotonic()
+    while True:
+        left = {address: found for address, found in client.run(_left).items() if found}
+        if not left:
+            return time.monotonic() - start
+        assert time.monotonic() < start + seconds, left
+        time.sleep(0.1)
+
+
+def pids(client):
+    """Return the process ids of the workers by address."""
+    return client.run(os.getpid)
