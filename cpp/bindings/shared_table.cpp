@@ -13,6 +13,19 @@
 namespace arboost::bindings {
 namespace {
 
+nb::list gather(PythonWorkers& self, const nb::bytes& message) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(message.c_str());
+  std::vector<Collective::Bytes> all;
+  {
+    nb::gil_scoped_release release;
+    all = self.exchange(Collective::View(bytes, message.size()));
+  }
+  nb::list found;
+  for (std::size_t r = 0; r < all.size(); ++r)
+    found.append(r == self.rank() ? message : nb::bytes(all[r].data(), all[r].size()));
+  return found;
+}
+
 // Some rows of the table, ascending, as a table of their own, which the same workers share.
 nb::object take(const SharedTable& self, const Vector<RowId>& rows, int n_threads) {
   const std::span<const RowId> ids(rows.data(), rows.shape(0));
@@ -84,6 +97,9 @@ void bind_shared(nb::module_& m) {
           nb::arg("numbers").noconvert(), "Replaces the numbers by their sums over the workers.")
       .def_prop_ro("rank", &PythonWorkers::rank)
       .def_prop_ro("size", &PythonWorkers::size)
+      .def("gather", &gather, nb::arg("message"),
+           nb::sig("def gather(self, message: bytes) -> list[bytes]"),
+           "The messages of all workers, by rank.")
       .def(
           "first",
           [](PythonWorkers& self, double number) {

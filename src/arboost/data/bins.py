@@ -28,10 +28,19 @@ _DEVICE_CELLS = 1 << 21  # fewer are encoded by the processor before a device ha
 
 
 class GrowMemory(NamedTuple):
-    """Memory for the growth of trees: bytes of histograms, and of samples of codes in a file."""
+    """Memory for the growth of trees.
+
+    Attributes
+    ----------
+    histograms, samples : int
+        Bytes of histograms, and of samples of codes in a file.
+    holds_all : bool
+        Whether the codes of all workers fit in the memory of this one, too.
+    """
 
     histograms: int
     samples: int
+    holds_all: bool = False
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,14 @@ class OutOfBagSums:
                 self._counts[rows] += 1
                 self._next += 1
 
+    def rows(self, part: slice) -> tuple[Floats, NDArray[np.int64]]:
+        """Return the sums and counts of some rows."""
+        return self._sums[part], self._counts[part]
+
+    def put(self, part: slice, rows: tuple[Floats, NDArray[np.int64]]) -> None:
+        """Replace the sums and counts of some rows by those that another process has added."""
+        self._sums[part], self._counts[part] = rows
+
     def has_some(self) -> NDArray[np.bool_]:
         """Return the mask of the rows that were out of bag at least once."""
         return self._counts > 0

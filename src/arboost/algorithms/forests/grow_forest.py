@@ -8,6 +8,7 @@ differ by the rows they are grown on and the features that their nodes may use (
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -21,11 +22,12 @@ from arboost.backend import core, startable
 from arboost.cuda.devices import device_number
 from arboost.data.bins import Binned
 from arboost.grow.bootstrap import RowDraws, others
-from arboost.grow.grower import TreeParams, grown_forest, make_grower
+from arboost.grow.grower import TreeParams, grown_forest, make_grower, restore_trees
 from arboost.model.forest import Forest
 from arboost.progress import Bar
 from arboost.training.out_of_bag import OutOfBagSums
 from arboost.training.sets import TrainingSet
+from arboost.workers import spread
 
 __all__ = ["ForestRecipe", "grow_trees"]
 
@@ -77,22 +79,89 @@ def grow_trees(
     """Return the trees of a recipe; their predictions of out-of-bag rows are added to the sums.
 
     With as many trees as threads or more, every thread grows trees of its own. The forest does not
-    depend on who grows which.
+    depend on who grows which. Where workers share the rows, and each has room for the bins of all,
+    each grows some of the trees on all rows; otherwise they grow every tree together.
     """
     target = recipe.target
+    shared_codes = data.binned.codes
+    if isinstance(shared_codes, core.SharedCodes) and _all_hold_all(data.binned, shared_codes):
+        return _grow_divided(recipe, data, shared_codes, out_of_bag, n_threads=n_threads, bar=bar)
     n_workers = startable(min(n_threads, recipe.n_trees, _most_workers(recipe, data)))
     n_inner = n_threads // n_workers
     shared = None if recipe.reweigh else target.gradients(recipe.weight, n_threads)
-    queue = _Queue(recipe.first_tree, recipe.n_trees)
+    numbers = range(recipe.first_tree, recipe.first_tree + recipe.n_trees)
     workers = [
         _Worker(recipe, data, shared, out_of_bag, n_workers=n_workers, n_threads=n_inner)
         for _ in range(n_workers)
     ]
-    if n_workers == 1:
+    _run(workers, _Queue(numbers), bar)
+    return _in_order(workers, data.binned, target, n_threads)
+
+
+def _run(workers: Sequence[_Worker], queue: _Queue, bar: Bar) -> None:
+    """Grow the trees of a queue, each worker in a thread of its own."""
+    if len(workers) == 1:
         workers[0].work(queue, lambda: bar.show(queue.n_done))
     else:
         _work_together(workers, queue, bar)
-    return _in_order(workers, data.binned, target, n_threads)
+
+
+def _all_hold_all(binned: Binned, codes: core.SharedCodes) -> bool:
+    """Whether every worker has room for the codes of all rows."""
+    holds = binned.memory is not None and binned.memory.holds_all and not codes.is_stored
+    n_holding = np.array([holds and not codes.has_sparse], np.int64)
+    codes.workers.sum(n_holding)
+    return int(n_holding[0]) == codes.workers.size
+
+
+def _grow_divided(
+    recipe: ForestRecipe,
+    data: TrainingSet,
+    codes: core.SharedCodes,
+    out_of_bag: OutOfBagSums | None,
+    *,
+    n_threads: int,
+    bar: Bar,
+) -> Forest:
+    """Return the trees of a recipe, of which each worker of the cluster grows some on all rows."""
+    cluster, numbers = codes.workers, range(recipe.first_tree, recipe.first_tree + recipe.n_trees)
+    own = numbers[cluster.rank :: cluster.size]
+    data = replace(data, binned=replace(data.binned, codes=codes.gather(n_threads)))
+    n_workers = startable(max(1, min(n_threads, len(own))))
+    options = {"n_workers": n_workers, "n_threads": n_threads // n_workers}
+    shared = None if recipe.reweigh else recipe.target.gradients(recipe.weight, n_threads)
+    workers = [_Worker(recipe, data, shared, None, **options) for _ in range(n_workers)]
+    _run(workers, _Queue(own), bar)
+    grown = pickle.dumps([(worker.numbers, worker.grower.trees()) for worker in workers])
+    everywhere = []
+    for packed in cluster.gather(grown):
+        for of_worker, trees in pickle.loads(packed):
+            worker = _Worker(recipe, data, shared, out_of_bag, n_workers=1, n_threads=n_threads)
+            restore_trees(worker.grower, data.binned, trees)
+            worker.numbers = of_worker
+            everywhere.append(worker)
+    if out_of_bag is not None and recipe.draws is not None:
+        _add_own_out_of_bag(everywhere, numbers, recipe.draws.n_rows, out_of_bag, cluster)
+    return _in_order(everywhere, data.binned, recipe.target, n_threads)
+
+
+def _add_own_out_of_bag(
+    workers: Sequence[_Worker],
+    numbers: range,
+    n_rows: int,
+    sums: OutOfBagSums,
+    cluster: core.Workers,
+) -> None:
+    """Add the predictions of all trees for out-of-bag rows, some rows in each worker."""
+    places = {number: (worker, i) for worker in workers for i, number in enumerate(worker.numbers)}
+    parts = spread(n_rows, cluster.size)
+    own = parts[cluster.rank]
+    for number in numbers:
+        worker, tree = places[number]
+        worker.add_out_of_bag(number, tree, own)
+    found = pickle.dumps(sums.rows(slice(own.start, own.stop)))
+    for part, packed in zip(parts, cluster.gather(found), strict=True):
+        sums.put(slice(part.start, part.stop), pickle.loads(packed))
 
 
 def _most_workers(recipe: ForestRecipe, data: TrainingSet) -> int:
@@ -110,24 +179,20 @@ def _most_workers(recipe: ForestRecipe, data: TrainingSet) -> int:
 class _Queue:
     """Queue of tree numbers, shared by the workers."""
 
-    def __init__(self, first: int, n_trees: int) -> None:
-        self._next = first
-        self._end = first + n_trees
+    def __init__(self, numbers: range) -> None:
+        self._numbers = iter(numbers)
         self._lock = threading.Lock()
         self.n_done = 0
 
     def take(self) -> int | None:
         """Return the next number; None where there is none left."""
         with self._lock:
-            if self._next >= self._end:
-                return None
-            self._next += 1
-            return self._next - 1
+            return next(self._numbers, None)
 
     def close(self) -> None:
         """Empty the queue."""
         with self._lock:
-            self._end = self._next
+            self._numbers = iter(())
 
     def note_done(self) -> None:
         """Count a tree."""
@@ -211,19 +276,26 @@ class _Worker:
             set_values = self.grower.set_medians if by_medians else self.grower.set_means
             set_values(y, recipe.weight, sample)
         if self._out_of_bag is not None and sample is not None:
-            self._add_out_of_bag(number, sample)
+            all_rows = range(len(recipe.target.tasks[0].y))
+            self._add_out_of_bag(number, self.grower.n_trees - 1, sample, all_rows)
 
-    def _add_out_of_bag(self, number: int, sample: core.Sample) -> None:
-        """Add the predictions of the last tree for its out-of-bag rows."""
+    def add_out_of_bag(self, number: int, tree: int, part: range) -> None:
+        """Add the predictions of a tree for those of its out-of-bag rows that are in a part."""
+        sample = self._draw(number)
+        assert sample is not None
+        self._add_out_of_bag(number, tree, sample, part)
+
+    def _add_out_of_bag(self, number: int, tree: int, sample: core.Sample, part: range) -> None:
         draws, target, data = self._recipe.draws, self._recipe.target, self._data
         assert draws is not None
         assert self._out_of_bag is not None
         rows = others(sample.positions(), draws.n_rows)
+        rows = rows[slice(*np.searchsorted(rows, (part.start, part.stop)))]
         values = np.zeros((len(rows), target.n_outputs))
         if len(rows):
             of_table = rows if data.rows is None else data.rows[rows]
-            codes, last = data.binned.codes, self.grower.n_trees - 1
-            self.grower.add_tree(last, 1.0, codes, of_table, values, 0, self._n_threads)
+            codes = data.binned.codes
+            self.grower.add_tree(tree, 1.0, codes, of_table, values, 0, self._n_threads)
         self._out_of_bag.add(number, rows, values + target.middle)
 
 

@@ -119,7 +119,9 @@ def _place(plan: MemoryPlan, spec: StreamSpec, table: SketchedTable, n_own: int)
     state = plan.state(n_own, n_outputs=_n_outputs(table, spec.kind), row_bytes=_row_bytes(table))
     stored = _stores(plan, spec, state, n_own) and n_own > 0
     memory = GrowMemory(
-        plan.histograms(state, n_own, stored=stored), plan.samples(state, n_own) if stored else 0
+        plan.histograms(state, n_own, stored=stored),
+        plan.samples(state, n_own) if stored else 0,
+        holds_all=plan.in_memory(state, n_own) + plan.codes(table.n_rows) <= plan.limit,
     )
     return _Place(stored, plan.block_rows, plan.file(n_own), memory)
 
