@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.errors import WorkerError, warnings_collected
 
-__all__ = ["Share", "Transport", "Workers", "first_warns", "spread", "together"]
+__all__ = ["Buffer", "Share", "Transport", "Workers", "first_warns", "spread", "together"]
 
 T = TypeVar("T")
+Buffer = bytes | bytearray | memoryview
 
 
 class Transport(Protocol):
@@ -44,7 +45,7 @@ class Transport(Protocol):
         """Send a message to another worker, without waiting for it."""
         ...
 
-    def receive(self, rank: int) -> bytes:
+    def receive(self, rank: int) -> Buffer:
         """Return the next message of another worker.
 
         Raises

@@ -1,7 +1,10 @@
-"""The public way to a fit on a cluster, with the program of training as it is."""
+"""Fits on clusters of Dask through the public class."""
 
+import os
+import signal
 import subprocess
 import sys
+from itertools import pairwise
 from types import SimpleNamespace
 
 import dask.array as da
@@ -9,39 +12,122 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
+from dask import delayed
 from distributed import Client, LocalCluster
 
+import arboost
 from arboost.dask import DistributedFit
+from support.cluster_fits import estimator_of, expected_bytes, table_of
 from support.cluster_programs import all_messages
-from support.clusters import run
+from support.clusters import cluster_of, run
+from support.streamed import model_bytes
 
 FRAME = pd.DataFrame({"a": np.arange(30.0), "y": np.arange(30) % 3, "w": np.ones(30)})
+# Bounds of the partitions, as shares of the rows.
+PARTITIONS = {1: [0.0, 1.0], 2: [0.0, 0.3, 0.3, 1.0], 3: [0.0, 0.1, 0.5, 0.9, 1.0]}
 
 
 def fit(*arguments, **options):
-    return DistributedFit(SimpleNamespace(), timeout=30).fit(*arguments, **options).n_rows_
+    booster = arboost.GradientBoostingClassifier(n_estimators=2, verbose=0)
+    return DistributedFit(booster, timeout=30).fit(*arguments, **options)
 
 
-def test_fit(client):
-    data = dd.from_pandas(FRAME, npartitions=4)
-    valid = da.ones((12, 1), chunks=(5, 1)), da.ones(12, chunks=5)
-    called = []
-    counts = fit(
-        data,
-        "y",
-        weight="w",
-        eval_set=[(data, "y"), (*valid, valid[1])],
-        callbacks=(one for one in [called.append]),
+def collection(table, bounds):
+    """Return a Dask DataFrame with these partitions."""
+    n = len(table)
+    parts = [table.iloc[int(n * a) : int(n * b)] for a, b in pairwise(bounds)]
+    return dd.from_delayed([delayed(part) for part in parts], meta=table.iloc[:0])
+
+
+@pytest.mark.parametrize("n_workers", PARTITIONS)
+@pytest.mark.parametrize("name", ["three classes", "evaluation set", "goss", "random forest"])
+def test_same_model(client, name, n_workers, tmp_path):
+    """Other settings and partitions are tested in threads (test_training.py)."""
+    table, target, weight, validates = table_of(name)
+    bounds = PARTITIONS[n_workers]
+    options = {}
+    if validates:
+        options["eval_set"] = [(collection(table.iloc[::3], bounds), target, weight)]
+    workers = list(client.scheduler_info(n_workers=-1)["workers"])[:n_workers]
+    estimator = estimator_of(name)
+    model = DistributedFit(estimator, client, workers=workers, timeout=30).fit(
+        collection(table, bounds), target, weight=weight, **options
     )
-    assert counts == {"train": 30, "validation_0": 30, "validation_1": 12}
-    assert called == [counts]
-    assert fit(data, "y", eval_set=valid) == {"train": 30, "validation_0": 12}
+    assert model is estimator
+    assert model_bytes(model, tmp_path) == expected_bytes(name, tmp_path)
+
+
+def test_arrays(client, tmp_path):
+    """Sparse and dense chunks, of rows and columns, give the model of the whole array."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((300, 6)) < 0.6, 0.0, rng.normal(size=(300, 6)))
+    y = (X[:, 0] + X[:, 1] > 0.2).astype(float)
+    expected = arboost.GradientBoostingClassifier(n_estimators=3, verbose=0).fit(X, y)
+    dense = da.from_array(X, chunks=(70, 4))
+    sparse = da.from_array(X, chunks=(70, 6)).map_blocks(scipy.sparse.csr_matrix)
+    for data in (dense, sparse):
+        model = DistributedFit(
+            arboost.GradientBoostingClassifier(n_estimators=3, verbose=0), timeout=30
+        ).fit(data, da.from_array(y, chunks=70))
+        assert model_bytes(model, tmp_path) == model_bytes(expected, tmp_path)
+
+
+def test_validation_and_callbacks(client):
+    data = dd.from_pandas(FRAME, npartitions=4)
+    rounds = []
+    model = fit(data, "y", weight="w", eval_set=[(data, "y", "w")], callbacks=[rounds.append])
+    assert [done.index for done in rounds] == [0, 1]
+    assert list(model.evals_result_) == ["train"]
+    other = dd.from_pandas(FRAME.iloc[::2], npartitions=2)
+    model = fit(data, "y", eval_set=(other, "y"))
+    assert list(model.evals_result_) == ["validation"]
 
 
 def test_files(client, tmp_path):
+    frame = FRAME.drop(columns="w")
     for i in range(4):
-        FRAME.to_parquet(tmp_path / f"{i}.parquet")
-    assert fit(tmp_path, "y") == {"train": 120}
+        frame.to_parquet(tmp_path / f"{i}.parquet")
+    model = fit(tmp_path, "y", memory_limit="200MB")
+    expected = arboost.GradientBoostingClassifier(n_estimators=2, verbose=0)
+    expected.fit(tmp_path, "y")
+    assert model_bytes(model, tmp_path) == model_bytes(expected, tmp_path)
+
+
+def test_errors_of_training(client):
+    data = dd.from_pandas(FRAME, npartitions=3)
+    for bad in ("many", -1):
+        with pytest.raises((TypeError, ValueError), match="n_estimators"):
+            DistributedFit(arboost.GradientBoostingRegressor(n_estimators=bad)).fit(data, "y")
+    text = FRAME.assign(y=["one"] * 29 + [None])
+    with pytest.raises(ValueError, match="missing"):
+        fit(dd.from_pandas(text, npartitions=3), "y")
+
+
+def test_estimators_that_do_not_train_on_clusters(client):
+    data = dd.from_pandas(FRAME, npartitions=2)
+    with pytest.raises(TypeError, match="does not train on a cluster"):
+        DistributedFit(arboost.BaggingClassifier()).fit(data, "y")
+    with pytest.raises(TypeError, match="callbacks is not allowed"):
+        DistributedFit(arboost.RandomForestClassifier()).fit(data, "y", callbacks=[print])
+
+
+def test_a_lost_worker(tmp_path):
+    """A worker is killed in the middle of the rounds: the model is that of one process."""
+    name = "three classes"
+    table, target, weight, _ = table_of(name)
+    with cluster_of(2) as client:
+        pids = list(client.run(os.getpid).values())
+
+        def kill(done):
+            if done.index == 2 and pids:
+                os.kill(pids.pop(), signal.SIGKILL)
+
+        model = DistributedFit(estimator_of(name), client, timeout=30).fit(
+            collection(table, PARTITIONS[3]), target, weight=weight, callbacks=[kill]
+        )
+    assert len(pids) == 1
+    assert model_bytes(model, tmp_path) == expected_bytes(name, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,11 @@ class Parts:
         return iter(self._tables)
 
 
+def copied(value: Any) -> Any:
+    """Return a value as another process gets it."""
+    return pickle.loads(pickle.dumps(value))
+
+
 class LocalDesk:
     """A worker's place; the listener is asked at once."""
 
@@ -37,7 +42,9 @@ class LocalDesk:
 
     def ask(self, message: object) -> Any:
         assert self.rank == 0
-        return pickle.loads(pickle.dumps(self._listener.answer(pickle.loads(pickle.dumps(message)))))
+        return pickle.loads(
+            pickle.dumps(self._listener.answer(pickle.loads(pickle.dumps(message))))
+        )
 
     def check(self) -> None:
         pass
@@ -61,41 +68,63 @@ def run_program(
     program: Any,
     tables: dict[str, Sequence[Sequence[Any]]],
     listener: Any,
-    losses: Sequence[tuple[int, int]] = (),
+    losses: Sequence[tuple[int, float]] = (),
 ) -> list[Any]:
     """Return the results of all workers; tables have the parts of each worker.
 
-    `losses` has, for each attempt that fails, the rank and the number of messages after which it is
-    lost.
+    `losses` has, for each attempt that fails, the rank that is lost, and the share of its messages
+    in an undisturbed fit after which it is.
     """
-    size, resumed = len(tables["train"]), None
-    for loss in [*losses, None]:
-        queues = [[queue.SimpleQueue() for _ in range(size)] for _ in range(size)]
-        desks = [LocalDesk(rank, listener, resumed) for rank in range(size)]
+    if losses:
+        quiet = _Attempt(program, tables, listener, None)
+        quiet.run()
+    resumed = None
+    for rank, share in losses:
+        attempt = _Attempt(program, tables, listener, resumed)
+        attempt.run(lost=(rank, int(share * quiet.n_messages[rank])))
+        resumed = attempt.newest_state(rank)
+    last = _Attempt(program, tables, listener, resumed)
+    last.run()
+    return last.results
 
-        def run(rank: int, queues=queues, desks=desks, loss=loss) -> Any:
-            last = loss[1] if loss is not None and loss[0] == rank else None
-            transport = LosingTransport(rank, queues, last)
+
+class _Attempt:
+    """One run of a program in threads."""
+
+    def __init__(self, program: Any, tables: Any, listener: Any, resumed: object) -> None:
+        self._size = len(tables["train"])
+        self._program, self._tables = program, tables
+        self._desks = [LocalDesk(rank, listener, resumed) for rank in range(self._size)]
+        self.n_messages = [0] * self._size
+        self.results: list[Any] = []
+
+    def run(self, lost: tuple[int, int] | None = None) -> None:
+        queues = [[queue.SimpleQueue() for _ in range(self._size)] for _ in range(self._size)]
+
+        def run(rank: int) -> Any:
+            is_lost = lost is not None and lost[0] == rank
+            transport = LosingTransport(rank, queues, lost[1] if is_lost else None)
             workers = Workers(transport)
-            shares = {name: Share(Parts(of[rank]), workers) for name, of in tables.items()}
+            shares = {name: Share(Parts(of[rank]), workers) for name, of in self._tables.items()}
             try:
-                return pickle.loads(pickle.dumps(program))(shares, desks[rank])
+                return copied(self._program)(shares, self._desks[rank])
             except BaseException:
                 transport.fail()
                 raise
+            finally:
+                self.n_messages[rank] = transport.n_messages
 
-        with ThreadPoolExecutor(size) as pool:
-            futures = [pool.submit(run, rank) for rank in range(size)]
-            errors = [future.exception() for future in futures]
-        if loss is None:
-            return [future.result() for future in futures]
-        if not any(errors):
-            raise AssertionError("the fit ended before the loss")
-        for error in errors:
-            if error is not None and not isinstance(error, WorkerError):
+        with ThreadPoolExecutor(self._size) as pool:
+            futures = [pool.submit(run, rank) for rank in range(self._size)]
+            errors = [error for error in (one.exception() for one in futures) if error is not None]
+        for error in sorted(errors, key=lambda error: isinstance(error, WorkerError)):
+            if lost is None or not isinstance(error, WorkerError):
                 raise error
-        survivors = [desk for rank, desk in enumerate(desks) if rank != loss[0]]
-        states = [desk.kept["state"]() for desk in survivors if "state" in desk.kept]
-        if states:
-            resumed = pickle.loads(pickle.dumps(max(states, key=lambda state: state[0])[1]))
-    raise AssertionError
+        if lost is not None and not errors:
+            raise AssertionError("the fit ended before the loss")
+        self.results = [] if errors else [future.result() for future in futures]
+
+    def newest_state(self, lost: int) -> Any:
+        others = [desk for rank, desk in enumerate(self._desks) if rank != lost]
+        states = [desk.kept["state"]() for desk in others if "state" in desk.kept]
+        return copied(max(states, key=lambda state: state[0])[1]) if states else None

@@ -16,13 +16,14 @@ __all__ = ["WorkerParts"]
 
 _AGAIN = 0.1  # seconds after which Dask is asked again for a part that it computes
 _SLICE = 0.5
+_DENSE_CELLS = 1 << 22  # of a slice of a sparse matrix
 
 
 class WorkerParts:
     """Tables that Dask holds, in their order; each pass asks for them again.
 
     Parts on this worker are not copied. Others are brought from the workers that hold them, one at
-    a time, and are not kept. Dask computes lost parts again.
+    a time, and are not kept. Dask computes lost parts again. Sparse matrices come as dense slices.
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ class WorkerParts:
         self._worker, self._keys, self._timeout, self._check = worker, keys, timeout, check
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self._part, self._keys)
+        for key in self._keys:
+            yield from _dense_slices(self._part(key))
 
     def _part(self, key: Any) -> Any:
         """Return a part; for the program's thread."""
@@ -91,3 +93,17 @@ class WorkerParts:
             return found
         finally:
             bringing.cancel()
+
+
+def _dense_slices(part: Any) -> Iterator[Any]:
+    """Yield a part; of one with a sparse matrix, dense tables of some of its rows at a time."""
+    X, *others = part if isinstance(part, tuple) else (part,)
+    if not hasattr(X, "toarray"):
+        yield part
+        return
+    rows, n_rows = X.tocsr(), X.shape[0]
+    step = max(1, _DENSE_CELLS // max(1, X.shape[1]))
+    for first in range(0, n_rows, step):
+        dense = rows[first : first + step].toarray()
+        some = (dense, *(other[first : first + step] for other in others))
+        yield some if isinstance(part, tuple) else dense

@@ -26,6 +26,7 @@ from distributed.protocol.serialize import ToPickle
 
 from arboost.distributed.records import Place
 from arboost.errors import WorkerError
+from arboost.workers import Buffer
 
 __all__ = ["STREAM", "DaskTransport", "cause_of"]
 
@@ -90,7 +91,7 @@ class DaskTransport:
             self._is_waking = True
             self._loop.call_soon_threadsafe(self._wake)
 
-    def receive(self, rank: int) -> bytes:
+    def receive(self, rank: int) -> Buffer:
         """Return the next message of another worker.
 
         Raises
@@ -100,10 +101,9 @@ class DaskTransport:
         """
         start = time.perf_counter()
         try:
-            message = self._next(rank, start + self._timeout)
+            return self._next(rank, start + self._timeout)
         finally:
             self.seconds += time.perf_counter() - start
-        return message if isinstance(message, bytes) else bytes(message)
 
     def check(self) -> None:
         """Raise WorkerError if the attempt is over."""
@@ -154,7 +154,7 @@ class DaskTransport:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _next(self, rank: int, deadline: float) -> Any:
+    def _next(self, rank: int, deadline: float) -> Buffer:
         while True:
             left = deadline - time.perf_counter()
             try:
@@ -170,7 +170,7 @@ class DaskTransport:
             if message is None:
                 self.end(f"{self._place.name(rank)} has ended before this worker.")
                 self._stop()
-            return message
+            return message if isinstance(message, bytes) else memoryview(message)
 
     def _stop(self) -> None:
         self.has_raised = True

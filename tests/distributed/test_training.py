@@ -1,0 +1,146 @@
+"""The training program in threads: the model of one process, whatever the parts and the losses."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import arboost
+from arboost.distributed.training import TrainingListener, TrainingProgram, finish
+from support.cluster_fits import FITS, estimator_of, expected_bytes, table_of
+from support.local_programs import Parts, run_program
+from support.streamed import features, frame, model_bytes
+
+pytestmark = pytest.mark.filterwarnings("ignore::arboost.DataWarning")
+
+# Bounds of the parts of each worker, as shares of the rows; some workers have none.
+PARTITIONS = {
+    "one": [[0.0, 0.3, 1.0]],
+    "two": [[0.0, 0.51], [0.51, 0.6, 1.0]],
+    "three": [[0.0, 0.1], [0.1, 0.11, 0.9], [0.9, 1.0]],
+    "five, some empty": [[0.0, 0.0], [0.0, 0.2, 0.3], [], [0.3, 0.99], [0.99, 1.0]],
+}
+
+
+def parts_of(table, partition):
+    """Return the tables of each worker."""
+    n = len(table)
+    return [[table.iloc[int(n * a) : int(n * b)] for a, b in pairwise(of)] for of in partition]
+
+
+def fitted(name, partition, losses=(), callbacks=(), checkpoint=None):
+    """Return the model of workers in threads."""
+    table, target, weight, validates = table_of(name)
+    tables, columns = {"train": parts_of(table, partition)}, {"train": (target, weight)}
+    if validates:
+        tables["validation_0"] = parts_of(table.iloc[::3], partition)
+        columns["validation_0"] = (target, weight)
+    estimator = estimator_of(name)
+    program = TrainingProgram(
+        estimator,
+        columns,
+        {},
+        eval_tables=("validation_0",) if validates else (),
+        has_callbacks=bool(callbacks),
+        checkpoint=checkpoint,
+    )
+    results = run_program(program, tables, TrainingListener(callbacks, 0), losses)
+    return finish(estimator, results[0])
+
+
+@pytest.mark.parametrize("partition", PARTITIONS.values(), ids=PARTITIONS.keys())
+@pytest.mark.parametrize("name", FITS)
+def test_same_model(name, partition, tmp_path):
+    assert model_bytes(fitted(name, partition), tmp_path) == expected_bytes(name, tmp_path)
+
+
+@pytest.mark.parametrize("losses", [[(0, 0.8)], [(2, 0.1), (1, 0.6)]], ids=str)
+@pytest.mark.parametrize("name", FITS)
+def test_losses(name, losses, tmp_path):
+    model = fitted(name, PARTITIONS["three"], losses)
+    assert model_bytes(model, tmp_path) == expected_bytes(name, tmp_path)
+
+
+def test_callbacks(tmp_path):
+    rounds = []
+
+    def stop_after_third(done):
+        rounds.append((done.index, done.results))
+        return done.index == 2
+
+    model = fitted("evaluation set", PARTITIONS["two"], callbacks=[stop_after_third])
+    assert [index for index, _ in rounds] == [0, 1, 2]
+    assert set(rounds[0][1]["validation"]) == {"auc", "log_loss"}
+    assert model.stop_reason_ == "callback stop_after_third"
+
+
+def test_checkpoint_of_a_client(tmp_path):
+    """A fit that its client interrupts continues from the file, with other workers."""
+    path = tmp_path / "fit.arc"
+
+    def interrupt(done):
+        if done.index == 2:
+            raise KeyboardInterrupt
+
+    checkpoint = arboost.Checkpoint(path, every=1)
+    with pytest.raises(KeyboardInterrupt):
+        fitted("two classes", PARTITIONS["two"], callbacks=[interrupt], checkpoint=checkpoint)
+    assert path.exists()
+    seen = []
+    model = fitted(
+        "two classes",
+        PARTITIONS["three"],
+        callbacks=[lambda done: seen.append(done.index)],
+        checkpoint=checkpoint,
+    )
+    assert seen == [2, 3]
+    assert not path.exists()
+    assert model_bytes(model, tmp_path) == expected_bytes("two classes", tmp_path)
+
+
+def test_checkpoint_of_other_rows(tmp_path):
+    checkpoint = arboost.Checkpoint(tmp_path / "fit.arc", every=1)
+
+    def interrupt(done):
+        if done.index == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fitted("regression", PARTITIONS["two"], callbacks=[interrupt], checkpoint=checkpoint)
+    with pytest.raises(ValueError, match="another fit"):
+        fitted("weights", PARTITIONS["two"], checkpoint=checkpoint)
+
+
+def test_time_limit():
+    """Workers whose clocks differ stop after the same round."""
+    table = features(frame(700), "number")
+    estimator = arboost.GradientBoostingRegressor(n_estimators=100_000, max_time=0.3, verbose=0)
+    program = TrainingProgram(estimator, {"train": ("number", None)}, {})
+    parts = parts_of(table, PARTITIONS["three"])
+    results = run_program(program, {"train": parts}, TrainingListener((), 0))
+    rounds = {result.attributes["model_"].n_rounds for result in results}
+    assert len(rounds) == 1
+    assert 1 <= rounds.pop() < 100_000
+
+
+def test_warnings_reach_the_client():
+    table = features(frame(200), "number")
+    table["key"] = [f"row {i}" for i in range(200)]
+    estimator = arboost.GradientBoostingRegressor(n_estimators=1, verbose=0)
+    program = TrainingProgram(estimator, {"train": ("number", None)}, {})
+    parts = parts_of(table, PARTITIONS["two"])
+    results = run_program(program, {"train": parts}, TrainingListener((), 0))
+    with pytest.warns(arboost.DataWarning, match="key"):
+        finish(estimator, results[0])
+
+
+def test_out_of_bag_scores(tmp_path):
+    table = features(frame(500), "two").drop(columns="weight")
+    forest = arboost.RandomForestClassifier(n_estimators=12, oob_score=True, random_state=3)
+    expected = arboost.RandomForestClassifier(**forest.get_params()).fit(Parts([table]), "two")
+    program = TrainingProgram(forest, {"train": ("two", None)}, {})
+    parts = parts_of(table, PARTITIONS["three"])
+    results = run_program(program, {"train": parts}, TrainingListener((), 0))
+    found = finish(forest, results[0])
+    assert found.oob_score_ == expected.oob_score_
+    np.testing.assert_array_equal(found.oob_decision_function_, expected.oob_decision_function_)

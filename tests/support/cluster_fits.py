@@ -1,0 +1,138 @@
+"""Fits that workers share, compared with the fit of one process on the same rows."""
+
+from __future__ import annotations
+
+import arboost
+from support.local_programs import Parts
+from support.streamed import features, frame, model_bytes
+
+N_ROWS = 700
+BOOSTED = {"n_estimators": 4, "max_depth": 3}
+
+# Target, estimator, and arguments of the fit: "validates" has an evaluation set.
+FITS = {
+    "regression": ("number", arboost.GradientBoostingRegressor(**BOOSTED), {}),
+    "two classes": ("two", arboost.GradientBoostingClassifier(**BOOSTED), {}),
+    "three classes": ("three", arboost.GradientBoostingClassifier(**BOOSTED), {}),
+    "vector leaves": (
+        "three",
+        arboost.GradientBoostingClassifier(multi_strategy="multi_output_tree", **BOOSTED),
+        {},
+    ),
+    "weights": ("number", arboost.GradientBoostingRegressor(**BOOSTED), {"weight": "weight"}),
+    "class weights": (
+        "two",
+        arboost.GradientBoostingClassifier(class_weight="balanced", **BOOSTED),
+        {"weight": "weight"},
+    ),
+    "rounds found": (
+        "two",
+        arboost.GradientBoostingClassifier(preset="fast", max_depth=2),
+        {},
+    ),
+    "held-out rows": (
+        "three",
+        arboost.GradientBoostingClassifier(n_estimators=30, n_iter_no_change=3, max_depth=2),
+        {},
+    ),
+    "evaluation set": (
+        "two",
+        arboost.GradientBoostingClassifier(
+            n_estimators=30, n_iter_no_change=3, max_depth=2, eval_metric=["auc", "log_loss"]
+        ),
+        {"validates": True},
+    ),
+    "best first": (
+        "number",
+        arboost.GradientBoostingRegressor(
+            n_estimators=4,
+            max_depth=None,
+            max_leaves=12,
+            grow_policy="leafwise",
+            min_samples_leaf=5,
+        ),
+        {},
+    ),
+    "columns drawn": (
+        "number",
+        arboost.GradientBoostingRegressor(
+            colsample_bytree=0.7, colsample_bylevel=0.8, colsample_bynode=0.7, **BOOSTED
+        ),
+        {},
+    ),
+    "rows drawn": ("two", arboost.GradientBoostingClassifier(subsample=0.4, **BOOSTED), {}),
+    "goss": (
+        "two",
+        arboost.GradientBoostingClassifier(
+            sampling_method="goss", learning_rate=0.5, top_rate=0.3, other_rate=0.2, **BOOSTED
+        ),
+        {},
+    ),
+    "gradient-based rows": (
+        "number",
+        arboost.GradientBoostingRegressor(
+            sampling_method="gradient_based", subsample=0.3, **BOOSTED
+        ),
+        {},
+    ),
+    "absolute error": (
+        "number",
+        arboost.GradientBoostingRegressor(loss="absolute_error", **BOOSTED),
+        {},
+    ),
+    "huber": ("number", arboost.GradientBoostingRegressor(loss="huber", **BOOSTED), {}),
+    "friedman": ("two", arboost.GradientBoostingClassifier(boosting="gradient", **BOOSTED), {}),
+    "dropout": ("number", arboost.GradientBoostingRegressor(rate_drop=0.5, **BOOSTED), {}),
+    "parallel trees": (
+        "number",
+        arboost.GradientBoostingRegressor(num_parallel_tree=3, subsample=0.5, **BOOSTED),
+        {},
+    ),
+    "monotone": (
+        "number",
+        arboost.GradientBoostingRegressor(monotone_constraints={"real": 1}, **BOOSTED),
+        {},
+    ),
+    "adaboost": ("three", arboost.AdaBoostClassifier(n_estimators=4, max_depth=2), {}),
+    "adaboost by draws": (
+        "two",
+        arboost.AdaBoostClassifier(n_estimators=4, resample=True),
+        {"weight": "weight"},
+    ),
+    "adaboost r2": ("number", arboost.AdaBoostRegressor(n_estimators=4), {}),
+    "random forest": (
+        "three",
+        arboost.RandomForestClassifier(n_estimators=4, oob_score=False),
+        {},
+    ),
+    "forest with weights": (
+        "number",
+        arboost.RandomForestRegressor(n_estimators=4, max_depth=5),
+        {"weight": "weight"},
+    ),
+    "extra trees": ("two", arboost.ExtraTreesClassifier(n_estimators=4), {}),
+    "decision tree": ("number", arboost.DecisionTreeRegressor(max_depth=6), {}),
+}
+
+
+def table_of(name, n_rows=N_ROWS):
+    """Return the table of a fit, the names of its target and weights, and whether it validates."""
+    target, _, arguments = FITS[name]
+    table = features(frame(n_rows), target)
+    if "weight" not in arguments:
+        table = table.drop(columns="weight")
+    return table, target, arguments.get("weight"), arguments.get("validates", False)
+
+
+def estimator_of(name):
+    """Return a new estimator of a fit, without a progress bar."""
+    estimator = FITS[name][1]
+    return type(estimator)(**(estimator.get_params(deep=False) | {"verbose": 0}))
+
+
+def expected_bytes(name, folder):
+    """Return the model file of one process."""
+    table, target, weight, validates = table_of(name)
+    options = {"eval_set": [(Parts([table.iloc[::3]]), target, weight)]} if validates else {}
+    model = estimator_of(name).fit(Parts([table]), target, weight, **options)
+    return model_bytes(model, folder)
