@@ -40,7 +40,8 @@ nb::object take(const SharedTable& self, const Vector<RowId>& rows, int n_thread
     Team team(threads_for(local.size() * self.codes.own.n_features, n_threads), python_poll());
     taken = take_rows(self.codes.own, {local.size(), nullptr, local.data()}, team);
   }
-  return nb::cast(SharedTable(nb::cast(std::move(taken)), own.begin, ids.size(), self.workers));
+  return nb::cast(SharedTable(nb::cast(std::move(taken)), own.begin, ids.size(), self.workers,
+                              self.codes.n_votes));
 }
 
 }  // namespace
@@ -73,10 +74,11 @@ std::vector<Collective::Bytes> PythonWorkers::exchange(std::span<const View> mes
 }
 
 SharedTable::SharedTable(nb::object own_, std::size_t first_row, std::size_t n_rows,
-                         nb::object workers_)
+                         nb::object workers_, std::size_t n_votes)
     : own(std::move(own_)),
       workers(std::move(workers_)),
-      codes{nb::cast<const Codes&>(own), first_row, n_rows, nb::cast<PythonWorkers&>(workers)} {
+      codes{nb::cast<const Codes&>(own), first_row, n_rows, nb::cast<PythonWorkers&>(workers),
+            n_votes} {
   require(codes.own.width <= 2 && !codes.own.distant, "shared codes must be bins in host memory");
   require(first_row <= n_rows && codes.own.n_rows <= n_rows - first_row &&
               n_rows <= std::numeric_limits<RowId>::max(),
@@ -113,10 +115,12 @@ void bind_shared(nb::module_& m) {
           nb::arg("number"), "The number of the first worker.");
   nb::class_<SharedTable>(m, "SharedCodes",
                           "A binned table whose rows are divided among the workers of a fit.")
-      .def(nb::init<nb::object, std::size_t, std::size_t, nb::object>(), nb::arg("own"),
-           nb::arg("first_row"), nb::arg("n_rows"), nb::arg("workers"),
-           nb::sig("def __init__(self, own: Codes, first_row: int, n_rows: int, workers: Workers) "
-                   "-> None"))
+      .def(nb::init<nb::object, std::size_t, std::size_t, nb::object, std::size_t>(),
+           nb::arg("own"), nb::arg("first_row"), nb::arg("n_rows"), nb::arg("workers"),
+           nb::arg("n_votes") = 0,
+           nb::sig("def __init__(self, own: Codes, first_row: int, n_rows: int, workers: Workers, "
+                   "n_votes: int = 0) -> None"),
+           "`n_votes`: features that each worker proposes for a node; 0: all are searched.")
       .def_prop_ro(
           "own", [](const SharedTable& self) { return self.own; },
           nb::sig("def own(self) -> Codes"), "Codes of this worker's rows.")

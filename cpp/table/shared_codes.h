@@ -16,6 +16,7 @@ struct SharedCodes {
   std::size_t first_row;  // their place in the table: those of lower ranks come before
   std::size_t n_rows;     // of all workers
   Collective& workers;
+  std::size_t n_votes = 0;  // features that each worker proposes for a node; 0: no voting
 
   // Of some rows of the table, ascending: those of this worker, as numbers [begin, end).
   struct Range {

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -21,7 +22,16 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.errors import WorkerError, warnings_collected
 
-__all__ = ["Buffer", "Share", "Transport", "Workers", "first_warns", "spread", "together"]
+__all__ = [
+    "Buffer",
+    "Share",
+    "Traffic",
+    "Transport",
+    "Workers",
+    "first_warns",
+    "spread",
+    "together",
+]
 
 T = TypeVar("T")
 Buffer = bytes | bytearray | memoryview
@@ -36,10 +46,17 @@ class Transport(Protocol):
         Number of this worker, from 0. Its rows follow those of lower ranks.
     size : int
         Number of workers.
+    n_bytes, n_messages : int
+        Sent so far.
+    seconds : float
+        Time that `receive` waited so far.
     """
 
     rank: int
     size: int
+    n_bytes: int
+    n_messages: int
+    seconds: float
 
     def send(self, rank: int, message: bytes) -> None:
         """Send a message to another worker, without waiting for it."""
@@ -56,16 +73,47 @@ class Transport(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Traffic:
+    """Messages of one worker.
+
+    Attributes
+    ----------
+    n_bytes, n_messages : int
+        Sent.
+    waited, seconds : float
+        Time that the worker waited for messages, and time in all.
+    """
+
+    n_bytes: int
+    n_messages: int
+    waited: float
+    seconds: float
+
+
 class Workers:
     """Calls in which the workers of a fit meet.
 
     Parameters
     ----------
     transport : Transport
+
+    Attributes
+    ----------
+    n_votes : int
+        Features that each worker proposes for a node of a tree; 0: all features are searched.
     """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+        self._started = monotonic()
+        self.n_votes = 0
+
+    @property
+    def traffic(self) -> Traffic:
+        """Messages of this worker so far."""
+        sent = self._transport
+        return Traffic(sent.n_bytes, sent.n_messages, sent.seconds, monotonic() - self._started)
 
     @property
     def rank(self) -> int:

@@ -144,3 +144,23 @@ def test_out_of_bag_scores(tmp_path):
     found = finish(forest, results[0])
     assert found.oob_score_ == expected.oob_score_
     np.testing.assert_array_equal(found.oob_decision_function_, expected.oob_decision_function_)
+
+
+def test_voting():
+    """Workers that vote find good splits with less traffic, all of them the same."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 120))
+    y = X[:, 7] + 2 * X[:, 80] * (X[:, 3] > 0) + 0.1 * rng.normal(size=4000)
+    parts = [[(X[:1500], y[:1500])], [(X[1500:], y[1500:])]]
+    models, sent = [], []
+    for n_votes in (0, 3):
+        estimator = arboost.GradientBoostingRegressor(n_estimators=20, max_depth=4, verbose=0)
+        program = TrainingProgram(estimator, {"train": (None, None)}, {}, n_votes=n_votes)
+        results = run_program(program, {"train": parts}, TrainingListener((), 0))
+        forests = [result.attributes["model_"].forest for result in results]
+        np.testing.assert_array_equal(forests[0].value, forests[1].value)
+        sent.append(results[0].traffic[0].n_bytes)
+        models.append(finish(estimator, results[0]))
+    assert sent[1] < sent[0] / 3
+    errors = [np.mean((model.predict(X) - y) ** 2) for model in models]
+    assert errors[1] < 1.2 * errors[0]

@@ -34,6 +34,7 @@ class LocalDesk:
     def __init__(self, rank: int, listener: Any, resumed: object) -> None:
         self.rank, self.n_threads, self.resumed, self._listener = rank, 1, resumed, listener
         self.kept: dict[str, Any] = {}
+        self.memory = None
         self.parts: dict[str, range] = {}
 
     def show(self, message: object) -> None:

@@ -20,6 +20,7 @@ class LocalTransport:
     def __init__(self, rank: int, queues: list[list[queue.SimpleQueue[Any]]]) -> None:
         self.rank, self.size, self._queues = rank, len(queues), queues
         self.n_bytes = self.n_messages = 0
+        self.seconds = 0.0
 
     def send(self, rank: int, message: bytes) -> None:
         self.n_bytes += len(message)

@@ -80,11 +80,13 @@ std::vector<std::size_t> Histograms::column_starts() const {
   return starts;
 }
 
-std::size_t Histograms::start_of(std::size_t feature) const {
+Histograms::ColumnSlots Histograms::column_of(std::size_t feature) const {
   const Place& place = codes_.where[feature];
-  return place.storage == Storage::sparse
-             ? slots_.first_sparse + codes_.sparse.first_slot[place.store]
-             : slots_.first[place.store];
+  const std::size_t next = place.store + std::size_t{1};
+  if (place.storage != Storage::sparse)
+    return {slots_.first[place.store], codes_.first_slot[next] - codes_.first_slot[place.store]};
+  const std::vector<std::uint32_t>& first = codes_.sparse.first_slot;
+  return {slots_.first_sparse + first[place.store], first[next] - first[place.store]};
 }
 
 std::int64_t* Histograms::acquire() {

@@ -42,8 +42,11 @@ class Histograms {
 
   // First slot of each column, ascending, sparse ones last; then the number of slots.
   std::vector<std::size_t> column_starts() const;
-  // First slot of the feature's column; only for features that histograms have.
-  std::size_t start_of(std::size_t feature) const;
+  // Slots of the feature's column; only for features that histograms have.
+  struct ColumnSlots {
+    std::size_t first, n;
+  };
+  ColumnSlots column_of(std::size_t feature) const;
 
   std::int64_t* acquire();
   std::int64_t* acquire_zeroed();

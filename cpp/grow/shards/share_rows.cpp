@@ -31,7 +31,7 @@ ShareRows::ShareRows(const SharedCodes& codes, std::span<const RowId> table_rows
   const bool has_none = !table_rows_.empty() && local.empty();
   if (has_none) none_ = without_rows(codes.own);
   rows_ = std::make_unique<WorkerRows>(has_none ? none_ : codes.own, local, policy, workspace,
-                                       codes.workers);
+                                       codes.workers, codes.n_votes);
 }
 
 TreeScale ShareRows::start_tree(const Gradients& gradients, std::size_t output,

@@ -35,7 +35,7 @@ std::size_t agreed_bytes(std::size_t bytes, Collective& workers) {
 }  // namespace
 
 WorkerRows::WorkerRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
-                       Workspace& workspace, Collective& workers)
+                       Workspace& workspace, Collective& workers, std::size_t n_votes)
     : codes_(codes),
       policy_(policy),
       params_(policy.params()),
@@ -52,6 +52,10 @@ WorkerRows::WorkerRows(const Codes& codes, std::span<const RowId> table_rows, Tr
         "the criterion \"absolute_error\" needs all rows in the memory of one process: use "
         "squared_error");
   rows_.use_stretches();
+  // Voting pays where most features are left out; nodes of constant features need all sums.
+  if (n_votes > 0 && workers.size() > 1 && !params_.allow_zero_gain && codes.n_stores > 0 &&
+      4 * n_votes < codes.n_features)
+    votes_ = std::make_unique<FeatureVotes>(codes, n_votes, policy.width() + 1);
 }
 
 TreeScale WorkerRows::start_tree(const Gradients& gradients, std::size_t output,
@@ -107,8 +111,7 @@ void WorkerRows::divide_columns() {
   const std::size_t n_workers = workers_.size(), channels = histograms_.channels();
   const std::size_t record = sizeof(SplitRecord) + channels * sizeof(std::int64_t);
   bounds_.clear();
-  search_.use_features({});
-  if (n_workers == 1 || params_.allow_zero_gain ||
+  if (n_workers == 1 || votes_ || params_.allow_zero_gain ||
       histograms_.size() * sizeof(std::int64_t) < n_workers * record)
     return;
   const std::vector<std::size_t> starts = histograms_.column_starts();
@@ -118,17 +121,17 @@ void WorkerRows::divide_columns() {
     bounds_.push_back(*std::lower_bound(starts.begin(), starts.end(), wanted));
   }
   bounds_.push_back(starts.back());
-  std::vector<std::uint8_t> is_own(codes_.n_features, 0);
+  is_own_.assign(codes_.n_features, 0);
   for (std::size_t f = 0; f < codes_.n_features; ++f) {
-    const std::size_t start = histograms_.start_of(f);
-    is_own[f] = start >= bounds_[workers_.rank()] && start < bounds_[workers_.rank() + 1];
+    const std::size_t start = histograms_.column_of(f).first;
+    is_own_[f] = start >= bounds_[workers_.rank()] && start < bounds_[workers_.rank() + 1];
   }
-  search_.use_features(std::move(is_own));
   for (std::size_t& bound : bounds_) bound *= channels;
 }
 
 // Adds up the histograms of nodes, or this worker's part of them, and a few numbers.
 void WorkerRows::sum_histograms(std::span<GrowNode* const> built, Collective::Numbers numbers) {
+  if (votes_) return workers_.sum(numbers);
   std::vector<Collective::Numbers> sums;
   for (GrowNode* node : built) sums.emplace_back(node->histogram, histograms_.size());
   if (!bounds_.empty()) return workers_.sum_parts(sums, bounds_, numbers);
@@ -136,9 +139,9 @@ void WorkerRows::sum_histograms(std::span<GrowNode* const> built, Collective::Nu
   workers_.sum(sums);
 }
 
-// As many histograms as fit into memory: each node of a batch has two at a time.
+// As many histograms as fit into memory: each node of a batch has two at a time, with voting four.
 std::size_t WorkerRows::batch_size() const {
-  const std::size_t bytes = 2 * histograms_.size() * sizeof(std::int64_t);
+  const std::size_t bytes = (votes_ ? 4 : 2) * histograms_.size() * sizeof(std::int64_t);
   return std::clamp<std::size_t>(histograms_.memory_limit() / std::max<std::size_t>(1, bytes), 1,
                                  1024);
 }
@@ -184,10 +187,15 @@ void WorkerRows::search(std::span<GrowNode* const> nodes, Team& team) {
   std::vector<GrowNode*> searched;
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (may[i]) searched.push_back(nodes[i]);
-  team.for_chunks(0, searched.size(), 1, [&](std::size_t i, std::size_t, int member) {
-    search_.find(*searched[i], member, team);
-  });
-  if (!bounds_.empty() && !searched.empty()) share_splits(searched);
+  if (votes_ && !searched.empty()) {
+    search_elected(searched, team);
+  } else {
+    const auto* is_own = bounds_.empty() ? nullptr : &is_own_;
+    team.for_chunks(0, searched.size(), 1, [&](std::size_t i, std::size_t, int member) {
+      search_.find(*searched[i], member, team, is_own);
+    });
+    if (is_own != nullptr && !searched.empty()) share_splits(searched);
+  }
   for (GrowNode* node : nodes)
     if (node->gain < 0 || histograms_.scarce()) forget(*node);
 }
@@ -232,6 +240,67 @@ void WorkerRows::take_split(GrowNode& node, const SplitRecord& record,
   node.place = record.place;
   node.split = record.split;
   node.left_sums.assign(left_sums.begin(), left_sums.end());
+}
+
+// The features of each node whose sums are added up.
+std::vector<std::vector<std::uint32_t>> WorkerRows::elect(std::span<GrowNode* const> nodes) {
+  ColumnSampler::Room room;
+  std::vector<std::int64_t> own;  // of each node: the number of proposed features, and these
+  for (const GrowNode* node : nodes) {
+    const std::vector<std::uint32_t> best =
+        votes_->propose(node->histogram, histograms_, policy_.columns().of_node(*node, room),
+                        policy_.gain().reg_lambda, policy_.width());
+    own.push_back(static_cast<std::int64_t>(best.size()));
+    own.insert(own.end(), best.begin(), best.end());
+  }
+  const std::vector<std::vector<std::int64_t>> all = workers_.gather(own);
+  std::vector<std::size_t> at(all.size(), 0);
+  std::vector<std::vector<std::uint32_t>> elected;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    std::vector<std::vector<std::int64_t>> proposals;
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      const auto begin = all[r].begin() + static_cast<std::ptrdiff_t>(at[r]) + 1;
+      proposals.emplace_back(begin, begin + *(begin - 1));
+      at[r] += 1 + proposals.back().size();
+    }
+    elected.push_back(votes_->elect(proposals));
+  }
+  return elected;
+}
+
+// Finds the best splits among the elected features, by sums of all workers; nodes keep those of
+// this one.
+void WorkerRows::search_elected(std::span<GrowNode* const> nodes, Team& team) {
+  const std::vector<std::vector<std::uint32_t>> elected = elect(nodes);
+  const std::size_t channels = histograms_.channels();
+  std::vector<std::int64_t*> own;
+  std::vector<std::vector<std::uint8_t>> is_elected;
+  std::vector<Collective::Numbers> sums;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    own.push_back(nodes[i]->histogram);
+    nodes[i]->histogram = histograms_.acquire_zeroed();
+    is_elected.emplace_back(codes_.n_features, 0);
+    std::size_t last = histograms_.size();  // features may share a column
+    for (const std::uint32_t f : elected[i]) {
+      is_elected.back()[f] = 1;
+      const auto [first, n] = histograms_.column_of(f);
+      const bool is_known = std::any_of(sums.begin(), sums.end(), [&](const auto& known) {
+        return known.data() == nodes[i]->histogram + first * channels;
+      });
+      if (first == last || is_known) continue;
+      last = first;
+      std::copy_n(own[i] + first * channels, n * channels, nodes[i]->histogram + first * channels);
+      sums.emplace_back(nodes[i]->histogram + first * channels, n * channels);
+    }
+  }
+  workers_.sum(sums);
+  team.for_chunks(0, nodes.size(), 1, [&](std::size_t i, std::size_t, int member) {
+    search_.find(*nodes[i], member, team, &is_elected[i]);
+  });
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    histograms_.release(nodes[i]->histogram);
+    nodes[i]->histogram = own[i];
+  }
 }
 
 // By all that is known before the rows are divided.

@@ -8,6 +8,10 @@
 // before those of the larger children are subtracted from their parents'. Searches from few rows
 // give the same splits as histograms, so nodes of any size have histograms here.
 //
+// With voting, histograms are not added up: workers propose features by their own rows, and the
+// sums of those with most votes are (grow/shards/feature_votes.h). The tree then depends on the
+// workers.
+//
 // A batch is one pass over the worker's rows, window by window, in memory or from a file: each
 // window is divided, and the rows of its new nodes are added to histograms, while it is there.
 #pragma once
@@ -24,6 +28,7 @@
 #include "grow/rows/purity.h"
 #include "grow/rows/row_leaves.h"
 #include "grow/rows/row_partition.h"
+#include "grow/shards/feature_votes.h"
 #include "grow/split/split_search.h"
 
 namespace arboost {
@@ -31,9 +36,10 @@ namespace arboost {
 class WorkerRows final : public BatchRows {
  public:
   // `table_rows`: the worker's training rows among those of the codes, ascending; empty: all.
-  // Splits of absolute errors need all rows in the memory of one process.
+  // Splits of absolute errors need all rows in the memory of one process. `n_votes`: features that
+  // each worker proposes for a node; 0: no voting.
   WorkerRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
-             Workspace& workspace, Collective& workers);
+             Workspace& workspace, Collective& workers, std::size_t n_votes = 0);
 
   TreeScale start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                        Team& team) override;
@@ -75,6 +81,8 @@ class WorkerRows final : public BatchRows {
   void sum_histograms(std::span<GrowNode* const> built, Collective::Numbers numbers);
   void search(std::span<GrowNode* const> nodes, Team& team);
   void share_splits(std::span<GrowNode* const> nodes);
+  std::vector<std::vector<std::uint32_t>> elect(std::span<GrowNode* const> nodes);
+  void search_elected(std::span<GrowNode* const> nodes, Team& team);
   void take_split(GrowNode& node, const struct SplitRecord& record,
                   std::span<const std::int64_t> left_sums) const;
   bool may_ever_split(const GrowNode& node) const;
@@ -96,6 +104,8 @@ class WorkerRows final : public BatchRows {
   // Numbers of a histogram whose sums each worker has, [bounds_[rank], bounds_[rank + 1]); empty:
   // all have all.
   std::vector<std::size_t> bounds_;
+  std::vector<std::uint8_t> is_own_;     // features of these parts
+  std::unique_ptr<FeatureVotes> votes_;  // null: no voting
 };
 
 }  // namespace arboost

@@ -42,14 +42,21 @@ void SplitSearch::start_tree(int n_members) {
   for (auto& scratch : scratch_) scratch->candidates.clear();  // not empty after a failed tree
 }
 
-void SplitSearch::find(GrowNode& node, int member, Team& team) {
+void SplitSearch::find(GrowNode& node, int member, Team& team,
+                       const std::vector<std::uint8_t>* is_own) {
   Scratch& own = *scratch_[static_cast<std::size_t>(member)];
   open_sums(node, own);
   const double score = absolute_ ? -own.errors.open(rows_.elements(node), node.n_rows(), *absolute_)
                                  : policy_.node_score(node);
   const double floor = policy_.floor_of(node.sums.data(), score);
   const auto drawn = policy_.columns().of_node(node, own.columns);
-  const auto features = own_features(drawn, own);
+  auto features = drawn;
+  if (is_own != nullptr) {
+    own.own_features.clear();
+    for (const std::uint32_t f : drawn)
+      if ((*is_own)[f] != 0) own.own_features.push_back(f);
+    features = own.own_features;
+  }
   if (features.empty()) return;
   const std::size_t cost =  // of one feature
       absolute_ ? 16 * node.n_rows()
@@ -83,7 +90,7 @@ void SplitSearch::find(GrowNode& node, int member, Team& team) {
   if (best->feature < 0) return;
   node.gain = std::max(best->split.score - score, 0.0);
   node.feature = best->feature;
-  if (!is_own_.empty())
+  if (is_own != nullptr)
     node.place = static_cast<std::uint32_t>(
         std::find(drawn.begin(), drawn.end(), static_cast<std::uint32_t>(node.feature)) -
         drawn.begin());
@@ -92,15 +99,6 @@ void SplitSearch::find(GrowNode& node, int member, Team& team) {
   const bool has_next = !node.split.by_set && !params_.random_cuts;
   policy_.settle(node.feature, node.split, has_next ? next_code(node, own) : 0,
                  node.left_sums.data(), node.sums.data());
-}
-
-std::span<const std::uint32_t> SplitSearch::own_features(std::span<const std::uint32_t> drawn,
-                                                         Scratch& own) const {
-  if (is_own_.empty()) return drawn;
-  own.own_features.clear();
-  for (const std::uint32_t f : drawn)
-    if (is_own_[f] != 0) own.own_features.push_back(f);
-  return own.own_features;
 }
 
 // The lowest code above the split's bin among the node's rows; the missing code if there is none.

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>  // move
 #include <vector>
 
 #include "base/parallel.h"
@@ -55,12 +54,12 @@ class SplitSearch {
   SplitSearch(const Codes& codes, TreePolicy& policy, const Sources& sources);
 
   void start_tree(int n_members);
-  // Restricts `find` to features that have 1; empty: all. Others are searched elsewhere.
-  void use_features(std::vector<std::uint8_t> is_own) { is_own_ = std::move(is_own); }
   Scratch& scratch(int member) { return *scratch_[static_cast<std::size_t>(member)]; }
 
   // Sets the node's best split over all features: the highest gain, then the first feature in turn.
-  void find(GrowNode& node, int member, Team& team);
+  // `is_own` has 1 for features to search, where others are searched elsewhere or not at all.
+  void find(GrowNode& node, int member, Team& team,
+            const std::vector<std::uint8_t>* is_own = nullptr);
 
   // Parts of it, for nodes of subtrees. `own` has the opened node, `scratch` is the thread's.
   void open_sums(const GrowNode& node, Scratch& own);
@@ -93,8 +92,6 @@ class SplitSearch {
   };
 
   void set_tables();
-  std::span<const std::uint32_t> own_features(std::span<const std::uint32_t> drawn,
-                                              Scratch& own) const;
   const std::int64_t* own_slots(const GrowNode& node, std::size_t feature) const;
   FeatureSplit find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                           const Scratch& own, double floor, Scratch& scratch) const;
@@ -145,7 +142,6 @@ class SplitSearch {
   const SortedColumns* sorted_;
   AbsoluteRows* absolute_;
   std::size_t width_, channels_;
-  std::vector<std::uint8_t> is_own_;  // by feature; empty: all are searched here
   // For features of shared columns: maps from stored codes to their own codes, and the map of each.
   std::vector<std::uint8_t> decoded_;
   std::vector<const std::uint8_t*> tables_;

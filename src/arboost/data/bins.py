@@ -20,7 +20,9 @@ from arboost.data.schema import Schema
 from arboost.data.table import Table
 from arboost.data.unusual import warn_constant_columns
 
-__all__ = ["Binned", "GrowMemory", "bin_table", "storage_plan"]
+__all__ = ["AnyCodes", "Binned", "GrowMemory", "bin_table", "storage_plan"]
+
+AnyCodes = core.Codes | core.SharedCodes
 
 
 TREE_METHODS = ("hist", "exact", "approx")
@@ -54,7 +56,7 @@ class Binned:
     ``memory`` is the memory for trees under a memory limit; None: the core's defaults.
     """
 
-    codes: core.Codes | core.SharedCodes
+    codes: AnyCodes
     edges: tuple[NDArray[np.float64], ...]
     schema: Schema
     group_order: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
@@ -79,6 +81,11 @@ class Binned:
     def is_shared(self) -> bool:
         """Whether the rows are divided among workers."""
         return isinstance(self.codes, core.SharedCodes)
+
+    @property
+    def own_codes(self) -> core.Codes:
+        """Codes of the rows in this process: all, or those of one worker."""
+        return self.codes.own if isinstance(self.codes, core.SharedCodes) else self.codes
 
     def require(self, tree_method: str) -> None:
         """Raise ValueError unless the codes are those of the given tree method."""

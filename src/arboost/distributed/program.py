@@ -33,7 +33,9 @@ class Desk(Protocol):
         and as long as no worker has one.
     rank : int
     n_threads : int
-        Threads of the Dask worker.
+        Threads of the worker.
+    memory : int or None
+        Bytes that the fit may use on this worker; None: unknown.
     parts : mapping of str to range
         Numbers of the parts of each table that this worker holds in this attempt.
     """
@@ -42,6 +44,7 @@ class Desk(Protocol):
     resumed: object | None
     rank: int
     n_threads: int
+    memory: int | None
     parts: Mapping[str, range]
 
     def show(self, message: object) -> None:

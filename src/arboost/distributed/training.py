@@ -13,18 +13,21 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from arboost.data.stream.memory import AUTO
 from arboost.distributed.program import Desk
 from arboost.distributed.recovery import FileRequest, RoundBook, WorkerCheckpoint
 from arboost.errors import warn_caller, warnings_collected
 from arboost.progress import Bar, BarStep, steps_reported
 from arboost.training.checkpoint import Checkpoint, read_bytes
 from arboost.training.monitor import Round, checked_callbacks
-from arboost.workers import Share, Workers
+from arboost.workers import Share, Traffic, Workers
 from arboost.write import write_file
 
 __all__ = ["TRAIN", "TrainingListener", "TrainingProgram", "check_estimator", "finish"]
 
 TRAIN = "train"  # name of the training table
+_MEMORY_SHARE = 0.7  # of the memory that a worker has left
+_LEAST_MEMORY = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class TrainingProgram:
         Names of the tables that are evaluation sets.
     has_callbacks : bool
     checkpoint : Checkpoint or None
+    n_votes : int
+        Features that each worker proposes for a node; 0: all features are searched.
     """
 
     estimator: Any
@@ -50,15 +55,19 @@ class TrainingProgram:
     eval_tables: tuple[str, ...] = ()
     has_callbacks: bool = False
     checkpoint: Checkpoint | None = None
+    n_votes: int = 0
 
     def __call__(self, tables: Mapping[str, Share], desk: Desk) -> FittedState:
         """Return the fitted attributes of the estimator, and the warnings of its fit."""
         workers = tables[TRAIN].workers
+        workers.n_votes = self.n_votes
         estimator = copy.copy(self.estimator)
         if estimator.n_jobs is None or estimator.n_jobs < 0:
             estimator.n_jobs = desk.n_threads
         target, weight = self.columns[TRAIN]
         options = dict(self.options)
+        if desk.memory is not None and options.get("memory_limit", AUTO) == AUTO:
+            options["memory_limit"] = max(_LEAST_MEMORY, int(_MEMORY_SHARE * desk.memory))
         if self.eval_tables:
             options["eval_set"] = [(tables[name], *self.columns[name]) for name in self.eval_tables]
         accepted = inspect.signature(estimator.fit).parameters
@@ -70,7 +79,7 @@ class TrainingProgram:
             estimator.fit(tables[TRAIN], target, weight, **options)
         params = estimator.get_params(deep=False)
         fitted = {name: value for name, value in vars(estimator).items() if name not in params}
-        return FittedState(fitted, warned)
+        return FittedState(fitted, warned, workers.gather(workers.traffic))
 
     def _checkpoint(self, desk: Desk, workers: Workers) -> WorkerCheckpoint:
         given = self.checkpoint
@@ -87,10 +96,11 @@ class TrainingProgram:
 
 @dataclass(frozen=True)
 class FittedState:
-    """Result of a fit on workers: fitted attributes, and warnings with their categories."""
+    """Result of a fit on workers: attributes, warnings and their categories, traffic by rank."""
 
     attributes: dict[str, Any]
     warnings: list[tuple[str, type[Warning]]]
+    traffic: list[Traffic]
 
 
 class _Relay:

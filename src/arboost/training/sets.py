@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.bins import Binned, bin_table
+from arboost.data.bins import AnyCodes, Binned, bin_table
 from arboost.data.dataset import Dataset
 from arboost.data.stream.evaluation import StreamedTable
 from arboost.data.stream.levels import StreamedLevels
@@ -60,11 +60,16 @@ class TrainingSet:
 class EvaluationSet:
     """Rows that metrics are taken on after every round, binned with the training edges."""
 
-    codes: core.Codes | core.SharedCodes
+    codes: AnyCodes
     target: Target
     rows: Index | None = None
     start: Scores | None = None
     name: str = VALIDATION
+
+    @property
+    def own_codes(self) -> core.Codes:
+        """Codes of the rows in this process."""
+        return self.codes.own if isinstance(self.codes, core.SharedCodes) else self.codes
 
 
 def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[str, str]:
@@ -83,7 +88,7 @@ def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[
     return found
 
 
-def _arrays(codes: core.Codes | core.SharedCodes) -> Sequence[NDArray[Any]]:
+def _arrays(codes: AnyCodes) -> Sequence[NDArray[Any]]:
     """Return the codes of a table; of one that workers share, their checksum."""
     if isinstance(codes, core.SharedCodes):
         return [np.array([codes.n_rows, codes.checksum()], np.uint64)]
@@ -114,6 +119,7 @@ def build_sets(
 def _evaluation_set(
     train: EngineRows, validation: EngineRows, binned: Binned, n_threads: int
 ) -> EvaluationSet:
+    codes: AnyCodes
     source, rows = validation.source, validation.index
     encoded = _encoded(source) if source is train.source else None
     if encoded is not None:
@@ -148,6 +154,7 @@ def fold_sets(
     if isinstance(part.source, Dataset) and part.index is not None:
         fold = part.index[fold[0]], part.index[fold[1]]
     rows: Index | None
+    codes: AnyCodes
     encoded = _encoded(part.source)
     if encoded is not None:
         binned = replace(binned, group_order=encoded.group_order(fold[0]))
@@ -181,7 +188,7 @@ def _positions(rows: EngineRows) -> Index:
 
 def _held_out_codes(
     table: TargetEncodedTable, binned: Binned, fold: tuple[Index, Index], n_threads: int
-) -> core.Codes:
+) -> AnyCodes:
     """Return the codes of held-out rows, their levels encoded from the training rows only."""
     if isinstance(table, StreamedLevels):
         return table.held_out_codes(binned, fold, n_threads)

@@ -1,8 +1,6 @@
 import pytest
 
-from arboost.backend import core
 from arboost.data.stream.memory import MemoryPlan
-from support.shared import Shared
 
 
 @pytest.fixture(params=["kept", "read again", "stored"])
@@ -13,10 +11,3 @@ def place(request, monkeypatch):
     if request.param == "stored":
         monkeypatch.setattr(MemoryPlan, "stores", lambda *of: True)
         monkeypatch.setattr(MemoryPlan, "block_rows", 192)
-
-
-@pytest.fixture
-def shared_codes(monkeypatch):
-    """Have the codes of the workers without the reductions of the core."""
-    monkeypatch.setattr(core, "SharedCodes", Shared, raising=False)
-    monkeypatch.setattr(core, "Workers", lambda *given: given, raising=False)

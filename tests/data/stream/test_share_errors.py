@@ -11,10 +11,8 @@ import scipy.sparse
 import arboost
 from arboost.workers import Share
 from support.local_workers import run_workers
-from support.shared import assert_same, batches, check, read
+from support.shared_tables import assert_same, batches, check, read
 from support.streamed import features, frame
-
-pytestmark = pytest.mark.usefixtures("shared_codes")
 
 
 def test_only_the_first_worker_warns():

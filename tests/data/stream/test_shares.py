@@ -9,10 +9,8 @@ from arboost.data.stream.memory import MemoryPlan
 from arboost.data.stream.rows import EdgeRows
 from arboost.workers import Share
 from support.local_workers import run_workers
-from support.shared import assert_same, batches, check, feature_codes, read
+from support.shared_tables import assert_same, batches, check, feature_codes, read
 from support.streamed import features, frame, written
-
-pytestmark = pytest.mark.usefixtures("shared_codes")
 
 SPLITS = [
     [1500],

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arboost.algorithms.adaboost.schemes import Scheme
 from arboost.backend import core
+from arboost.data.bins import AnyCodes
 from arboost.grow.grower import TreeParams, grown_forest, make_grower, restore_trees
 from arboost.losses.base import Floats
 from arboost.model.forest import Forest
@@ -124,6 +125,6 @@ class TreeLearners:
         restore_trees(self._grower, self._data.binned, state)
 
     def _add(
-        self, tree: int, codes: core.Codes, rows: NDArray[np.uint32] | None, votes: Floats
+        self, tree: int, codes: AnyCodes, rows: NDArray[np.uint32] | None, votes: Floats
     ) -> None:
         self._grower.add_tree(tree, 1.0, codes, rows, votes, 0, self._n_threads)

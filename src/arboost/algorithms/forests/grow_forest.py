@@ -172,7 +172,7 @@ def _most_workers(recipe: ForestRecipe, data: TrainingSet) -> int:
     if device < 0:
         return recipe.n_trees
     n_rows, width = len(recipe.target.tasks[0].y), recipe.target.n_outputs
-    fitting: int = core.cuda_growers_that_fit(data.binned.codes, n_rows, width, device)
+    fitting: int = core.cuda_growers_that_fit(data.binned.own_codes, n_rows, width, device)
     return min(fitting, _DEVICE_WORKERS)
 
 

@@ -33,7 +33,7 @@ class DeviceScores:
         self._sets, self._scores = sets, scores
         self._there = [
             core.DeviceEvaluation(
-                device, part.codes, part.rows, part.target.y, part.target.weight, of_part
+                device, part.own_codes, part.rows, part.target.y, part.target.weight, of_part
             )
             for part, of_part in zip(sets, scores, strict=True)
         ]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.bins import Binned
+from arboost.data.bins import AnyCodes, Binned
 from arboost.data.schema import Schema
 from arboost.data.stream.levels import empty_columns
 from arboost.data.stream.memory import MemoryPlan
@@ -51,7 +51,7 @@ class StreamedTable(Table):
     own: range = field(kw_only=True)
     workers: Workers | None = field(kw_only=True, default=None)
 
-    def encode(self, binned: Binned, n_threads: int) -> core.Codes:
+    def encode(self, binned: Binned, n_threads: int) -> AnyCodes:
         """Return the codes of all rows by the edges of a training table, in the same place."""
         with first_warns(self.workers):
             codes = together(self.workers, partial(self._encode_own, binned, n_threads))
@@ -59,7 +59,7 @@ class StreamedTable(Table):
 
     def _encode_own(self, binned: Binned, n_threads: int) -> core.Codes:
         plan, first = MemoryPlan(1 << 30, self.schema.n_features), self.own.start
-        sink = sink_like(binned.codes, len(self.own), n_threads)
+        sink = sink_like(binned.own_codes, len(self.own), n_threads)
         for batch in self.source.batches(plan.batch_rows):
             with naming_batch(batch):
                 part = self.rows.rows(batch)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.bins import Binned
+from arboost.data.bins import AnyCodes, Binned
 from arboost.data.schema import Schema
-from arboost.data.stream.shares import own_codes, shared_codes
+from arboost.data.stream.shares import shared_codes
 from arboost.data.stream.sinks import sink_like
 from arboost.data.table import Table
 from arboost.data.target_encoding import TargetEncodedTable
@@ -38,7 +38,7 @@ class StreamedLevels(TargetEncodedTable):
 
     def held_out_codes(
         self, binned: Binned, fold: tuple[NDArray[np.uint32], NDArray[np.uint32]], n_threads: int
-    ) -> core.Codes:
+    ) -> AnyCodes:
         """Return the codes of held-out rows, their levels encoded from the training rows only.
 
         `fold` has the positions of the training rows and of the held-out rows, ascending.
@@ -47,12 +47,12 @@ class StreamedLevels(TargetEncodedTable):
         table = self.held_out(trained)
         encodings = {one.feature: table.columns.read(one.feature) for one in self.sources}
         values = _values_of_codes(binned)
-        own, first_row = binned.codes, 0
-        if self.workers is not None:
-            own, first_row = own_codes(binned.codes)
+        own, first_row = binned.own_codes, 0
+        if isinstance(binned.codes, core.SharedCodes):
+            first_row = int(binned.codes.first_row)
             end = first_row + int(own.n_rows)
             held_out = held_out[(held_out >= first_row) & (held_out < end)]
-        sink = sink_like(binned.codes, len(held_out), n_threads)
+        sink = sink_like(own, len(held_out), n_threads)
         for first in range(0, max(1, len(held_out)), _ROWS):
             rows = held_out[first : first + _ROWS]
             codes = own.take((rows - first_row).astype(np.uint32), n_threads).to_numpy()

@@ -83,9 +83,9 @@ def read_source(
             place = _place(plan, spec, table, table.n_rows)
     _release_memory()
     if binned.codes.is_stored and not place.stored:
-        binned = replace(binned, codes=binned.codes.take(None, spec.n_threads))
+        binned = replace(binned, codes=binned.own_codes.take(None, spec.n_threads))
     if workers is not None:
-        binned = replace(binned, codes=shared_codes(binned.codes, workers))
+        binned = replace(binned, codes=shared_codes(binned.own_codes, workers))
     return table, replace(binned, memory=place.memory)
 
 
@@ -147,7 +147,7 @@ def _encoded(
             cache.discard()
         raise
     if cache is not None:
-        cache.write(table, binned.codes)
+        cache.write(table, binned.own_codes)
     return binned
 
 

@@ -34,7 +34,6 @@ __all__ = [
     "ShareRows",
     "gather_rows",
     "join_changes",
-    "own_codes",
     "shared_codes",
     "shared_edges",
     "shared_plan",
@@ -279,15 +278,10 @@ def join_changes(
     return core.join_plans(plan, [plan if one is None else one for one in changed])
 
 
-def shared_codes(own: core.Codes, workers: Workers) -> core.Codes:
+def shared_codes(own: core.Codes, workers: Workers) -> core.SharedCodes:
     """Return the codes of all rows, of which each worker has its own."""
     parts = workers.gather((int(own.n_rows), own.has_missing))
     own.add_missing(np.bitwise_or.reduce([missing for _, missing in parts]))
     sizes = [size for size, _ in parts]
-    codes: core.Codes = core.SharedCodes(own, sum(sizes[: workers.rank]), sum(sizes), workers.core)
-    return codes
-
-
-def own_codes(shared: Any) -> tuple[core.Codes, int]:
-    """Return the codes of this worker's rows, and the position of the first of them."""
-    return shared.own, int(shared.first_row)
+    first, n_rows = sum(sizes[: workers.rank]), sum(sizes)
+    return core.SharedCodes(own, first, n_rows, workers.core, workers.n_votes)

@@ -62,6 +62,7 @@ class Attempt:
         parts = {name: table.numbers for name, table in orders.tables.items()}
         self._desk = WorkerDesk(self.transport, kept, parts, orders.timeout, self._wake)
         self._desk.n_threads = worker.state.nthreads
+        self._desk.memory = _free_memory(worker)
 
     @property
     def is_running(self) -> bool:
@@ -208,6 +209,7 @@ class WorkerDesk:
         self.kept, self.parts = kept, parts
         self.resumed: object | None = None
         self.rank, self.n_threads = transport.rank, 1
+        self.memory: int | None = None
         self.messages: deque[object] = deque(maxlen=1)  # the newest
         self.question: tuple[int, bytes] | None = None
         self._transport, self._timeout, self._wake = transport, timeout, wake
@@ -247,3 +249,11 @@ class WorkerDesk:
         if self.question is not None and self.question[0] == number:
             self.question, self._answer = None, answer
             self._is_answered.set()
+
+
+def _free_memory(worker: Any) -> int | None:
+    """Return the bytes that the limit of a Dask worker leaves; None without a limit."""
+    limit: int | None = worker.memory_manager.memory_limit
+    if limit is None:
+        return None
+    return max(0, limit - int(worker.monitor.get_process_memory()))

@@ -1,8 +1,5 @@
 """Tables that workers read a share of each, compared with the table that one process reads."""
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from arboost.data.stream.rows import RowColumns
@@ -10,19 +7,6 @@ from arboost.data.stream.source_table import read_table
 from arboost.data.table import ColumnOptions
 from arboost.workers import Share
 from support.local_workers import run_workers
-
-
-@dataclass
-class Shared:
-    """Codes of all rows, of which a worker has its own."""
-
-    own: Any
-    first_row: int
-    n_rows: int
-    workers: Any
-
-    def __getattr__(self, name):
-        return getattr(self.own, name)
 
 
 def read(X, *, y=None, weight=None, groups=None, encoding="groups", **given):
