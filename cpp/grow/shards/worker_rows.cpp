@@ -80,18 +80,23 @@ void WorkerRows::open_root(TreePolicy& policy, Team& team) {
   divide_columns();
   GrowNode& root = policy.open_root(rows_.rows().n, false);
   rows_.stretches().open_root(root, rows_.rows());
-  add_up(root, team);
   GrowNode* const nodes[] = {&root};
   root.histogram = histograms_.acquire_zeroed();
   pass({}, nodes, team);
+  add_up(root, team);
   sum_histograms(nodes, root.sums);
   search(nodes, team);
 }
 
-// The root's sums in this worker.
+// The root's sums in this worker: every row is in one slot of each stored column.
 void WorkerRows::add_up(GrowNode& root, Team& team) const {
   constexpr std::size_t chunk = 16384;
   const std::size_t channels = policy_.channels();
+  if (histograms_.slots().n_stores > 0) {
+    const std::size_t n = histograms_.column_starts()[1] * channels;
+    for (std::size_t i = 0; i < n; ++i) root.sums[i % channels] += root.histogram[i];
+    return;
+  }
   const Element* elements = rows_.elements(root);
   std::mutex mutex;
   team.for_chunks(0, root.n_rows(), chunk, [&](std::size_t begin, std::size_t end, int) {
