@@ -137,6 +137,9 @@ void restore(TreeGrower& self, const nb::dict& arrays);
 nb::dict last_tree(const TreeGrower& self);
 void bind_gathering(nb::module_& m);
 
+// Values of trees, added to scores (bindings/add_trees.cpp).
+void bind_added_trees(nb::module_& m, nb::class_<TreeGrower>& grower);
+
 // Rounds of boosting in one call (bindings/rounds.cpp).
 void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower);
 

@@ -106,8 +106,8 @@ def test_the_order_of_the_means_need_not_be_that_of_the_codes(method, rng):
     np.testing.assert_array_equal(one.leaf_of_row(), other.leaf_of_row())
 
 
-@pytest.mark.parametrize("more", [{"n_threads": 3}, {"shards": [1.0, 2.0]}, {"subtree_rows": 0}])
-def test_the_same_tree_for_any_threads_parts_and_subtrees(more, rng):
+@pytest.mark.parametrize("more", [{"n_threads": 3}, {"subtree_rows": 0}])
+def test_the_same_tree_for_any_threads_and_subtrees(more, rng):
     matrix, g, h = problem(rng, n=20_000)
     s, shared = Settings(max_depth=6), range(0, N_CODES, 3)
     trees = [grow_grouped(matrix, shared, g, h, s, **given).trees() for given in ({}, more)]

@@ -135,8 +135,6 @@ GROWER = {
     "scores of other rows": lambda: grown().add_leaves(SCORES[:3], 0, 1),
     "values of other nodes": lambda: grown().set_values(np.zeros((1, 2))),
     "nothing grown": lambda: grower().last_tree(),
-    "parts of no rows": lambda: grower(shards=[1.0, np.nan]),
-    "parts below 0": lambda: grower(shards=[1.0, -1.0]),
     "rounds of other rows": lambda: rounds(y=Y[:3]),
     "rounds without loss parameters": lambda: rounds(loss="huber"),
     "rounds of an unknown loss": lambda: rounds(loss="cubic"),
