@@ -12,8 +12,7 @@ from functools import partial
 from typing import Any
 
 try:
-    import ray
-    import ray.data
+    import ray.data  # noqa: F401 - it may be installed without its extra "data"
 except ModuleNotFoundError as error:
     if error.name not in ("ray", "ray.data"):
         raise
@@ -21,6 +20,7 @@ except ModuleNotFoundError as error:
 
 from arboost.distributed.fit import fit_on_cluster
 from arboost.distributed.on_ray.cluster import Room, run_program
+from arboost.distributed.on_ray.crew import n_that_fit
 from arboost.distributed.on_ray.dataset import TableInput, table_input
 from arboost.distributed.on_ray.predict import with_results
 from arboost.distributed.program import Listener, Program
@@ -128,21 +128,17 @@ class DistributedFit:
             "groups": groups,
             "memory_limit": memory_limit,
         }
-        # Tasks that compute the dataset give their CPUs back with a delay.
-        free = self._n_workers or self._n_that_fit()
 
         def run(program: Program, inputs: Mapping[str, TableInput], listener: Listener) -> Any:
             tables = {name: one.blocks for name, one in inputs.items()}
-            n_workers = self._n_workers or min(free, len(tables[TRAIN].parts))
+            n_workers = self._n_workers
+            if n_workers is None:
+                n_workers = min(n_that_fit(self._cpus_per_worker), len(tables[TRAIN].parts))
             room = Room(n_workers, self._cpus_per_worker, self._timeout, self._retries)
             return run_program(program, tables, listener, room)
 
         read = partial(table_input, self._timeout)
         return fit_on_cluster(self._estimator, (data, target, weight), given, read, run)
-
-    def _n_that_fit(self) -> int:
-        """Return the number of actors that the cluster has free CPUs for."""
-        return max(1, int(ray.available_resources().get("CPU", 1) // self._cpus_per_worker))
 
 
 def predict(model: Any, data: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,8 +14,10 @@ from arboost.distributed.on_ray.actor import CONTROL, actor_class
 from arboost.distributed.reports import Lost
 from arboost.errors import WorkerError
 
-__all__ = ["Crew", "cause_of"]
+__all__ = ["Crew", "cause_of", "n_that_fit"]
 
+_SETTLED = 2.0  # seconds after which Ray knows all CPUs that tasks and actors have given back
+_LOOK = 0.1
 _CAUSE = re.compile(r"The actor is dead because (.+?\.)(?: |$)", re.DOTALL)
 
 
@@ -97,6 +100,16 @@ class Crew:
             f"needs {self._n_cpus:g} CPUs, and the cluster has {free:g} left. Pass a smaller "
             "n_workers or cpus_per_worker, or a larger timeout."
         )
+
+
+def n_that_fit(n_cpus: float) -> int:
+    """Return the number of actors that the cluster has free CPUs for; at least 1."""
+    total = ray.cluster_resources().get("CPU", 0)
+    end = time.monotonic() + _SETTLED
+    # Tasks and actors that have just ended give their CPUs back with a delay.
+    while (free := ray.available_resources().get("CPU", 0)) < total and time.monotonic() < end:
+        time.sleep(_LOOK)
+    return max(1, int(free // n_cpus))
 
 
 def cause_of(error: RayError) -> str:
