@@ -111,9 +111,9 @@ def one_process(name):
     ],
 )
 def test_same_bytes(crews, tmp_path, name, kind, n_workers):
-    """Models of any number of actors are those of one process; one of them may have no rows."""
+    """Models of any number of actors are those of one process; some actors may have no rows."""
     if kind == "dataset":
-        data, valid = blocks(TABLE, 250), blocks(VALID, 300)
+        data, valid = blocks(TABLE, 450), blocks(VALID, 300)
     else:
         data = written(TABLE, tmp_path, [300, 200, 400])
         (tmp_path / "valid").mkdir()
