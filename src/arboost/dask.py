@@ -7,8 +7,9 @@ partitions, and workers exchange sums over Dask's own connections. `predict`, `p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 try:
@@ -21,22 +22,12 @@ except ModuleNotFoundError as error:
     ) from None
 
 from arboost.distributed.cluster import Limits, run_program
-from arboost.distributed.dask_data import table_input
+from arboost.distributed.dask_data import TableInput, table_input
 from arboost.distributed.dask_predict import lazy_results
-from arboost.distributed.training import (
-    TRAIN,
-    TrainingListener,
-    TrainingProgram,
-    check_estimator,
-    finish,
-)
-from arboost.training.checkpoint import Checkpoint
-from arboost.training.monitor import checked_callbacks
+from arboost.distributed.fit import fit_on_cluster
+from arboost.distributed.program import Listener, Program
 
 __all__ = ["DistributedFit", "predict", "predict_proba", "shap_values"]
-
-_WITH_WEIGHT = 3  # members of a tuple of `eval_set`
-_FORWARDED = ("eval_names", "groups", "memory_limit")  # arguments of `fit` as they are
 
 
 class DistributedFit:
@@ -153,46 +144,27 @@ class DistributedFit:
         WorkerError
             Too many workers are lost, or the scheduler is.
         """
-        callbacks = checked_callbacks(callbacks)
-        evaluated = _eval_sets(eval_set)
-        kept = Checkpoint.of(checkpoint)
         given = {
-            "callbacks": callbacks or None,
-            "checkpoint": kept,
-            "eval_set": evaluated or None,
+            "callbacks": callbacks,
+            "checkpoint": checkpoint,
+            "eval_set": eval_set,
             "eval_names": eval_names,
             "groups": groups,
             "memory_limit": memory_limit,
         }
-        used = check_estimator(self._estimator, given)
-        with _client(self._client) as client:
-            inputs = {TRAIN: table_input(client, data, target, weight)}
-            names = []
-            for i, one in enumerate(evaluated):
-                # The training data itself may be among them, for its learning curve.
-                names.append(TRAIN if one[0] is data else f"validation_{i}")
-                if one[0] is not data:
-                    inputs[names[-1]] = table_input(client, one[0], one[1], one[2])
-            listener = TrainingListener(callbacks, self._estimator.verbose)
-            result = run_program(
-                client,
-                TrainingProgram(
-                    estimator=self._estimator,
-                    columns={name: (one.target, one.weight) for name, one in inputs.items()},
-                    options={name: used[name] for name in _FORWARDED if name in used},
-                    eval_tables=tuple(names),
-                    has_callbacks=bool(callbacks),
-                    checkpoint=kept,
-                    n_votes=self._voting,
-                ),
-                {name: one.parts for name, one in inputs.items()},
-                listener,
-                workers=self._workers,
-                limits=self._limits,
+
+        def run(program: Program, inputs: Mapping[str, TableInput], listener: Listener) -> Any:
+            parts = {name: one.parts for name, one in inputs.items()}
+            return run_program(
+                client, program, parts, listener, workers=self._workers, limits=self._limits
             )
-            listener.close()
-        self.traffic_ = result.traffic
-        return finish(self._estimator, result)
+
+        with _client(self._client) as client:
+            read = partial(table_input, client)
+            model, self.traffic_ = fit_on_cluster(
+                self._estimator, (data, target, weight), given, read, run, n_votes=self._voting
+            )
+        return model
 
 
 def predict(model: Any, data: Any) -> Any:
@@ -260,20 +232,6 @@ def shap_values(model: Any, data: Any) -> Any:
            [ 1.,  0.]])
     """
     return lazy_results(model, data, "shap_values")
-
-
-def _eval_sets(eval_set: Any) -> list[tuple[Any, Any, Any]]:
-    """Return validation sets as (data, target, weight)."""
-    if eval_set is None:
-        return []
-    sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
-    for one in sets:
-        if not isinstance(one, tuple) or len(one) not in (2, _WITH_WEIGHT):
-            raise TypeError(
-                f"eval_set has a {type(one).__name__}, but must be a list of tuples (data, target) "
-                "or (data, target, weight)."
-            )
-    return [(*one, None)[:_WITH_WEIGHT] for one in sets]
 
 
 @contextmanager

@@ -56,7 +56,9 @@ class Transport(Protocol):
     size: int
     n_bytes: int
     n_messages: int
-    seconds: float
+
+    @property
+    def seconds(self) -> float: ...  # noqa: D102
 
     def send(self, rank: int, message: bytes) -> None:
         """Send a message to another worker, without waiting for it."""

@@ -23,12 +23,14 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from arboost.distributed.on_client.attempt import ClientAttempt, Lost
+from arboost.distributed.loss_count import LossCount, newest_state
+from arboost.distributed.on_client.attempt import ClientAttempt
 from arboost.distributed.on_client.calls import Calls, UnreachableError
 from arboost.distributed.on_client.crew import Crew, Recruiter
 from arboost.distributed.on_client.futures import as_futures, computed
-from arboost.distributed.program import Interrupted, Listener, Program
+from arboost.distributed.program import Listener, Program
 from arboost.distributed.records import Done, Failed, Outcome, dumps, loads
+from arboost.distributed.reports import Lost
 from arboost.errors import WorkerError
 
 __all__ = ["Limits", "run_program"]
@@ -156,10 +158,8 @@ class ClientFit:
         self._program, self._messages = program, messages
         self._workers, self._limits = workers, limits
         self._used: set[str] = set()
-        self._losses: list[str] = []
         self._lost_parts: set[range] = set()  # since the last progress
-        self._n_losses = 0  # since the last progress
-        self._progress: int | None = None
+        self._losses = LossCount(limits.retries)
 
     async def run(self, given: Mapping[str, Sequence[Any]]) -> Any:
         """Return the result of the program."""
@@ -185,15 +185,15 @@ class ClientFit:
             if isinstance(first, Done):
                 return loads(first.result or b"")
             lost = await self._lost(crew, outcomes, recruiter)
-            newest = self._newest(outcomes)
-            self._count(crew, lost, outcomes, newest)
+            newest = newest_state(outcomes)
+            self._count(crew, lost, outcomes, None if newest is None else newest[1])
             old = crew.addresses
             try:
                 crew = await recruiter.next(crew, sorted(lost))
                 await computed(self._calls.client, given, self._limits.timeout)
             except WorkerError as error:
-                raise self._error(str(error)) from None
-            holder = None if newest is None else crew.addresses.index(old[newest])
+                raise self._losses.error(str(error)) from None
+            holder = None if newest is None else crew.addresses.index(old[newest[0]])
             number += 1
 
     def show(self, message: bytes) -> None:
@@ -221,50 +221,27 @@ class ClientFit:
                 lost[rank] = "it has left the cluster"
         return lost
 
-    def _newest(self, outcomes: Mapping[int, Outcome | Lost]) -> int | None:
-        """Return the rank of the worker with the newest state; None where there is no state."""
-        progress = {
-            rank: outcome.progress
-            for rank, outcome in outcomes.items()
-            if isinstance(outcome, Interrupted) and outcome.progress is not None
-        }
-        return max(progress, key=lambda rank: (progress[rank], -rank)) if progress else None
-
     def _count(
         self,
         crew: Crew,
         lost: Mapping[int, str],
         outcomes: Mapping[int, Outcome | Lost],
-        newest: int | None,
+        progress: int | None,
     ) -> None:
         """Count a loss; raise WorkerError if there were too many without progress."""
-        best = outcomes[newest] if newest is not None else None
-        progress = best.progress if isinstance(best, Interrupted) else None
-        if progress is not None and (self._progress is None or progress > self._progress):
-            self._progress, self._n_losses = progress, 0
+        if self._losses.note_progress(progress):
             self._lost_parts.clear()
-        self._n_losses += 1
-        for rank, cause in lost.items():
-            self._losses.append(f"Worker {rank} at {crew.addresses[rank]} is lost: {cause}.")
-        if not lost:
-            reports = (one.cause for one in outcomes.values() if isinstance(one, Interrupted))
-            self._losses.append(next(reports, "The workers lost each other."))
+        named = {f"Worker {rank} at {crew.addresses[rank]}": lost[rank] for rank in lost}
+        self._losses.note_losses(named, outcomes)
         parts = {next(iter(crew.ranges.values()))[rank] for rank in lost}
         if parts & self._lost_parts:
-            raise self._error(
+            raise self._losses.error(
                 "The same rows were lost twice in a row. The memory of the worker was probably "
                 "too small for them: use more workers, workers of more memory, or files, which are "
                 "read in batches."
             )
         self._lost_parts |= parts
-        if self._n_losses > self._limits.retries:
-            raise self._error(
-                f"Losses without progress in between: {self._n_losses}; retries="
-                f"{self._limits.retries} allows no more."
-            )
-
-    def _error(self, why: str) -> WorkerError:
-        return WorkerError(" ".join([*dict.fromkeys(self._losses), why]))
+        self._losses.check()
 
     async def _release(self) -> None:
         """Let all workers forget the fit; one that does not answer forgets it by itself."""

@@ -7,7 +7,6 @@ of a file that a worker reads.
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ from dask.delayed import Delayed
 from distributed import Future
 
 from arboost.data.messages import no_column_message
-from arboost.sources.paths import Found, find_files, is_path, is_paths
+from arboost.distributed.files import files_found, refuse_other_than_names, try_to_find
+from arboost.sources.paths import Found, is_paths
 
 __all__ = ["TableInput", "table_input"]
 
@@ -50,8 +50,8 @@ def table_input(client: Any, data: Any, target: Any, weight: Any) -> TableInput:
         A column does not exist, or collections have different partitions.
     """
     if is_paths(data):
-        _only_names("paths", target=target, weight=weight)
-        return TableInput(_found(client, data), target, weight)
+        refuse_other_than_names("paths", target=target, weight=weight)
+        return TableInput(_files(client, data), target, weight)
     if is_frame(data):
         return _of_frame(data, target, weight)
     if is_array(data):
@@ -218,48 +218,10 @@ def _beside(blocks: Sequence[Any]) -> Any:
     return sparse.hstack(blocks, format="csr")
 
 
-def _only_names(kind: str, **columns: Any) -> None:
-    for name, column in columns.items():
-        if column is not None and not isinstance(column, str):
-            raise TypeError(
-                f"{name} is a {type(column).__name__}, but must be the name of a column where the "
-                f"data are {kind}."
-            )
-    if columns["target"] is None:
-        raise TypeError(f"target=None, but the data are {kind}. Pass the name of its column.")
+def _files(client: Any, data: Any) -> list[str]:
+    def ask_worker(given: list[Any]) -> list[Found] | Exception:
+        workers = list(client.nthreads())[:1]
+        answers = client.run(try_to_find, given, workers=workers) if workers else {}
+        return next(iter(answers.values()), None) or try_to_find(given)
 
-
-def _found(client: Any, data: Any) -> list[str]:
-    """Return the files of paths; those that this machine does not see are found by a worker."""
-    given = [data] if is_path(data) else list(data)
-    try:
-        found = find_files(given)
-    except FileNotFoundError:
-        found = _found_by_worker(client, given)
-    else:
-        found = [Found(os.path.abspath(one.path), os.path.abspath(one.base)) for one in found]
-    for file in found:
-        if "=" in os.path.relpath(os.path.dirname(file.path), file.base or "."):
-            raise ValueError(
-                f"{file.path!r} is in a folder of partition keys, which workers do not read by "
-                "themselves. Pass the DataFrame of dask.dataframe.read_parquet."
-            )
-    return [file.path for file in found]
-
-
-def _found_by_worker(client: Any, given: list[Any]) -> list[Found]:
-    workers = list(client.nthreads())
-    answers = client.run(_find, given, workers=workers[:1]) if workers else {}
-    for answer in answers.values():
-        if isinstance(answer, Exception):
-            raise answer
-        return list(answer)
-    return find_files(given)
-
-
-def _find(given: list[Any]) -> list[Found] | Exception:
-    """Return the files, or the error: Dask would log a traceback of one that is raised."""
-    try:
-        return find_files(given)
-    except (OSError, ValueError) as error:
-        return error
+    return files_found(data, ask_worker, "Pass the DataFrame of dask.dataframe.read_parquet.")

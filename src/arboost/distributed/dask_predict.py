@@ -6,11 +6,6 @@ loads them when the first partition comes, and keeps the model for the others.
 
 from __future__ import annotations
 
-import hashlib
-import pickle
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import dask
@@ -18,43 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.distributed.dask_data import is_array, is_frame
-from arboost.predictor import Predictor, load
-from arboost.sources.paths import is_path
+from arboost.distributed.packed_model import (
+    PackedModel,
+    column_names,
+    loaded,
+    packed_model,
+    results_of,
+)
 
-__all__ = ["PackedModel", "lazy_results", "packed_model"]
+__all__ = ["lazy_results"]
 
-_KEPT_MODELS = 4  # in a process
 _NAMES = {"predict": "prediction"}
-
-
-@dataclass(frozen=True)
-class PackedModel:
-    """Bytes of a model; equal and with the same hash where the digests of the bytes are equal."""
-
-    digest: str
-    packed: bytes
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PackedModel) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-    def __dask_tokenize__(self) -> str:
-        return self.digest
-
-
-def packed_model(model: Any) -> PackedModel:
-    """Return the bytes of a fitted estimator, a `Predictor`, or the file of a model."""
-    if is_path(model):
-        model = load(model)
-    packed = pickle.dumps(getattr(model, "model_", model), protocol=5)
-    return PackedModel(hashlib.sha256(packed).hexdigest(), packed)
-
-
-@lru_cache(maxsize=_KEPT_MODELS)
-def _loaded(model: PackedModel) -> Any:
-    return pickle.loads(model.packed)
 
 
 def lazy_results(model: Any, data: Any, method: str) -> Any:
@@ -115,17 +84,8 @@ def _sent(packed: PackedModel) -> Any:
 
 
 def _results(X: Any, packed: PackedModel, method: str) -> NDArray[Any]:
-    model = _loaded(packed)
-    compute: Callable[..., Any] = getattr(model, method)
-    # Dask runs as many tasks at the same time as there are threads.
-    results = compute(X, n_jobs=1) if isinstance(model, Predictor) else compute(X)
-    if isinstance(results, list):
-        raise TypeError(
-            f"{method} of several targets is a list of arrays, which is no result on a cluster. "
-            "Use dask.dataframe.map_partitions with a function of your own."
-        )
-    array: NDArray[Any] = results
-    return array
+    advice = "Use dask.dataframe.map_partitions with a function of your own."
+    return results_of(X, packed, method, advice)
 
 
 def _frame_results(part: Any, packed: PackedModel, method: str) -> Any:
@@ -143,17 +103,5 @@ def _frame_results(part: Any, packed: PackedModel, method: str) -> Any:
             f"{method} of several outputs has {results.ndim} dimensions, which a DataFrame has "
             "not. Pass data.to_dask_array()."
         )
-    names = _column_names(_loaded(packed), method, results.shape[1])
+    names = column_names(loaded(packed), method, results.shape[1])
     return pd.DataFrame(results, index=part.index, columns=names, dtype=kind)
-
-
-def _column_names(model: Any, method: str, n_columns: int) -> list[Any]:
-    """Return class labels, feature names, or numbers."""
-    names: Any = None
-    if method == "predict_proba":
-        names = getattr(model, "classes", getattr(model, "classes_", None))
-    elif method == "shap_values":
-        names = getattr(model, "feature_names", getattr(model, "feature_names_in_", None))
-    if names is None or len(names) != n_columns:
-        return [str(i) for i in range(n_columns)]
-    return [str(name) for name in names]

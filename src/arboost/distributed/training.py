@@ -23,7 +23,14 @@ from arboost.training.monitor import Round, checked_callbacks
 from arboost.workers import Share, Traffic, Workers
 from arboost.write import write_file
 
-__all__ = ["TRAIN", "TrainingListener", "TrainingProgram", "check_estimator", "finish"]
+__all__ = [
+    "TRAIN",
+    "FittedState",
+    "TrainingListener",
+    "TrainingProgram",
+    "check_estimator",
+    "finish",
+]
 
 TRAIN = "train"  # name of the training table
 _MEMORY_SHARE = 0.7  # of the memory that a worker has left

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arboost.backend import core, threads
 from arboost.data.bins import Binned
@@ -31,6 +30,7 @@ from arboost.training.held_out import search_splits, split_rows
 from arboost.training.inputs import Rows, Source, SourceT
 from arboost.training.loop import train_together
 from arboost.training.monitor import Monitor, Results, Round
+from arboost.training.out_of_bag import scores_of_all
 from arboost.training.resume import Keeper, fingerprint
 from arboost.training.rounds import Fitted, Rounds
 from arboost.training.sets import EvaluationSet, TrainingSet, bin_rows, build_sets, fold_sets
@@ -45,7 +45,6 @@ __all__ = [
     "find_metrics",
     "fit_result",
     "run_fit",
-    "scores_of_all",
     "watched_training",
 ]
 
@@ -397,14 +396,3 @@ def fit_result(
         stop_reason=monitor.stop_reason,
         provenance=provenance_of(len(train.y), monitor.chosen_by, monitor.best_score),
     )
-
-
-def scores_of_all(
-    scores: NDArray[np.float64], index: NDArray[np.uint32] | None, n_rows: int
-) -> NDArray[np.float64]:
-    """Return out-of-bag scores of all rows of a table; NaN for rows outside the index."""
-    if index is None:
-        return scores
-    wide = np.full((n_rows, scores.shape[1]), np.nan)
-    wide[index] = scores
-    return wide

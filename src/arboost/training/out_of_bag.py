@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from arboost.errors import warn_caller
 
-__all__ = ["OutOfBagSums", "warn_never_out_of_bag"]
+__all__ = ["OutOfBagSums", "scores_of_all", "warn_never_out_of_bag"]
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.uint32]
@@ -90,3 +90,14 @@ def warn_never_out_of_bag(n_never: int, n_rows: int, what: str) -> None:
         f"{n_never} of {n_rows} rows were drawn for every {what}: their out-of-bag predictions are "
         f"NaN, and they do not count in oob_score_. Use a larger n_estimators."
     )
+
+
+def scores_of_all(
+    scores: NDArray[np.float64], index: NDArray[np.uint32] | None, n_rows: int
+) -> NDArray[np.float64]:
+    """Return out-of-bag scores of all rows of a table; NaN for rows outside the index."""
+    if index is None:
+        return scores
+    wide = np.full((n_rows, scores.shape[1]), np.nan)
+    wide[index] = scores
+    return wide

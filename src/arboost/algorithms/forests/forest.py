@@ -36,9 +36,8 @@ from arboost.model.quantiles import (
 )
 from arboost.names.arguments import known_arguments
 from arboost.predictor import Predictor
-from arboost.training.fit import scores_of_all
 from arboost.training.inputs import EngineRows, training_rows, warn_one_class
-from arboost.training.out_of_bag import OutOfBagSums, warn_never_out_of_bag
+from arboost.training.out_of_bag import OutOfBagSums, scores_of_all, warn_never_out_of_bag
 from arboost.training.streams import StreamOptions
 from arboost.training.warm_start import n_to_add
 

@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from arboost.distributed.on_client.calls import Calls, UnreachableError
 from arboost.distributed.on_client.crew import Crew, TableOfParts
 from arboost.distributed.records import Done, News, Orders, Outcome, Place, TableParts
+from arboost.distributed.reports import Lost
 
-__all__ = ["ClientAttempt", "Lost"]
+__all__ = ["ClientAttempt"]
 
 _START = 30.0  # seconds that a worker may take to take its orders
 _LONG = 2.0  # seconds that rank 0 may hold a call of the client until it has news
@@ -21,13 +21,6 @@ _TOUCH = 2.0  # seconds between calls to the other ranks
 _ANSWER = 10.0  # seconds that a worker may take to answer once a program has ended
 _LOOK = 0.5  # seconds between looks at the clock
 _TRIES = 3  # calls to a worker that is still in the cluster
-
-
-@dataclass(frozen=True)
-class Lost:
-    """A worker that does not answer, or whose program does not end."""
-
-    cause: str
 
 
 class Board(Protocol):

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import queue
-import time
 from collections import deque
 from pickle import PickleBuffer
 from typing import Any
@@ -24,8 +22,8 @@ from distributed.comm import connect
 from distributed.core import CommClosedError, Status
 from distributed.protocol.serialize import ToPickle
 
+from arboost.distributed.inboxes import Inboxes
 from arboost.distributed.records import Place
-from arboost.errors import WorkerError
 from arboost.workers import Buffer
 
 __all__ = ["STREAM", "DaskTransport", "cause_of"]
@@ -33,7 +31,6 @@ __all__ = ["STREAM", "DaskTransport", "cause_of"]
 STREAM = "arboost-stream"  # name of the handler that reads a connection
 
 _OUT_OF_BAND = 1 << 14  # bytes from which on a message is a frame of its own, which nobody copies
-_SLICE = 1.0  # seconds after which a wait looks for other reasons to end
 _FLUSH = 2.0  # seconds that the last messages of an attempt may take
 _CLOSED = (Status.closing, Status.closed, Status.failed, Status.stopping, Status.stopped)
 
@@ -54,36 +51,38 @@ class DaskTransport:
     ----------
     n_bytes, n_messages : int
         Sent so far.
-    seconds : float
-        Time that `receive` waited so far.
-    lost : dict of int to str
-        Lost and silent workers by rank, with the cause of each.
-    has_raised : bool
-        Whether the program has been told that the attempt is over.
     """
 
     def __init__(self, worker: Any, place: Place, timeout: float) -> None:
         self.rank, self.size = place.rank, len(place.addresses)
         self.n_bytes = self.n_messages = 0
-        self.seconds = 0.0
-        self.lost: dict[int, str] = {}
-        self.has_raised = False
-        self._worker, self._place, self._timeout = worker, place, timeout
+        self._worker, self._place = worker, place
         self._loop: asyncio.AbstractEventLoop = worker.loop.asyncio_loop
-        self._over: str | None = None  # reason for which the attempt is over
-        self._inboxes: list[queue.SimpleQueue[Any]] = [
-            queue.SimpleQueue() for _ in range(self.size)
-        ]
+        self._inboxes = Inboxes(self.size, timeout, place.name, self._look)
         self._links = {
             rank: _Link(worker, place, rank) for rank in range(self.size) if rank != self.rank
         }
         self._is_waking = False
         self._tasks: list[asyncio.Task[None]] = []
 
+    @property
+    def seconds(self) -> float:
+        """Time that `receive` waited so far."""
+        return self._inboxes.seconds
+
+    @property
+    def lost(self) -> dict[int, str]:
+        """Lost and silent workers by rank, with the cause of each."""
+        return self._inboxes.lost
+
+    @property
+    def has_raised(self) -> bool:
+        """Whether the program has been told that the attempt is over."""
+        return self._inboxes.has_raised
+
     def send(self, rank: int, message: bytes) -> None:
         """Send a message to another worker, without waiting for it."""
-        if self._over is not None:
-            self._stop()
+        self._inboxes.check()
         self.n_bytes += len(message)
         self.n_messages += 1
         self._links[rank].outbox.append(message)
@@ -99,25 +98,16 @@ class DaskTransport:
         WorkerError
             The worker is lost, failed, was silent for too long, or the fit was cancelled.
         """
-        start = time.perf_counter()
-        try:
-            return self._next(rank, start + self._timeout)
-        finally:
-            self.seconds += time.perf_counter() - start
+        message = self._inboxes.next(rank)
+        return message if isinstance(message, bytes) else memoryview(message)
 
     def check(self) -> None:
         """Raise WorkerError if the attempt is over."""
-        if self._worker.status in _CLOSED:
-            self.end("This Dask worker is closing.")
-        if self._over is not None:
-            self._stop()
+        self._inboxes.check()
 
     def end(self, reason: str) -> None:
         """End all waits of the program; for any thread. The first reason counts."""
-        if self._over is None:
-            self._over = reason
-        for inbox in self._inboxes:
-            inbox.put(None)
+        self._inboxes.end(reason)
 
     def start(self) -> None:
         """Open the connections to all other workers; for the IO loop."""
@@ -132,16 +122,14 @@ class DaskTransport:
                 if item["failed"] is not None:
                     self.end(f"{self._place.name(rank)} failed: {item['failed']}")
                 else:
-                    self._inboxes[rank].put(None)
+                    self._inboxes.close(rank)
                 return True
-            self._inboxes[rank].put(item)
+            self._inboxes.put(rank, item)
         return False
 
     def lose(self, rank: int, error: OSError) -> None:
         """Take the loss of another worker; for the IO loop."""
-        cause = cause_of(error)
-        self.lost.setdefault(rank, cause)
-        self.end(f"{self._place.name(rank)} is lost: {cause}.")
+        self._inboxes.lose(rank, cause_of(error))
 
     async def close(self, failed: str | None) -> None:
         """Tell the other workers that this one has ended, or why it failed; for the IO loop."""
@@ -154,27 +142,9 @@ class DaskTransport:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _next(self, rank: int, deadline: float) -> Buffer:
-        while True:
-            left = deadline - time.perf_counter()
-            try:
-                message = self._inboxes[rank].get(timeout=max(0.0, min(left, _SLICE)))
-            except queue.Empty:
-                self.check()
-                if left > _SLICE:
-                    continue
-                cause = f"it was silent for {self._timeout:g} seconds"
-                self.lost.setdefault(rank, cause)
-                self.end(f"{self._place.name(rank)} is lost: {cause}.")
-                self._stop()
-            if message is None:
-                self.end(f"{self._place.name(rank)} has ended before this worker.")
-                self._stop()
-            return message if isinstance(message, bytes) else memoryview(message)
-
-    def _stop(self) -> None:
-        self.has_raised = True
-        raise WorkerError(self._over)
+    def _look(self) -> None:
+        if self._worker.status in _CLOSED:
+            self.end("This Dask worker is closing.")
 
     def _wake(self) -> None:
         self._is_waking = False

@@ -1,0 +1,35 @@
+"""How fast are messages between two actors of Ray?
+
+The program and the sizes are those of `bench_messages.py`, for two actors of this machine.
+"""
+
+from __future__ import annotations
+
+import ray
+
+from arboost.distributed.on_ray.cluster import Room, run_program
+from arboost.distributed.on_ray.orders import TableBlocks
+from bench_messages import SIZES, Silent, messages
+from support import harness
+
+
+def main() -> None:
+    """Measure, print and save the figures."""
+    parser = harness.parser(__doc__, "ray_messages")
+    args = harness.parse(parser)
+    ray.init(num_cpus=2, include_dashboard=False, logging_level="error")
+    parts = (ray.put(0), ray.put(1))
+    tables = {"train": TableBlocks(parts, (1, 1), are_paths=False)}
+    runs = [run_program(messages, tables, Silent(), Room(2)) for _ in range(args.repeats)]
+    ray.shutdown()
+    best = {size: [min(run[size][i] for run in runs) for i in range(2)] for size in SIZES}
+    rows = [
+        (size, one_way * 1e3, size / one_way / 1e6, exchange * 1e3)
+        for size, (one_way, exchange) in best.items()
+    ]
+    harness.show("messages", ("bytes", "one way ms", "MB/s", "exchange ms"), rows)
+    harness.save(args, {str(size): seconds for size, seconds in best.items()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Messages of other workers that wait for the program's thread, and the end of an attempt."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from typing import Any
+
+from arboost.errors import WorkerError
+
+__all__ = ["Inboxes"]
+
+_SLICE = 1.0  # seconds after which a wait looks for other reasons to end
+
+
+class Inboxes:
+    """One queue of messages for each other worker; all waits end when the attempt does.
+
+    `next` and `check` are for the program's thread, other methods for any thread.
+
+    Parameters
+    ----------
+    size : int
+        Number of workers.
+    timeout : float
+        Seconds that `next` waits for a message.
+    name : callable
+        Name of a worker in messages, by rank.
+    look : callable, optional
+        Called before each look at the end of the attempt, which it may call `end` for.
+
+    Attributes
+    ----------
+    seconds : float
+        Time that `next` waited so far.
+    lost : dict of int to str
+        Lost and silent workers by rank, with the cause of each.
+    has_raised : bool
+        Whether the program has been told that the attempt is over.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        timeout: float,
+        name: Callable[[int], str],
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.seconds = 0.0
+        self.lost: dict[int, str] = {}
+        self.has_raised = False
+        self._timeout, self._name, self._look = timeout, name, look
+        self._over: str | None = None  # reason for which the attempt is over
+        self._queues: list[queue.SimpleQueue[Any]] = [queue.SimpleQueue() for _ in range(size)]
+
+    def put(self, rank: int, message: Any) -> None:
+        """Take a message of another worker."""
+        self._queues[rank].put(message)
+
+    def close(self, rank: int) -> None:
+        """Take note that another worker sends no more messages."""
+        self._queues[rank].put(None)
+
+    def end(self, reason: str) -> None:
+        """End all waits of the program. The first reason counts."""
+        if self._over is None:
+            self._over = reason
+        for one in self._queues:
+            one.put(None)
+
+    def lose(self, rank: int, cause: str) -> None:
+        """End all waits of the program, because another worker is lost."""
+        self.lost.setdefault(rank, cause)
+        self.end(f"{self._name(rank)} is lost: {cause}.")
+
+    def check(self) -> None:
+        """Raise WorkerError if the attempt is over."""
+        self._look()
+        if self._over is not None:
+            self._stop()
+
+    def next(self, rank: int) -> Any:
+        """Return the next message of another worker.
+
+        Raises
+        ------
+        WorkerError
+            The attempt is over, or the worker was silent for too long.
+        """
+        start = time.perf_counter()
+        try:
+            return self._next(rank, start + self._timeout)
+        finally:
+            self.seconds += time.perf_counter() - start
+
+    def _next(self, rank: int, deadline: float) -> Any:
+        while True:
+            left = deadline - time.perf_counter()
+            try:
+                message = self._queues[rank].get(timeout=max(0.0, min(left, _SLICE)))
+            except queue.Empty:
+                self.check()
+                if left > _SLICE:
+                    continue
+                self.lose(rank, f"it was silent for {self._timeout:g} seconds")
+                self._stop()
+            if message is None:
+                self.end(f"{self._name(rank)} has ended before this worker.")
+                self._stop()
+            return message
+
+    def _stop(self) -> None:
+        self.has_raised = True
+        raise WorkerError(self._over)
