@@ -28,6 +28,7 @@ from arboost.distributed.training import (
     TrainingListener,
     TrainingProgram,
     check_estimator,
+    eval_sets,
     finish,
 )
 from arboost.training.checkpoint import Checkpoint
@@ -35,7 +36,6 @@ from arboost.training.monitor import checked_callbacks
 
 __all__ = ["DistributedFit", "predict", "predict_proba", "shap_values"]
 
-_WITH_WEIGHT = 3  # members of a tuple of `eval_set`
 _FORWARDED = ("eval_names", "groups", "memory_limit")  # arguments of `fit` as they are
 
 
@@ -137,7 +137,7 @@ class DistributedFit:
             Too many workers are lost, or the scheduler is.
         """
         callbacks = checked_callbacks(callbacks)
-        evaluated = _eval_sets(eval_set)
+        evaluated = eval_sets(eval_set)
         kept = Checkpoint.of(checkpoint)
         given = {
             "callbacks": callbacks or None,
@@ -241,20 +241,6 @@ def shap_values(model: Any, data: Any) -> Any:
            [ 1.,  0.]])
     """
     return lazy_results(model, data, "shap_values")
-
-
-def _eval_sets(eval_set: Any) -> list[tuple[Any, Any, Any]]:
-    """Return validation sets as (data, target, weight)."""
-    if eval_set is None:
-        return []
-    sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
-    for one in sets:
-        if not isinstance(one, tuple) or len(one) not in (2, _WITH_WEIGHT):
-            raise TypeError(
-                f"eval_set has a {type(one).__name__}, but must be a list of tuples (data, target) "
-                "or (data, target, weight)."
-            )
-    return [(*one, None)[:_WITH_WEIGHT] for one in sets]
 
 
 @contextmanager

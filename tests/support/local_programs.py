@@ -37,7 +37,9 @@ class LocalDesk:
 
     def ask(self, message: object) -> Any:
         assert self.rank == 0
-        return pickle.loads(pickle.dumps(self._listener.answer(pickle.loads(pickle.dumps(message)))))
+        return pickle.loads(
+            pickle.dumps(self._listener.answer(pickle.loads(pickle.dumps(message))))
+        )
 
     def check(self) -> None:
         pass

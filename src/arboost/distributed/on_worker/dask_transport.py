@@ -45,6 +45,7 @@ class DaskTransport:
     Parameters
     ----------
     worker : distributed.Worker
+        Or another object with its attributes `loop`, `status` and `connection_args`.
     place : Place
     timeout : float
         Seconds that `receive` waits for a message.
@@ -108,7 +109,7 @@ class DaskTransport:
     def check(self) -> None:
         """Raise WorkerError if the attempt is over."""
         if self._worker.status in _CLOSED:
-            self.end("This Dask worker is closing.")
+            self.end("This worker is closing.")
         if self._over is not None:
             self._stop()
 
@@ -124,6 +125,20 @@ class DaskTransport:
         self._tasks = [
             self._loop.create_task(self._write(rank, link)) for rank, link in self._links.items()
         ]
+
+    async def read(self, rank: int, comm: Any) -> None:
+        """Take the messages of another worker's connection until its last; for the IO loop."""
+        comm.allow_offload = False
+        try:
+            while not self.deliver(rank, await comm.read()):
+                pass
+        except CommClosedError as error:
+            self.lose(rank, error)
+        except asyncio.CancelledError:
+            self.end("This worker is closing.")
+            raise
+        finally:
+            comm.abort()
 
     def deliver(self, rank: int, items: Any) -> bool:
         """Take messages of another worker; return whether they were its last. For the IO loop."""
