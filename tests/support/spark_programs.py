@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 from pathlib import Path
@@ -15,8 +16,9 @@ class DyingClassifier(GradientBoostingClassifier):
 
     folder: str = ""
 
+    @functools.wraps(GradientBoostingClassifier.fit)
     def fit(self, X: Any, *arguments: Any, **options: Any):
-        if X.workers.rank == X.workers.size - 1 and options["callbacks"]:
+        if X.workers.rank == X.workers.size - 1:
             options["callbacks"] = [*options["callbacks"], self._die]
         return super().fit(X, *arguments, **options)
 
@@ -29,6 +31,7 @@ class DyingClassifier(GradientBoostingClassifier):
 class FailingClassifier(GradientBoostingClassifier):
     """A booster that fails on the second task only, in its second round."""
 
+    @functools.wraps(GradientBoostingClassifier.fit)
     def fit(self, X: Any, *arguments: Any, **options: Any):
         if X.workers.rank == 1:
             options["callbacks"] = [*options["callbacks"], self._fail]
