@@ -13,7 +13,13 @@ from support.paths import ROOT
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 LINKED = [*PAGES, *sorted(ROOT.glob("*.md")), ROOT / "bench" / "README.md"]
 EXAMPLES = [*PAGES, ROOT / "README.md", *sorted((ROOT / "examples").glob("*.py"))]
-PUBLIC_MODULES = {"arboost", "arboost.dask", "arboost.plots", "arboost.compat.sklearn"}
+PUBLIC_MODULES = {
+    "arboost",
+    "arboost.compat.sklearn",
+    "arboost.dask",
+    "arboost.plots",
+    "arboost.spark",
+}
 
 
 def blocks(page):
