@@ -95,8 +95,8 @@ def _attempts(frame: DataFrame, task: BarrierTask, retries: int) -> Any:
             return loads(end.result or b"")
         cause = end.cause
     raise WorkerError(
-        f"The fit has failed {retries + 1} times, because tasks were lost: {cause} See the logs of "
-        "the executors."
+        f"The fit has failed {retries + 1} times, because tasks were lost: {cause.rstrip('.')}. "
+        "See the logs of the executors."
     )
 
 
