@@ -30,5 +30,7 @@ def test_docstrings(name, tmp_path, monkeypatch):
     if name == "arboost.ray" or ".on_ray" in name:
         pytest.importorskip("ray", reason="ray is not installed")
     monkeypatch.chdir(tmp_path)
+    if name.startswith(("arboost.spark", "arboost.distributed.on_spark.")):
+        pytest.importorskip("pyspark")
     failed, _ = doctest.testmod(importlib.import_module(name))
     assert failed == 0

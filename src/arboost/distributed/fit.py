@@ -12,6 +12,7 @@ from arboost.distributed.training import (
     TrainingListener,
     TrainingProgram,
     check_estimator,
+    eval_sets,
     finish,
 )
 from arboost.training.checkpoint import Checkpoint
@@ -20,7 +21,6 @@ from arboost.workers import Traffic
 
 __all__ = ["NamedColumns", "fit_on_cluster"]
 
-_WITH_WEIGHT = 3  # members of a tuple of `eval_set`
 _FORWARDED = ("eval_names", "groups", "memory_limit")  # arguments of `fit` as they are
 
 
@@ -63,7 +63,7 @@ def fit_on_cluster(
         Features that each worker proposes for a node; 0: all features are searched.
     """
     callbacks = checked_callbacks(given["callbacks"])
-    evaluated = _eval_sets(given["eval_set"])
+    evaluated = eval_sets(given["eval_set"])
     checkpoint = Checkpoint.of(given["checkpoint"])
     checked = {
         "callbacks": callbacks or None,
@@ -91,17 +91,3 @@ def fit_on_cluster(
     result = run(program, inputs, listener)
     listener.close()
     return finish(estimator, result), result.traffic
-
-
-def _eval_sets(eval_set: Any) -> list[tuple[Any, Any, Any]]:
-    """Return validation sets as (data, target, weight)."""
-    if eval_set is None:
-        return []
-    sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
-    for one in sets:
-        if not isinstance(one, tuple) or len(one) not in (2, _WITH_WEIGHT):
-            raise TypeError(
-                f"eval_set has a {type(one).__name__}, but must be a list of tuples (data, target) "
-                "or (data, target, weight)."
-            )
-    return [(*one, None)[:_WITH_WEIGHT] for one in sets]

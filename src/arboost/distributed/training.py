@@ -29,12 +29,15 @@ __all__ = [
     "TrainingListener",
     "TrainingProgram",
     "check_estimator",
+    "eval_sets",
     "finish",
 ]
 
 TRAIN = "train"  # name of the training table
 _MEMORY_SHARE = 0.7  # of the memory that a worker has left
 _LEAST_MEMORY = 64 << 20
+
+_WITH_WEIGHT = 3  # members of a tuple of `eval_set`
 
 
 @dataclass(frozen=True)
@@ -202,6 +205,20 @@ def check_estimator(estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:
                 "Leave it out."
             )
     return used
+
+
+def eval_sets(eval_set: Any) -> list[tuple[Any, Any, Any]]:
+    """Return validation sets as (data, target, weight)."""
+    if eval_set is None:
+        return []
+    sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+    for one in sets:
+        if not isinstance(one, tuple) or len(one) not in (2, _WITH_WEIGHT):
+            raise TypeError(
+                f"eval_set has a {type(one).__name__}, but must be a list of tuples (data, target) "
+                "or (data, target, weight)."
+            )
+    return [(*one, None)[:_WITH_WEIGHT] for one in sets]
 
 
 def finish(estimator: Any, result: FittedState) -> Any:

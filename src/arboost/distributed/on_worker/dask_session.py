@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from distributed.core import CommClosedError
 from tornado.ioloop import PeriodicCallback
 
 from arboost.distributed.on_worker.dask_attempt import Attempt
@@ -82,18 +81,7 @@ class Post:
         if found is None:
             comm.abort()
             return
-        transport = found.transport
-        comm.allow_offload = False
-        try:
-            while not transport.deliver(rank, await comm.read()):
-                pass
-        except CommClosedError as error:
-            transport.lose(rank, error)
-        except asyncio.CancelledError:
-            transport.end("This Dask worker is closing.")
-            raise
-        finally:
-            comm.abort()
+        await found.transport.read(rank, comm)
 
     async def _prepare(self, orders: Orders) -> None:
         """Make the place of this worker in an attempt, so that others can send to it."""

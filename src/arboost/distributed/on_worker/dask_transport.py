@@ -43,6 +43,7 @@ class DaskTransport:
     Parameters
     ----------
     worker : distributed.Worker
+        Or another object with its attributes `loop`, `status` and `connection_args`.
     place : Place
     timeout : float
         Seconds that `receive` waits for a message.
@@ -115,6 +116,20 @@ class DaskTransport:
             self._loop.create_task(self._write(rank, link)) for rank, link in self._links.items()
         ]
 
+    async def read(self, rank: int, comm: Any) -> None:
+        """Take the messages of another worker's connection until its last; for the IO loop."""
+        comm.allow_offload = False
+        try:
+            while not self.deliver(rank, await comm.read()):
+                pass
+        except CommClosedError as error:
+            self.lose(rank, error)
+        except asyncio.CancelledError:
+            self.end("This worker is closing.")
+            raise
+        finally:
+            comm.abort()
+
     def deliver(self, rank: int, items: Any) -> bool:
         """Take messages of another worker; return whether they were its last. For the IO loop."""
         for item in items:
@@ -144,7 +159,7 @@ class DaskTransport:
 
     def _look(self) -> None:
         if self._worker.status in _CLOSED:
-            self.end("This Dask worker is closing.")
+            self.end("This worker is closing.")
 
     def _wake(self) -> None:
         self._is_waking = False
