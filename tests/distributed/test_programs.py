@@ -183,4 +183,5 @@ def fit_in_task():
     from arboost.dask import DistributedFit
 
     X = da.ones((60, 2), chunks=(20, 2))
-    return DistributedFit(SimpleNamespace()).fit(X, X[:, 0]).n_rows_["train"]
+    booster = arboost.GradientBoostingRegressor(n_estimators=1, verbose=0)
+    return DistributedFit(booster).fit(X, X[:, 0]).model_.n_rounds
