@@ -19,6 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import dask
 import numpy as np
 from distributed import Client, LocalCluster
 
@@ -51,6 +52,8 @@ class Job:
 def main() -> None:
     """Run the job in argv[1] and print its figures on the last line."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # A worker that is killed starts again, however long that takes.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
     job = Job(**json.loads(sys.argv[1]))
     print(json.dumps(CONTESTANTS[job.contestant](job)))
 
