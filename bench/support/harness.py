@@ -24,7 +24,13 @@ RESULTS = BENCH / "results"
 # A candidate (variant, thread count) is not run again if the first repeat shows it slower than the
 # fastest candidate of its contestant by this factor.
 KEEP_WITHIN = 1.10
-OTHERS = (("ydf",), ("zstandard",), ("pyarrow",))  # distributions that only one benchmark uses
+OTHERS = (
+    ("ydf",),
+    ("zstandard",),
+    ("pyarrow",),
+    ("dask",),
+    ("distributed",),
+)  # distributions that only one benchmark uses
 BUSY = 0.2  # cores used by other processes; above it, a run counts as disturbed
 
 
@@ -52,13 +58,16 @@ def run(job: Job) -> dict[str, Any]:
     return run_alone("fit_once", asdict(job), job.threads)
 
 
-def run_alone(module: str, job: dict[str, Any], threads: int) -> dict[str, Any]:
+def run_alone(
+    module: str, job: dict[str, Any], threads: int, prefix: Sequence[str] = ()
+) -> dict[str, Any]:
     """Run a module of `support` in a fresh process, with the job as its JSON argument.
 
     Returns the figures that the module prints on its last line, with `other_cores`; or
-    {"error": reason}.
+    {"error": reason}. `prefix` is a command that runs another one.
     """
     command, env = process(module, json.dumps(job), threads)
+    command = [*prefix, *command]
     start, before = time.perf_counter(), others_seconds()
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     others = (others_seconds() - before) / (time.perf_counter() - start)

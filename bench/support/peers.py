@@ -107,10 +107,8 @@ class XGBoost:
 
         return xgboost.QuantileDMatrix(X, y, max_bin=MAX_BINS, nthread=work.threads)
 
-    def train(self, data: Any, work: Work) -> Any:
-        import xgboost
-
-        params = {
+    def params(self, work: Work) -> dict[str, Any]:
+        return {
             "objective": "binary:logistic",
             "tree_method": self.tree_method,
             "grow_policy": "lossguide" if work.shape.leafwise else "depthwise",
@@ -123,7 +121,11 @@ class XGBoost:
             "nthread": work.threads,
             "verbosity": 0,
         }
-        return xgboost.train(params, data, work.rounds)
+
+    def train(self, data: Any, work: Work) -> Any:
+        import xgboost
+
+        return xgboost.train(self.params(work), data, work.rounds)
 
     def predict(self, model: Any, X: np.ndarray) -> np.ndarray:
         return model.inplace_predict(X)
