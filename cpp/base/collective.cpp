@@ -20,7 +20,7 @@ void check_end(const PackedReader& reader) {
 
 }  // namespace
 
-std::vector<Collective::Bytes> Collective::exchange(View message) {
+const std::vector<Collective::Bytes>& Collective::exchange(View message) {
   return exchange(std::vector<View>(size(), message));
 }
 
@@ -38,9 +38,11 @@ void Collective::sum(Arrays arrays) {
 }
 
 void Collective::sum_everywhere(Arrays arrays) {
-  Bytes message;
+  messages_.resize(size());
+  Bytes& message = messages_.front();
+  message.clear();
   for (const Numbers& array : arrays) pack_numbers(array, message);
-  const std::vector<Bytes> received = exchange(View(message));
+  const std::vector<Bytes>& received = exchange(View(message));
   for (std::size_t r = 0; r < size(); ++r) {
     if (r == rank()) continue;
     PackedReader reader(received[r]);
@@ -59,15 +61,16 @@ void Collective::sum_parts(Arrays arrays, std::span<const std::size_t> bounds, N
 
 // Adds up part(array, r) of each array in worker r, and the numbers in all.
 void Collective::add_parts(Arrays arrays, PartOf part, Numbers numbers) {
-  std::vector<Bytes> messages(size());
+  messages_.resize(size());
   std::vector<View> views(size());
   for (std::size_t r = 0; r < size(); ++r) {
     if (r == rank()) continue;
-    pack_numbers(numbers, messages[r]);
-    for (const Numbers& array : arrays) pack_numbers(part(array, r), messages[r]);
-    views[r] = messages[r];
+    messages_[r].clear();
+    pack_numbers(numbers, messages_[r]);
+    for (const Numbers& array : arrays) pack_numbers(part(array, r), messages_[r]);
+    views[r] = messages_[r];
   }
-  const std::vector<Bytes> received = exchange(views);
+  const std::vector<Bytes>& received = exchange(views);
   for (std::size_t r = 0; r < size(); ++r) {
     if (r == rank()) continue;
     PackedReader reader(received[r]);
@@ -81,7 +84,7 @@ void Collective::add_parts(Arrays arrays, PartOf part, Numbers numbers) {
 void Collective::share_parts(Arrays arrays, PartOf part) {
   Bytes message;
   for (const Numbers& array : arrays) pack_numbers(part(array, rank()), message);
-  const std::vector<Bytes> received = exchange(View(message));
+  const std::vector<Bytes>& received = exchange(View(message));
   for (std::size_t r = 0; r < size(); ++r) {
     if (r == rank()) continue;
     PackedReader reader(received[r]);
@@ -106,7 +109,7 @@ std::vector<std::vector<std::int64_t>> Collective::gather(std::span<const std::i
   Bytes message;
   pack_numbers(n, message);
   pack_numbers(numbers, message);
-  const std::vector<Bytes> received = exchange(View(message));
+  const std::vector<Bytes>& received = exchange(View(message));
   for (std::size_t r = 0; r < size(); ++r) {
     if (r == rank()) continue;
     PackedReader reader(received[r]);

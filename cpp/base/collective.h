@@ -26,16 +26,19 @@ class Collective {
   virtual std::size_t size() const = 0;  // workers
   virtual std::size_t rank() const = 0;  // of this one: its rows follow those of lower ranks
 
-  // Sends messages[r] to worker r, and returns the message of each worker to this one, by rank.
-  // That of the worker to itself is left out.
-  virtual std::vector<Bytes> exchange(std::span<const View> messages) = 0;
+  // Sends messages[r] to worker r, and returns the message of each worker to this one, by rank,
+  // until the next call. That of the worker to itself is left out.
+  virtual const std::vector<Bytes>& exchange(std::span<const View> messages) = 0;
   // The same message to all.
-  std::vector<Bytes> exchange(View message);
+  const std::vector<Bytes>& exchange(View message);
 
   // Replaces the numbers of several arrays by their sums over the workers. Few bytes are sent to
   // all workers at once; of many, each worker adds up a part and returns its sums to the others.
   void sum(Arrays arrays);
   void sum(Numbers numbers) { sum(Arrays(&numbers, 1)); }
+
+  // The same by one message of all numbers to every other worker.
+  void sum_everywhere(Arrays arrays);
 
   // Adds up part r of each array, the numbers [bounds[r], bounds[r + 1]), in worker r. Others are
   // left as they are. `numbers` are few, and summed in all workers.
@@ -49,9 +52,10 @@ class Collective {
 
  private:
   using PartOf = FunctionRef<Numbers(const Numbers&, std::size_t)>;
-  void sum_everywhere(Arrays arrays);
   void add_parts(Arrays arrays, PartOf part, Numbers numbers);
   void share_parts(Arrays arrays, PartOf part);
+
+  std::vector<Bytes> messages_;  // that were sent last; their memory is used again
 };
 
 // The only worker.
@@ -60,7 +64,10 @@ class Alone final : public Collective {
   std::size_t size() const override { return 1; }
   std::size_t rank() const override { return 0; }
   using Collective::exchange;
-  std::vector<Bytes> exchange(std::span<const View>) override { return std::vector<Bytes>(1); }
+  const std::vector<Bytes>& exchange(std::span<const View>) override { return nothing_; }
+
+ private:
+  const std::vector<Bytes> nothing_ = std::vector<Bytes>(1);
 };
 
 }  // namespace arboost

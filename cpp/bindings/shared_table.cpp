@@ -47,13 +47,12 @@ nb::object take(const SharedTable& self, const Vector<RowId>& rows, int n_thread
 }  // namespace
 
 PythonWorkers::PythonWorkers(nb::object transport, std::size_t rank, std::size_t size)
-    : transport_(std::move(transport)), rank_(rank), size_(size) {
+    : transport_(std::move(transport)), rank_(rank), size_(size), received_(size) {
   require(rank < size, "the rank of a worker must be below their number");
 }
 
-std::vector<Collective::Bytes> PythonWorkers::exchange(std::span<const View> messages) {
-  std::vector<Bytes> received(size_);
-  if (size_ == 1) return received;
+const std::vector<Collective::Bytes>& PythonWorkers::exchange(std::span<const View> messages) {
+  if (size_ == 1) return received_;
   nb::gil_scoped_acquire gil;
   const nb::object send = transport_.attr("send"), receive = transport_.attr("receive");
   // The next worker first, so that not all send to one.
@@ -67,10 +66,10 @@ std::vector<Collective::Bytes> PythonWorkers::exchange(std::span<const View> mes
     Py_buffer view;
     if (PyObject_GetBuffer(message.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
     const auto* bytes = static_cast<const std::uint8_t*>(view.buf);
-    received[from].assign(bytes, bytes + view.len);
+    received_[from].assign(bytes, bytes + view.len);
     PyBuffer_Release(&view);
   }
-  return received;
+  return received_;
 }
 
 SharedTable::SharedTable(nb::object own_, std::size_t first_row, std::size_t n_rows,
@@ -107,7 +106,7 @@ void bind_shared(nb::module_& m) {
           [](PythonWorkers& self, double number) {
             const auto* bytes = reinterpret_cast<const std::uint8_t*>(&number);
             nb::gil_scoped_release release;
-            const std::vector<Collective::Bytes> all =
+            const std::vector<Collective::Bytes>& all =
                 self.exchange(Collective::View(bytes, sizeof number));
             if (self.rank() > 0) std::memcpy(&number, all[0].data(), sizeof number);
             return number;

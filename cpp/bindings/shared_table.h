@@ -16,11 +16,12 @@ class PythonWorkers final : public Collective {
   std::size_t size() const override { return size_; }
   std::size_t rank() const override { return rank_; }
   using Collective::exchange;
-  std::vector<Bytes> exchange(std::span<const View> messages) override;
+  const std::vector<Bytes>& exchange(std::span<const View> messages) override;
 
  private:
   nb::object transport_;
   std::size_t rank_, size_;
+  std::vector<Bytes> received_;
 };
 
 // Shared codes with the Python objects that they refer to.

@@ -217,6 +217,19 @@ void put(Columns& table, std::size_t i, const Columns& other) {
   table.owners.insert(table.owners.end(), other.owners.begin(), other.owners.end());
 }
 
+bool is_all_missing(const Columns& table, std::size_t index) {
+  constexpr std::size_t block = 4096;
+  const Column& column = table.columns.at(index);
+  std::vector<double> values(std::min(block, table.n_rows));
+  for (std::size_t begin = 0; begin < table.n_rows; begin += block) {
+    const std::size_t end = std::min(begin + block, table.n_rows);
+    read_block(column, begin, end, values.data(), 1);
+    for (std::size_t i = 0; i < end - begin; ++i)
+      if (!std::isnan(values[i])) return false;
+  }
+  return true;
+}
+
 Owned<double> read(const Columns& table, std::size_t i) {
   std::vector<double> values(table.n_rows);
   read_block(table.columns.at(i), 0, table.n_rows, values.data(), 1);
@@ -320,6 +333,7 @@ void bind_table(nb::module_& m) {
       .def("put", &put, "index"_a, "other"_a, "Replace a column by that of a table of one.")
       .def("select", &pick, "indices"_a, "Table of the given columns, in that order.")
       .def("read", &read, "index"_a, "The values of a column, NaN where they are missing.", own)
+      .def("is_all_missing", &is_all_missing, "index"_a, "Whether a column has no values.")
       .def("stored", &stored, "index"_a,
            "(rows, values, value of all other rows) of a sparse column; None of a dense one.", own)
       .def("inexact_columns", &arboost::inexact_columns,

@@ -67,10 +67,10 @@ Codes gather_rows(const SharedCodes& codes, Team& team) {
     own.insert(own.end(), window.row_zero + window.begin * stride,
                window.row_zero + window.end * stride);
   });
-  std::vector<Collective::Bytes> received = codes.workers.exchange(Collective::View(own));
-  received[codes.workers.rank()] = std::move(own);
+  const std::vector<Collective::Bytes>& received = codes.workers.exchange(Collective::View(own));
   std::uint8_t* to = all.by_row.data();
-  for (const Collective::Bytes& rows : received) {
+  for (std::size_t r = 0; r < received.size(); ++r) {
+    const Collective::Bytes& rows = r == codes.workers.rank() ? own : received[r];
     if (static_cast<std::size_t>(all.by_row.data() + all.bytes_by_row() - to) < rows.size())
       throw std::logic_error("workers have more rows than the table");
     to = std::copy(rows.begin(), rows.end(), to);

@@ -3,7 +3,6 @@
 
 #include <algorithm>  // copy
 #include <cstring>
-#include <utility>  // move
 
 namespace arboost {
 namespace {
@@ -15,15 +14,16 @@ std::vector<std::uint32_t> gather_as(std::span<const std::uint32_t> own, Collect
     const auto id = static_cast<Id>(own[i]);
     std::memcpy(message.data() + i * sizeof(Id), &id, sizeof(Id));
   }
-  std::vector<Collective::Bytes> received = workers.exchange(Collective::View(message));
-  received[workers.rank()] = std::move(message);
+  const std::vector<Collective::Bytes>& received = workers.exchange(Collective::View(message));
   std::vector<std::uint32_t> all;
-  for (const Collective::Bytes& bytes : received)
+  for (std::size_t r = 0; r < received.size(); ++r) {
+    const Collective::Bytes& bytes = r == workers.rank() ? message : received[r];
     for (std::size_t at = 0; at < bytes.size(); at += sizeof(Id)) {
       Id id;
       std::memcpy(&id, bytes.data() + at, sizeof(Id));
       all.push_back(id);
     }
+  }
   return all;
 }
 
@@ -55,7 +55,7 @@ void gather_scores(std::size_t begin, std::size_t end, std::size_t outputs, doub
                    Collective& workers) {
   const std::size_t bytes = (end - begin) * outputs * sizeof(double);
   const auto* own = reinterpret_cast<const std::uint8_t*>(scores + begin * outputs);
-  const std::vector<Collective::Bytes> received = workers.exchange(Collective::View(own, bytes));
+  const std::vector<Collective::Bytes>& received = workers.exchange(Collective::View(own, bytes));
   auto* to = reinterpret_cast<std::uint8_t*>(scores);
   for (std::size_t r = 0; r < received.size(); ++r) {
     if (r != workers.rank()) std::memcpy(to, received[r].data(), received[r].size());

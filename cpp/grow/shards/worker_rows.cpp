@@ -74,7 +74,8 @@ void WorkerRows::open_root(TreePolicy& policy, Team& team) {
   root.histogram = histograms_.acquire_zeroed();
   pass({}, nodes, team);
   add_up(root, team);
-  sum_histograms(nodes, root.sums);
+  root.is_whole = sums_all(nodes, true);
+  sum_histograms(nodes, root.is_whole, root.sums);
   search(nodes, team);
 }
 
@@ -98,14 +99,23 @@ void WorkerRows::add_up(GrowNode& root, Team& team) const {
   });
 }
 
-// Adds up the histograms of nodes, or this worker's part of them, and a few numbers.
-void WorkerRows::sum_histograms(std::span<GrowNode* const> built, Collective::Numbers numbers) {
+// Whether the sums of all columns go to all workers. Few numbers cost less than another exchange.
+// Differences are as whole as the histograms that they come from.
+bool WorkerRows::sums_all(std::span<GrowNode* const> built, bool from_whole) const {
+  constexpr std::size_t few_numbers = std::size_t{1} << 16;
+  const std::size_t sent = (workers_.size() - 1) * built.size() * histograms_.size();
+  return bounds_.empty() || (from_whole && sent <= few_numbers);
+}
+
+// Adds up the histograms of nodes, in all workers or this one's part, and a few numbers.
+void WorkerRows::sum_histograms(std::span<GrowNode* const> built, bool all,
+                                Collective::Numbers numbers) {
   if (votes_) return workers_.sum(numbers);
   std::vector<Collective::Numbers> sums;
   for (GrowNode* node : built) sums.emplace_back(node->histogram, histograms_.size());
-  if (!bounds_.empty()) return workers_.sum_parts(sums, bounds_, numbers);
+  if (!all) return workers_.sum_parts(sums, bounds_, numbers);
   sums.push_back(numbers);
-  workers_.sum(sums);
+  bounds_.empty() ? workers_.sum(sums) : workers_.sum_everywhere(sums);
 }
 
 // As many histograms as fit into memory: each node of a batch has two at a time, with voting four.
@@ -132,12 +142,16 @@ void WorkerRows::expand(TreePolicy& policy, std::span<GrowNode* const> batch, Te
   // Where no child may be split, none needs its number of rows.
   const bool may_split_any = std::any_of(children.begin(), children.end(),
                                          [&](GrowNode* child) { return may_ever_split(*child); });
-  if (may_split_any) sum_histograms(built, all_left);
+  const bool from_whole =
+      std::all_of(batch.begin(), batch.end(), [](const GrowNode* node) { return node->is_whole; });
+  const bool all = sums_all(built, from_whole);
+  if (may_split_any) sum_histograms(built, all, all_left);
+  for (GrowNode* child : children) child->is_whole = all;
   for (std::size_t i = 0; i < batch.size(); ++i)
     policy.place_children(*batch[i], static_cast<std::size_t>(own_left[i]),
                           static_cast<std::size_t>(all_left[i]));
-  const std::size_t begin = bounds_.empty() ? 0 : bounds_[workers_.rank()];
-  const std::size_t end = bounds_.empty() ? histograms_.size() : bounds_[workers_.rank() + 1];
+  const std::size_t begin = all ? 0 : bounds_[workers_.rank()];
+  const std::size_t end = all ? histograms_.size() : bounds_[workers_.rank() + 1];
   for (const auto& [node, smaller, larger, subtracts] : siblings) {
     if (subtracts) {
       grow_kernels().subtract(node->histogram + begin, smaller->histogram + begin, end - begin);

@@ -4,7 +4,8 @@
 // All workers grow the same tree: they take the same batches of nodes, divide their own rows, and
 // add up numbers of rows and histograms, in one exchange a batch. Each worker gets the sums of some
 // stored columns, searches their features, and tells the others its best splits, in another one;
-// or, where that is fewer bytes, all get all sums and search all features. Histograms are added
+// or, where that is fewer bytes or the batch is small, all get all sums and search all features, in
+// one. Histograms are added
 // before those of the larger children are subtracted from their parents'. Searches from few rows
 // give the same splits as histograms, so nodes of any size have histograms here.
 //
@@ -78,7 +79,8 @@ class WorkerRows final : public BatchRows {
   };
   void add_up(GrowNode& root, Team& team) const;
   void divide_columns();
-  void sum_histograms(std::span<GrowNode* const> built, Collective::Numbers numbers);
+  bool sums_all(std::span<GrowNode* const> built, bool from_whole) const;
+  void sum_histograms(std::span<GrowNode* const> built, bool all, Collective::Numbers numbers);
   void search(std::span<GrowNode* const> nodes, Team& team);
   void share_splits(std::span<GrowNode* const> nodes);
   std::vector<std::vector<std::uint32_t>> elect(std::span<GrowNode* const> nodes);

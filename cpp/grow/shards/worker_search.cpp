@@ -52,7 +52,9 @@ void WorkerRows::search(std::span<GrowNode* const> nodes, Team& team) {
   if (votes_ && !searched.empty()) {
     search_elected(searched, team);
   } else {
-    const auto* is_own = bounds_.empty() ? nullptr : &is_own_;
+    const bool all_whole = std::all_of(searched.begin(), searched.end(),
+                                       [](const GrowNode* node) { return node->is_whole; });
+    const auto* is_own = bounds_.empty() || all_whole ? nullptr : &is_own_;
     team.for_chunks(0, searched.size(), 1, [&](std::size_t i, std::size_t, int member) {
       search_.find(*searched[i], member, team, is_own);
     });
@@ -80,15 +82,18 @@ void WorkerRows::share_splits(std::span<GrowNode* const> nodes) {
     std::memcpy(message.data() + message.size() - size, &record, sizeof record);
     std::memcpy(message.data() + message.size() - n_sums, node.left_sums.data(), n_sums);
   }
-  const std::vector<Collective::Bytes> received = workers_.exchange(Collective::View(message));
+  const std::vector<Collective::Bytes>& received = workers_.exchange(Collective::View(message));
   std::vector<std::int64_t> left_sums(policy_.channels());
-  for (const Collective::Bytes& bytes : received)
+  for (std::size_t r = 0; r < received.size(); ++r) {
+    if (r == workers_.rank()) continue;
+    const Collective::Bytes& bytes = received[r];
     for (std::size_t at = 0; at + size <= bytes.size(); at += size) {
       SplitRecord record;
       std::memcpy(&record, bytes.data() + at, sizeof record);
       std::memcpy(left_sums.data(), bytes.data() + at + sizeof record, n_sums);
       take_split(*nodes[record.node], record, left_sums);
     }
+  }
 }
 
 void WorkerRows::take_split(GrowNode& node, const SplitRecord& record,

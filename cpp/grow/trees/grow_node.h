@@ -21,6 +21,7 @@ struct GrowNode {
   std::vector<std::int64_t> sums;  // [channels]
   std::vector<std::int64_t> left_sums;  // [channels], of the rows that its best split sends left
   std::int64_t* histogram = nullptr;    // kept while the node may still be expanded
+  bool is_whole = true;                 // it has the sums of all columns, not of a part of them
   std::vector<std::uint32_t> groups;    // of interacting features that hold its whole path
   double lower = -1, upper = 1;         // bounds of its step by monotone constraints, in units
   double gain = -1;                     // of its best split, in units; below 0: it is a leaf

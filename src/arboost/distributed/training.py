@@ -82,7 +82,7 @@ class TrainingProgram:
             options["eval_set"] = [(tables[name], *self.columns[name]) for name in self.eval_tables]
         accepted = inspect.signature(estimator.fit).parameters
         if "callbacks" in accepted:
-            options["callbacks"] = [_Relay(desk, workers, asks=self.has_callbacks)]
+            options["callbacks"] = [_Relay(desk, tables, asks=self.has_callbacks)]
         if "checkpoint" in accepted:
             options["checkpoint"] = self._checkpoint(desk, workers)
         with warnings_collected() as warned, steps_reported(desk.show):
@@ -116,12 +116,16 @@ class FittedState:
 class _Relay:
     """Callback of all workers that asks the client's callbacks after every round."""
 
-    def __init__(self, desk: Desk, workers: Workers, *, asks: bool) -> None:
-        self._desk, self._workers, self._asks = desk, workers, asks
+    def __init__(self, desk: Desk, tables: Mapping[str, Share], *, asks: bool) -> None:
+        self._desk, self._tables, self._asks = desk, tables, asks
+        self._workers = tables[TRAIN].workers
         self.__name__ = "callback"
 
     def __call__(self, done: Round) -> bool:
         self._desk.check()
+        for table in self._tables.values():  # all of them have been read by now
+            if hasattr(table.X, "forget"):
+                table.X.forget()
         if not self._asks:
             return False
         # Read-only mappings cannot be sent.

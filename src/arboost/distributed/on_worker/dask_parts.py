@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dask.sizeof import sizeof
 from distributed.utils_comm import gather_from_workers
 
 from arboost.errors import WorkerError
@@ -16,14 +18,18 @@ __all__ = ["WorkerParts"]
 
 _AGAIN = 0.1  # seconds after which Dask is asked again for a part that it computes
 _SLICE = 0.5
+_AHEAD = 1  # parts that are brought before they are asked for
+_KEPT_SHARE = 0.2  # of the worker's memory, for parts of other workers
+_USUAL_MEMORY = 4 << 30  # of a worker without a limit
 _DENSE_CELLS = 1 << 22  # of a slice of a sparse matrix
 
 
 class WorkerParts:
     """Tables that Dask holds, in their order; each pass asks for them again.
 
-    Parts on this worker are not copied. Others are brought from the workers that hold them, one at
-    a time, and are not kept. Dask computes lost parts again. Sparse matrices come as dense slices.
+    Parts on this worker are not copied. Others are brought from the workers that hold them, the
+    next one while the program works on the last; they are kept for the next pass as long as they
+    fit, and until `forget`. Dask computes lost parts again. Sparse matrices come as dense slices.
 
     Parameters
     ----------
@@ -40,15 +46,30 @@ class WorkerParts:
         self, worker: Any, keys: tuple[Any, ...], timeout: float, check: Callable[[], None]
     ) -> None:
         self._worker, self._keys, self._timeout, self._check = worker, keys, timeout, check
+        self._kept: dict[Any, Any] = {}
+        self._room = _KEPT_SHARE * (worker.memory_manager.memory_limit or _USUAL_MEMORY)
 
     def __iter__(self) -> Iterator[Any]:
-        for key in self._keys:
-            yield from _dense_slices(self._part(key))
-
-    def _part(self, key: Any) -> Any:
-        """Return a part; for the program's thread."""
         loop = self._worker.loop.asyncio_loop
-        fetched = asyncio.run_coroutine_threadsafe(self._fetch(key), loop)
+        upcoming: deque[concurrent.futures.Future[Any]] = deque()
+        try:
+            for key in self._keys:
+                upcoming.append(asyncio.run_coroutine_threadsafe(self._fetch(key), loop))
+                if len(upcoming) > _AHEAD:
+                    yield from _dense_slices(self._wait(upcoming.popleft()))
+            while upcoming:
+                yield from _dense_slices(self._wait(upcoming.popleft()))
+        finally:
+            for fetched in upcoming:
+                fetched.cancel()
+
+    def forget(self) -> None:
+        """Drop the parts that were kept."""
+        self._kept.clear()
+        self._room = 0
+
+    def _wait(self, fetched: concurrent.futures.Future[Any]) -> Any:
+        """Return a part; for the program's thread."""
         try:
             while True:
                 try:
@@ -64,15 +85,25 @@ class WorkerParts:
         while time.monotonic() < deadline:
             if key in worker.data:
                 return worker.data[key]
+            if key in self._kept:
+                return self._kept[key]
             others = await self._holders(key)
             data = await self._brought(key, others, deadline) if others else {}
             if key in data:
+                self._keep(key, data[key])
                 return data[key]
             await asyncio.sleep(_AGAIN)
         raise WorkerError(
             f"The part {key!r} of the data was neither on a worker nor computed again within "
             f"{self._timeout:g} seconds. Check the tasks of Dask, or pass a larger timeout."
         )
+
+    def _keep(self, key: Any, part: Any) -> None:
+        """Keep a part of another worker, where there is room."""
+        size = sizeof(part)
+        if size <= self._room:
+            self._room -= size
+            self._kept[key] = part
 
     async def _holders(self, key: Any) -> set[str]:
         """Return the other workers that hold a part."""
