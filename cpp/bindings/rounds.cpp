@@ -146,14 +146,17 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
         require(of_row.size() == scores.shape(1), "the scores have other outputs");
         self.check_scores(scores, self.n_training(), 0);
         nb::gil_scoped_release release;
+        const std::span<const double> of_each(of_row.data(), of_row.size());
         if (auto* device = self.grower.on_device())
-          device->start_scores({of_row.data(), of_row.size()});
+          device->start_scores(of_each);
+        else if (auto* shared = self.grower.shared())
+          shared->start_scores(of_each, scores.data());
         else
           fill_scores(of_row, scores, n_threads);
       },
       nb::arg("of_row"), nb::arg("scores").noconvert(), nb::arg("n_threads"),
-      "Sets the scores of all training rows: on the device, where trees grow there, so that "
-      "`fetch_scores` brings them.");
+      "Sets the scores of all training rows: on the device, where trees grow there, or of the rows "
+      "of this worker, so that `fetch_scores` brings the others.");
   m.def(
       "fill_scores",
       [](const Vector<double>& of_row, Scores scores, int n_threads) {

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     from arboost.algorithms.stacking.voting import VotingClassifier, VotingRegressor
     from arboost.data.dataset import Dataset
     from arboost.ensemble_predictor import EnsemblePredictor
-    from arboost.errors import DataWarning, DeviceError, ModelFormatError, SchemaError
+    from arboost.errors import (
+        DataWarning,
+        DeviceError,
+        ModelFormatError,
+        SchemaError,
+        WorkerError,
+    )
     from arboost.explain.grids import Grid
     from arboost.explain.monotone import CounterExample, MonotoneProof
     from arboost.explain.partial_dependence import PartialDependence
@@ -74,6 +80,7 @@ __all__ = [
     "StackingRegressor",
     "VotingClassifier",
     "VotingRegressor",
+    "WorkerError",
     "__version__",
     "cv",
     "describe",
@@ -114,6 +121,7 @@ _MODULES = {
     "StackingRegressor": "arboost.algorithms.stacking.stacking",
     "VotingClassifier": "arboost.algorithms.stacking.voting",
     "VotingRegressor": "arboost.algorithms.stacking.voting",
+    "WorkerError": "arboost.errors",
     "cv": "arboost.algorithms.cross_validation",
     "describe": "arboost.pictures.description",
     "load": "arboost.predictor",

@@ -142,6 +142,12 @@ LossRows ShareRows::own_rows(const LossRows& rows) const {
   return own;
 }
 
+void ShareRows::start_scores(std::span<const double> of_row, double* scores) {
+  for (std::size_t i = own_.begin; i < own_.end; ++i)
+    std::copy(of_row.begin(), of_row.end(), scores + i * of_row.size());
+  has_own_scores_ = true;
+}
+
 Gradients& ShareRows::own_gradients(std::size_t outputs, bool by_row) {
   if (!gradients_ || gradients_->outputs != outputs || gradients_->by_row != by_row)
     gradients_ = std::make_unique<Gradients>(own_.size(), outputs, by_row);

@@ -45,6 +45,8 @@ class ShareRows final : public NodeRows {
   // ---- the worker's own rows, for rounds that need no others ----
   Collective& workers() const { return codes_.workers; }
   LossRows own_rows(const LossRows& rows) const;
+  // Sets the same scores for every row of this worker; `fetch_scores` brings those of others.
+  void start_scores(std::span<const double> of_row, double* scores);
   Gradients& own_gradients(std::size_t outputs, bool by_row);
   void draw_own(double rate, std::uint32_t bits, Sample& out, Team& team) const;
   // Adds the values of the last tree, or of any, to the scores of the worker's own rows.
